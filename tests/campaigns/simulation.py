@@ -32,6 +32,7 @@ import numpy as np
 from tests.support.messages_cases import KRR, URR
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.follow.follower import Follower
+from uldp_transforms.jobs.follow.spool_reading import SpoolSource
 from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.jobs.gateway import spool_file
 from uldp_transforms.jobs.gateway.admission import Admission
@@ -248,9 +249,10 @@ class Simulation:
                 raise Killed
 
         self._state = self._state or FollowState(str(self._output), RUN, "windows")
+        spec = _spec()
         job = Follower(
-            str(self._spool),
-            *(str(self._output), _spec(), self._state),
+            SpoolSource(str(self._spool), spec, self._state),
+            *(str(self._output), spec, self._state),
             **{"late_every": 0, "with_counts": True, "reached": reached, "clock": lambda: self._clock},
         )
         try:

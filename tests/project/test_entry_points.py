@@ -157,7 +157,7 @@ TAKEN = [
         "[uldp_transforms.sources]\nx = tiny_classes:Taken",
         "from uldp_transforms.jobs.sources.avro_files import AvroFiles\nclass Taken(AvroFiles):\n    pass\n",
         "from uldp_transforms.jobs.sources import SOURCES; list(SOURCES)",
-        "source 'x' of the package other cannot be added: source.options must be new, got --follow, used by AvroFiles",
+        "source 'x' of the package other cannot be added: source.options must be new, got --input, used by AvroFiles",
     ),
 ]
 

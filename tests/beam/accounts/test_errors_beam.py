@@ -28,7 +28,7 @@ from tests.beam.accounts import test_manifests
 from tests.beam.windows import test_pool_versions
 from tests.jobs.commands import test_compact, test_compare, test_total
 from tests.jobs.engines import test_yaml
-from tests.jobs.follow import test_follow
+from tests.jobs.follow import test_follow, test_follow_topic
 from tests.jobs.gateway import test_gateway_errors
 from tests.jobs.kafka import test_kafka_reader, test_kafka_secrets, test_kafka_topics
 from tests.jobs.report import test_row_frame
@@ -1174,6 +1174,7 @@ def calls() -> Iterator[Callable[[], Any]]:
         test_compare.REFUSED,
         test_total.REFUSED,
         test_follow.REFUSED,
+        test_follow_topic.REFUSED,
     )
     tables = (*tables, test_pool_versions.REFUSED, test_compact.REFUSED)
     for table in (SENTENCES, *tables, test_gateway_errors.REFUSED, test_live.REFUSED, test_pubsub_refusals.REFUSED):

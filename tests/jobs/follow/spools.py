@@ -41,19 +41,28 @@ class Followed:
 
     def argv(self) -> list[str]:
         common = [*self.collections, "--output", str(self.output), *self.window, "--write_counts", "--late_every", "0s"]
-        return ["--input", str(self.spool), "--follow", *common]
+        return [*self.source(), "--follow", *common]
 
-    def add_file(self, reports: int = 60, minutes: int = 4) -> str:
-        """Finish a file of packs, single reports and bytes that are no report, over several windows."""
-        file = SpoolFile(self.spool)
+    def source(self) -> list[str]:
+        """The options that name the source."""
+        return ["--input", str(self.spool)]
+
+    def messages(self, reports: int = 60, minutes: int = 4) -> list[bytes]:
+        """Packs, and bytes that are no report, over several windows."""
+        found = []
         for collection in COLLECTIONS:
             times = (NOON // MINUTE * MINUTE + self._rng.integers(0, minutes * MINUTE, reports)).tolist()
             values = self._rng.choice(collection.alphabet.known_values, reports).tolist()
-            batch = collection.perturb(values, self._rng, times)
-            file.append([wire.encode_batch(batch)])
-        spoiled = bytearray(wire.encode_batch(batch))
+            found.append(wire.encode_batch(collection.perturb(values, self._rng, times)))
+        spoiled = bytearray(found[-1])
         spoiled[1] ^= 0xFF  # another collection
-        file.append([bytes(spoiled)])
+        return [*found, bytes(spoiled)]
+
+    def add_file(self, reports: int = 60, minutes: int = 4) -> str:
+        """Finish a file of packs, and bytes that are no report."""
+        file = SpoolFile(self.spool)
+        for message in self.messages(reports, minutes):
+            file.append([message])
         whole = file.finish()
         assert whole is not None
         return whole.name
@@ -88,7 +97,7 @@ class Followed:
         job = follow_job(args, parser, rest)
         try:
             follower = Follower(
-                job.spool, str(self.output), job.spec, job.state, late_every=0, with_counts=True, reached=reached
+                job.source, str(self.output), job.spec, job.state, late_every=0, with_counts=True, reached=reached
             )
             for _ in range(number):
                 follower.step()
@@ -97,10 +106,13 @@ class Followed:
             job.directory.close()
 
     def run_batch(self) -> None:
-        """The job over files, of the same files."""
+        """The job over all reports, on an engine."""
         options = [*self.collections, "--output", str(self.batch), *self.window, "--write_counts"]
-        manifest = ["--manifest", str(self.spool / "*.manifest.json")]
-        assert estimate.main(["--input", str(self.spool / "*.avro"), *manifest, *options]) == 0
+        assert estimate.main([*self.batch_source(), *options]) == 0
+
+    def batch_source(self) -> list[str]:
+        """The options that name the same reports for a job that ends."""
+        return ["--input", str(self.spool / "*.avro"), "--manifest", str(self.spool / "*.manifest.json")]
 
     def rows(self, kind: str, folder: Path | None = None) -> list[dict[str, Any]]:
         """Rows in JSON lines."""

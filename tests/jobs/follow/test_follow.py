@@ -243,7 +243,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ),
         ]
     ),
-    (SpecError, without_input, "--follow needs --input, got none"),
+    (SpecError, without_input, "--follow needs --input or --kafka_topic, got none"),
     (SpecError, functools.partial(configured, window=()), "--follow needs --window, got none"),
     (
         SpecError,

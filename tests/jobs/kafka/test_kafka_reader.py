@@ -11,7 +11,7 @@ import pickle
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -32,6 +32,7 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP
 
 from tests.rigs import prism
 from tests.support import live
+from tests.support.kafka_cluster import Cluster
 from tests.support.messages_cases import KRR, write_files
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.engines.step_streams import NEVER, YEARS, FlinkSourceOptions
@@ -58,30 +59,6 @@ from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, rfc3339
 HOUR = 3_600_000
 NOW = time.time_ns() // 1_000_000
 SECRET = "correct horse battery staple"
-
-
-class Cluster:
-    """A mock cluster in this process, whose topics have four partitions."""
-
-    def __init__(self) -> None:
-        self._producer = confluent_kafka.Producer({"test.mock.num.brokers": 1})
-        (found,) = self._producer.list_topics(timeout=30).brokers.values()
-        self.servers = f"{found.host}:{found.port}"
-        self.settings = ConsumerSettings(self.servers)
-        self._topics = 0
-
-    def topic(self) -> str:
-        """A new one, without records."""
-        self._topics += 1
-        name = f"topic-{self._topics}"
-        self._producer.list_topics(name, timeout=30)
-        return name
-
-    def send(self, topic: str, values: Sequence[bytes | None], times: Sequence[int] | int, partition: int = 0) -> None:
-        moments = np.broadcast_to(times, len(values)).tolist()
-        for value, moment in zip(values, moments):
-            self._producer.produce(topic, value, b"key", partition=partition, timestamp=moment)
-        self._producer.flush()
 
 
 @pytest.fixture(scope="module")

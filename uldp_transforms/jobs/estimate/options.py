@@ -24,6 +24,16 @@ from uldp_transforms.jobs.sources import SOURCES, Source
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_options
 from uldp_transforms.ldp.errors import SpecError
 
+_FOLLOWING: cli.Options = {
+    "--follow": cli.SWITCH
+    | {
+        "default": None,
+        "help": "run until SIGTERM on this machine without an engine, over --input, the directory of uldp gateway "
+        "--spool, or over --kafka_topic: count each file or record once, and estimate each window when it is due; "
+        "restarts lose and repeat nothing",
+    },
+}
+
 _SHOWING: cli.Options = {
     "--report": cli.SWITCH
     | {
@@ -73,6 +83,7 @@ def command_line() -> cli.Parser:
     exclusive = sources.add_mutually_exclusive_group(required=True)
     for source in SOURCES:
         exclusive.add_argument(source.option, action=cli.StoreOnce, type=source.kind, help=source.help)
+    cli.add_options(sources, _FOLLOWING)
     of_sinks = {name: settings for sink in SINKS for name, settings in sink.options.items()}
     for title, options in (
         ("destination of the rows", {**of_sinks, **_SHOWING}),

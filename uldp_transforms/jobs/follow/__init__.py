@@ -1,1 +1,1 @@
-"""``uldp estimate --input SPOOL --follow``: counts each file of a gateway's spool once, without an engine of Beam."""
+"""``uldp estimate --follow``: counts each file of a spool, or record of a topic, once, without an engine of Beam."""

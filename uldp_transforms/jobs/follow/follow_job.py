@@ -8,16 +8,18 @@ import dataclasses
 import json
 import os
 import sqlite3
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
-from uldp_transforms.jobs.follow.follower import Follower
-from uldp_transforms.jobs.follow.spool_reading import check_spool
-from uldp_transforms.jobs.follow.state import NAME, FollowState, run_of
+from uldp_transforms.jobs.follow.follower import Follower, Source
+from uldp_transforms.jobs.follow.notices import say
+from uldp_transforms.jobs.follow.spool_reading import SpoolSource, check_spool
+from uldp_transforms.jobs.follow.state import NAME, SPOOL, FollowState, run_of
+from uldp_transforms.jobs.follow.topic_reading import TopicSource, check_topic
+from uldp_transforms.jobs.kafka.reader import KafkaReadError
 from uldp_transforms.jobs.records.ledger_sums import summary, sums_of
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.records.run_records import (
@@ -32,17 +34,20 @@ from uldp_transforms.jobs.records.run_records import (
     start_of_run,
 )
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
+from uldp_transforms.jobs.sources.kafka_topic import first_moment, reading_options
 from uldp_transforms.jobs.spec_options import check_options_agree, given
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import milliseconds
 
 POLL = 1.0
-"""Seconds between two looks at the spool."""
+"""Seconds between two looks at the source."""
 
 BROKEN = 1
 
 _SUPPORTED = (
     *("collection", "input", "follow", "output", "write_counts"),
+    *("kafka_topic", "bootstrap_servers", "kafka_from", "kafka_timestamps", "kafka_idle_lag"),
+    *("kafka_property", "kafka_consumer_config"),
     *("window", "slide", "window_offset", "timezone", "late_every", "bit_patterns"),
     *("estimator", "candidates", "limits", "quantiles", "min_reports", "show"),
 )
@@ -51,10 +56,11 @@ _SUPPORTED = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FollowJob:
-    """A job that follows a spool.
+    """A job that follows a spool or a topic.
 
     Attributes:
-        spool: directory of a gateway's files.
+        source: source of the reports.
+        option, name: the option that names the source, and its argument.
         spec: specification of the job.
         directory: output directory, which is locked.
         state: what was counted.
@@ -62,7 +68,9 @@ class FollowJob:
         with_counts: whether to write the counts of each window.
     """
 
-    spool: str
+    source: Source
+    option: str
+    name: str
     spec: JobSpec
     directory: RunDirectory
     state: FollowState
@@ -74,7 +82,8 @@ def follow_job(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence
     """The job of a command line with ``--follow``.
 
     Raises:
-        SpecError: if an option is not supported, or ``--input`` is no spool, or ``--output`` is of another job.
+        SpecError: if an option is not supported, or ``--input`` is no spool, or a topic cannot be read, or ``--output``
+            is of another job.
         OSError, sqlite3.Error: if a file cannot be read or written.
     """
     _check(args, parser, beam_args)
@@ -89,12 +98,15 @@ def follow_job(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence
         if directory.open() and not os.path.isfile(os.path.join(args.output, NAME)):
             raise SpecError(f"--output must be a new directory or one of --follow, got {args.output!r}, of another job")
         directory.prepare()
-        state = FollowState(args.output, run, _identity(spec))
+        state = FollowState(args.output, run, _identity(spec), _kind_of_source(args))
+        source = _source(args, spec, state)
     except BaseException:
         directory.close()
         raise
     return FollowJob(
-        spool=args.input,
+        source=source,
+        option="--input" if args.kafka_topic is None else "--kafka_topic",
+        name=args.input if args.kafka_topic is None else args.kafka_topic,
         spec=spec,
         directory=directory,
         state=state,
@@ -105,8 +117,8 @@ def follow_job(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence
 
 def _check(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence[str]) -> None:
     """Refuse unsupported options by name, a missing window, and an input that is no spool; raises SpecError."""
-    if args.input is None:
-        raise SpecError("--follow needs --input, got none")
+    if args.input is None and args.kafka_topic is None:
+        raise SpecError("--follow needs --input or --kafka_topic, got none")
     for name, value in vars(args).items():
         if name not in _SUPPORTED and value != parser.get_default(name):
             raise SpecError(f"--{name} cannot be combined with --follow, got both")
@@ -115,7 +127,21 @@ def _check(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence[str
     if args.window is None:
         raise SpecError("--follow needs --window, got none")
     check_options_agree(args)
-    check_spool(args.input)
+    if args.kafka_topic is None:
+        check_spool(args.input)
+    else:
+        first_moment(args)
+        check_topic(args.kafka_topic, reading_options(args))
+
+
+def _kind_of_source(args: argparse.Namespace) -> str:
+    return SPOOL if args.kafka_topic is None else f"the topic {args.kafka_topic!r}"
+
+
+def _source(args: argparse.Namespace, spec: JobSpec, state: FollowState) -> Source:
+    if args.kafka_topic is None:
+        return SpoolSource(args.input, spec, state)
+    return TopicSource(args.kafka_topic, reading_options(args), first_moment(args), spec, state)
 
 
 def _identity(spec: JobSpec) -> str:
@@ -126,15 +152,15 @@ def _identity(spec: JobSpec) -> str:
 
 
 def run_follow(job: FollowJob, signals: Signals) -> int:
-    """Follow the spool until a signal, write the run record, and print the outcome; returns the exit code."""
+    """Follow the source until a signal, write the run record, and print the outcome; returns the exit code."""
     signals.can_drain = True
     record = _record(job)
     for warning in warnings_of(job.spec.collections):
-        _say(warning)
+        say(warning)
     try:
         record.write(job.directory.path)
         follower = Follower(
-            job.spool, job.directory.path, job.spec, job.state, late_every=job.late_every, with_counts=job.with_counts
+            job.source, job.directory.path, job.spec, job.state, late_every=job.late_every, with_counts=job.with_counts
         )
         while not signals.stop.is_set():
             follower.step()
@@ -142,16 +168,17 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
         return _ended(job, record, STOPPED)
     except KeyboardInterrupt:
         return _ended(job, record, CANCELLED)
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, sqlite3.Error, KafkaReadError, SpecError) as error:
         return _ended(job, record, FAILED, str(error))
     finally:
+        job.source.close()
         job.state.close()
         job.directory.close()
 
 
 def _record(job: FollowJob) -> RunRecord:
     """The record of the run, which all restarts continue."""
-    source: dict[str, Any] = {"option": "--input", "name": job.spool, "bounded": False, "resumes": False}
+    source: dict[str, Any] = {"option": job.option, "name": job.name, "bounded": False, "resumes": False}
     record = start_of_run(job.spec, source, launched=False)
     began = [before.started for before in read_records(job.directory.path) if before.run == record.run]
     return dataclasses.replace(record, started=began[0]) if began else record
@@ -170,9 +197,5 @@ def _ended(job: FollowJob, record: RunRecord, end: str, cause: str = "") -> int:
     }[end]
     with contextlib.suppress(OSError):  # the run may have failed because it cannot write
         record.with_end(end, sentence, sums).write(job.directory.path)
-    _say(sentence)
+    say(sentence)
     return {STOPPED: cli.DONE, CANCELLED: CUT_OFF, FAILED: BROKEN}[end]
-
-
-def _say(sentence: str) -> None:
-    print(f"estimate: {sentence}", file=sys.stderr)

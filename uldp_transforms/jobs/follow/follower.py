@@ -1,42 +1,55 @@
-"""Counts new files of a spool and estimates the windows that are due; nothing that matters is kept in memory."""
+"""Counts what is new in a source and estimates the windows that are due; nothing that matters is kept in memory."""
 
 from __future__ import annotations
 
-import sys
 from collections import defaultdict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 from uldp_transforms.beam.accounts.ledger import LedgerEntry, ledger_rows
 from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.jobs.follow.follow_reading import Reading
 from uldp_transforms.jobs.follow.row_outbox import put_rows, rows_of_window, write_outbox
-from uldp_transforms.jobs.follow.spool_reading import Reading, SpoolReader, finished_files, merge, unfinished_since
 from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.ldp import CohortCounts
-from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.windows import now
 
-FILES_AT_ONCE = 64
-"""Maximum number of files of one transaction."""
-
 WINDOWS_AT_ONCE = 256
 """Maximum number of windows that are estimated in one transaction."""
-
-LONGEST_WAIT = 600_000
-"""Milliseconds for which windows wait for a file that the gateway has begun before their end and has not finished."""
 
 
 def _nothing(point: str) -> None:
     """Default of ``Follower.reached``."""
 
 
+class Source(Protocol):
+    """Reports that arrive while a job runs. It reads from the state what was counted before.
+
+    Attributes:
+        seen_until: time before which everything arrived that ``news`` has returned, in milliseconds since 1970; None:
+            not known yet.
+    """
+
+    seen_until: int | None
+
+    def news(self, time: int) -> Iterator[Reading]:
+        """What is not counted yet, in parts, each of which is committed before the next is requested.
+
+        Args:
+            time: the current time in milliseconds since 1970.
+        """
+
+    def close(self) -> None:
+        """End all connections."""
+
+
 class Follower:
-    """One pass after another over the same spool and state.
+    """One pass after another over the same source and state.
 
     Args:
-        spool: directory of a gateway's files.
+        source: source of the reports.
         directory: output directory, which this process has locked.
         spec: specification of the job, with windows and run.
         state: state of the directory.
@@ -48,7 +61,7 @@ class Follower:
 
     def __init__(
         self,
-        spool: str,
+        source: Source,
         directory: str,
         spec: JobSpec,
         state: FollowState,
@@ -58,7 +71,7 @@ class Follower:
         reached: Callable[[str], None] = _nothing,
         clock: Callable[[], int] = now,
     ):
-        self._spool = spool
+        self._source = source
         self._directory = directory
         self._spec = spec
         self._state = state
@@ -66,29 +79,24 @@ class Follower:
         self._with_counts = with_counts
         self._reached = reached
         self._clock = clock
-        self._reader = SpoolReader(spool, spec)
-        self._told: set[str] = set()
         self._questions = {one.fingerprint: [q.fingerprint] for q in spec.questions for one in q.pooled}
         self._members = {one.fingerprint: [one.fingerprint] for one in spec.collections}
         self._members |= {q.fingerprint: [one.fingerprint for one in q.pooled] for q in spec.questions}
 
     def step(self) -> None:
-        """Count all files that are finished now, and estimate the windows that are due.
+        """Count what is new, and estimate the windows that are due.
 
         Raises:
-            OSError, sqlite3.Error: if the spool or the directory cannot be read or written.
+            OSError, sqlite3.Error: if the source or the directory cannot be read or written.
+            KafkaReadError: if a topic cannot be read.
         """
         write_outbox(self._state, self._directory, self._reached)
         time = self._clock()
-        begun = unfinished_since(
-            self._spool
-        )  # before the files are listed, so that one that is finished meanwhile counts
-        horizon = time if begun is None else max(min(time, begun), time - LONGEST_WAIT)
-        known = self._state.names()
-        new = [name for name in finished_files(self._spool) if name not in known]
-        for first in range(0, len(new), FILES_AT_ONCE):
-            self._count(new[first : first + FILES_AT_ONCE])
-        due = self._state.pending(horizon, time - self._late_every)
+        for reading in self._source.news(time):
+            self._count(reading)
+        if self._source.seen_until is None:
+            return
+        due = self._state.pending(self._source.seen_until, time - self._late_every)
         for first in range(0, len(due), WINDOWS_AT_ONCE):
             with self._state:
                 self._estimate(due[first : first + WINDOWS_AT_ONCE])
@@ -96,19 +104,14 @@ class Follower:
             self._reached("after estimates are committed")
             write_outbox(self._state, self._directory, self._reached)
 
-    def _count(self, names: list[str]) -> None:
-        """Count files: manifest, counts, windows and the rows of the ledger in one transaction."""
-        reading = Reading()
-        for name in names:
-            try:
-                self._merge_new(reading, self._reader.read(name))
-            except SpecError as error:
-                self._say(f"not counted: {error}")
+    def _count(self, reading: Reading) -> None:
+        """Commit a part of the source: manifest, counts, windows and the rows of the ledger in one transaction."""
         self._reached("before counts are committed")
         spec, state = self._spec, self._state
         with state:
             for file in reading.files:
                 state.list_file(file)
+            state.advance(reading.offsets)
             state.add(reading.counts)
             state.touch(self._windows_of(reading), self._clock())
             found: list[LedgerEntry | Rejection] = [*reading.entries, *reading.rejections]
@@ -117,16 +120,6 @@ class Follower:
             self._reached("in the transaction of counts")
         self._reached("after counts are committed")
         write_outbox(state, self._directory, self._reached)
-
-    def _merge_new(self, reading: Reading, of_file: Reading) -> None:
-        """Add a file; a copy of a counted file under another name is listed, but not counted."""
-        (file,) = of_file.files
-        same = next((other.name for other in reading.files if other.sha256 == file.sha256), None)
-        same = same or self._state.same_content(file.sha256)
-        if same is not None:
-            self._say(f"not counted: {file.name} has the same content as {same}")
-            of_file = Reading(files=[file])
-        merge(reading, of_file)
 
     def _windows_of(self, reading: Reading) -> set[tuple[bytes, int, int]]:
         """Fingerprint, start and end of the windows of collections and questions that contain counted reports."""
@@ -162,9 +155,3 @@ class Follower:
             if counts is not None:
                 found[fingerprint] = counts
         return found
-
-    def _say(self, sentence: str) -> None:
-        """Print a sentence once."""
-        if sentence not in self._told:
-            self._told.add(sentence)
-            print(f"estimate: {sentence}", file=sys.stderr)

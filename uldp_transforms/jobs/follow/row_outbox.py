@@ -1,4 +1,4 @@
-"""The rows of a job that follows a spool, as files of the same forms and names as those of a stream."""
+"""The rows of a job that follows a source, as files of the same forms and names as those of a stream."""
 
 from __future__ import annotations
 

@@ -1,27 +1,23 @@
-"""Reads the files of a gateway's spool, and counts their reports. No Beam pipeline."""
+"""Reads the files of a gateway's spool, each once."""
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from uldp_transforms.beam.accounts.ledger import ACCEPTED, RECEIVED, LedgerEntry
 from uldp_transforms.beam.accounts.transit import handed_on
 from uldp_transforms.beam.spec.job_spec import JobSpec
-from uldp_transforms.beam.transforms.decode_reports import received_entries
-from uldp_transforms.beam.transforms.period_counts import count_batches
 from uldp_transforms.files.text_files import read_text
-from uldp_transforms.jobs.follow.state import CountedFile, Period
+from uldp_transforms.jobs.follow.follow_reading import MessageCounter, Reading
+from uldp_transforms.jobs.follow.notices import Notices
+from uldp_transforms.jobs.follow.state import CountedFile, FollowState
 from uldp_transforms.jobs.gateway.spool_file import PART, WHOLE, manifest_path
-from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.checks import parse_json
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.containers import SEEDED, Account, read_messages
-from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.manifest import HashedFile, ListedFile, files_of_manifest
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.wire import reports_in
@@ -29,25 +25,13 @@ from uldp_transforms.messages.wire import reports_in
 LOCK = "lock"
 """Name of the file in a spool that its gateway locks; it marks a directory as a spool."""
 
-_AT_ONCE = 1 << 22  # bytes of messages that are decoded together
+FILES_AT_ONCE = 64
+"""Maximum number of files of one transaction."""
+
+LONGEST_WAIT = 600_000
+"""Milliseconds for which windows wait for a file that the gateway has begun before their end and has not finished."""
+
 _BEGUN = re.compile(r"reports-(\d{8}T\d{6})-")
-
-
-@dataclasses.dataclass
-class Reading:
-    """Content of some files of a spool: counts, ledger entries and rejections.
-
-    Attributes:
-        files: entries for the manifest.
-        counts: of the accepted reports.
-        entries: of the ledger, without rejections.
-        rejections: rejected reports, messages and parts of files.
-    """
-
-    files: list[CountedFile] = dataclasses.field(default_factory=list)
-    counts: dict[Period, CohortCounts] = dataclasses.field(default_factory=dict)
-    entries: list[LedgerEntry] = dataclasses.field(default_factory=list)
-    rejections: list[Rejection] = dataclasses.field(default_factory=list)
 
 
 def check_spool(path: str) -> None:
@@ -83,8 +67,7 @@ class SpoolReader:
 
     def __init__(self, spool: str, spec: JobSpec):
         self._spool = Path(spool)
-        self._spec = spec
-        self._decoder = MessageDecoder(spec.catalog)
+        self._counter = MessageCounter(spec)
 
     def read(self, name: str) -> Reading:
         """Read a finished file once. Content that its manifest lists but that is missing is rejected, as with
@@ -108,9 +91,8 @@ class SpoolReader:
         lost = [item for item in items if isinstance(item, Rejection)]
         found = ListedFile(name, path.stat().st_size, hashed.sha256, messages, reports)
         difference = listed.difference(found, sum(item.num_reports for item in lost))
-        self._reject(reading, lost if difference is None else [*lost, difference])
-        for group in _groups(item for item in items if isinstance(item, bytes)):
-            self._count(reading, group)
+        reading.reject(lost if difference is None else [*lost, difference])
+        self._counter.count(reading, (item for item in items if isinstance(item, bytes)))
         reading.entries.append(handed_on(0 if account.is_complete(found.bytes) else 1))
         reading.files.append(CountedFile(name, found.sha256, (account.randomness or "").startswith(SEEDED)))
         return reading
@@ -123,48 +105,50 @@ class SpoolReader:
                 return listed
         raise SpecError(f"{manifest} must list {path.name!r}, got other files")
 
-    @staticmethod
-    def _reject(reading: Reading, rejections: Iterable[Rejection]) -> None:
-        """Add rejected parts of a file, whose reports count as received."""
-        for rejection in rejections:
-            reading.rejections.append(rejection)
-            reading.entries.append(LedgerEntry(RECEIVED, b"", None, rejection.num_reports))
 
-    def _count(self, reading: Reading, messages: list[bytes]) -> None:
-        """Decode messages, and add their counts, ledger entries and rejections."""
-        spec, decoded = self._spec, self._decoder.decode(messages)
-        reading.entries += received_entries(decoded, spec.periods)
-        reading.entries.append(handed_on(len(messages) - decoded.num_messages))
-        reading.rejections += decoded.rejections
-        for (fingerprint, start), counts in count_batches(
-            spec.catalog, decoded.batches, spec.periods, spec.bit_patterns
-        ):
-            assert start is not None, "follow_job refuses a job without windows"
-            _add(reading.counts, (fingerprint, start), counts)
-            reading.entries.append(LedgerEntry(ACCEPTED, fingerprint, start, counts.total))
+class SpoolSource:
+    """The spool of a gateway that may be running.
 
+    Args:
+        spool: directory of the files.
+        spec: specification of the job, with windows.
+        state: the manifest of counted files.
+    """
 
-def merge(reading: Reading, other: Reading) -> None:
-    """Add the content of another file."""
-    reading.files += other.files
-    reading.entries += other.entries
-    reading.rejections += other.rejections
-    for period, counts in other.counts.items():
-        _add(reading.counts, period, counts)
+    def __init__(self, spool: str, spec: JobSpec, state: FollowState):
+        self._spool, self._state = spool, state
+        self._reader = SpoolReader(spool, spec)
+        self._notices = Notices()
+        self.seen_until: int | None = None
 
+    def news(self, time: int) -> Iterator[Reading]:
+        """All files that are finished now and not in the manifest; see ``Source``. Raises OSError, sqlite3.Error."""
+        # before the files are listed, so that one that is finished meanwhile counts
+        begun = unfinished_since(self._spool)
+        known = self._state.names()
+        new = [name for name in finished_files(self._spool) if name not in known]
+        for first in range(0, len(new), FILES_AT_ONCE):
+            yield self._read(new[first : first + FILES_AT_ONCE])
+        self.seen_until = time if begun is None else max(min(time, begun), time - LONGEST_WAIT)
 
-def _add(counts: dict[Period, CohortCounts], period: Period, new: CohortCounts) -> None:
-    counts[period] = counts[period] + new if period in counts else new
+    def close(self) -> None:
+        """Nothing is kept open."""
 
+    def _read(self, names: list[str]) -> Reading:
+        reading = Reading()
+        for name in names:
+            try:
+                self._merge_new(reading, self._reader.read(name))
+            except SpecError as error:
+                self._notices.say_once(f"not counted: {error}")
+        return reading
 
-def _groups(messages: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Messages in groups of about ``_AT_ONCE`` bytes."""
-    group, size = list[bytes](), 0
-    for message in messages:
-        group.append(message)
-        size += len(message)
-        if size >= _AT_ONCE:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group
+    def _merge_new(self, reading: Reading, of_file: Reading) -> None:
+        """Add a file; a copy of a counted file under another name is listed, but not counted."""
+        (file,) = of_file.files
+        same = next((other.name for other in reading.files if other.sha256 == file.sha256), None)
+        same = same or self._state.same_content(file.sha256)
+        if same is not None:
+            self._notices.say_once(f"not counted: {file.name} has the same content as {same}")
+            of_file = Reading(files=[file])
+        reading.merge(of_file)

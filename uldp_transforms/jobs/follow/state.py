@@ -1,6 +1,7 @@
-"""The counts of a job that follows a spool, in one SQLite database; a transaction is the only commit point.
+"""The counts of a job that follows a source, in one SQLite database; a transaction is the only commit point.
 
-The tables: ``files``, the manifest of counted files; ``counts`` of each collection and base period; ``windows``, how
+The tables: ``files``, the manifest of counted files; ``offsets``, the next record of each partition of a topic;
+``counts`` of each collection and base period; ``windows``, how
 many rows each window has, and since when it has reports that are in none; ``outbox``, row files that may not be on disk
 yet. A transaction changes them together, so a file is in the manifest exactly if its reports are in the counts, and the
 rows that account for it are in the outbox or on disk.
@@ -21,6 +22,9 @@ from uldp_transforms.ldp.errors import SpecError
 NAME = "follow.sqlite"
 """Name of the database in the directory of ``--output``."""
 
+SPOOL = "the spool of a gateway"
+"""The source of a directory unless it is a topic."""
+
 _VERSION = 1
 _TABLES = f"""
 BEGIN;
@@ -35,6 +39,11 @@ CREATE TABLE outbox (name TEXT PRIMARY KEY, content BLOB NOT NULL);
 PRAGMA user_version = {_VERSION};
 COMMIT;
 """
+_ADDED = """
+CREATE TABLE IF NOT EXISTS offsets (partition INTEGER PRIMARY KEY, next INTEGER NOT NULL);
+"""
+"""A table that directories of earlier programs do not have; those programs read nothing but spools."""
+
 _CODER = CohortCountsCoder()
 
 Period = tuple[bytes, int]
@@ -76,34 +85,36 @@ class FollowState:
         directory: output directory.
         run: name of the run, for a new database.
         windows: text that identifies the windows and what is counted, which never change.
+        source: text that identifies the kind of source, or the topic, which never changes.
 
     Raises:
-        SpecError: if the directory counts for other windows, or the database has another version or is damaged.
+        SpecError: if the directory counts for other windows or another source, or the database has another version or
+            is damaged.
         sqlite3.OperationalError: if the database cannot be written.
     """
 
-    def __init__(self, directory: str, run: str, windows: str):
+    def __init__(self, directory: str, run: str, windows: str, source: str = SPOOL):
         path = os.path.join(directory, NAME)
         self._database = sqlite3.connect(path, isolation_level=None)
         with _readable(path):
-            self._open(directory, run, windows)
+            self._open(directory, {"run": run, "windows": windows, "source": source, "sequence": "0"})
 
-    def _open(self, directory: str, run: str, windows: str) -> None:
+    def _open(self, directory: str, settings: Mapping[str, str]) -> None:
         self._database.execute("PRAGMA synchronous = EXTRA")  # also the folder, after the journal is deleted
         version = self._database.execute("PRAGMA user_version").fetchone()[0]
         if version == 0:
             self._database.executescript(_TABLES)
         elif version != _VERSION:
             raise SpecError(f"--output must have a {NAME} of version {_VERSION}, got version {version}")
+        self._database.executescript(_ADDED)
         with self:
-            self._database.executemany(
-                "INSERT OR IGNORE INTO meta VALUES (?, ?)", [("run", run), ("windows", windows), ("sequence", "0")]
-            )
-        if self._meta("windows") != windows:
-            raise SpecError(
-                f"--output must be a directory for the same windows, got {directory!r}, which counts for "
-                f"{self._meta('windows')}"
-            )
+            self._database.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", settings.items())
+        for name in ("windows", "source"):
+            if self._meta(name) != settings[name]:
+                raise SpecError(
+                    f"--output must be a directory for the same {name}, got {directory!r}, which counts for "
+                    f"{self._meta(name)}"
+                )
 
     def __enter__(self) -> FollowState:
         """Begin a transaction, which the end of the block commits and an error rolls back."""
@@ -148,6 +159,14 @@ class FollowState:
     def list_file(self, file: CountedFile) -> None:
         """Enter a file into the manifest; raises sqlite3.IntegrityError if its name is there."""
         self._database.execute("INSERT INTO files VALUES (?, ?, ?)", file)
+
+    def offsets(self) -> dict[int, int]:
+        """By partition of the topic, the offset of the first record that is not counted."""
+        return dict(self._database.execute("SELECT partition, next FROM offsets"))
+
+    def advance(self, offsets: Mapping[int, int]) -> None:
+        """Remember that all records before these offsets are counted."""
+        self._database.executemany("INSERT OR REPLACE INTO offsets VALUES (?, ?)", offsets.items())
 
     def add(self, counts: Mapping[Period, CohortCounts]) -> None:
         """Add the counts of base periods to the stored ones."""

@@ -33,12 +33,6 @@ class AvroFiles(Source):
         "--manifest": {
             "help": "manifest that lists the expected content of the files, or a pattern (default: no manifest)"
         },
-        "--follow": cli.SWITCH
-        | {
-            "default": None,
-            "help": "run until SIGTERM over the directory of uldp gateway --spool on this machine: count each file "
-            "once, and estimate each window when it is due; restarts lose and repeat nothing",
-        },
     }
     bounded = True
 

@@ -173,8 +173,7 @@ class KafkaTopic(Source):
 
     @classmethod
     def of(cls, args: argparse.Namespace, options: PipelineOptions) -> KafkaTopic:
-        if args.bootstrap_servers is None:
-            raise SpecError("--kafka_topic needs --bootstrap_servers, got none")
+        _require_servers(args)
         reader = args.kafka_reader or cls._usual_reader(options)
         for option in _OF_JAVA if reader == PYTHON else _OF_PYTHON:
             if getattr(args, option[2:]) is not None:
@@ -207,16 +206,10 @@ class KafkaTopic(Source):
         runner, readers = options.view_as(StandardOptions).runner, args.kafka_readers
         if runner == PRISM and (readers or 1) > 1:
             raise SpecError(f"--kafka_readers must be 1 on {PRISM}, which mixes up their watermarks, got {readers}")
-        properties, slots = tuple(args.kafka_property or ()), options.view_as(FlinkRunnerOptions).parallelism
-        refuse_secrets(properties, _CONFIG)
-        reading = Reading(
-            settings=ConsumerSettings(args.bootstrap_servers, properties, args.kafka_consumer_config),
-            kind_of_times=args.kafka_timestamps or CREATE_TIME,
-            idle_lag=IDLE_LAG if args.kafka_idle_lag is None else args.kafka_idle_lag,
-            readers=readers or max(1, slots if runner != PRISM else 1),
-        )
-        since, until = _moment(args.kafka_from, "--kafka_from"), _moment(args.kafka_until, "--kafka_until")
-        return PollKafka(args.kafka_topic, reading, ends=cls.bounded, since=since, until=until)
+        slots = options.view_as(FlinkRunnerOptions).parallelism
+        reading = reading_options(args, readers or max(1, slots if runner != PRISM else 1))
+        until = _moment(args.kafka_until, "--kafka_until")
+        return PollKafka(args.kafka_topic, reading, ends=cls.bounded, since=first_moment(args), until=until)
 
     def read(self, pipeline: beam.Pipeline) -> PCollection[Any]:
         return pipeline | "ReadKafka" >> self.records
@@ -231,6 +224,29 @@ class KafkaRange(KafkaTopic):
     @classmethod
     def _usual_reader(cls, options: PipelineOptions) -> str:
         return PYTHON
+
+
+def reading_options(args: argparse.Namespace, readers: int = 1) -> Reading:
+    """Options for reading in Python; raises SpecError if a property is a secret, or no servers are given."""
+    _require_servers(args)
+    properties = tuple(args.kafka_property or ())
+    refuse_secrets(properties, _CONFIG)
+    return Reading(
+        settings=ConsumerSettings(args.bootstrap_servers, properties, args.kafka_consumer_config),
+        kind_of_times=args.kafka_timestamps or CREATE_TIME,
+        idle_lag=IDLE_LAG if args.kafka_idle_lag is None else args.kafka_idle_lag,
+        readers=readers,
+    )
+
+
+def first_moment(args: argparse.Namespace) -> int | None:
+    """Milliseconds of ``--kafka_from``; None without; raises SpecError."""
+    return _moment(args.kafka_from, "--kafka_from")
+
+
+def _require_servers(args: argparse.Namespace) -> None:
+    if args.bootstrap_servers is None:
+        raise SpecError("--kafka_topic needs --bootstrap_servers, got none")
 
 
 def _moment(text: str | None, option: str) -> int | None:

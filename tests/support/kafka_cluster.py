@@ -1,0 +1,34 @@
+"""librdkafka's own mock cluster, in the process of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import confluent_kafka
+import numpy as np
+
+from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
+
+
+class Cluster:
+    """A mock cluster in this process, whose topics have four partitions."""
+
+    def __init__(self) -> None:
+        self._producer = confluent_kafka.Producer({"test.mock.num.brokers": 1})
+        (found,) = self._producer.list_topics(timeout=30).brokers.values()
+        self.servers = f"{found.host}:{found.port}"
+        self.settings = ConsumerSettings(self.servers)
+        self._topics = 0
+
+    def topic(self) -> str:
+        """A new one, without records."""
+        self._topics += 1
+        name = f"topic-{self._topics}"
+        self._producer.list_topics(name, timeout=30)
+        return name
+
+    def send(self, topic: str, values: Sequence[bytes | None], times: Sequence[int] | int, partition: int = 0) -> None:
+        moments = np.broadcast_to(times, len(values)).tolist()
+        for value, moment in zip(values, moments):
+            self._producer.produce(topic, value, b"key", partition=partition, timestamp=moment)
+        self._producer.flush()

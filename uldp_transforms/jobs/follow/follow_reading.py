@@ -1,0 +1,98 @@
+"""Counts messages of a source that a job follows. No Beam pipeline."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+
+from uldp_transforms.beam.accounts.ledger import ACCEPTED, RECEIVED, LedgerEntry
+from uldp_transforms.beam.accounts.transit import handed_on
+from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.beam.transforms.decode_reports import received_entries
+from uldp_transforms.beam.transforms.period_counts import count_batches
+from uldp_transforms.jobs.follow.state import CountedFile, Period
+from uldp_transforms.ldp import CohortCounts
+from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms.messages.rejection import Rejection
+
+_AT_ONCE = 1 << 22  # bytes of messages that are decoded together
+
+
+@dataclasses.dataclass
+class Reading:
+    """A part of a source: counts, ledger entries and rejections.
+
+    Attributes:
+        files: entries for the manifest.
+        offsets: of a topic: by partition, the offset of the next record.
+        counts: of the accepted reports.
+        entries: of the ledger, without rejections.
+        rejections: rejected reports, messages and parts of files.
+    """
+
+    files: list[CountedFile] = dataclasses.field(default_factory=list)
+    offsets: dict[int, int] = dataclasses.field(default_factory=dict)
+    counts: dict[Period, CohortCounts] = dataclasses.field(default_factory=dict)
+    entries: list[LedgerEntry] = dataclasses.field(default_factory=list)
+    rejections: list[Rejection] = dataclasses.field(default_factory=list)
+
+    def merge(self, other: Reading) -> None:
+        """Add a later part of the source."""
+        self.files += other.files
+        self.offsets |= other.offsets
+        self.entries += other.entries
+        self.rejections += other.rejections
+        for period, counts in other.counts.items():
+            self.add(period, counts)
+
+    def reject(self, rejections: Iterable[Rejection]) -> None:
+        """Add rejected parts of the source, whose reports count as received."""
+        for rejection in rejections:
+            self.rejections.append(rejection)
+            self.entries.append(LedgerEntry(RECEIVED, b"", None, rejection.num_reports))
+
+    def add(self, period: Period, new: CohortCounts) -> None:
+        """Add counts of a base period."""
+        self.counts[period] = self.counts[period] + new if period in self.counts else new
+
+
+class MessageCounter:
+    """Counts the reports of messages.
+
+    Args:
+        spec: specification of the job, with windows.
+    """
+
+    def __init__(self, spec: JobSpec):
+        self._spec = spec
+        self._decoder = MessageDecoder(spec.catalog)
+
+    def count(self, reading: Reading, messages: Iterable[bytes]) -> None:
+        """Decode messages, and add their counts, ledger entries and rejections."""
+        for group in _groups(messages):
+            self._count(reading, group)
+
+    def _count(self, reading: Reading, messages: list[bytes]) -> None:
+        spec, decoded = self._spec, self._decoder.decode(messages)
+        reading.entries += received_entries(decoded, spec.periods)
+        reading.entries.append(handed_on(len(messages) - decoded.num_messages))
+        reading.rejections += decoded.rejections
+        for (fingerprint, start), counts in count_batches(
+            spec.catalog, decoded.batches, spec.periods, spec.bit_patterns
+        ):
+            assert start is not None, "follow_job refuses a job without windows"
+            reading.add((fingerprint, start), counts)
+            reading.entries.append(LedgerEntry(ACCEPTED, fingerprint, start, counts.total))
+
+
+def _groups(messages: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Messages in groups of about ``_AT_ONCE`` bytes."""
+    group, size = list[bytes](), 0
+    for message in messages:
+        group.append(message)
+        size += len(message)
+        if size >= _AT_ONCE:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
