@@ -23,7 +23,7 @@ FOREIGN = {
     "--name",  # of any option, in a docstring
     "--version",  # of uldp itself
     *("--savepoint_path", "--allow_non_restored_state"),  # of Flink's job server
-    "--column",  # deprecated, so in no help
+    *("--column", "--truth_column"),  # deprecated, so in no help
 }
 
 

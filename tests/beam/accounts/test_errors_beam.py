@@ -56,6 +56,7 @@ from uldp_transforms.jobs.engines.job_server import described_options
 from uldp_transforms.jobs.estimate import run as estimate
 from uldp_transforms.jobs.estimate.options import _run_that_goes_on
 from uldp_transforms.jobs.evaluate import evaluate_command as evaluate
+from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.gateway.app_keys import read_keys
 from uldp_transforms.jobs.plan import plan_command as plan
 from uldp_transforms.jobs.pubsub import pubsub_access
@@ -612,7 +613,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values half.parquet"),
-        "half.parquet row 2: value must be a text or a whole number, got none",
+        "half.parquet row 2: value must be a text or a whole number, got none in 1 of 2 rows; --missing skip leaves "
+        "such rows out, --missing keep reads the empty text",
     ),
     (
         SpecError,
@@ -629,6 +631,16 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         simulating("--values local.csv"),
         "local.csv line 2: event_time must have an offset from UTC, such as Z or +01:00, unless --timezone "
         "is given, got none",
+    ),
+    (
+        SpecError,
+        simulating("--values local.csv --time_format %d.%m.%Y --timezone UTC"),
+        "local.csv line 2: event_time must have the format %d.%m.%Y of --time_format, got another one",
+    ),
+    (
+        SpecError,
+        simulating("--values local.csv --time_format %z"),
+        "--time_format must have only texts and %Y %y %m %d %H %I %M %S %p %b %B %a %A %j, with %Y or %y, got '%z'",
     ),
     (
         SpecError,
@@ -1077,10 +1089,10 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "--serve needs --follow, got --input",
     ),
     (argparse.ArgumentTypeError, lambda: report_command._port("65536"), "must be a port from 0 to 65535, got '65536'"),
-    (SpecError, lambda: Truth("no-rows.csv", "value"), "no-rows.csv must have at least one value, got none"),
+    (SpecError, lambda: Truth(ValuesFile("no-rows.csv")), "no-rows.csv must have at least one value, got none"),
     (
         SpecError,
-        lambda: Truth("other.csv", "values").shares("2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", ["0"]),
+        lambda: Truth(ValuesFile("other.csv", "values")).shares("2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", ["0"]),
         "other.csv must have the column event_time for rows with windows, got none",
     ),
     (

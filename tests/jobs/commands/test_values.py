@@ -160,7 +160,7 @@ def test_parquet_columns_without_texts_are_refused(tmp_path):
     path = parquet_file(tmp_path, value=pa.array(["0", "0", None]))
     assert (
         refusal(lambda: everything(ValuesFile(path)))
-        == f"{path} row 3: value must be a text or a whole number, got none"
+        == f"{path} row 3: value must be a text or a whole number, got none in 1 of 3 rows"
     )
     path = parquet_file(tmp_path, value=pa.array(["0", "1"]), event_time=pa.array([1, None]))
     sentence = f"{path} row 2: event_time must be RFC 3339 or seconds since 1970, got none"

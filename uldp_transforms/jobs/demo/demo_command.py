@@ -27,6 +27,7 @@ from uldp_transforms.jobs import cli, estimate, total
 from uldp_transforms.jobs.demo.demo_outcome import Departures, compare, read_changes, read_estimates, read_ledger
 from uldp_transforms.jobs.demo.demo_text import day_table, summary
 from uldp_transforms.jobs.demo.departures import read_departures, write_departures
+from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.report.gathering import Asked
 from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.jobs.report.report_command import write as write_report
@@ -93,7 +94,7 @@ def job(demo: Demo) -> int:
             return code
         total.write_periods(total.configure([str(output), "--candidates", str(DATA / CANDIDATES)]))
         say("drawing estimates.png, writing index.html (uldp report)")
-        page = Asked(directory=str(output), title=TITLE, truth=Truth(str(values), "value"))
+        page = Asked(directory=str(output), title=TITLE, truth=Truth(ValuesFile(str(values))))
         write_report(page, str(output / "index.html"), str(output / "estimates.png"))
     say("comparing with the truth")
     outcomes = [

@@ -23,6 +23,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.evaluate.number_trials import NumberTrial, read_number_trial, run_number_trial
 from uldp_transforms.jobs.evaluate.trial_ways import closed_ways, open_ways
 from uldp_transforms.jobs.evaluate.trials import Outcome, Trial, evaluate, tried
+from uldp_transforms.jobs.files.people_options import add_people_options, people_in, say_missing
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.report.report_command import require_charts
@@ -56,7 +57,9 @@ def configure(argv: Sequence[str]) -> Evaluation | NumberTrial:
             raise SpecError(f"--{name} can be given only with --open, got {getattr(args, name)}")
     if args.png is not None:
         require_charts()
-    values, held = _people(args.values, args.value_column)
+    file = people_in(args.values, args)
+    values, held = _people(file)
+    say_missing("evaluate", file)
     if args.collection is not None:
         return read_number_trial(args, ESTIMATOR, values, held)
     trial = (_open_trial if args.open else _closed_trial)(args, values, held)
@@ -72,8 +75,7 @@ def _parser() -> cli.Parser:
     parser = cli.Parser("evaluate", description=__doc__)
     add = parser.add_argument
     add("--values", required=True, help="CSV file of people's values, as they would report them")
-    add("--value_column", default="value", help="name of the column in --values")
-    add("--column", **cli.old_name("--value_column", default="value"))
+    add_people_options(parser, "--column")
     add(
         "--collection",
         help="collection with an ordered alphabet, for means and quantiles of numbers; its mechanism has no effect",
@@ -121,15 +123,15 @@ def _ids(text: str, known: Registry[Any]) -> tuple[str, ...]:
     return names
 
 
-def _people(path: str, column: str) -> tuple[tuple[str, ...], np.ndarray]:
+def _people(file: ValuesFile) -> tuple[tuple[str, ...], np.ndarray]:
     """The distinct values in alphabetical order, and the position of each person's value."""
     codes: dict[str, int] = {}
     found = [
         np.array([codes.setdefault(canonical(value), len(codes)) for value in values])
-        for values, _ in ValuesFile(path, column).read(_ROWS_AT_ONCE)
+        for values, _ in file.read(_ROWS_AT_ONCE)
     ]
     if len(codes) < 2:
-        raise SpecError(f"{path} must have at least 2 different values, got {len(codes)}")
+        raise SpecError(f"{file.path} must have at least 2 different values, got {len(codes)}")
     order = sorted(range(len(codes)), key=list(codes).__getitem__)
     return tuple(sorted(codes)), np.argsort(order)[np.concatenate(found)]
 

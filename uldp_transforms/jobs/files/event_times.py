@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import functools
+import re
 import zoneinfo
 from collections.abc import Callable
 
@@ -20,6 +21,8 @@ Place = Callable[[int], str]
 
 _SECONDS = r"^[+-]?[0-9]{1,15}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?$"
 _LOCAL = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,30})?)?)?"
+_KNOWN_PARTS = "YymdHIMSpbBaAj"
+_PARTS_OF_FORMAT = rf"(?=.*%[Yy])([^%]|%[{_KNOWN_PARTS}])*"
 _OFFSET = r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
 
 
@@ -29,18 +32,22 @@ class Clock:
     Args:
         column: name of the column, for messages.
         timezone: time zone for times without an offset from UTC, such as "Europe/Berlin"; None: such times are refused.
+        form: format of texts, such as "%d.%m.%Y %H:%M", as of ``strptime``; None: RFC 3339 or seconds since 1970.
 
     Raises:
-        SpecError: if the time zone is unknown.
+        SpecError: if the time zone or a part of the format is unknown.
     """
 
-    def __init__(self, column: str, timezone: str | None = None):
+    def __init__(self, column: str, timezone: str | None = None, form: str | None = None):
         try:
             zoneinfo.ZoneInfo(timezone or "UTC")
         except (KeyError, ValueError, OSError):
             sentence = '--timezone must be the name of a time zone such as "Europe/Berlin"'
             raise SpecError(f"{sentence}, got {describe(timezone)}") from None
-        self._column, self._timezone = column, timezone
+        if form is not None and not re.fullmatch(_PARTS_OF_FORMAT, form):
+            allowed = f"texts and {' '.join('%' + letter for letter in _KNOWN_PARTS)}, with %Y or %y"
+            raise SpecError(f"--time_format must have only {allowed}, got {describe(form)}")
+        self._column, self._timezone, self._form = column, timezone, form
 
     def milliseconds(self, times: pa.Array, place: Place) -> np.ndarray:
         """(n,) int64 milliseconds since 1970 UTC, rounded down.
@@ -57,6 +64,8 @@ class Clock:
             raise self._no_time(place(int(missing.argmax())), "none")
         if pa.types.is_timestamp(times.type):
             result = self._of_timestamps(times.cast(pa.timestamp("us", times.type.tz), safe=False), place)
+        elif self._form is not None:
+            result = self._of_format(times.cast(pa.string()), self._form, place)
         else:
             result = self._of_texts(times.cast(pa.string()), place)
         outside = (result < MIN_EVENT_TIME) | (result >= MAX_EVENT_TIME)
@@ -64,6 +73,15 @@ class Clock:
             where = place(int(outside.argmax()))
             raise SpecError(f"{where}: {self._column} must lie in the years 1900 to 9998, got another year")
         return result
+
+    def _of_format(self, texts: pa.Array, form: str, place: Place) -> np.ndarray:
+        """Event times from local times of a given format."""
+        times = pc.strptime(texts, format=form, unit="s", error_is_null=True)
+        wrong = np.asarray(pc.is_null(times))
+        if wrong.any():
+            where = place(int(wrong.argmax()))
+            raise SpecError(f"{where}: {self._column} must have the format {form} of --time_format, got another one")
+        return self._of_timestamps(times.cast(pa.timestamp("ms")), place)
 
     def _of_texts(self, texts: pa.Array, place: Place) -> np.ndarray:
         result = np.zeros(len(texts), np.int64)

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -25,6 +26,8 @@ from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 
 EVENT_TIME = "event_time"
+REFUSE, SKIP, KEEP = MISSING = ("refuse", "skip", "keep")
+"""What to do with missing cells: null, empty, or white space alone."""
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _BLOCK_BYTES = 1 << 24
 """Maximum length of a row of a CSV file."""
@@ -38,42 +41,73 @@ class ValuesFile:
         column: name of the column of values.
         time_column: name of the column of times; None: event_time, if that column exists.
         timezone: time zone for times without an offset from UTC; None: such times are refused.
+        time_format: format of times that are texts, as of ``strptime``; None: RFC 3339 or seconds since 1970.
+        missing: what to do with missing cells of the column of values: "skip" leaves their rows out, "keep" reads the
+            empty text, "refuse" and None raise (None for columns without the option ``--missing``).
 
     Attributes:
         columns: names of all columns.
         time_column: name of the column of times; None if there is none.
+        num_rows, num_missing: rows read so far, and those of them without a value.
 
     Raises:
         OSError: if the file cannot be opened.
-        SpecError: if a column is missing, duplicated or nearly so; or if the time zone is unknown.
+        SpecError: if a column is missing, duplicated or nearly so; or if the time zone or the format is unknown.
     """
 
-    def __init__(self, path: str, column: str = "value", time_column: str | None = None, timezone: str | None = None):
+    def __init__(
+        self,
+        path: str,
+        column: str = "value",
+        time_column: str | None = None,
+        timezone: str | None = None,
+        *,
+        time_format: str | None = None,
+        missing: str | None = None,
+    ):
         self.path = path
         self.column = column
+        self._missing = missing
         self._table = table_of(path)
         self.columns = self._table.columns()
         self._check_named(column, "--value_column")
         self._check_named(time_column or EVENT_TIME, "--time_column" if time_column else None)
         self.time_column = time_column or (EVENT_TIME if EVENT_TIME in self.columns else None)
-        self._clock = Clock(time_column or EVENT_TIME, timezone)
+        self._clock = Clock(time_column or EVENT_TIME, timezone, time_format)
+        self.num_rows = self.num_missing = 0
 
     def read(self, rows_at_once: int) -> Iterator[tuple[list[str], np.ndarray | None]]:
-        """Yield values and event times (milliseconds, None without the column), ``rows_at_once`` rows at a time.
+        """Yield values and event times (milliseconds, None without the column), from ``rows_at_once`` rows at a time.
 
         Raises:
             SpecError: for an invalid row; names the line.
         """
+        for cells, times in self.cells(rows_at_once):
+            held = [row for row, cell in enumerate(cells) if cell is not None]
+            values = [cell for cell in cells if cell is not None]
+            if values:
+                yield values, None if times is None else times[held]
+
+    def cells(self, rows_at_once: int) -> Iterator[tuple[list[str | None], np.ndarray | None]]:
+        """Yield values and times of all rows, as ``read`` does, with None for a cell that is to be left out."""
         wanted = list(dict.fromkeys(filter(None, [self.column, self.time_column])))
-        first = 0
+        self.num_rows = self.num_missing = 0
         for table in _in_parts(self._table.read(wanted), rows_at_once):
+            first = self.num_rows
             values = self._texts(table[self.column], first)
             times = None
             if self.time_column is not None:
                 column = table[self.time_column].combine_chunks()
                 times = self._clock.milliseconds(column, functools.partial(self._place_after, first))
+            self.num_rows += len(values)
             yield values, times
-            first += len(values)
+
+    def missing_sentence(self) -> str | None:
+        """What became of missing cells, once all rows are read; None if there were none."""
+        if not self.num_missing:
+            return None
+        what = "their rows are left out" if self._missing == SKIP else "they are read as the empty text"
+        return f"{self.path}: {self.num_missing:,} of {self.num_rows:,} cells of {self.column} are missing; {what}"
 
     def place(self, row: int) -> str:
         """File name and line of a row (row 0 is the first after the header)."""
@@ -82,15 +116,27 @@ class ValuesFile:
     def _place_after(self, first: int, row: int) -> str:
         return self.place(first + row)
 
-    def _texts(self, column: pa.ChunkedArray, first: int) -> list[str]:
+    def _texts(self, column: pa.ChunkedArray, first: int) -> list[str | None]:
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
             raise SpecError(f"{self.path}: column {self.column} must hold texts or whole numbers, got {kind}")
-        if column.null_count:
-            row = first + column.is_null().to_pylist().index(True)
-            raise SpecError(f"{self.place(row)}: {self.column} must be a text or a whole number, got none")
-        texts: list[str] = column.cast(pa.string()).to_pylist()
-        return texts
+        texts = column.cast(pa.string())
+        absent = _are_missing(texts)
+        if absent.any():
+            if self._missing not in (SKIP, KEEP):
+                raise self._no_value(first + int(absent.argmax()))
+            self.num_missing += int(absent.sum())
+            texts = pc.if_else(absent, None if self._missing == SKIP else "", texts)
+        cells: list[str | None] = texts.to_pylist()
+        return cells
+
+    def _no_value(self, row: int) -> SpecError:
+        """The error that names the first row without a value, and says how many there are."""
+        parts = [_are_missing(part.column(0).cast(pa.string())) for part in self._table.read([self.column])]
+        number, total = sum(int(part.sum()) for part in parts), sum(map(len, parts))
+        ways = "; --missing skip leaves such rows out, --missing keep reads the empty text" if self._missing else ""
+        sentence = f"{self.column} must be a text or a whole number, got none in {number:,} of {total:,} rows{ways}"
+        return SpecError(f"{self.place(row)}: {sentence}")
 
     def _check_named(self, column: str, option: str | None) -> None:
         """Refuse a misspelt event_time column: it would be ignored, and all events would get the same time."""
@@ -265,6 +311,11 @@ def _in_parts(batches: Iterable[pa.RecordBatch], rows_at_once: int) -> Iterator[
             waiting = waiting.slice(rows_at_once)
     if waiting:
         yield waiting
+
+
+def _are_missing(texts: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """Which cells are null, empty or white space alone."""
+    return np.asarray(pc.equal(pc.utf8_trim_whitespace(pc.fill_null(texts, "")), ""))
 
 
 def _letters(name: str) -> str:

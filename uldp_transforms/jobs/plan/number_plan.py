@@ -8,6 +8,7 @@ import dataclasses
 import numpy as np
 
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.files.people_options import PEOPLE, people_in, refuse_people_options, say_missing
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.plan.collection_text import spec_text
@@ -17,7 +18,8 @@ from uldp_transforms.ldp.planning.number_forecast import NumberForecast, forecas
 
 _ROWS_AT_ONCE = 1 << 16
 _MULTIPLES = (0.1, 1, 10)
-_TAKEN = ("collection", "epsilon", "reports", "values", "value_column", "json", "open")
+_PEOPLE = tuple(name.removeprefix("--") for name in PEOPLE)
+_TAKEN = ("collection", "epsilon", "reports", "values", *_PEOPLE, "json", "open")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -48,27 +50,28 @@ def read_number_arguments(args: argparse.Namespace) -> NumberPlanning:
     collection = Collection.from_json(args.collection)
     if collection.alphabet.bin_edges is None:
         raise SpecError(f"--collection must have the alphabet ordered, got {collection.alphabet.id}")
-    if args.values is None and args.value_column is not None:
-        raise SpecError(f"--value_column can be given only with --values, got {args.value_column}")
+    if args.values is None:
+        refuse_people_options(args, "--values")
     return NumberPlanning(
         collection=collection,
         epsilon=args.epsilon,
         num_reports=args.reports,
         values=args.values,
-        shares=None if args.values is None else shares_in_file(collection, args.values, args.value_column or "value"),
+        shares=None if args.values is None else _shares_in_file(collection, people_in(args.values, args)),
         json=args.json,
     )
 
 
-def shares_in_file(collection: Collection, path: str, column: str) -> np.ndarray:
+def _shares_in_file(collection: Collection, file: ValuesFile) -> np.ndarray:
     """(K,) shares of people with each symbol of the alphabet; raises SpecError without saying a value."""
     alphabet = collection.alphabet
     counts = np.zeros(alphabet.num_symbols)
-    for values, _ in ValuesFile(path, column).read(_ROWS_AT_ONCE):
+    for values, _ in file.read(_ROWS_AT_ONCE):
         symbols = alphabet.encode(values, np.zeros(len(values), dtype=np.int64), 1)
         counts += np.bincount(symbols, minlength=len(counts))
     if not counts.any():
-        raise SpecError(f"{path} must have at least 1 value, got none")
+        raise SpecError(f"{file.path} must have at least 1 value, got none")
+    say_missing("plan", file)
     return counts / counts.sum()
 
 

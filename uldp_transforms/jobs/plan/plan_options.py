@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.jobs.files.people_options import PEOPLE, people_in, refuse_people_options, say_missing
 from uldp_transforms.jobs.plan.number_plan import NumberPlanning, read_number_arguments
 from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.ldp.errors import SpecError
@@ -48,7 +48,7 @@ _QUESTION: cli.Options = {
     "--num_values": {"type": cli.positive(), "help": "number of values in a known list"},
     "--num_sensitive": {"type": cli.positive(), "help": "number of sensitive values (default: all)"},
     "--values": {"help": "CSV file of people's values, instead of --num_values and --num_sensitive"},
-    "--value_column": {"help": "name of the column in --values (default: value)"},
+    **PEOPLE,
     "--column": cli.old_name("--value_column"),
     "--sensitive": {"help": "with --values: text file of the sensitive values, one per line (default: all)"},
     "--open": {"action": "store_true", "help": "open alphabet: people may send any text"},
@@ -128,7 +128,8 @@ CLOSED_ONLY = ("num_values", "num_sensitive")
 def _question(args: Any) -> ClosedQuestion | OpenQuestion:
     _refuse(args, CLOSED_ONLY if args.open else OPEN_ONLY, "without --open" if args.open else "with --open")
     if args.values is None:
-        _refuse(args, ("value_column", "sensitive"), "with --values")
+        refuse_people_options(args, "--values")
+        _refuse(args, ("sensitive",), "with --values")
         return _question_of_numbers(args)
     _refuse(args, (*NUMBERS, "sensitive_share", "frequencies"), "without --values")
     return _question_of_values(args)
@@ -173,7 +174,7 @@ def _of_open(args: Any) -> dict[str, Any]:
 def _question_of_values(args: Any) -> ClosedQuestion | OpenQuestion:
     """The question about a file of values, in alphabetical order: the order of frequencies would reveal private
     counts."""
-    held = Counter(_column(args.values, args.value_column or "value"))
+    held = Counter(_column(args))
     if len(held) < 2:
         raise SpecError(f"{args.values} must have at least 2 different values, got {len(held)}")
     chosen = set(held) if args.sensitive is None else {canonical(line) for line in _lines(args.sensitive)}
@@ -193,9 +194,11 @@ def _question_of_values(args: Any) -> ClosedQuestion | OpenQuestion:
     return ClosedQuestion(num_values=len(names), num_sensitive=len(sensitive), frequencies=shares, names=names)
 
 
-def _column(path: str, name: str) -> Iterator[str]:
-    for values, _ in ValuesFile(path, name).read(_ROWS_AT_ONCE):
+def _column(args: Any) -> Iterator[str]:
+    file = people_in(args.values, args)
+    for values, _ in file.read(_ROWS_AT_ONCE):
         yield from map(canonical, values)
+    say_missing("plan", file)
 
 
 def _lines(path: str) -> list[str]:

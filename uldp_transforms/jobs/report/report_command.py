@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.files.people_options import add_people_options, people_in, refuse_people_options, say_missing
 from uldp_transforms.jobs.records.run_records import of_jobs
 from uldp_transforms.jobs.report.facts import Limits
 from uldp_transforms.jobs.report.gathering import Asked, gather
@@ -65,7 +66,7 @@ def configure(argv: Sequence[str]) -> Task:
     parser.add_argument("--png", metavar="P.png", help="PNG file with the main charts")
     parser.add_argument("--svg", metavar="P.svg", help="the same picture as an SVG file")
     parser.add_argument("--truth", metavar="V.csv", help="CSV file of the true values, the input of uldp simulate")
-    parser.add_argument("--truth_column", default="value", help="name of the column of values in --truth")
+    add_people_options(parser.add_argument_group("file of --truth"), "--truth_column")
     parser.add_argument(
         "--collection",
         action="append",
@@ -95,7 +96,7 @@ def configure(argv: Sequence[str]) -> Task:
             note=args.note,
             limits=Limits(trends=args.trends, windows=args.windows, rows=args.rows),
             values=tuple(args.value),
-            truth=None if args.truth is None else Truth(args.truth, args.truth_column),
+            truth=_truth(args),
             collections=tuple(cli.read_collections(args.collection)),
         ),
         output=args.output,
@@ -104,6 +105,16 @@ def configure(argv: Sequence[str]) -> Task:
         serve=args.serve,
         host=args.host or "127.0.0.1",
     )
+
+
+def _truth(args: argparse.Namespace) -> Truth | None:
+    if args.truth is None:
+        refuse_people_options(args, "--truth")
+        return None
+    file = people_in(args.truth, args)
+    truth = Truth(file)
+    say_missing("report", file)
+    return truth
 
 
 def _port(text: str) -> int:

@@ -18,24 +18,23 @@ class Truth:
     """The values of all people, by time.
 
     Args:
-        path: CSV file with a column of values and, if there are windows, ``event_time``.
-        column: name of the column of values.
+        file: a column of values and, if there are windows, of times.
 
     Raises:
-        SpecError: if the file has no such column, or no rows.
+        SpecError: if the file has no rows, or an invalid one.
         OSError: if the file cannot be read.
     """
 
-    def __init__(self, path: str, column: str):
-        self._path = path
+    def __init__(self, file: ValuesFile):
+        self._path = file.path
         codes: dict[str, int] = {}
         found, times = [], []
-        for values, moments in ValuesFile(path, column).read(_ROWS_AT_ONCE):
+        for values, moments in file.read(_ROWS_AT_ONCE):
             found.append(np.array([codes.setdefault(canonical(value), len(codes)) for value in values]))
             times.append(np.zeros(len(values), dtype=np.int64) if moments is None else moments)
             self._has_times = moments is not None
         if not found:
-            raise SpecError(f"{path} must have at least one value, got none")
+            raise SpecError(f"{file.path} must have at least one value, got none")
         self._codes = codes
         self._times = np.concatenate(times)
         order = np.argsort(self._times, kind="stable")

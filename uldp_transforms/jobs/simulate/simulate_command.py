@@ -18,11 +18,13 @@ import numpy as np
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.google_clients import require_google_clients
+from uldp_transforms.jobs.files.people_options import PEOPLE, add_people_options, people_in, say_missing
 from uldp_transforms.jobs.files.progress import bar
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.pubsub.pubsub_access import require_topic
 from uldp_transforms.jobs.simulate.simulated_people import SimulatedPeople
 from uldp_transforms.ldp import Collection, ReportBatch
+from uldp_transforms.ldp.alphabets import Alphabet
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
@@ -58,9 +60,7 @@ def _parser() -> cli.Parser:
         help="CSV file (or .csv.gz, .parquet) with a header: column value, optional column event_time (RFC 3339, or "
         "seconds since 1970; default: now), and a column for each dimension of the collection",
     )
-    parser.add_argument("--value_column", default="value", help="name of the column of values")
-    parser.add_argument("--time_column", help="name of the column of times (default: event_time)")
-    parser.add_argument("--timezone", help="time zone of times without an offset from UTC, such as Europe/Berlin")
+    add_people_options(parser)
     parser.add_argument(
         "--person_column",
         help="name of the column that identifies people, whose reports repeat memos; for collections with epsilon_inf "
@@ -95,12 +95,13 @@ def configure(argv: Sequence[str]) -> Simulation:
         require_int("--seed", args.seed, 0, (1 << 64) - 1)
     args.collection = cli.read_collections([args.collection])[0]
     args.collection.mechanism.check_clients()
+    path, person = args.values, args.person_column
+    args.values = people_in(path, args)
+    args.people = None if person is None else people_in(path, args, person)
+    args.dimensions = {one.name: people_in(path, args, one.name) for one in args.collection.dimensions}
     given = vars(args)
-    path, column, person = args.values, given.pop("value_column"), given.pop("person_column")
-    clock = given.pop("time_column"), given.pop("timezone")
-    args.values = ValuesFile(path, column, *clock)
-    args.people = None if person is None else ValuesFile(path, person, *clock)
-    args.dimensions = {one.name: ValuesFile(path, one.name, *clock) for one in args.collection.dimensions}
+    for name in ("person_column", *PEOPLE):
+        del given[name.removeprefix("--")]
     if args.people is not None:
         SimulatedPeople(args.collection, args.seed)  # raises for a collection without memos
     if args.output is not None:
@@ -130,6 +131,7 @@ def job(simulation: Simulation) -> int:
     number = _publish(simulation) if simulation.topic else _write(simulation)
     where = simulation.topic or simulation.output
     print(f"simulate: {number} reports to {where}, randomness: {_randomness(simulation)}", file=sys.stderr)
+    say_missing("simulate", simulation.values)
     if simulation.values.time_column is None:
         print(f"simulate: {_of_now(simulation.values)}", file=sys.stderr)
     return cli.DONE
@@ -147,12 +149,8 @@ def _randomness(simulation: Simulation) -> str:
 def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]:
     rng = None if simulation.seed is None else np.random.default_rng(simulation.seed)
     people = simulation.people and SimulatedPeople(simulation.collection, simulation.seed)
-    persons = simulation.people.read(rows_at_once) if simulation.people else itertools.repeat(([], None))
-    stated = zip(*(file.read(rows_at_once) for file in simulation.dimensions.values()))
-    columns = stated if simulation.dimensions else itertools.repeat(())
     with bar("simulate") as line:
-        for (values, given), (names, _), texts in zip(simulation.values.read(rows_at_once), persons, columns):
-            dimensions = {name: text for name, (text, _) in zip(simulation.dimensions, texts)} or None
+        for values, names, given, dimensions in _rows(simulation, rows_at_once):
             times = np.full(len(values), time.time_ns() // 1_000_000) if given is None else given
             try:
                 if people:
@@ -165,15 +163,35 @@ def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]
             line.update(len(batch))
 
 
+def _rows(simulation: Simulation, rows_at_once: int) -> Iterator[tuple[Any, Any, Any, dict[str, list[str]] | None]]:
+    """Values, names of people (empty without), times and dimensions (None without) of rows that have a value."""
+    persons = simulation.people.read(rows_at_once) if simulation.people else itertools.repeat(([], None))
+    stated = zip(*(file.read(rows_at_once) for file in simulation.dimensions.values()))
+    columns = stated if simulation.dimensions else itertools.repeat(())
+    for (cells, times), (names, _), texts in zip(simulation.values.cells(rows_at_once), persons, columns):
+        held = [row for row, cell in enumerate(cells) if cell is not None]
+        if held:
+            values = [cells[row] for row in held]
+            people = [names[row] for row in held] if simulation.people else []
+            dimensions = {name: [text[row] for row in held] for name, (text, _) in zip(simulation.dimensions, texts)}
+            yield values, people, None if times is None else times[held], dimensions or None
+
+
 def _strangers(simulation: Simulation) -> str | None:
     """Line numbers of values that the collection does not list; the values themselves may be sensitive."""
     alphabet = simulation.collection.alphabet
-    chunks = simulation.values.read(_CHUNK_ROWS) if alphabet.known_values else ()
-    rows = [stranger for values, _ in chunks for stranger in alphabet.strangers(values).tolist()]
+    chunks = simulation.values.cells(_CHUNK_ROWS) if alphabet.known_values else ()
+    rows = [stranger for cells, _ in chunks for stranger in _are_strangers(alphabet, cells)]
     if not any(rows):
         return None
     sentence = f"must have {alphabet.allowed}; rows with other values: {sum(rows)}"
     return f"{simulation.values.place(rows.index(True))} {sentence} of {len(rows)}"
+
+
+def _are_strangers(alphabet: Alphabet, cells: Sequence[str | None]) -> list[bool]:
+    here = np.array([cell is not None for cell in cells])
+    here[here] = alphabet.strangers([cell for cell in cells if cell is not None])
+    return here.tolist()
 
 
 def _write(simulation: Simulation) -> int:
