@@ -25,6 +25,7 @@ from labs.benchmarks import (
     pipeline,
     scale,
     smoothing,
+    versions,
     wide_sums,
 )
 
@@ -46,6 +47,7 @@ ALL = {
     "smoothing": smoothing,
     "gateway": gateway,
     "wide_sums": wide_sums,
+    "versions": versions,
 }
 
 

@@ -189,6 +189,14 @@ def test_variances_are_those_of_the_inverse(mechanism):
     np.testing.assert_allclose(mechanism.variances(shares), expected, rtol=1e-9, atol=1e-13 * (inverse**2).max())
 
 
+@mechanisms
+def test_covariances_are_those_of_the_inverse(mechanism):
+    _, probabilities, _, inverse = enumerated(mechanism)
+    for shares in distributions(mechanism.num_symbols)[[0, -3, -2, -1]]:
+        expected = (inverse.T * (probabilities @ shares)) @ inverse - np.outer(shares, shares)
+        np.testing.assert_allclose(mechanism.covariance(shares), expected, atol=1e-13 * (inverse**2).max())
+
+
 @set_reports
 def test_private_variances_are_the_covariance_seen_by_contrasts(mechanism):
     _, probabilities, _, inverse = enumerated(mechanism)

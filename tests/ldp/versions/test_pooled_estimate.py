@@ -15,7 +15,7 @@ from uldp_transforms.ldp.errors import NoReportsError, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
 from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
-from uldp_transforms.ldp.versions.pooled_estimate import reference_variances
+from uldp_transforms.ldp.versions.version_weights import version_weights
 
 MECHANISMS = ("krr", "rappor", "hr", "ss", "urr", "urap", "uss")
 
@@ -62,6 +62,12 @@ def outcomes(model: Collection, frequencies: np.ndarray, n: int) -> Iterator[tup
         yield ways * float(np.prod(law**cells)), counted(cells.tolist())
 
 
+def weighed(versions: Sequence[Collection], sizes: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    values = versions[-1].alphabet.known_values
+    assert values is not None
+    return version_weights(tuple(versions), values).of(np.array(sizes))
+
+
 @pytest.mark.parametrize("others", [("krr", 2.0), ("urr", 0.5)], ids=lambda pair: pair[0])
 def test_mean_and_variance_by_enumeration(others: tuple[str, float]) -> None:
     """For every population the mean is the truth, and the variance that of the weighted sum."""
@@ -75,41 +81,111 @@ def test_mean_and_variance_by_enumeration(others: tuple[str, float]) -> None:
     chances, raw = np.array([chance for chance, _ in found]), np.array([each for _, each in found])
     mean = chances @ raw
     assert mean == pytest.approx(frequencies, abs=1e-12)
-    precisions = np.array([n / one.mechanism.variances(np.full(3, 1 / 3)) for n, one in zip(sizes, versions)])
-    weights = precisions / precisions.sum(axis=0)
+    weights, _ = weighed(versions, sizes)
     exact = sum(w**2 * one.mechanism.variances(frequencies) / n for w, n, one in zip(weights, sizes, versions))
     assert chances @ (raw - mean) ** 2 == pytest.approx(exact, rel=1e-9)
 
 
-@pytest.mark.parametrize("pair", list(itertools.combinations_with_replacement(MECHANISMS, 2)), ids="-".join)
-@pytest.mark.parametrize("epsilons", [(0.5, 3.0), (3.0, 1.0)], ids=str)
-def test_weights_in_a_uniform_population(pair: tuple[str, str], epsilons: tuple[float, float]) -> None:
-    """Never less precise than a version alone; with the sum imposed, within 2 % of the least variance of all weights.
+def populations(size: int, *key: object) -> np.ndarray:
+    """Uniform, one value, two values, falling like 1 / rank, and random ones of all concentrations."""
+    rng, one = generator("populations", size, *key), np.eye(size)
+    drawn = [rng.dirichlet(np.full(size, weight)) for weight in (0.02, 0.1, 0.5, 1, 5) for _ in range(20)]
+    ranks = 1 / np.arange(1, size + 1)
+    mixed = [(1 - share) * one[0] + share * one[-1] for share in (0.01, 0.1, 0.5)]
+    return np.array([np.full(size, 1 / size), ranks / ranks.sum(), one[0], one[-1], *mixed, *drawn])
 
-    The least is that of ``PooledVersions``, which weighs all values together (Gauss and Markov).
+
+def squared_errors(one: Collection, shares: np.ndarray, n: int) -> np.ndarray:
+    """The variance of each share, and the square of what one more counted report would change."""
+    errors: np.ndarray = one.mechanism.variances(shares) / n + (one.mechanism.jumps / n) ** 2
+    return errors
+
+
+@pytest.mark.parametrize("pair", list(itertools.combinations_with_replacement(MECHANISMS, 2)), ids="-".join)
+@pytest.mark.parametrize("epsilons", [(0.5, 3.0), (3.0, 1.0), (1.0, 8.0)], ids=str)
+@pytest.mark.parametrize("sizes", [(1000, 400), (20_000, 50)], ids=str)
+def test_the_loss_bounds_the_pooled_variance_for_every_population(
+    pair: tuple[str, str], epsilons: tuple[float, float], sizes: tuple[int, int]
+) -> None:
+    values = texts(20)
+    versions = [version(number, *one, values) for number, one in enumerate(zip(pair, epsilons), 1)]
+    weights, loss = weighed(versions, sizes)
+    shares = populations(20, pair, epsilons, sizes)
+    alone = np.array([squared_errors(one, shares, n) for one, n in zip(versions, sizes)])
+    together = (weights[:, np.newaxis] ** 2 * alone).sum(axis=0)
+    assert (together <= loss * alone.min(axis=0) * (1 + 1e-9)).all()
+
+
+CHANNEL = {"id": "channel", "matrix": [["0.8", "0.3", "0.1"], ["0.1", "0.6", "0.2"], ["0.1", "0.1", "0.7"]]}
+
+
+def test_the_loss_holds_for_channels_and_many_versions() -> None:
+    """Values in another order, and a channel in which each value has another noise."""
+    rng = generator("many versions")
+    versions = [
+        version(number, "krr", epsilon, texts(3)) for number, epsilon in enumerate((0.5, 1.0, 1.0, 2.0, 5.0), 1)
+    ]
+    form = {"id": "q", "version": 6, "alphabet": {"id": "closed", "values": texts(3)[::-1]}, "mechanism": CHANNEL}
+    versions.append(Collection.from_json(form))
+    orders = [[one.alphabet.known_values.index(value) for value in texts(3)] for one in versions]
+    for _ in range(20):
+        sizes = np.round(10 ** rng.uniform(0.5, 5, len(versions))).astype(int).tolist()
+        weights, loss = version_weights(tuple(versions), tuple(texts(3))).of(np.array(sizes))
+        assert weights.sum(axis=0) == pytest.approx(1)
+        for people in populations(3, *sizes):
+            errors = []
+            for one, order, n in zip(versions, orders, sizes):
+                held = np.zeros(3)
+                held[order] = people
+                errors.append(squared_errors(one, held, n)[order])
+            together = (weights**2 * errors).sum(axis=0)
+            assert (together <= loss * np.min(errors, axis=0) * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "rappor", "ss"])
+@pytest.mark.parametrize("size", [2, 3, 20, 100])
+def test_how_large_the_loss_is(mechanism: str, size: int) -> None:
+    """The figures of docs/roll-out.md: over all ratios of the numbers of reports from 1:1000 to 1000:1.
+
+    The cost is the variance in a uniform population, in units of the least one.
     """
-    versions = [version(number, *one, texts(20)) for number, one in enumerate(zip(pair, epsilons), 1)]
-    even, n = np.full(20, 1 / 20), np.array([1000, 400])
-    alone = np.array([reference_variances(one, tuple(texts(20))) for one in versions]) / n[:, np.newaxis]
-    weights = (1 / alone) / (1 / alone).sum(axis=0)
-    together = PooledVersions(versions)
-    spread = sum(
-        np.outer(w, w) * together.covariance_of_report(place, even) / size
-        for place, (w, size) in enumerate(zip(weights, n))
-    )
-    assert (np.diag(spread) <= alone.min(axis=0) * (1 + 1e-9)).all()
-    total = spread.sum()
-    if total > 1e-12:
-        spread = spread - np.outer(spread.sum(axis=1), spread.sum(axis=0)) / total
-    assert (np.diag(spread) <= 1.02 * np.diag(together.covariance(n.tolist(), even))).all()
+    ratios, even = np.logspace(-3, 3, 61), np.full(size, 1 / size)
+    for epsilon, limit, cost in ((1.5, 1.0, 1.01), (2.0, 1.0, 1.01), (3.0, 1.0, 1.15), (4.0, 1.6, 1.4), (8.0, 9.5, 5)):
+        versions = [version(1, mechanism, 1.0, texts(size)), version(2, mechanism, epsilon, texts(size))]
+        found = []
+        for ratio in ratios:
+            old = round(1_000_000 * ratio / (1 + ratio))
+            weights, loss = weighed(versions, (old, 1_000_000 - old))
+            found.append(loss.max())
+            alone = np.array([one.mechanism.variances(even)[0] / n for one, n in zip(versions, (old, 1_000_000 - old))])
+            assert weights[:, 0] ** 2 @ alone <= cost / (1 / alone).sum()
+        assert max(found) <= limit + 1e-9
+        assert weighed(versions, (1000, 1000))[1].max() <= 1 + 1e-9
+
+
+def test_no_fixed_weights_are_safe_between_few_good_and_many_bad_reports() -> None:
+    """With ratios r and r' of the variances in two populations, weights exist if and only if (r - 1) (r' - 1) <= 4."""
+    versions = [version(1, "krr", 1.0, texts(2)), version(2, "krr", 8.0, texts(2))]
+    ends = np.array([squared_errors(one, np.array([0.0, 1.0]), n)[0] for one, n in zip(versions, (5000, 100))])
+    middle = np.array([squared_errors(one, np.array([0.5, 0.5]), n)[0] for one, n in zip(versions, (5000, 100))])
+    assert ends[1] < ends[0]
+    assert middle[0] < middle[1]
+    assert (ends[0] / ends[1] - 1) * (middle[1] / middle[0] - 1) > 4
+    for weight in np.linspace(0, 1, 2001):
+        both = np.array([weight, 1 - weight]) ** 2
+        assert max(both @ ends / ends.min(), both @ middle / middle.min()) > 1
+    assert weighed(versions, (5000, 100))[1].max() > 1
 
 
 def test_randomized_response_has_the_best_weights_of_all() -> None:
-    versions = [version(number, "krr", epsilon, texts(5)) for number, epsilon in enumerate((0.5, 1.0, 3.0), 1)]
+    """For a uniform population, where caution does not require others."""
+    versions = [version(number, "krr", epsilon, texts(5)) for number, epsilon in enumerate((0.5, 1.0, 2.0), 1)]
     rng = generator("best weights")
     counts = [counted(rng.integers(5, 90, 5).tolist()) for _ in versions]
     best = PooledVersions(versions).estimate(counts).raw_frequencies
-    assert pooled(versions, counts).estimate.raw_frequencies == pytest.approx(best, abs=1e-12)
+    window = pooled(versions, counts)
+    assert window.loss.max() < 1
+    assert window.estimate.raw_frequencies == pytest.approx(best, abs=1e-12)
 
 
 @pytest.mark.parametrize("estimator", ["empirical", "eb", "projected", "normalized", "threshold"])

@@ -403,6 +403,17 @@ class Mechanism(abc.ABC):
         """
 
     @abc.abstractmethod
+    def covariance(self, frequencies: np.ndarray) -> np.ndarray:
+        """n times the covariance of ``invert``.
+
+        Args:
+            frequencies: (K,) summing to 1.
+
+        Returns:
+            (K, K), symmetric.
+        """
+
+    @abc.abstractmethod
     def intervals(
         self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:

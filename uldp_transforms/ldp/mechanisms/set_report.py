@@ -237,6 +237,33 @@ class SetReportMechanism(SetChannel):
         added: np.ndarray = clear * (own + 2 * (with_sensitive / self._affine[1] + with_clear))
         return added
 
+    def covariance(self, frequencies: np.ndarray) -> np.ndarray:
+        """A diagonal matrix and a few of rank one; the terms are those of ``variance_of``."""
+        v, (null, step), clear = self.num_sensitive, self._affine, frequencies[self.num_sensitive :]
+        p = frequencies[:v]
+        (base, slope), mean = self._pair_terms(p.sum()), null / step + p
+        shared = slope * p + base / 2
+        covariance = np.empty((self.num_symbols, self.num_symbols))
+        covariance[:v, :v] = shared + shared[:, np.newaxis] - mean * mean[:, np.newaxis]
+        own = self.private_variances(frequencies)
+        if v < self.num_symbols:
+            covariance[:v, v:] = self._covariance_with_clear(frequencies)
+            covariance[v:, :v] = covariance[:v, v:].T
+            shift = self.statistic.clear_shift * clear + self._shift_variance(frequencies)[0] / 2
+            covariance[v:, v:] = shift + shift[:, np.newaxis] - clear * clear[:, np.newaxis]
+            own = np.append(own, clear / self.kappa)
+        covariance.flat[:: self.num_symbols + 1] += own
+        return covariance
+
+    def _covariance_with_clear(self, frequencies: np.ndarray) -> np.ndarray:
+        """(v, K - v): n times the covariance of sensitive symbols with the others."""
+        (null, step), kinds = self._affine, self.statistic
+        p, clear = frequencies[: self.num_sensitive], frequencies[self.num_sensitive :]
+        in_clear = kinds.clear_shift * kinds.mean.other * self.kappa * (1 - p.sum())
+        shifted = (self._expected(kinds.shifted, p.sum(), p) + in_clear) / step
+        covariance: np.ndarray = np.outer((kinds.mean.other - null) / step - p, clear) + shifted[:, np.newaxis]
+        return covariance
+
     def intervals(
         self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -23,7 +23,6 @@ from scipy import special
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import NoReportsError, SpecError
-from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.intervals import quantile
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
@@ -31,7 +30,6 @@ from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 MAX_VALUES = 1024
 """Maximum number of values of a pooled question: matrices have its square as entries."""
 
-_MOST_WEIGHTS = 1 << 18  # numbers in an array
 _SMALLEST = 1e-10  # relative to the largest eigenvalue of a covariance; smaller ones are rounding errors
 
 
@@ -55,7 +53,7 @@ class PooledEstimate:
     """Frequencies of K values from the reports of all versions.
 
     Attributes:
-        values: K texts, in the order of the first version.
+        values: K texts, in the order of the versions' ``values``.
         raw_frequencies: (K,) unbiased, unclipped; they sum to 1.
         covariance: (K, K) of ``raw_frequencies``, at the nearest clipped frequencies.
         num_reports: of all versions.
@@ -85,17 +83,21 @@ class PooledVersions:
 
     Attributes:
         versions: two or more, of any mechanisms and epsilons; their values may be in different orders.
+        values: order of the values; empty: that of the first version.
     """
 
     versions: Sequence[Model]
+    values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.versions) < 2:
             raise SpecError(f"PooledVersions.versions must be at least 2 versions, got {len(self.versions)}")
         for version in self.versions:
             _check_symbols(version)
+        if not self.values:
+            object.__setattr__(self, "values", tuple(self.versions[0].alphabet.known_values or ()))
         first = set(self.values)
-        for version in self.versions[1:]:
+        for version in self.versions:
             other = set(version.alphabet.known_values or ())
             if other != first:
                 raise SpecError(
@@ -103,11 +105,6 @@ class PooledVersions:
                     f"that their version does not have; got {len(first ^ other)} value(s) that only one of two "
                     f"versions has"
                 )
-
-    @property
-    def values(self) -> tuple[str, ...]:
-        """The values, in the order of the first version."""
-        return tuple(self.versions[0].alphabet.known_values or ())
 
     def estimate(self, counts: Sequence[CohortCounts]) -> PooledEstimate:
         """Pool the counts of the versions.
@@ -120,19 +117,22 @@ class PooledVersions:
             NoReportsError: if no version has reports.
         """
         chosen, alone, sizes = self._those_with_reports(counts)
-        maps, raw = self._pool(chosen, alone, sizes)
+        inverses, _ = self._inverses_of_even
+        raw = _nearest(inverses[chosen], alone, sizes)
         plausible = clip_and_normalize(raw)
-        covariances = [self.covariance_of_report(index, plausible) for index in chosen]
-        covariance = sum(each @ v @ each.T / n for each, v, n in zip(maps, covariances, sizes))
+        covariance = self._covariance(chosen, sizes, plausible)
         agreement = self._agree(chosen, alone, plausible, sizes) if len(chosen) > 1 else None
-        return PooledEstimate(self.values, raw, np.asarray(covariance), int(sizes.sum()), agreement)
+        return PooledEstimate(self.values, raw, covariance, int(sizes.sum()), agreement)
 
-    def agreement(self, counts: Sequence[CohortCounts]) -> Agreement | None:
-        """The test of agreement alone; arguments and errors as for ``estimate``. None if one version has reports."""
-        chosen, alone, sizes = self._those_with_reports(counts)
-        if len(chosen) < 2:
-            return None
-        return self._agree(chosen, alone, clip_and_normalize(self._pool(chosen, alone, sizes)[1]), sizes)
+    def agreement(self, alone: np.ndarray, plausible: np.ndarray, sizes: np.ndarray) -> Agreement | None:
+        """The test whether versions agree; None if it has no degrees of freedom.
+
+        Args:
+            alone: (A, K), each version's own unbiased frequencies.
+            plausible: (K,), frequencies at which the noise is evaluated; at least 0, with the sum 1.
+            sizes: (A,), numbers of reports, at least 1.
+        """
+        return self._agree(list(range(len(self.versions))), alone, plausible, sizes)
 
     def _those_with_reports(self, counts: Sequence[CohortCounts]) -> tuple[list[int], np.ndarray, np.ndarray]:
         """Positions of the versions with reports, their own frequencies (A, K), and their numbers of reports (A,)."""
@@ -143,22 +143,17 @@ class PooledVersions:
         sizes = np.array([counts[index].total for index in chosen], dtype=np.float64)
         return chosen, np.array([self._invert(index, counts[index]) for index in chosen]), sizes
 
-    def _pool(self, chosen: list[int], alone: np.ndarray, sizes: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-        """The matrices (K, K) by which versions are weighted, and the pooled frequencies (K,)."""
-        even = np.full(len(self.values), 1 / len(self.values))
-        maps = _maps([self._inverses_of_even[index] for index in chosen], sizes)
-        return maps, even + sum(each @ (u - even) for each, u in zip(maps, alone))
-
     def _agree(
-        self, chosen: Sequence[int], alone: np.ndarray, plausible: np.ndarray, sizes: np.ndarray
+        self, chosen: list[int], alone: np.ndarray, plausible: np.ndarray, sizes: np.ndarray
     ) -> Agreement | None:
         """The test at the pooled estimate, as if half a report more had each value.
 
         A value that is sent in clear and that nobody holds would have no variance, and the test no inverse.
         """
         held = plausible + 0.5 / sizes.sum()
-        held /= held.sum()
-        return _agreement(alone, [self.covariance_of_report(index, held) for index in chosen], sizes)
+        covariances = self._covariances_of_report(chosen, held / held.sum())
+        _, kernels = self._inverses_of_even
+        return _agreement(alone, _inverses(covariances, kernels[chosen]), kernels[chosen], sizes)
 
     def covariance(self, sizes: Sequence[int], frequencies: np.ndarray) -> np.ndarray:
         """Exact covariance (K, K) of the raw pooled frequencies.
@@ -168,17 +163,30 @@ class PooledVersions:
             frequencies: (K,) of the population, in the order of ``values``; they sum to 1.
         """
         numbers = np.asarray(sizes, dtype=np.float64)
-        covariance = np.zeros((len(self.values), len(self.values)))
-        for index, each in enumerate(_maps(self._inverses_of_even, numbers)):
-            covariance += each @ self.covariance_of_report(index, frequencies) @ each.T / numbers[index]
+        return self._covariance(list(range(len(self.versions))), numbers, frequencies)
+
+    def _covariance(self, chosen: list[int], sizes: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+        inverses, _ = self._inverses_of_even
+        maps = _maps(inverses[chosen], sizes)
+        covariances = self._covariances_of_report(chosen, frequencies) / sizes[:, np.newaxis, np.newaxis]
+        covariance: np.ndarray = (maps @ covariances @ maps.transpose(0, 2, 1)).sum(axis=0)
         return covariance
+
+    def _covariances_of_report(self, chosen: list[int], frequencies: np.ndarray) -> np.ndarray:
+        """(A, K, K)."""
+        covariances = np.empty((len(chosen), len(self.values), len(self.values)))
+        for place, index in enumerate(chosen):
+            covariances[place] = self.covariance_of_report(index, frequencies)
+        return covariances
 
     def covariance_of_report(self, index: int, frequencies: np.ndarray) -> np.ndarray:
         """V_a (K, K): covariance of the frequency estimate from one report of a version, for a population (K,)."""
         order = self._orders[index]
+        if order is None:
+            return self.versions[index].mechanism.covariance(frequencies)
         held = np.zeros(len(order))
         held[order] = frequencies
-        covariance = _covariance(self.versions[index].mechanism, held)
+        covariance = self.versions[index].mechanism.covariance(held)
         picked: np.ndarray = covariance[np.ix_(order, order)]
         return picked
 
@@ -188,19 +196,28 @@ class PooledVersions:
             raise SpecError(f"counts must have the shapes {shapes}, one per version, got {[c.shape for c in counts]}")
 
     def _invert(self, index: int, counts: CohortCounts) -> np.ndarray:
-        frequencies: np.ndarray = self.versions[index].mechanism.invert(counts.pooled())[0][self._orders[index]]
-        return frequencies
+        order = self._orders[index]
+        frequencies: np.ndarray = self.versions[index].mechanism.invert(counts.pooled())[0]
+        return frequencies if order is None else frequencies[order]
 
     @functools.cached_property
-    def _orders(self) -> list[np.ndarray]:
-        """For each version, the symbols of ``values``."""
-        return [version.alphabet.symbol_table(self.values, 1)[0] for version in self.versions]
+    def _orders(self) -> list[np.ndarray | None]:
+        """For each version, the symbols of ``values``; None if they are 0, 1, ..., K - 1."""
+        orders = (version.alphabet.symbol_table(self.values, 1)[0] for version in self.versions)
+        return [None if (np.diff(order, prepend=-1) == 1).all() else order for order in orders]
 
     @functools.cached_property
-    def _inverses_of_even(self) -> list[np.ndarray]:
-        """V_a^- of each version, for the uniform population."""
-        even = np.full(len(self.values), 1 / len(self.values))
-        return [_inverse(self.covariance_of_report(index, even))[0] for index in range(len(self.versions))]
+    def _inverses_of_even(self) -> tuple[np.ndarray, np.ndarray]:
+        """(A, K, K): V_a^- for the uniform population; and (A, K, K): projections on the sums of frequencies that have
+        no noise, such as 1 for k-RR. These are the same for all populations in which every value is held.
+        """
+        size = len(self.values)
+        even = self._covariances_of_report(list(range(len(self.versions))), np.full(size, 1 / size))
+        scales, vectors = np.linalg.eigh(even)
+        noisy = scales > _SMALLEST * scales[:, -1:]
+        inverses = (vectors / np.where(noisy, scales, np.inf)[:, np.newaxis]) @ vectors.transpose(0, 2, 1)
+        certain = vectors * ~noisy[:, np.newaxis]
+        return inverses, certain @ certain.transpose(0, 2, 1)
 
 
 def _check_symbols(version: Model) -> None:
@@ -217,42 +234,48 @@ def _check_symbols(version: Model) -> None:
         raise SpecError(f"PooledVersions.versions must have at most {MAX_VALUES} values, got {symbols}")
 
 
-def _covariance(mechanism: Mechanism, frequencies: np.ndarray) -> np.ndarray:
-    """(K, K), from variances of sums: 2 cov(x, y) = var(x + y) - var(x) - var(y)."""
-    size = len(frequencies)
-    one, step = np.eye(size), max(1, _MOST_WEIGHTS // size**2)
-    alone = mechanism.variance_of(one, frequencies)
-    blocks = (one[start : start + step, np.newaxis] + one for start in range(0, size, step))
-    sums = np.concatenate([mechanism.variance_of(block, frequencies) for block in blocks])
-    covariance: np.ndarray = (sums - alone - alone[:, np.newaxis]) / 2
-    return covariance
+def _inverses(covariances: np.ndarray, kernels: np.ndarray) -> np.ndarray:
+    """Moore-Penrose inverses (A, K, K) of symmetric matrices that vanish on the range of these projections."""
+    scales = np.trace(covariances, axis1=1, axis2=2)[:, np.newaxis, np.newaxis] / covariances.shape[-1]
+    added = scales * kernels
+    added += covariances
+    inverses: np.ndarray = np.linalg.inv(added)
+    inverses -= kernels / scales
+    return inverses
 
 
-def _inverse(covariance: np.ndarray) -> tuple[np.ndarray, int]:
-    """Moore-Penrose inverse of a symmetric matrix, and its rank."""
-    scales, vectors = np.linalg.eigh(covariance)
-    kept = scales > _SMALLEST * scales[-1]
-    inverse: np.ndarray = vectors[:, kept] / scales[kept] @ vectors[:, kept].T
-    return inverse, int(kept.sum())
+def _contrasts(matrices: np.ndarray) -> np.ndarray:
+    """B M (..., K - 1, K), where the rows of B are e_j - e_K."""
+    contrasts: np.ndarray = matrices[..., :-1, :] - matrices[..., -1:, :]
+    return contrasts
 
 
-def _maps(inverses: Sequence[np.ndarray], sizes: np.ndarray) -> list[np.ndarray]:
-    """(K, K) for each version: B^T (sum_a n_a J_a)^-1 n_a B V_a^-."""
-    size = len(inverses[0])
-    plane = np.hstack([np.eye(size - 1), -np.ones((size - 1, 1))])
-    weighted = [n * (plane @ inverse) for n, inverse in zip(sizes, inverses)]
-    information = np.sum(weighted, axis=0) @ plane.T
-    return [plane.T @ np.linalg.solve(information, each) for each in weighted]
+def _information(inverses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """(K - 1, K - 1): sum_a n_a B V_a^- B^T."""
+    total = np.tensordot(sizes, inverses, axes=1)
+    return _contrasts(_contrasts(total).T)
 
 
-def _agreement(alone: np.ndarray, covariances: Sequence[np.ndarray], sizes: np.ndarray) -> Agreement | None:
+def _nearest(inverses: np.ndarray, alone: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """(K,): the estimate nearest to those of all versions (A, K), in units of their noise, with the sum 1."""
+    even = 1 / alone.shape[1]
+    pulls = sizes @ (inverses @ (alone - even)[:, :, np.newaxis])[:, :, 0]
+    steps = np.linalg.solve(_information(inverses, sizes), pulls[:-1] - pulls[-1])
+    nearest: np.ndarray = even + np.append(steps, -steps.sum())
+    return nearest
+
+
+def _maps(inverses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """(A, K, K): B^T (sum_a n_a J_a)^-1 n_a B V_a^-."""
+    weighted = sizes[:, np.newaxis, np.newaxis] * _contrasts(inverses)
+    steps = np.linalg.solve(_information(inverses, sizes), weighted)
+    return np.concatenate([steps, -steps.sum(axis=1, keepdims=True)], axis=1)
+
+
+def _agreement(alone: np.ndarray, inverses: np.ndarray, kernels: np.ndarray, sizes: np.ndarray) -> Agreement | None:
     """Distances (A, K) of the versions from the estimate nearest to all of them, with weights at this population."""
-    inverses, ranks = zip(*map(_inverse, covariances))
-    even = np.full(alone.shape[1], 1 / alone.shape[1])
-    nearest = even + sum(each @ (u - even) for each, u in zip(_maps(inverses, sizes), alone))
-    apart = alone - nearest
-    statistic = float(sum(n * (gap @ inverse @ gap) for n, gap, inverse in zip(sizes, apart, inverses)))
-    degrees = sum(ranks) - (alone.shape[1] - 1)
-    if degrees < 1:
-        return None
-    return Agreement(statistic, degrees, float(special.chdtrc(degrees, statistic)))
+    gaps = (alone - _nearest(inverses, alone, sizes))[:, :, np.newaxis]
+    statistic = float(sizes @ (gaps.transpose(0, 2, 1) @ inverses @ gaps)[:, 0, 0])
+    ranks = alone.size - round(float(np.trace(kernels, axis1=1, axis2=2).sum()))
+    degrees = ranks - (alone.shape[1] - 1)
+    return Agreement(statistic, degrees, float(special.chdtrc(degrees, statistic))) if degrees > 0 else None

@@ -1,12 +1,8 @@
 """One estimate from the reports of several versions of a question.
 
-Version a has n_a reports and unbiased frequencies u_a. The pooled frequency of a value is sum_a w_a u_a with
-
-    w_a = (n_a / V_a) / sum_b (n_b / V_b),
-
-where V_a is the variance of one report's estimate of the value in a uniform population. The weights do not depend on
-the answers, so the pooled frequency is unbiased and linear in the counts, for every population. In a uniform population
-it is at least as precise as each version alone.
+Version a has n_a reports and unbiased frequencies u_a. The pooled frequency of a value is sum_a w_a u_a. The weights
+depend on the numbers of reports and on the mechanisms, not on the answers, so the pooled frequency is unbiased and
+linear in the counts, for every population. ``version_weights`` chooses them such that no version alone is more precise.
 """
 
 from __future__ import annotations
@@ -37,6 +33,8 @@ from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.linear import Intervals, LinearEstimate, estimate_linear, picked_intervals
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement, PooledVersions
 from uldp_transforms.ldp.solvers.question import ask
+from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
+from uldp_transforms.ldp.versions.version_weights import version_weights
 
 MOST_EXACT = 64
 """Maximum number of values for the chi-square test of agreement of all values together; its matrices have the square as
@@ -49,12 +47,15 @@ class PooledWindow:
 
     Attributes:
         estimate: from the reports of ``used``.
+        loss: (S,) upper bound, for every population, of the pooled variance in units of that of the most precise
+            version; it depends on the numbers of reports and the mechanisms only.
         used: positions of the versions that have reports and can be estimated.
         left_out: positions of the versions that have reports but cannot be estimated.
         agreement: test whether these versions describe one population; None for one version.
     """
 
     estimate: Estimate
+    loss: np.ndarray
     used: tuple[int, ...]
     left_out: tuple[int, ...]
     agreement: Agreement | None
@@ -108,11 +109,15 @@ def pool(
     if not parts:
         raise NoReportsError("the versions of this question have no reports")
     chosen = list(parts.values())
+    sizes = np.array([part.counts.total for part in chosen])
+    weights, loss = version_weights(tuple(part.model for part in chosen), values).of(sizes)
+    estimate = _pooled(decoder, chosen, weights, values, len(asked))
     return PooledWindow(
-        estimate=_pooled(decoder, chosen, values, len(asked)),
+        estimate=estimate,
+        loss=loss[: len(asked)],
         used=tuple(parts),
         left_out=tuple(left_out),
-        agreement=agreement_of(chosen) if len(chosen) > 1 else None,
+        agreement=agreement_of(chosen, weights) if len(chosen) > 1 else None,
     )
 
 
@@ -131,6 +136,8 @@ def _part(decoder: Decoder, model: Model, counts: CohortCounts, values: tuple[st
 
 def _picked(problem: Problem, picked: np.ndarray) -> Problem:
     """The problem with the unknowns in the order of the values."""
+    if (np.diff(picked, prepend=-1) == 1).all() and len(picked) == len(problem.own):
+        return problem
     linear, noisy = problem.linear, problem.noisy
     names = ("raw", "joint", "null_errors", "frequencies", "standard_errors")
     return dataclasses.replace(
@@ -143,42 +150,9 @@ def _picked(problem: Problem, picked: np.ndarray) -> Problem:
     )
 
 
-def reference_variances(model: Model, values: tuple[str, ...]) -> np.ndarray:
-    """(S,) variance of one report's estimate of each value, if all symbols are equally frequent.
-
-    A hashed value is estimated from its h of k buckets, and from the other buckets with the opposite sign, so its
-    variance is that of a bucket divided by h (1 - h / k).
-    """
-    mechanism, alphabet = model.mechanism, model.alphabet
-    even = np.full(mechanism.num_symbols, 1 / mechanism.num_symbols)
-    of_symbols = mechanism.variances(even)
-    own = alphabet.has_own_symbol(values)
-    variances = np.empty(len(values))
-    if own.any():
-        texts = tuple(value for value, single in zip(values, own) if single)
-        variances[own] = of_symbols[alphabet.symbol_table(texts, 1)[0]]
-    listed = frozenset(alphabet.clear_values)
-    clear = ~own & np.array([value in listed for value in values], dtype=bool)
-    for chosen, buckets in (
-        (~own & ~clear, slice(0, alphabet.num_sensitive)),
-        (clear, slice(alphabet.num_sensitive, None)),
-    ):
-        if chosen.any():
-            of_buckets, hashes = of_symbols[buckets], alphabet.num_hashes
-            share = min(hashes / len(of_buckets), 0.5)
-            variances[chosen] = of_buckets.mean() / (hashes * (1 - share))
-    return variances
-
-
-def _weights(parts: Sequence[_Part], values: tuple[str, ...]) -> np.ndarray:
-    """(A, S), with the sum 1 for each value."""
-    precisions = np.array([part.counts.total / reference_variances(part.model, values) for part in parts])
-    weights: np.ndarray = precisions / precisions.sum(axis=0)
-    return weights
-
-
-def _pooled(decoder: Decoder, parts: Sequence[_Part], values: tuple[str, ...], num_asked: int) -> Estimate:
-    weights = _weights(parts, values)
+def _pooled(
+    decoder: Decoder, parts: Sequence[_Part], weights: np.ndarray, values: tuple[str, ...], num_asked: int
+) -> Estimate:
     alone = [part.alone for part in parts]
     raw = _mean(weights, [each.raw_frequencies for each in alone])
     separate = _mean(weights**2, [each.standard_errors**2 for each in alone])
@@ -213,7 +187,7 @@ def _pooled(decoder: Decoder, parts: Sequence[_Part], values: tuple[str, ...], n
     )
 
 
-def _mean(weights: np.ndarray, of_versions: Sequence[np.ndarray]) -> np.ndarray:
+def _mean(weights: np.ndarray, of_versions: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
     """(S,) weighted sum over versions of (S,) arrays."""
     mean: np.ndarray = (weights * np.array(of_versions)).sum(axis=0)
     return mean
@@ -295,15 +269,17 @@ def _fit(alone: Sequence[Estimate]) -> float | None:
     return min(1.0, len(known) * min(known)) if known else None
 
 
-def agreement_of(parts: Sequence[_Part]) -> Agreement | None:
+def agreement_of(parts: Sequence[_Part], weights: np.ndarray) -> Agreement | None:
     """Whether versions describe one population.
 
     For up to ``MOST_EXACT`` values with symbols of their own, the chi-square test of all values together. Otherwise the
     value that differs most, in units of its standard errors, with the p-value times the number of values (Bonferroni).
     """
-    if len(parts[0].alone.values) <= MOST_EXACT and all(part.problem.own.all() for part in parts):
-        return _together(tuple(part.model for part in parts)).agreement([part.counts for part in parts])
     raw = np.array([part.alone.raw_frequencies for part in parts])
+    sizes = np.array([part.counts.total for part in parts], dtype=np.float64)
+    if raw.shape[1] <= MOST_EXACT and all(part.problem.own.all() for part in parts):
+        plausible = clip_and_normalize(_mean(weights, raw))
+        return _together(tuple(part.model for part in parts), parts[0].alone.values).agreement(raw, plausible, sizes)
     precisions = 1 / np.array([part.alone.standard_errors for part in parts]) ** 2
     nearest = (precisions * raw).sum(axis=0) / precisions.sum(axis=0)
     statistic = float((precisions * (raw - nearest) ** 2).sum(axis=0).max())
@@ -312,6 +288,6 @@ def agreement_of(parts: Sequence[_Part]) -> Agreement | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _together(models: tuple[Model, ...]) -> PooledVersions:
-    """Cached between windows, with the inverses of its covariances."""
-    return PooledVersions(models)
+def _together(models: tuple[Model, ...], values: tuple[str, ...]) -> PooledVersions:
+    """Cached between windows, with the sums that have no noise."""
+    return PooledVersions(models, values)

@@ -141,6 +141,10 @@ class MatrixChannel(IntegerReportMechanism):
         variances: np.ndarray = per_report**2 @ self.response(frequencies) - (weights @ frequencies) ** 2
         return variances
 
+    def covariance(self, frequencies: np.ndarray) -> np.ndarray:
+        covariance: np.ndarray = (self.inverse * self.response(frequencies)) @ self.inverse.T
+        return covariance - np.outer(frequencies, frequencies)
+
     def intervals(
         self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
