@@ -358,11 +358,11 @@ PLANTED = (
         ("tests/jobs/report/test_report_follow.py::test_every_change_of_a_file_of_rows_is_seen",),
     ),
     Plant(
-        "versions that are weighted by their reports alone",
-        "uldp_transforms/ldp/versions/pooled_estimate.py",
-        "part.counts.total / reference_variances(part.model, values) for",
-        "part.counts.total + 0 * reference_variances(part.model, values) for",
-        "a version with much noise spoils the pooled estimate",
+        "versions that are weighted for a uniform population",
+        "uldp_transforms/ldp/versions/version_weights.py",
+        "precisions: np.ndarray = 1 / ((1 - caution) * even + caution * worst)",
+        "precisions: np.ndarray = 1 / (even + 0 * caution * worst)",
+        "the better version alone can be far more precise than the pooled estimate",
         ("tests/ldp/versions/test_pooled_estimate.py",),
     ),
     Plant(
