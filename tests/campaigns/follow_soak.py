@@ -1,7 +1,8 @@
 """A gateway and a job that follows its spool, with a kill each minute: ``python -m tests.campaigns.follow_soak``.
 
 Clients send packs of reports of three collections, and send again what was not acknowledged, as clients do. Each minute
-(``--every``) the gateway, the job or both are killed (SIGKILL) in turn and started again. At the end
+(``--every``) the gateway, the job or both are killed (SIGKILL) in turn and started again. With ``--clocks`` they are
+also paused (SIGSTOP), and their clocks set two hours ahead and back. At the end
 
 - the spool has each acknowledged pack, and nothing that was not sent;
 - the job's counts, ledger and estimates are those of the job over all files of the spool, number for number;
@@ -17,6 +18,7 @@ import argparse
 import contextlib
 import http.client
 import itertools
+import os
 import signal
 import subprocess
 import sys
@@ -32,6 +34,7 @@ import numpy as np
 from tests.jobs.follow.spools import COLLECTIONS, MINUTE, Followed
 from tests.support.commands import command
 from tests.support.gateways import Running, gateway
+from tests.support.set_clock import Clock
 from uldp_transforms.jobs import check
 from uldp_transforms.messages import wire
 
@@ -40,6 +43,16 @@ REPORTS, THREADS = 20, 24
 
 SETTLED = 3.0
 """Seconds after the end of the last window until its rows are there."""
+
+KILLS = ("kill job", "kill gateway", "kill both")
+
+CLOCKS = ("clock ahead", "pause job", "clock back", "clock ahead", "pause gateway", "clock back")
+
+AHEAD = 7200
+"""Seconds by which the clock is set ahead."""
+
+PAUSE = 10.0
+"""Seconds for which a process is stopped."""
 
 
 class Clients:
@@ -107,29 +120,63 @@ class Clients:
 
 
 class Pair:
-    """The two programs, of which each may be killed and started again."""
+    """The two programs, of which each may be killed and started again, or paused.
 
-    def __init__(self, followed: Followed, folder: Path, clients: Clients):
-        self._followed, self._folder, self._clients = followed, folder, clients
+    Args:
+        followed: their folders.
+        folder: of their logs.
+        clients: who send to the gateway.
+        clock: clock of both; None: that of the machine.
+    """
+
+    def __init__(self, followed: Followed, folder: Path, clients: Clients, clock: Clock | None = None):
+        self._followed, self._folder, self._clients, self._clock = followed, folder, clients, clock
+        self._variables = {} if clock is None else clock.environment
         self._stack = contextlib.ExitStack()
         self._gateway: Running | None = None
         self.job: subprocess.Popen[bytes] | None = None
-        self.kills: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
 
     def start_gateway(self) -> None:
         options = [*self._followed.collections[1:], "--spool", str(self._followed.spool), "--spool_every", "5s"]
-        self._gateway = self._stack.enter_context(gateway([*options, "--pack_every", "1s"], self._folder))
+        self._gateway = self._stack.enter_context(
+            gateway(
+                [*options, "--pack_every", "1s"],
+                self._folder,
+                fork=self._clock is None,  # a forked process would have the libraries of its parent
+                variables=self._variables,
+            )
+        )
         self._clients.use(self._gateway.address)
 
     def start_job(self) -> None:
         log = self._stack.enter_context((self._folder / "job.log").open("ab"))
         words = [*command("estimate"), *self._followed.argv()]
-        self.job = subprocess.Popen(words, stdout=log, stderr=log)
+        self.job = subprocess.Popen(words, stdout=log, stderr=log, env=os.environ | self._variables)
         self._stack.callback(_end, self.job)
 
-    def kill(self, which: str) -> None:
+    def fault(self, name: str) -> None:
+        """A fault by its name in ``KILLS`` or ``CLOCKS``."""
+        self.faults[name] += 1
+        kind, _, rest = name.partition(" ")
+        if kind == "kill":
+            self._kill(rest)
+        elif kind == "pause":
+            self._pause(rest, PAUSE)
+        else:
+            assert self._clock is not None
+            self._clock.set(AHEAD if rest == "ahead" else 0)
+
+    def _pause(self, which: str, seconds: float) -> None:
+        """Stop a process for a while."""
+        assert self._gateway is not None and self.job is not None
+        process = self._gateway.process if which == "gateway" else self.job
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGCONT)
+
+    def _kill(self, which: str) -> None:
         """Kill the gateway, the job, or both, and start them again."""
-        self.kills[which] += 1
         assert self._gateway is not None and self.job is not None
         if which != "job":
             self._clients.use(None)
@@ -157,20 +204,20 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def soak(folder: Path, minutes: float, every: float, rate: float) -> str:
+def soak(folder: Path, minutes: float, every: float, rate: float, *, clocks: bool = False) -> str:
     """Run it; returns what was seen. Raises AssertionError if a number is wrong."""
     followed, clients = Followed(folder), Clients(rate)
-    pair, began = Pair(followed, folder, clients), time.monotonic()
+    pair, began = Pair(followed, folder, clients, Clock(folder) if clocks else None), time.monotonic()
     try:
         pair.start_gateway()
         pair.start_job()
         with clients.sending():
-            for which in itertools.cycle(("job", "gateway", "both")):
+            for name in itertools.cycle((*CLOCKS, *KILLS) if clocks else KILLS):
                 left = 60 * minutes - (time.monotonic() - began)
                 time.sleep(max(0.0, min(every, left)))
                 if left <= every:
                     break
-                pair.kill(which)
+                pair.fault(name)
         pair.stop_gateway()
         time.sleep(MINUTE / 1000 + SETTLED - time.time() % (MINUTE / 1000))  # until the last window is over
         assert pair.job is not None
@@ -187,7 +234,7 @@ def soak(folder: Path, minutes: float, every: float, rate: float) -> str:
     assert clients.acknowledged == clients.sent
     rows = len(followed.rows("estimates"))
     return (
-        f"{dict(pair.kills)} killed in {minutes:g} min; {acknowledged:,} reports acknowledged, {received:,} counted "
+        f"{dict(pair.faults)} in {minutes:g} min; {acknowledged:,} reports acknowledged, {received:,} counted "
         f"({received - acknowledged:,} sent again after a kill), {rows:,} rows, number for number those of a batch job"
     )
 
@@ -209,10 +256,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--every", type=float, default=60, help="seconds between kills")
     parser.add_argument("--rate", type=float, default=20, help="packs per second")
+    parser.add_argument("--clocks", action="store_true", help="also pauses and clocks that are set (needs libfaketime)")
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="follow-soak-") as place:
         try:
-            print(soak(Path(place), args.minutes, args.every, args.rate), flush=True)
+            print(soak(Path(place), args.minutes, args.every, args.rate, clocks=args.clocks), flush=True)
         except AssertionError as error:
             print(f"wrong: {error}", flush=True)
             return 1

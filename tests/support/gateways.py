@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -119,7 +119,13 @@ def metric(text: str, name: str) -> float:
 
 
 @contextlib.contextmanager
-def gateway(options: Sequence[str], folder: Path, collection: Collection = KRR, fork: bool = True) -> Iterator[Running]:
+def gateway(
+    options: Sequence[str],
+    folder: Path,
+    collection: Collection = KRR,
+    fork: bool = True,
+    variables: Mapping[str, str] | None = None,
+) -> Iterator[Running]:
     """``pipelines.gateway`` with these options; it does not outlive the block.
 
     Args:
@@ -127,11 +133,12 @@ def gateway(options: Sequence[str], folder: Path, collection: Collection = KRR, 
         folder: where it runs, and writes its log.
         collection: of the reports.
         fork: from a process that has imported Beam (default: yes), not with a command line and memory of its own.
+        variables: further environment variables.
     """
     path, log = folder / "C.json", folder / "gateway.log"
     path.write_text(json.dumps(collection.to_json()), encoding="utf-8")
     command = [*GATEWAY, "--collection", str(path), "--port", "0", *options]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"} | dict(variables or {})
     process: Process
     with log.open("wb") as errors:
         if fork:

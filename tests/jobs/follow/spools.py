@@ -90,15 +90,14 @@ class Followed:
         assert status == 0 or os.WIFSIGNALED(status), status
         return os.WIFSIGNALED(status)
 
-    def steps(self, number: int, reached: Callable[[str], None] = lambda point: None) -> None:
-        """Run some steps, as a start of the job does."""
+    def steps(self, number: int, reached: Callable[[str], None] = lambda point: None, **options: Any) -> None:
+        """Run some steps, as a start of the job does; options are those of the follower."""
         parser = command_line()
         args, rest = parser.parse_known_args(self.argv())
         job = follow_job(args, parser, rest)
         try:
-            follower = Follower(
-                job.source, str(self.output), job.spec, job.state, late_every=0, with_counts=True, reached=reached
-            )
+            settings = {"late_every": 0, "with_counts": True, "reached": reached} | options
+            follower = Follower(job.source, str(self.output), job.spec, job.state, **settings)
             for _ in range(number):
                 follower.step()
         finally:

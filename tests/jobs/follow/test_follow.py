@@ -22,7 +22,9 @@ from typing import Any
 
 import pytest
 
+from tests.campaigns import follow_soak
 from tests.jobs.follow.spools import Followed
+from tests.support import set_clock
 from uldp_transforms.jobs import check, estimate, reestimate
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow.follow_job import _record, follow_job
@@ -89,6 +91,16 @@ def test_late_files_correct_windows_in_later_panes(tmp_path):
     ]
     assert {row["interval"] for row in rows} == {"anytime"}
     assert len({row["run"] for row in rows}) == 1
+
+
+@pytest.mark.parametrize("ahead", [7_200_000, -7_200_000])
+def test_corrections_do_not_wait_for_a_clock_that_was_set(ahead, tmp_path):
+    followed, now = Followed(tmp_path, "--min_reports", "10"), time.time_ns() // 1_000_000
+    for moment in (now, now + ahead, now, now + 60_000):
+        followed.add_file(minutes=1)
+        followed.steps(2, clock=lambda moment=moment: moment, late_every=60_000)
+    followed.steps(1, clock=lambda: now + 120_000, late_every=60_000)
+    followed.assert_exact()
 
 
 def test_windows_wait_for_files_that_were_begun_before_their_end(tmp_path):
@@ -313,3 +325,9 @@ def test_a_program_that_is_killed_again_and_again_counts_exactly(tmp_path):
     assert program.wait(600) == 0
     assert check.main([str(followed.output)]) == 0
     followed.assert_exact()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not set_clock.LIBRARY.is_file(), reason=set_clock.NEEDED)
+def test_clocks_that_are_set_and_pauses_cost_no_report(tmp_path):
+    print(follow_soak.soak(tmp_path, minutes=4, every=20, rate=10, clocks=True))

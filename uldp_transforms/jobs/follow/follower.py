@@ -96,7 +96,7 @@ class Follower:
             self._count(reading)
         if self._source.seen_until is None:
             return
-        due = self._state.pending(self._source.seen_until, time - self._late_every)
+        due = self._state.pending(self._source.seen_until, time, self._late_every)
         for first in range(0, len(due), WINDOWS_AT_ONCE):
             with self._state:
                 self._estimate(due[first : first + WINDOWS_AT_ONCE])

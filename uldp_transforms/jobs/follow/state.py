@@ -198,13 +198,19 @@ class FollowState:
             [(*window, now) for window in windows],
         )
 
-    def pending(self, horizon: int, changed_before: int) -> list[PendingWindow]:
-        """Windows that are due: those that end by ``horizon`` and have no row yet, or whose new reports came before
-        ``changed_before``; all in milliseconds since 1970."""
+    def pending(self, horizon: int, now: int, late_every: int) -> list[PendingWindow]:
+        """Windows that are due.
+
+        Args:
+            horizon: time up to which reports are counted. Windows that end by then and have no row yet are due.
+            now: the current time. Windows with a row are due if their new reports came ``late_every`` ago, or in the
+                future, because the clock was set back.
+            late_every: milliseconds for which late reports are collected.
+        """
         rows = self._database.execute(
             "SELECT fingerprint, start, stop, panes FROM windows WHERE pending_since IS NOT NULL AND stop <= ? "
-            "AND (panes = 0 OR pending_since <= ?) ORDER BY stop, start, fingerprint",
-            (horizon, changed_before),
+            "AND (panes = 0 OR pending_since <= ? OR pending_since > ?) ORDER BY stop, start, fingerprint",
+            (horizon, now - late_every, now),
         )
         return [PendingWindow(*row) for row in rows]
 
