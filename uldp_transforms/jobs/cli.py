@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -76,6 +78,21 @@ class Parser(argparse.ArgumentParser):
             kwargs["prog"] = f"uldp {program}" if _called_as_uldp() else f"python -m pipelines.{module}"
         super().__init__(allow_abbrev=False, formatter_class=_HelpFormatter, **kwargs)
 
+    def print_help(self, file: Any = None) -> None:
+        instead = _INSTEAD_OF_HELP.get()
+        if instead is None:
+            super().print_help(file)
+        else:
+            instead(self)
+
+    def actions(self) -> list[argparse.Action]:
+        """All options and arguments, in the order of the help."""
+        return list(self._actions)
+
+    def help_of(self, action: argparse.Action) -> str:
+        """The help of an option as ``--help`` prints it, in one line."""
+        return self._get_formatter()._expand_help(action) if action.help else ""
+
     def error(self, message: str) -> NoReturn:
         unknown = re.match(r"unrecognized arguments: (\S+)", message)
         near = "" if unknown is None else self.nearest_option(unknown[1])
@@ -87,6 +104,25 @@ class Parser(argparse.ArgumentParser):
         known = [option[2:] for option in self._option_string_actions if option.startswith("--")]
         meant = nearest(argument.partition("=")[0][2:], known) if argument.startswith("--") else None
         return "" if meant is None else f"; did you mean --{meant}?"
+
+
+_INSTEAD_OF_HELP: ContextVar[Callable[[Parser], None] | None] = ContextVar("_INSTEAD_OF_HELP", default=None)
+
+
+def parser_of(program: Callable[[Sequence[str]], int]) -> Parser:
+    """The parser of a program, which is not run: the one that would print the help.
+
+    Args:
+        program: its function ``main``.
+    """
+    found: list[Parser] = []
+    token = _INSTEAD_OF_HELP.set(found.append)
+    try:
+        with contextlib.suppress(SystemExit):
+            program(["--help"])
+    finally:
+        _INSTEAD_OF_HELP.reset(token)
+    return found[0]
 
 
 def _called_as_uldp() -> bool:

@@ -35,6 +35,7 @@ PROGRAMS = {
     "demo": "run a month of flights, from simulated clients to a page in the browser",
     "dev-queue": "run a Pub/Sub server in memory on this machine, for tests of the gateway and of streams",
     "live": "run a survey page, a gateway, a stream and its results page, all on this machine",
+    "completion": "print a script that completes the command line in bash, zsh or fish",
     "reproduce": "run the experiments of the papers (needs a checkout)",
 }
 """Programs and their descriptions; each is a module or package of ``uldp_transforms.jobs`` with ``main(argv)``
