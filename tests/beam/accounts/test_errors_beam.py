@@ -540,6 +540,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: JobSpec(collections=(KRR,), early_every=1500),
         "JobSpec.early_every must be a whole number of seconds, got 1500 ms",
     ),
+    (
+        SpecError,
+        outputting("--input good.avro --progress 1m --runner DataflowRunner"),
+        "--progress needs an engine in this process, got another one, which shows its own metrics",
+    ),
     # simulate
     (IsADirectoryError, simulating("--output ."), "[Errno 21] Is a directory: '.'"),
     (FileNotFoundError, simulating("--output none/out"), "[Errno 2] No such file or directory: 'none/out'"),

@@ -1,8 +1,9 @@
-"""People who wait at a terminal see how far it is; programs that read what others print do not."""
+"""People who wait at a terminal see how far it is; logs get a line now and then, if they ask for it."""
 
 from __future__ import annotations
 
 import fcntl
+import gzip
 import os
 import pty
 import re
@@ -10,9 +11,16 @@ import struct
 import termios
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from tests.support import forked
+from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.beam.transforms.read_report_files import _noted
+from uldp_transforms.jobs.files.progress import Progress, line_of
+from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.messages.containers import Account, read_messages
 
 COLLECTION = """{"version": 1, "id": "survey", "mechanism": {"id": "krr", "epsilon": 1.0},
   "alphabet": {"id": "closed", "values": ["0", "1"]}}"""
@@ -68,3 +76,67 @@ def test_elsewhere_only_the_last_line_is_printed(folder):
         assert done.returncode == 0
         assert done.stderr.count("\n") == 1
         assert "\r" not in done.stderr
+
+
+# A line now and then, for cron and its mail
+
+
+LINE = re.compile(
+    r"(simulate|estimate): (\d+):([0-5]\d):([0-5]\d) elapsed, ([\d,]+) reports(?:, ([\d,]+) windows)?, ([\d,]+) "
+    r"reports/s(?:, (\d+) % read(?:, about \d+:[0-5]\d:[0-5]\d left)?)?"
+)
+
+
+@pytest.mark.parametrize("command", [SIMULATE, ESTIMATE])
+def test_a_log_gets_a_line_in_every_interval(command, folder):
+    if command is ESTIMATE:
+        assert forked.run(ULDP, SIMULATE.split(), folder=folder).returncode == 0
+    done = forked.run(ULDP, [*command.split(), "--progress", "5ms"], folder=folder)
+    assert done.returncode == 0, done.stderr
+    *lines, last = done.stderr.splitlines()
+    read = [LINE.fullmatch(line) for line in lines if "elapsed" in line]
+    assert read and all(read), lines
+    seen = [(int(line[5].replace(",", "")), int(line[8] or 0)) for line in read if line is not None]
+    assert seen == sorted(seen), "reports and the part that is read only grow"
+    assert seen[-1][0] <= NUMBER and seen[-1][1] <= 100
+    assert "elapsed" not in last
+
+
+def test_the_part_of_the_files_that_is_read_reaches_the_whole(folder):
+    metrics.SEEN.clear()
+    assert forked.run(ULDP, SIMULATE.split(), folder=folder).returncode == 0
+    read, size = 0, (folder / "r.avro").stat().st_size
+    with (folder / "r.avro").open("rb") as file:
+        for _ in _noted(read_messages(file, "r.avro", Account()), file, size):
+            assert read <= metrics.SEEN[metrics.READ_BYTES] <= size
+            read = metrics.SEEN[metrics.READ_BYTES]
+    assert read > 0
+    assert metrics.SEEN[metrics.READ_BYTES] == size
+
+
+def test_a_line_says_what_is_left():
+    assert line_of(Progress(1_234_567, 12, 0.25), 4115.4, 900.2) == (
+        "0:15:00 elapsed, 1,234,567 reports, 12 windows, 4,115 reports/s, 25 % read, about 0:45:01 left"
+    )
+    assert line_of(Progress(0), 0, 3661) == "1:01:01 elapsed, 0 reports, 0 reports/s"
+    assert line_of(Progress(5, 0, 1.0), 1, 60) == "0:01:00 elapsed, 5 reports, 0 windows, 1 reports/s, 100 % read"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rows"),
+    [
+        ("v.csv", "value\na\nb\nc\n", 3),
+        ("v.jsonl", '{"value": "a"}\n{"value": "b"}\n', 2),
+        ("v.csv.gz", "value\na\n", 1),
+    ],
+)
+def test_rows_are_counted_about_before_they_are_read(name, text, rows, tmp_path):
+    opener = gzip.open if name.endswith(".gz") else open
+    with opener(tmp_path / name, "wt") as file:
+        file.write(text)
+    assert ValuesFile(str(tmp_path / name)).about_rows() == rows
+
+
+def test_rows_of_parquet_are_known(tmp_path):
+    pa.parquet.write_table(pa.table({"value": ["a"] * 5}), tmp_path / "v.parquet")
+    assert ValuesFile(str(tmp_path / "v.parquet")).about_rows() == 5

@@ -27,6 +27,9 @@ ESTIMATE_MS = "estimate_ms"
 AFTER_RELEASE = "after_release"
 """Number of rows that were dropped because the only row of their window had already been released."""
 
+READ_BYTES = "read_bytes"
+"""Bytes of input files that were read: only in ``SEEN``, not a metric of engines."""
+
 SEEN: Counter[str] = Counter()
 """Counts of this process so far, including repeated bundles, for progress messages."""
 

@@ -34,6 +34,9 @@ class ReadFiles(NamedTuple):
     simulated: PCollection[bool]
 
 
+_NOTE_EVERY = 64  # messages
+
+
 class ReadReportFiles(beam.PTransform[PBegin, ReadFiles]):
     """Reads the reports of Avro container files, single or packed, and of Parquet files, as messages for
     ``DecodeReports``.
@@ -105,7 +108,7 @@ class _ReadFn(beam.DoFn):
         name, account = metadata.path.replace("\\", "/").rpartition("/")[2], Account()
         if self._listed is None:
             with _open(metadata) as file:
-                yield from _tagged(_items(file, name, account))
+                yield from _tagged(_noted(_items(file, name, account), file, metadata.size_in_bytes))
         elif metadata.path in self._listed:
             yield from _tagged(self._read_listed(metadata, name, account))
         else:
@@ -121,7 +124,7 @@ class _ReadFn(beam.DoFn):
         messages = reports = rejected = 0
         with _open(metadata) as file:
             hashed = HashedFile(file)
-            for item in _items(file, name, account, hashed):
+            for item in _noted(_items(file, name, account, hashed), file, metadata.size_in_bytes):
                 if isinstance(item, Rejection):
                     rejected += item.num_reports
                 else:
@@ -143,6 +146,18 @@ def _items(
     if hashed is not None:
         hashed.read_to_the_end()  # tables are read in another order
     return read_table(file, name, account)
+
+
+def _noted(items: Iterator[bytes | Rejection], file: IO[bytes], size: int) -> Iterator[bytes | Rejection]:
+    """The same items; notes how much of their file was read, for progress messages."""
+    noted = 0
+    for at, item in enumerate(items):
+        if at % _NOTE_EVERY == 0:
+            here = min(file.tell(), size)
+            metrics.SEEN[metrics.READ_BYTES] += here - noted
+            noted = here
+        yield item
+    metrics.SEEN[metrics.READ_BYTES] += size - noted
 
 
 def _open(metadata: Any) -> IO[bytes]:

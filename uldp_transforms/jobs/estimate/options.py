@@ -14,8 +14,9 @@ from uldp_transforms.beam.runtime.engines import check_exactly_once
 from uldp_transforms.beam.spec.spec_fields import FINAL, Section
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.job_server import SAVEPOINT, goes_on
-from uldp_transforms.jobs.engines.runners import check_options, is_only_launched
+from uldp_transforms.jobs.engines.runners import check_options, is_only_launched, runs_in_this_process
 from uldp_transforms.jobs.estimate import __doc__ as description
+from uldp_transforms.jobs.files.progress import PROGRESS
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.records.run_records import new_run_id, read_records
 from uldp_transforms.jobs.report.report_command import require_charts
@@ -40,6 +41,7 @@ _SHOWING: cli.Options = {
         "help": "also write DIR/report.html and DIR/report.png at the end, as uldp report does; for a running "
         "stream, use uldp report --follow"
     },
+    **PROGRESS,
 }
 
 
@@ -55,6 +57,7 @@ class Job:
         options: Beam's options.
         source_name: argument of the source's option, for the run record.
         report: whether to write a page of the results at the end of the run.
+        progress: milliseconds between lines of progress; None: a bar on terminals.
     """
 
     spec: JobSpec
@@ -64,6 +67,7 @@ class Job:
     options: PipelineOptions
     source_name: str = ""
     report: bool = False
+    progress: int | None = None
 
 
 def command_line() -> cli.Parser:
@@ -112,6 +116,8 @@ def read_arguments(argv: Sequence[str]) -> Job:
     args.rows = directory.rows
     sinks = [sink.of(args, chosen, options) for sink in SINKS]
     source = chosen.of(args, options)
+    if args.progress is not None and not runs_in_this_process(options):  # the source has chosen an engine
+        raise SpecError("--progress needs an engine in this process, got another one, which shows its own metrics")
     spec = specification(args, chosen)
     source.check_windows(spec.windows)
     return Job(
@@ -122,6 +128,7 @@ def read_arguments(argv: Sequence[str]) -> Job:
         options=options,
         source_name=str(getattr(args, named.option[2:])),
         report=args.report,
+        progress=args.progress,
     )
 
 

@@ -172,7 +172,8 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
         if draining is not None:
             stack.enter_context(draining)
         if here:
-            stack.enter_context(of_this_process(_PROGRAM))
+            of_files = None if job.progress is None else job.source.num_bytes()
+            stack.enter_context(of_this_process(_PROGRAM, job.progress, of_files))
             if _keeps_all(job):
                 stack.enter_context(kept(job.directory.path, str(job.spec.run), metrics.SEEN))
         result = pipeline.run()

@@ -13,7 +13,7 @@ import os
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -102,6 +102,10 @@ class ValuesFile:
             self.num_rows += len(values)
             yield values, times
 
+    def about_rows(self) -> int:
+        """About the number of rows, for progress messages."""
+        return self._table.about_rows()
+
     def missing_sentence(self) -> str | None:
         """What became of missing cells, once all rows are read; None if there were none."""
         if not self.num_missing:
@@ -162,6 +166,9 @@ class Table(Protocol):
     def place(self, row: int) -> str:
         """The place of a row in the file (the first row after the header is 0)."""
 
+    def about_rows(self) -> int:
+        """The number of rows, or of lines if these are counted faster."""
+
 
 def table_of(path: str) -> Table:
     """A Parquet file if its name ends in .parquet, JSON lines if it ends in .jsonl; else CSV with a header, compressed
@@ -196,6 +203,11 @@ class _Csv:
                 pass
             return f"line {lines.line_num}"
         return f"row {row + 1}"
+
+    def about_rows(self) -> int:
+        opener: Any = gzip.open if self._path.endswith(".gz") else open
+        with opener(self._path, "rb") as file:
+            return _line_ends(file) - 1
 
     @contextlib.contextmanager
     def _lines(self, errors: str = "strict") -> Iterator[Any]:
@@ -259,6 +271,10 @@ class _JsonLines:
     def place(self, row: int) -> str:
         return f"line {row + 1}"
 
+    def about_rows(self) -> int:
+        with open(self._path, "rb") as file:
+            return _line_ends(file)
+
     def _rows(self) -> Iterator[dict[str, str]]:
         with open(self._path, "rb") as file:
             for line in file:
@@ -291,6 +307,10 @@ class _Parquet:
     def place(self, row: int) -> str:
         return f"row {row + 1}"
 
+    def about_rows(self) -> int:
+        with self._file() as file:
+            return int(file.metadata.num_rows)
+
     @contextlib.contextmanager
     def _file(self) -> Iterator[pa.parquet.ParquetFile]:
         try:
@@ -298,6 +318,10 @@ class _Parquet:
                 yield file
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise SpecError(f"{self._path} must be a complete Parquet file (the content is not shown)") from None
+
+
+def _line_ends(file: IO[bytes]) -> int:
+    return sum(part.count(b"\n") for part in iter(lambda: file.read(_BLOCK_BYTES), b""))
 
 
 def _in_parts(batches: Iterable[pa.RecordBatch], rows_at_once: int) -> Iterator[pa.Table]:

@@ -19,7 +19,7 @@ from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.google_clients import require_google_clients
 from uldp_transforms.jobs.files.people_options import PEOPLE, add_people_options, people_in, say_missing
-from uldp_transforms.jobs.files.progress import bar
+from uldp_transforms.jobs.files.progress import PROGRESS, reports_of
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.pubsub.pubsub_access import require_topic
 from uldp_transforms.jobs.simulate.simulated_people import SimulatedPeople
@@ -49,6 +49,7 @@ class Simulation:
     pack: int
     rate: float | None
     seed: int | None
+    progress: int | None
 
 
 def _parser() -> cli.Parser:
@@ -75,6 +76,7 @@ def _parser() -> cli.Parser:
     parser.add_argument("--form", choices=("single", "packed"), default="single", help="one report per message or many")
     parser.add_argument("--pack", type=cli.positive(), default=1000, help="reports per packed message")
     parser.add_argument("--rate", type=cli.positive(float), help="reports to publish per second (default: all at once)")
+    cli.add_options(parser, PROGRESS)
     parser.add_argument("--seed", help="seed for reproducible reports (default: secure random numbers)")
     return parser
 
@@ -149,7 +151,7 @@ def _randomness(simulation: Simulation) -> str:
 def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]:
     rng = None if simulation.seed is None else np.random.default_rng(simulation.seed)
     people = simulation.people and SimulatedPeople(simulation.collection, simulation.seed)
-    with bar("simulate") as line:
+    with reports_of("simulate", simulation.progress, simulation.values.about_rows) as line:
         for values, names, given, dimensions in _rows(simulation, rows_at_once):
             times = np.full(len(values), time.time_ns() // 1_000_000) if given is None else given
             try:

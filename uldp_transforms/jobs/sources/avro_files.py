@@ -71,6 +71,9 @@ class AvroFiles(Source):
     def read(self, pipeline: beam.Pipeline) -> ReadFiles:
         return pipeline | "ReadReportFiles" >> ReadReportFiles(self.pattern, self.manifest)
 
+    def num_bytes(self) -> int:
+        return sum(stores.stamp_of(path)[1] for path in files_of(self.pattern))
+
     def example(self) -> bytes | None:
         for path in files_of(self.pattern):
             with stores.opened(path) as file:

@@ -68,6 +68,10 @@ class Source(abc.ABC):
             windows: None: all reports are in one window.
         """
 
+    def num_bytes(self) -> int | None:
+        """Total length of the input files, for progress messages; None for other sources."""
+        return None
+
     def example(self) -> bytes | None:
         """An example message, to describe the format; None if there is none, or if messages can be read only once."""
         return None
