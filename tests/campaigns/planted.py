@@ -153,9 +153,17 @@ PLANTED = (
     Plant(
         "a manifest that is only in memory",
         "uldp_transforms/jobs/gateway/spool_file.py",
-        "        file.write(manifest_text([listed]))\n        file.flush()\n",
+        "        file.write(manifest_text([listed]))\n        sync_file(file)\n",
         "        file.write(manifest_text([listed]))\n",
         "a loss of power leaves an empty manifest, and nobody reads the file",
+        ("tests/files/test_power_loss.py",),
+    ),
+    Plant(
+        "rows that are only in memory",
+        "uldp_transforms/files/whole_file.py",
+        "                sync_file(file)\n",
+        "                pass\n",
+        "a loss of power leaves empty files with the names of complete ones",
         ("tests/files/test_power_loss.py",),
     ),
     Plant(

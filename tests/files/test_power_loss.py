@@ -12,6 +12,7 @@ import pytest
 from tests.support.messages_cases import KRR, packed
 from tests.support.power_loss import Disk
 from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.follow.row_outbox import put_rows, write_outbox
 from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile, finish
@@ -92,3 +93,12 @@ def test_rows_are_on_disk_before_the_outbox_forgets_them(tmp_path: Path, monkeyp
     write_outbox(state, str(tmp_path), reached)
     assert seen == [{name: content}]
     state.close()
+
+
+def test_a_whole_file_is_on_disk_when_the_block_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row files, run records and accounts of a run are written so."""
+    disk = Disk(monkeypatch)
+    for content in (b"first", b"second, longer"):
+        with whole_file(str(tmp_path / "estimates.jsonl")) as file:
+            file.write(content)
+        assert disk.after_power_loss(tmp_path) == {"estimates.jsonl": content}

@@ -23,6 +23,7 @@ from typing import IO, Any, NamedTuple
 
 import fastavro
 
+from uldp_transforms.files.synced import sync_file, sync_folder
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.run_records import read_records
@@ -119,8 +120,7 @@ def merge(directory: str, group: Group) -> int:
         _remove(unfinished)
         with open(unfinished, "xb") as file:
             number = _WRITERS[group.form](paths, file)
-            file.flush()
-            os.fsync(file.fileno())
+            sync_file(file)
         newest = max(os.stat(path).st_mtime_ns for path in paths)
         os.utime(unfinished, ns=(newest, newest))  # so that its age is that of its rows
     except BaseException:
@@ -130,7 +130,7 @@ def merge(directory: str, group: Group) -> int:
     _write(directory, JOURNAL, json.dumps({"merged": group.merged, "parts": group.names}))
     _write(directory, GENERATION, str(_generation(directory) + 1))
     os.replace(unfinished, os.path.join(directory, group.merged))  # the commit point
-    _sync(directory)
+    sync_folder(directory)
     finish(directory)
     return number
 
@@ -145,9 +145,9 @@ def finish(directory: str) -> None:
             _remove(os.path.join(directory, name))
     else:
         _remove(_unfinished(directory, found.merged))
-    _sync(directory)
+    sync_folder(directory)
     os.remove(os.path.join(directory, JOURNAL))
-    _sync(directory)
+    sync_folder(directory)
 
 
 def _json_lines(paths: Sequence[str], file: IO[bytes]) -> int:
@@ -231,9 +231,6 @@ def _unfinished(directory: str, merged: str) -> str:
 def _write(directory: str, name: str, text: str) -> None:
     with whole_file(os.path.join(directory, name)) as file:
         file.write(text.encode())
-        file.flush()
-        os.fsync(file.fileno())
-    _sync(directory)
 
 
 def _generation(directory: str) -> int:
@@ -246,14 +243,6 @@ def _generation(directory: str) -> int:
 def _remove(path: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.remove(path)
-
-
-def _sync(directory: str) -> None:
-    folder = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

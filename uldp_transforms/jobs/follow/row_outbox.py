@@ -105,16 +105,9 @@ def write_outbox(state: FollowState, directory: str, reached: Callable[[str], No
         reached(f"before {name.partition('-')[0]}")
         with whole_file(os.path.join(directory, name)) as file:
             file.write(state.content(name))
-            file.flush()
-            os.fsync(file.fileno())
         reached(f"after {name.partition('-')[0]}")
     if not names:
         return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
     with state:
         for name in names:
             state.written(name)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import fastavro
 
+from uldp_transforms.files.synced import sync_file, sync_folder
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import Account, read_messages
 from uldp_transforms.messages.manifest import listed_file, manifest_text
@@ -38,7 +39,7 @@ class SpoolFile:
         self.size = 0
         try:
             self._write(_header(self._sync))
-            _sync_folder(folder)
+            sync_folder(folder)
         except OSError:
             self._file.close()
             self.path.unlink()
@@ -87,10 +88,9 @@ def finish(part: Path) -> Path | None:
     listed = listed_file(part, whole.name, messages, reports)
     with manifest_path(whole).open("wb") as file:
         file.write(manifest_text([listed]))
-        file.flush()
-        os.fsync(file.fileno())
+        sync_file(file)
     part.rename(whole)
-    _sync_folder(whole.parent)
+    sync_folder(whole.parent)
     return whole
 
 
@@ -130,12 +130,3 @@ def _long(number: int) -> bytes:
         out.append(rest & 0x7F | 0x80)
         rest >>= 7
     return bytes([*out, rest])
-
-
-def _sync_folder(folder: Path) -> None:
-    """Sync the folder, so that the names of its files are on disk too."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

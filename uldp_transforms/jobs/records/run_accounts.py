@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -50,23 +49,9 @@ class RunAccounts:
         with self._lock:
             sums = _sums_of(dict(self._counts))
             if sums != self._written:
-                self._write(f"{json.dumps({'run': self._run, 'time': rfc3339(now())} | sums)}\n".encode())
+                with whole_file(self._path) as file:
+                    file.write(f"{json.dumps({'run': self._run, 'time': rfc3339(now())} | sums)}\n".encode())
                 self._written = sums
-
-    def _write(self, content: bytes) -> None:
-        """Replace the file; on a local disk it survives a loss of power from then on."""
-        local = not stores.in_store(self._path)
-        with whole_file(self._path) as file:
-            file.write(content)
-            file.flush()
-            if local:
-                os.fsync(file.fileno())
-        if local:
-            folder = os.open(stores.folder_of(self._path), os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
 
 
 _kept: RunAccounts | None = None  # of this process, as the metrics
