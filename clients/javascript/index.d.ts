@@ -17,6 +17,9 @@ export interface ClientOptions {
   timeUnit?: number;
 }
 
+/** A text for each dimension of the collection, which the report states in the clear: `{ country: "DE", arm: "new" }`. */
+export type Dimensions = Record<string, string>;
+
 /** Makes the reports of one collection. */
 export class Client {
   private constructor();
@@ -27,9 +30,10 @@ export class Client {
   /**
    * One report, as bytes to be stored, and sent until one attempt succeeds. Each call costs epsilon anew.
    * Throws UldpError for a value that the collection does not have. Numbers are for alphabets `ordered`.
-   * @param eventTime milliseconds since 1970 UTC; now if absent
+   * @param eventTime milliseconds since 1970 UTC; now if undefined
+   * @param dimensions for collections with dimensions only; a text that is not listed counts as "other"
    */
-  report(value: string | number, eventTime?: number): Uint8Array;
+  report(value: string | number, eventTime?: number, dimensions?: Dimensions): Uint8Array;
 }
 
 /** Where a queue keeps messages; methods may return promises. */
@@ -136,7 +140,8 @@ export class MemoClient {
   /**
    * The answer for the window of an event: in one window always the same bytes, whatever the value is now. Null if it is
    * not this device's turn. Rejects with BudgetSpentError, or with UldpError for a value that the collection does not have.
-   * @param eventTime milliseconds since 1970 UTC; now if absent
+   * @param eventTime milliseconds since 1970 UTC; now if undefined
+   * @param dimensions for collections with dimensions only; a text that is not listed counts as "other"
    */
-  report(value: string | number, eventTime?: number): Promise<Uint8Array | null>;
+  report(value: string | number, eventTime?: number, dimensions?: Dimensions): Promise<Uint8Array | null>;
 }

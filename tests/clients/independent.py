@@ -378,20 +378,27 @@ def form(spec: dict[str, Any]) -> dict[str, Any]:
     meaning = {"id": spec["id"], "version": spec["version"], "num_cohorts": num_cohorts, "wire_version": 1}
     asked = {key: spec[key] for key in ("client_window", "client_timezone") if spec.get(key) is not None}
     meaning |= asked
+    listed = [{"name": one["name"], "values": normal(one["values"])} for one in spec.get("dimensions") or []]
+    of_groups = {"dimensions": listed} if listed else {}
+    meaning |= of_groups
     canonical = json_text(meaning | {"alphabet": alphabet, "mechanism": fields | weights_of(sampler, rate)})
-    return {
-        "client_form": 1,
-        "id": spec["id"],
-        "version": spec["version"],
-        "fingerprint": hashlib.sha256(canonical.encode()).hexdigest(),
-        "num_cohorts": num_cohorts,
-        "num_symbols": k,
-        "num_sensitive": v,
-        "symbols": rule,
-        "sampler": sampler,
-        "payload": payload_layout(sampler, k, v),
-        "canonical": canonical,
-    } | ({"client_window": asked_window(**asked)} if asked else {})
+    return (
+        {
+            "client_form": 1,
+            "id": spec["id"],
+            "version": spec["version"],
+            "fingerprint": hashlib.sha256(canonical.encode()).hexdigest(),
+            "num_cohorts": num_cohorts,
+            "num_symbols": k,
+            "num_sensitive": v,
+            "symbols": rule,
+            "sampler": sampler,
+            "payload": payload_layout(sampler, k, v),
+            "canonical": canonical,
+        }
+        | ({"client_window": asked_window(**asked)} if asked else {})
+        | of_groups
+    )
 
 
 def asked_window(client_window: str, client_timezone: str | None = None) -> dict[str, Any]:
@@ -722,8 +729,23 @@ def cost(form: dict[str, Any], reports: int, symbols: int) -> float:
 # ---------------------------------------------------------------------- reports and messages
 
 
-def report(form: dict[str, Any], value: str, event_time: int, draw: Words) -> bytes:
-    """The message of a report: cohort, payload and id drawn in this order."""
+def group_of(form: dict[str, Any], texts: dict[str, str]) -> int:
+    """The number whose digits are the numbers of the texts, the first dimension being the most significant."""
+    if set(texts) != {one["name"] for one in form.get("dimensions", [])}:
+        raise ValueError("each dimension must have a text")
+    group = 0
+    for one in form.get("dimensions", []):
+        digits = [*one["values"], "other"]
+        text = unicodedata.normalize("NFC", texts[one["name"]])
+        group = group * len(digits) + digits.index(text if text in digits else "other")
+    return group
+
+
+def report(
+    form: dict[str, Any], value: str, event_time: int, draw: Words, dimensions: dict[str, str] | None = None
+) -> bytes:
+    """The message of a report: cohort, payload and id drawn in this order; the group is in front of the cohort."""
+    group = group_of(form, dimensions or {})
     cohort = draw() * form["num_cohorts"] // WORD
     drawn = payload(form, symbols_of(form, value, cohort), draw)
     report_id = draw().to_bytes(8, "little") + draw().to_bytes(8, "little")
@@ -733,7 +755,7 @@ def report(form: dict[str, Any], value: str, event_time: int, draw: Words) -> by
             bytes.fromhex(form["fingerprint"])[:8],
             report_id,
             integer(event_time),
-            integer(cohort),
+            integer(group * form["num_cohorts"] + cohort),
             integer(len(drawn)),
             drawn,
         ]

@@ -182,6 +182,33 @@ FORMS_AS_READ = {record["name"]: record["client"] for record in records("collect
 WITH_WINDOWS = {record["client"]["id"]: record["client"] for record in records("windows")}
 
 
+WITH_GROUPS = {record["client"]["id"]: record["client"] for record in records("dimensions")}
+
+
+@pytest.mark.parametrize("record", records("dimensions"), ids=lambda record: record["client"]["id"])
+def test_dimensions(record: dict[str, Any]) -> None:
+    form = independent.form(record["collection"])
+    assert form == {key: value for key, value in record["client"].items() if key != "examples"}
+    for told in record["reports"]:
+        draw = drawing(told["words"])
+        message = independent.report(form, told["value"], told["event_time"], draw, told["dimensions"])
+        assert message.hex() == told["message"]
+        assert list(independent.fields(message))[2] == told["cohort"]
+        with pytest.raises(StopIteration):
+            draw()
+
+
+def test_every_group_is_in_the_vectors() -> None:
+    """Those of the largest collection fill nearly all numbers of 16 bits."""
+    for record in records("dimensions"):
+        sizes = [len(one["values"]) + 1 for one in record["client"]["dimensions"]]
+        groups = {told["cohort"] // record["client"]["num_cohorts"] for told in record["reports"]}
+        if record["reports"]:
+            assert groups == set(range(math.prod(sizes))), record["client"]["id"]
+    [largest] = [record for record in records("dimensions") if record["client"]["id"] == "groups-largest"]
+    assert max(told["cohort"] for told in largest["reports"]) >= 44 * 1456
+
+
 def test_costs() -> None:
     for record in records("costs"):
         form = (WITH_MEMOS | FORMS)[record["collection"]]
@@ -219,7 +246,9 @@ def test_tampered_forms_are_refused(record: dict[str, Any]) -> None:
             independent.check(record["form"])
 
 
-@pytest.mark.parametrize("form", [*WITH_MEMOS.values(), *WITH_WINDOWS.values(), *FORMS_AS_READ.values()])
+@pytest.mark.parametrize(
+    "form", [*WITH_MEMOS.values(), *WITH_WINDOWS.values(), *WITH_GROUPS.values(), *FORMS_AS_READ.values()]
+)
 def test_right_forms_are_taken(form: dict[str, Any]) -> None:
     independent.check(form)
     independent.check(form, independent.form_fingerprint(form))
@@ -227,7 +256,8 @@ def test_right_forms_are_taken(form: dict[str, Any]) -> None:
 
 def test_form_fingerprints() -> None:
     for record in records("form_fingerprints"):
-        independent.check((WITH_MEMOS | WITH_WINDOWS | FORMS_AS_READ)[record["collection"]], record["form_fingerprint"])
+        forms = WITH_MEMOS | WITH_WINDOWS | WITH_GROUPS | FORMS_AS_READ
+        independent.check(forms[record["collection"]], record["form_fingerprint"])
 
 
 def test_reports() -> None:

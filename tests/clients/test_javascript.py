@@ -108,7 +108,7 @@ def simulated(collections: Sequence[Collection], n: int) -> list[bytes]:
         drawn = generator("javascript", collection.id, n).multinomial(n, list(sent.values()))
         values = list(zip(sent, drawn.tolist()))
         orders.append({"form": client_form(collection), "values": values, "eventTime": NOON})
-    stream = output(NODE, "test/simulate.js", stdin=json.dumps(orders).encode())
+    stream = output(NODE, "tools/simulate.js", stdin=json.dumps(orders).encode())
     return list(messages_of(stream))
 
 
@@ -176,7 +176,7 @@ def test_costs_are_those_of_the_reference() -> None:
     """What t reports of one symbol say, computed in floats from the form alone."""
     orders = [(Collection.from_json(spec), t) for spec in MEMOS.values() for t in (1, 2, 7, 365)]
     asked = json.dumps([(client_form(collection), t) for collection, t in orders]).encode()
-    costs = json.loads(output(NODE, "test/costs.js", stdin=asked))
+    costs = json.loads(output(NODE, "tools/costs.js", stdin=asked))
     expected = [collection.mechanism.epsilon_after(t) for collection, t in orders]
     np.testing.assert_allclose(costs, expected, rtol=1e-9)
 
@@ -188,7 +188,7 @@ def test_another_order_of_symbols_is_refused(tmp_path: Path) -> None:
     form = client_form(collection)
     form["symbols"] = {"rule": "list", "symbols": list(VALUES)}
     order = json.dumps([{"form": form, "values": [["ant", 1]], "eventTime": NOON}]).encode()
-    done = subprocess.run([str(NODE), "test/simulate.js"], cwd=CLIENT, input=order, capture_output=True, check=False)
+    done = subprocess.run([str(NODE), "tools/simulate.js"], cwd=CLIENT, input=order, capture_output=True, check=False)
     assert done.returncode == 1
     assert b"UldpError: symbols must be what follows from canonical (the value is not shown)" in done.stderr
 

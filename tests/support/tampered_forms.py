@@ -21,6 +21,7 @@ _TYPE = "a field of another JSON type"
 _CLEAR = "values are sent without any noise"
 _FINER = "event times that say more of when somebody answered"
 _OTHER_DAYS = "windows that are not those of the collection: answers on other days"
+_OTHER_GROUPS = "groups that are not those of the collection: reports are counted in others"
 _SIZES = "payloads of another size or meaning"
 
 # (collection, path, value, why): the form contradicts its canonical text, or itself
@@ -125,6 +126,15 @@ CHANGES: tuple[tuple[str, str, Any, str], ...] = (
     ("asked-days", "client_window.timezone", ABSENT, "a field is missing"),
     ("asked-days-berlin", "client_window.timezone", None, _OTHER_DAYS),
     ("asked-memo", "client_window.milliseconds", 172_800_000, _OTHER_DAYS),
+    ("order-krr", "dimensions", [{"name": "arm", "values": ["new"]}], "a fact in clear that nobody asked for"),
+    ("groups-krr", "dimensions", ABSENT, _OTHER_GROUPS),
+    ("groups-krr", "dimensions", [], _TYPE),
+    ("groups-krr", "dimensions", None, _TYPE),
+    ("groups-krr", "dimensions.0.values", ["FR", "DE"], _OTHER_GROUPS),
+    ("groups-krr", "dimensions.1.values", ["control", "new", "other"], _OTHER_GROUPS),
+    ("groups-krr", "dimensions.0.name", "arm", _OTHER_GROUPS),
+    ("groups-krr", "dimensions.0.values.0", 7, _TYPE),
+    ("groups-krr", "dimensions.0.values", ABSENT, "a field is missing"),
 )  # fmt: skip
 
 

@@ -407,14 +407,16 @@ def _answered(budget: dict[str, Any], asked: list[list[Any]], history: list[str]
 def form_fingerprints() -> Iterator[Record]:
     """Of all right forms."""
     forms = {name: client_form(item) for name, item in COLLECTIONS.items()}
-    forms |= {name: client_form(Collection.from_json(spec)) for name, spec in (MEMOS | WINDOWS).items()}
+    forms |= {name: client_form(Collection.from_json(spec)) for name, spec in (MEMOS | WINDOWS | GROUPED).items()}
     for name, form in forms.items():
         yield {"collection": name, "form_fingerprint": form_fingerprint(form)}
 
 
 def refusals() -> Iterator[Record]:
     """Forms that somebody has changed, and the form_fingerprint of the right ones."""
-    yield from tampered_forms({name: Collection.from_json(spec) for name, spec in (SPECS | MEMOS | WINDOWS).items()})
+    yield from tampered_forms(
+        {name: Collection.from_json(spec) for name, spec in (SPECS | MEMOS | WINDOWS | GROUPED).items()}
+    )
 
 
 # ---------------------------------------------------------------------- windows of clients
@@ -451,6 +453,46 @@ def windows() -> Iterator[Record]:
             for time in dict.fromkeys(times)
         ]
         yield {"collection": spec, "client": client_form(item), "times": told}
+
+
+# ---------------------------------------------------------------------- dimensions
+
+_COUNTRY, _ARM = {"name": "country", "values": ["DE", "FR"]}, {"name": "arm", "values": ["control", "new"]}
+_LANGUAGE = {"name": "language", "values": [DECOMPOSED, "\u65e5\u672c\u8a9e", 'a"b\\c', "\N{FOX FACE}"]}
+_GROUPED: tuple[tuple[list[dict[str, Any]], dict[str, Any]], ...] = (
+    ([_COUNTRY, _ARM], _spec("groups-krr", _ILLNESSES, {"id": "krr"})),
+    ([_ARM, _COUNTRY], _spec("groups-order", _ILLNESSES, {"id": "krr"})),
+    ([_LANGUAGE], _spec("groups-texts", _BUCKETS, {"id": "urap"}, 16)),
+    ([_COUNTRY, _LANGUAGE, _ARM], _spec("groups-largest", _BUCKETS, {"id": "krr"}, 1456)),
+    ([_ARM], _spec("groups-memo", _ILLNESSES, {"id": "krr", "epsilon_inf": 2.0}, 3)),
+)
+GROUPED = {spec["id"]: spec | {"dimensions": listed} for listed, spec in _GROUPED}
+"""Collections with dimensions. They are not among ``COLLECTIONS``: clients came to know them later."""
+
+_UNLISTED = ("other", "", " DE", "de", "\u00df")
+
+
+def dimensions() -> Iterator[Record]:
+    """The group that a report states: each listed text, texts that are not listed, and each as it may be typed."""
+    for name, spec in GROUPED.items():
+        item = Collection.from_json(spec)
+        known = spec["alphabet"].get("values", TEXTS)
+        digits = itertools.product(*(range(len(one["values"]) + 1) for one in spec["dimensions"]))
+        told = []
+        for number, group in enumerate(digits if "epsilon_inf" not in spec["mechanism"] else ()):
+            typed = [
+                [*map(canonical if number % 2 else str, one["values"]), _UNLISTED[number % len(_UNLISTED)]][digit]
+                for one, digit in zip(spec["dimensions"], group)
+            ]
+            texts = dict(zip((one["name"] for one in spec["dimensions"]), typed))
+            source = Words((), name, "group", number)
+            value, time = known[number % len(known)], TIMES[number % len(TIMES)]
+            batch = item.perturb([value], source, [time], {key: [text] for key, text in texts.items()})
+            told.append({
+                "value": value, "event_time": time, "dimensions": texts, "words": source.drawn,
+                "cohort": int(batch.cohorts[0]), "message": wire.encode_reports(batch)[0].hex(),
+            })  # fmt: skip
+        yield {"collection": spec, "client": client_form(item), "reports": told}
 
 
 # ---------------------------------------------------------------------- reports and bytes
@@ -508,6 +550,7 @@ FILES: dict[str, Callable[[], Iterator[Record]]] = {
         form_fingerprints,
         refusals,
         windows,
+        dimensions,
     )
 }
 """File -> what makes its records."""

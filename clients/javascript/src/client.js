@@ -29,7 +29,7 @@ export class Client {
   }
 
   /** One report, as bytes to be stored, and sent until one attempt succeeds. Each call costs epsilon anew. */
-  report(value, eventTime = Date.now()) {
-    return makeReport(this.#form, value, this.#rounded(eventTime), this.#draw);
+  report(value, eventTime = Date.now(), dimensions) {
+    return makeReport(this.#form, value, this.#rounded(eventTime), this.#draw, dimensions);
   }
 }

@@ -110,7 +110,6 @@ export function formOf(canonical) {
   const quoted = canonical.replace(/("(?:seed|(?:keep|noise|answer_noise|near|repeat)_weight)":)(\d+)/g, '$1"$2"');
   const { alphabet, id, mechanism, num_cohorts, version, wire_version, client_window: length, client_timezone, dimensions } = JSON.parse(quoted);
   require(wire_version === WIRE_VERSION, `wire_version must be ${WIRE_VERSION}, got ${wire_version}`);
-  require(dimensions === undefined, "the collection must have no dimensions, which this client cannot state, got some");
   require(Object.hasOwn(ALPHABETS, alphabet.id), `the alphabet must be one of ${Object.keys(ALPHABETS)}, got ${alphabet.id}`);
   require(
     Object.hasOwn(MECHANISMS, mechanism.id),
@@ -122,7 +121,7 @@ export function formOf(canonical) {
   const once = { sampler: name, ...INTEGERS[name](mechanism, num_sensitive, alphabet.others?.length ?? 0) };
   const sampler = mechanism.epsilon_inf === undefined ? once : memoOf(once, mechanism.repeat_weight, num_sensitive);
   const payload = payloadOf(once, num_symbols, num_sensitive);
-  const own = length && { client_window: windowOf(length, client_timezone) };
+  const own = { ...(length && { client_window: windowOf(length, client_timezone) }), ...(dimensions && { dimensions }) };
   return { id, version, num_cohorts, num_symbols, num_sensitive, symbols, sampler, payload, ...own };
 }
 

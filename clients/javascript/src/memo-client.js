@@ -1,6 +1,7 @@
 /** For people who are asked again and again: one answer a window, memos, and a budget that outlives restarts. */
 import { UldpError, require } from "./errors.js";
 import { checked } from "./form.js";
+import { groupOf } from "./groups.js";
 import { COHORT, MEMO, NAME, TURN, cohortOf, costOf, memoOf, nameOf, purposeBytes, repeated, turnOf } from "./memos.js";
 import { fromHex, toHex } from "./message.js";
 import { makeReport, message } from "./report.js";
@@ -62,18 +63,19 @@ export class MemoClient {
   }
 
   /** The answer for the window of an event, always the same bytes; null if it is not this device's turn. */
-  async report(value, eventTime = Date.now()) {
+  async report(value, eventTime = Date.now(), dimensions) {
     const time = Math.floor(eventTime);
     require(Number.isSafeInteger(time), `eventTime must be whole milliseconds, got ${eventTime}`);
-    const make = await this.#maker(value);
+    const group = groupOf(this.#form, dimensions);
+    const make = await this.#maker(value, dimensions, group);
     const answer = await this.#options.storage.update((text) => this.#answer(text, make, time));
     if (answer instanceof Error) throw answer;
     return answer && fromHex(answer);
   }
 
   /** What makes the message of a time. It throws for a wrong value, and is called where a report is drawn only. */
-  async #maker(value) {
-    if (!this.#hasMemos) return (time) => makeReport(this.#form, value, time, this.#draw);
+  async #maker(value, dimensions, group) {
+    if (!this.#hasMemos) return (time) => makeReport(this.#form, value, time, this.#draw, dimensions);
     let symbol;
     try {
       [symbol] = symbolsOf(this.#form, value, this.#cohort);
@@ -83,7 +85,7 @@ export class MemoClient {
       };
     }
     const memo = memoOf(await this.#secretOf(MEMO, symbol), this.#form, symbol);
-    return (time) => message(this.#form, this.#cohort, time, repeated(this.#form, memo, this.#draw), this.#draw);
+    return (time) => message(this.#form, group, this.#cohort, time, repeated(this.#form, memo, this.#draw), this.#draw);
   }
 
   get #hasMemos() {

@@ -406,3 +406,18 @@ test("a state that began with a secret keeps it where a key is there later", asy
   assert.equal(hex(await (await opened({ storage: new BrowserState(local) })).report("hiv", 0)), first);
   assert.equal(JSON.parse(texts.get("uldp-client")).secret, secret);
 });
+
+test("a device's reports state the group of the day beside its own cohort", async () => {
+  const { client: form } = read("dimensions").find(({ client }) => client.id === "groups-memo");
+  const client = await opened({ budget: { epsilon: 100 } }, form);
+  const cohorts = [];
+  for (const [day, arm] of ["control", "new", "never listed"].entries()) {
+    cohorts.push((await client.report("flu", day * DAY, { arm })).at(-3) / 2);
+  }
+  assert.deepEqual(cohorts.map((cohort) => Math.floor(cohort / form.num_cohorts)), [0, 1, 2]);
+  assert.equal(new Set(cohorts.map((cohort) => cohort % form.num_cohorts)).size, 1);
+  const again = hex(await client.report("hiv", 0 + 2 * DAY, { arm: "new" }));
+  assert.equal(again.slice(-6, -4), (2 * cohorts[2]).toString(16).padStart(2, "0")); // the answer of the window stays
+  const message = "dimensions must give a text for arm, got none";
+  await assert.rejects(client.report("flu", 3 * DAY), { name: "UldpError", message });
+});

@@ -9,14 +9,14 @@ import { SAMPLERS } from "../src/samplers.js";
 import { symbolsOf } from "../src/symbols.js";
 import { windowsOf } from "../src/windows.js";
 
-export const FILES = ["collections", "hashes", "symbols", "payloads", "reports", "memos", "costs", "budgets", "form_fingerprints", "refusals", "windows"];
+export const FILES = ["collections", "hashes", "symbols", "payloads", "reports", "memos", "costs", "budgets", "form_fingerprints", "refusals", "windows", "dimensions"];
 
 /**
  * @param {Record<string, any[]>} records by file
  * @returns {Promise<number>} how many vectors were compared; rejects at the first difference
  */
 export async function compare(records) {
-  const { collections, hashes, symbols, payloads, reports, memos, costs, budgets, form_fingerprints, refusals, windows } = records;
+  const { collections, hashes, symbols, payloads, reports, memos, costs, budgets, form_fingerprints, refusals, windows, dimensions } = records;
   const forms = Object.fromEntries(collections.map(({ name, client }) => [name, client]));
   for (const { name, client } of collections) {
     const { client_form: _, fingerprint, canonical: text, examples: __, ...follows } = client;
@@ -57,7 +57,7 @@ export async function compare(records) {
       equal(draw.left(), 0, `words of ${client.id}`);
     }
   }
-  for (const { client } of [...memos, ...windows]) forms[client.id] = client;
+  for (const { client } of [...memos, ...windows, ...dimensions]) forms[client.id] = client;
   for (const { collection, costs: expected } of costs) {
     const form = await checked(forms[collection]);
     for (const [number, distinct, cost] of expected) {
@@ -78,6 +78,14 @@ export async function compare(records) {
   for (const { client, times } of windows) {
     const { start, end } = windowsOf((await checked(client)).client_window);
     for (const time of times) equal({ event_time: time.event_time, start: start(time.event_time), end: end(time.event_time) }, time, client.canonical);
+  }
+  for (const { client, reports: told } of dimensions) {
+    const form = await checked(client);
+    for (const { value, event_time, dimensions: texts, words, message } of told) {
+      const draw = drawing(words);
+      equal(toHex(makeReport(form, value, event_time, draw, texts)), message, `report of ${client.id}`);
+      equal(draw.left(), 0, `words of ${client.id}`);
+    }
   }
   return FILES.reduce((sum, name) => sum + records[name].length, 0);
 }

@@ -23,15 +23,16 @@ const SPOILED = {
   costs: (record) => (record.costs[0][2] += 1e-6),
   budgets: (record) => (record.answered[0] = false),
   form_fingerprints: (record) => (record.form_fingerprint = "0".repeat(64)),
-  refusals: (record) => (record.refused_by = "checks"),
+  refusals: (_, all) => (all.find(({ refused_by }) => refused_by === "pin").refused_by = "checks"),
   windows: (record) => (record.times[0].end += 1),
+  dimensions: (record) => (record.client.dimensions[0].values[0] = "old"),
   memos: (record) => (record.derived[0].memo = "00".repeat(record.derived[0].memo.length / 2)),
 };
 
 for (const [name, spoil] of Object.entries(SPOILED)) {
   test(`a difference in ${name} would be found`, async () => {
     const records = read();
-    spoil(records[name].at(-1));
+    spoil(records[name].at(-1), records[name]);
     await assert.rejects(compare(records));
   });
 }

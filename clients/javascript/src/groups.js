@@ -1,0 +1,16 @@
+/** The group of a report, from texts for the dimensions of the form: docs/client.md, "Dimensions". */
+import { require } from "./errors.js";
+import { canonical } from "./hashing.js";
+
+export function groupOf({ dimensions = [] }, given) {
+  const names = dimensions.map(({ name }) => name);
+  const right = Object.keys(given ?? {}).sort().join() === [...names].sort().join();
+  require(right, `dimensions must give a text for ${names.join(", ") || "no dimension"}, got ${given ? "others" : "none"}`);
+  let group = 0;
+  for (const { name, values } of dimensions) {
+    require(typeof given[name] === "string", `dimension ${name} must have a text, got ${typeof given[name]}`);
+    const place = values.indexOf(canonical(given[name]));
+    group = group * (values.length + 1) + (place < 0 ? values.length : place);
+  }
+  return group;
+}
