@@ -13,6 +13,7 @@ from labs.benchmarks import (
     discovery,
     estimation,
     gateway,
+    groups,
     library,
     likelihood,
     many_collections,
@@ -46,6 +47,7 @@ ALL = {
     "peers": peers,
     "smoothing": smoothing,
     "gateway": gateway,
+    "groups": groups,
     "wide_sums": wide_sums,
     "versions": versions,
 }

@@ -113,7 +113,7 @@ def closed(number: int) -> Collection:
 
 PARTS = (
     ("decode", MessageDecoder, "decode"),
-    ("count", count, "count_batches"),
+    ("count", count, "count_strata"),
     ("estimate", estimate_distribution, "estimate_window"),
     ("health", estimate_distribution, "health_of_window"),
     ("rows as JSON", forms, "to_json"),

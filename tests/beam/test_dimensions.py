@@ -18,7 +18,7 @@ from uldp_transforms import JobSpec
 from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.beam.transforms.period_counts import count_batches
 from uldp_transforms.ldp import Collection, ReportBatch, SpecError
-from uldp_transforms.ldp.alphabets.dimensions import OTHER
+from uldp_transforms.ldp.alphabets.dimensions import OTHER, RollUp
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.group_keys import owner_of_group
@@ -194,3 +194,29 @@ def test_refusals(call, sentence):
     with pytest.raises(SpecError) as caught:
         call()
     assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("by", [("arm",), ("country", "arm")])
+@pytest.mark.parametrize("number", [40, 6000])
+def test_counting_by_stated_number_is_counting_each_group(number, by, monkeypatch):
+    """One pass over all groups gives what the library counts group by group, in few and in many reports, also if
+    tables may not be large."""
+    for collection in (GROUPED, dataclasses.replace(WIDE, dimensions=GROUPED.dimensions), WIDE):
+        if not {d.name for d in collection.dimensions}.issuperset(by):
+            continue
+        batch = reports_of(collection, number)
+        catalog = CollectionCatalog([collection])
+        expected = {"": collection.count(batch)}
+        expected |= {"/".join(values): counts for values, counts in collection.count_by(batch, by).items()}
+        roll_up = RollUp(collection.dimensions, by)
+        for most in (1 << 22, 1):
+            monkeypatch.setattr("uldp_transforms.beam.transforms.period_counts._MAX_CELLS", most)
+            for patterns in (False, True):
+                found = dict(count_batches(catalog, [batch[:7], batch[7:]], None, patterns, by))
+                assert {_name(roll_up, key): counts for (key, _), counts in found.items()} == {
+                    name: counts for name, counts in expected.items() if counts.total
+                }
+
+
+def _name(roll_up: RollUp, owner: bytes) -> str:
+    return "/".join(roll_up.values(int.from_bytes(owner[32:], "big"))) if len(owner) > 32 else ""

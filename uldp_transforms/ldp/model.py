@@ -86,7 +86,12 @@ class Model:
         return self.mechanism.num_cells
 
     def count_groups(
-        self, payloads: np.ndarray, rows: np.ndarray, num_periods: int, bit_patterns: bool = False
+        self,
+        payloads: np.ndarray,
+        rows: np.ndarray,
+        num_periods: int,
+        bit_patterns: bool = False,
+        num_strata: int | None = None,
     ) -> list[CohortCounts]:
         """Counts of several periods in one pass over the reports.
 
@@ -95,26 +100,33 @@ class Model:
             rows: (n,) integers, ``period * num_cohorts + cohort`` of each report.
             num_periods: number of periods.
             bit_patterns: also count patterns of bits within reports, for two further sentinels; this takes time.
+            num_strata: rows of each period, for counting by group and cohort; None: ``num_cohorts``.
 
         Returns:
             Counts of each period.
         """
-        num_rows = num_periods * self.num_cohorts
-        num_reports = np.bincount(rows, minlength=num_rows).reshape(num_periods, self.num_cohorts)
-        cells = self.mechanism.count(payloads, rows, num_rows).reshape(num_periods, self.num_cohorts, -1)
+        each = num_strata or self.num_cohorts
+        num_rows = num_periods * each
+        num_reports = np.bincount(rows, minlength=num_rows).reshape(num_periods, each)
+        cells = self.mechanism.count(payloads, rows, num_rows).reshape(num_periods, each, -1)
         patterns = np.zeros((num_periods, 0), dtype=np.int64)
         if bit_patterns:
-            periods = rows.astype(np.int64) // self.num_cohorts
+            periods = rows.astype(np.int64) // each
             patterns = self.mechanism.count_patterns(payloads, periods, num_periods)
         return list(map(CohortCounts, num_reports, cells, patterns))
 
-    def are_many(self, num_reports: Any, num_periods: int = 1) -> Any:
+    def are_many(self, num_reports: Any, num_periods: int = 1, num_strata: int | None = None) -> Any:
         """Whether this number of reports (an integer or an array) is counted faster in full tables of all periods."""
         cells_of_a_report = 1 if self.mechanism.one_place else self.num_cells
-        return num_reports * cells_of_a_report * PAYS >= num_periods * self.num_cohorts * self.num_cells
+        return num_reports * cells_of_a_report * PAYS >= num_periods * (num_strata or self.num_cohorts) * self.num_cells
 
     def count_few(
-        self, payloads: np.ndarray, rows: np.ndarray, num_periods: int, bit_patterns: bool = False
+        self,
+        payloads: np.ndarray,
+        rows: np.ndarray,
+        num_periods: int,
+        bit_patterns: bool = False,
+        num_strata: int | None = None,
     ) -> list[CohortCounts]:
         """``count_groups`` for few reports: counts only the cohorts that sent reports in a period.
 
@@ -122,23 +134,24 @@ class Model:
         sparse where that saves memory.
 
         Args:
-            payloads, rows, num_periods, bit_patterns: as for ``count_groups``.
+            payloads, rows, num_periods, bit_patterns, num_strata: as for ``count_groups``.
 
         Returns:
             Counts of each period.
         """
-        shapes = np.broadcast_to([self.num_cohorts, self.num_cells], (num_periods, 2))
+        each = num_strata or self.num_cohorts
+        shapes = np.broadcast_to([each, self.num_cells], (num_periods, 2))
         present, groups, sizes = np.unique(rows, return_inverse=True, return_counts=True)
-        periods_of_rows, cohorts = np.divmod(present.astype(np.int64), self.num_cohorts)
+        periods_of_rows, cohorts = np.divmod(present.astype(np.int64), each)
         at, numbers = self.mechanism.count_places(payloads, groups, len(present))
         row, cell = np.divmod(at, self.num_cells)
         patterns = np.zeros((num_periods, 0), dtype=np.int64)
         if bit_patterns:
             patterns = self.mechanism.count_patterns(payloads, periods_of_rows[groups], num_periods)
         # one list of all periods, each of which has C numbers of reports and then C M cells
-        length = self.num_cohorts * (1 + self.num_cells)
+        length = each * (1 + self.num_cells)
         of_reports = periods_of_rows * length + cohorts
-        of_cells = periods_of_rows[row] * length + self.num_cohorts + cohorts[row] * self.num_cells + cell
+        of_cells = periods_of_rows[row] * length + each + cohorts[row] * self.num_cells + cell
         places = np.concatenate([of_reports, of_cells])
         order = np.argsort(places, kind="stable")  # linear: both parts are sorted
         return split_counts(shapes, places[order], np.concatenate([sizes, numbers])[order], patterns)

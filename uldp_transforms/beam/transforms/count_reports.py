@@ -21,7 +21,7 @@ from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.beam.transforms.deduplicate import CountNewReports
-from uldp_transforms.beam.transforms.period_counts import count_batches
+from uldp_transforms.beam.transforms.period_counts import count_strata, split_strata
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.reports import ReportBatch
@@ -285,7 +285,7 @@ class _CountBundleFn(beam.DoFn):
         yield from self._count(waiting)
 
     def _count(self, batches: list[ReportBatch]) -> Iterator[Any]:
-        for key, counts in count_batches(self._catalog, batches, self._periods, self._bit_patterns, self._by):
+        for key, counts in count_strata(self._catalog, batches, self._periods, self._bit_patterns, self._by):
             known = self._sums.get(key)
             if known is None:
                 self._sums[key] = RunningSum(counts)
@@ -305,8 +305,7 @@ class _CountBundleFn(beam.DoFn):
         sums, self._sums, self._held = self._sums, {}, 0
         moments = {start: Timestamp(micros=(start or 0) * 1000) for start in {start for _, start in sums}}
         accepted = 0
-        for (owner, start), running in sums.items():
-            counts = running.snapshot()
+        for (owner, start), counts in self._split(sums):
             yield WindowedValue((key_of_sum(owner, start), counts), moments[start], _NO_WINDOW)
             if not is_total(owner):
                 continue
@@ -315,3 +314,10 @@ class _CountBundleFn(beam.DoFn):
             entry = LedgerEntry(ACCEPTED, owner, start, total)
             yield TaggedOutput("ledger", WindowedValue(entry, self._arrival, _NO_WINDOW))
         metrics.count(accepted, metrics.ACCEPTED)
+
+    def _split(
+        self, sums: dict[tuple[bytes, int | None], RunningSum]
+    ) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
+        """The counts of the totals, and of their groups."""
+        for key, running in sums.items():
+            yield from split_strata(self._catalog, key, running.snapshot(), self._by)

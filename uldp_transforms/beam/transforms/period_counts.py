@@ -10,11 +10,12 @@ import numpy as np
 from uldp_transforms.ldp.alphabets.dimensions import RollUp, roll_up_of
 from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.counts.grouped_counts import split_groups
 from uldp_transforms.ldp.counts.many_collections import count_cells
 from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanism
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages.catalog import CollectionCatalog
-from uldp_transforms.messages.group_keys import owner_of_group
+from uldp_transforms.messages.group_keys import fingerprint_of, is_total, owner_of_group
 from uldp_transforms.windows import BasePeriods, split_by_owner_and_period, split_by_period
 
 _MAX_CELLS = 1 << 22
@@ -62,10 +63,31 @@ def count_batches(
         ((fingerprint, start in milliseconds), counts), once for each collection and base period; then the same with
         ``owner_of_group`` instead of the fingerprint, for each group that has reports.
     """
+    for key, counts in count_strata(catalog, batches, periods, bit_patterns, by):
+        yield from split_strata(catalog, key, counts, by)
+
+
+def count_strata(
+    catalog: CollectionCatalog,
+    batches: Sequence[ReportBatch],
+    periods: BasePeriods | None,
+    bit_patterns: bool = False,
+    by: Sequence[str] | None = None,
+) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
+    """``count_batches`` before ``split_strata``: sums of these counts are split once instead of every batch's.
+
+    Yields:
+        ((fingerprint or ``owner_of_group``, start in milliseconds), counts). Collections whose groups are wanted have
+        a row for each group and cohort; if those tables could be too large, or patterns are counted, total and groups
+        are counted separately.
+    """
     passes: dict[int, dict[bytes, list[ReportBatch]]] = {}
+    grouped: dict[bytes, list[ReportBatch]] = {}
     for batch in batches:
         fingerprint = batch.fingerprint
-        passes.setdefault(catalog.passes[fingerprint], {}).setdefault(fingerprint, []).append(batch)
+        of_groups = bool(by) and _roll_up(catalog, fingerprint, by) is not None
+        own = grouped if of_groups else passes.setdefault(catalog.passes[fingerprint], {})
+        own.setdefault(fingerprint, []).append(batch)
     for by_fingerprint in passes.values():
         (fingerprint, parts), *others = by_fingerprint.items()
         if others:
@@ -73,22 +95,53 @@ def count_batches(
             continue
         for start, counts in count_periods(catalog[fingerprint], _joined(parts), periods, bit_patterns):
             yield (fingerprint, start), counts
-    for roll_up, parts in _of_groups(catalog, batches, by):
-        yield from _count_by(catalog[parts[0].fingerprint], _joined(parts), periods, bit_patterns, roll_up)
+    for parts in grouped.values():
+        yield from _count_grouped(catalog, _joined(parts), periods, bit_patterns, by)
 
 
-def _of_groups(
-    catalog: CollectionCatalog, batches: Sequence[ReportBatch], by: Sequence[str] | None
-) -> Iterator[tuple[RollUp, list[ReportBatch]]]:
-    """The batches of each collection that has all dimensions of ``by``."""
-    grouped: dict[bytes, list[ReportBatch]] = {}
-    for batch in batches if by else ():
-        if batch.fingerprint in catalog.grouped:
-            grouped.setdefault(batch.fingerprint, []).append(batch)
-    for fingerprint, parts in grouped.items():
-        roll_up = roll_up_of(catalog[fingerprint].dimensions, by or ())
-        if roll_up is not None:
-            yield roll_up, parts
+def split_strata(
+    catalog: CollectionCatalog, key: tuple[bytes, int | None], counts: CohortCounts, by: Sequence[str] | None
+) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
+    """Total and groups of counts that have a row for each group and cohort; other counts as they are."""
+    owner, start = key
+    roll_up = _roll_up(catalog, owner, by) if is_total(owner) else None
+    collection = catalog[fingerprint_of(owner)]
+    if roll_up is None or counts.shape[0] == collection.num_cohorts:
+        yield key, counts
+        return
+    total, groups = split_groups(counts, collection.num_cohorts, roll_up.table())
+    yield key, total
+    for number, own in groups:
+        yield (owner_of_group(owner, number), start), own
+
+
+def _roll_up(catalog: CollectionCatalog, fingerprint: bytes, by: Sequence[str] | None) -> RollUp | None:
+    """The wanted groups of a collection; None if it lacks one of the dimensions."""
+    return roll_up_of(catalog[fingerprint].dimensions, by) if by and fingerprint in catalog.grouped else None
+
+
+def _count_grouped(
+    catalog: CollectionCatalog,
+    batch: ReportBatch,
+    periods: BasePeriods | None,
+    bit_patterns: bool,
+    by: Sequence[str] | None,
+) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
+    """Counts of one collection whose groups are wanted, in one pass if memory allows."""
+    collection = catalog[batch.fingerprint]
+    starts, index = split_by_period(batch.event_times, periods)
+    counters = len(starts) * collection.num_strata * collection.num_cells
+    if bit_patterns or (counters > _MAX_CELLS and not collection.mechanism.one_place):
+        for start, counts in count_periods(collection, batch, periods, bit_patterns):
+            yield (batch.fingerprint, start), counts
+        roll_up = _roll_up(catalog, batch.fingerprint, by)
+        assert roll_up is not None, "count_strata"
+        yield from _count_by(collection, batch, periods, bit_patterns, roll_up)
+        return
+    strata = collection.num_strata
+    found = _count_groups(collection, batch.payloads, batch.cohorts, index, len(starts), bit_patterns, strata)
+    for start, counts in zip(starts, found):
+        yield (batch.fingerprint, start), counts
 
 
 def _count_by(
@@ -141,18 +194,20 @@ def _count_groups(
     index: np.ndarray,
     num_groups: int,
     bit_patterns: bool,
+    num_strata: int | None = None,
 ) -> Iterator[CohortCounts]:
-    """Counts of groups of reports, for instance base periods; ``index`` (n,) is the group of each report."""
-    num_cohorts = collection.num_cohorts
+    """Counts of groups of reports, for instance base periods; ``index`` (n,) is the group of each report.
+    ``num_strata`` is the number of rows of each (None: of cohorts)."""
+    num_cohorts = num_strata or collection.num_cohorts
     patterns = collection.mechanism.num_patterns * bit_patterns
     counters = num_groups * (num_cohorts * collection.num_cells + patterns)
-    if counters <= _SMALL or (counters <= _MAX_CELLS and collection.are_many(len(cohorts), num_groups)):
+    if counters <= _SMALL or (counters <= _MAX_CELLS and collection.are_many(len(cohorts), num_groups, num_cohorts)):
         rows = cohorts if num_groups == 1 else index * num_cohorts + cohorts
-        yield from collection.count_groups(payloads, rows, num_groups, bit_patterns)
+        yield from collection.count_groups(payloads, rows, num_groups, bit_patterns, num_cohorts)
         return
     order = np.argsort(index, kind="stable")
     sizes = np.bincount(index)
-    many = collection.are_many(sizes)
+    many = collection.are_many(sizes, 1, num_cohorts)
     rows_of_each = np.where(many, num_cohorts, np.minimum(sizes, num_cohorts))
     ends, costs = np.cumsum(sizes), np.cumsum(rows_of_each * collection.num_cells + patterns)
     first = 0
@@ -162,5 +217,5 @@ def _count_groups(
         here = order[ends[first] - sizes[first] : ends[last - 1]]
         rows = (index[here] - first) * num_cohorts + cohorts[here]
         count = collection.count_groups if many[first:last].all() else collection.count_few
-        yield from count(payloads[here], rows, last - first, bit_patterns)
+        yield from count(payloads[here], rows, last - first, bit_patterns, num_cohorts)
         first = last

@@ -13,6 +13,7 @@ from uldp_transforms.beam.transforms.period_counts import count_batches
 from uldp_transforms.jobs.follow.state import CountedFile, Period
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms.messages.group_keys import is_total
 from uldp_transforms.messages.rejection import Rejection
 
 _AT_ONCE = 1 << 22  # bytes of messages that are decoded together
@@ -77,12 +78,13 @@ class MessageCounter:
         reading.entries += received_entries(decoded, spec.periods)
         reading.entries.append(handed_on(len(messages) - decoded.num_messages))
         reading.rejections += decoded.rejections
-        for (fingerprint, start), counts in count_batches(
-            spec.catalog, decoded.batches, spec.periods, spec.bit_patterns
+        for (owner, start), counts in count_batches(
+            spec.catalog, decoded.batches, spec.periods, spec.bit_patterns, spec.by
         ):
             assert start is not None, "follow_job refuses a job without windows"
-            reading.add((fingerprint, start), counts)
-            reading.entries.append(LedgerEntry(ACCEPTED, fingerprint, start, counts.total))
+            reading.add((owner, start), counts)
+            if is_total(owner):
+                reading.entries.append(LedgerEntry(ACCEPTED, owner, start, counts.total))
 
 
 def _groups(messages: Iterable[bytes]) -> Iterator[list[bytes]]:
