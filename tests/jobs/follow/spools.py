@@ -8,7 +8,7 @@ import json
 import os
 import signal
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow.follow_job import follow_job
 from uldp_transforms.jobs.follow.follower import Follower
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
+from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 
 COLLECTIONS = (dataclasses.replace(KRR, question="asked"), dataclasses.replace(UP, question="asked"), URR, RAPPOR)
@@ -30,13 +31,14 @@ MINUTE = 60_000
 class Followed:
     """A spool with its collections in a folder, and the directory of a job that follows it."""
 
-    def __init__(self, folder: Path, *options: str):
+    def __init__(self, folder: Path, *options: str, of: Sequence[Collection] = COLLECTIONS):
+        self.of = of
         self.spool, self.output, self.batch = folder / "spool", folder / "out", folder / "batch"
         self.spool.mkdir(parents=True)
         (self.spool / "lock").touch()
-        write_files(folder, {f"{c.id}.json": c for c in COLLECTIONS})
+        write_files(folder, {f"{c.id}.json": c for c in of})
         self.window = ["--window", "1m", "--min_reports", "1", *options]
-        self.collections = [f"--collection={folder / c.id}.json" for c in COLLECTIONS]
+        self.collections = [f"--collection={folder / c.id}.json" for c in of]
         self._rng = np.random.default_rng(26)
 
     def argv(self) -> list[str]:
@@ -50,13 +52,18 @@ class Followed:
     def messages(self, reports: int = 60, minutes: int = 4) -> list[bytes]:
         """Packs, and bytes that are no report, over several windows."""
         found = []
-        for collection in COLLECTIONS:
+        for collection in self.of:
             times = (NOON // MINUTE * MINUTE + self._rng.integers(0, minutes * MINUTE, reports)).tolist()
             values = self._rng.choice(collection.alphabet.known_values, reports).tolist()
-            found.append(wire.encode_batch(collection.perturb(values, self._rng, times)))
+            found.append(
+                wire.encode_batch(collection.perturb(values, self._rng, times, self._groups(collection, reports)))
+            )
         spoiled = bytearray(found[-1])
         spoiled[1] ^= 0xFF  # another collection
         return [*found, bytes(spoiled)]
+
+    def _groups(self, collection: Collection, reports: int) -> dict[str, list[str]] | None:
+        return {d.name: self._rng.choice(d.all_values, reports).tolist() for d in collection.dimensions} or None
 
     def add_file(self, reports: int = 60, minutes: int = 4) -> str:
         """Finish a file of packs, and bytes that are no report."""
@@ -124,7 +131,7 @@ class Followed:
         panes: Counter[Any] = Counter()
         for path in folder.glob("counts*.avro"):
             for row in fastavro.reader(io.BytesIO(path.read_bytes())):
-                key = (row["fingerprint"], row["window_start"])
+                key = (row["fingerprint"], row["window_start"], row["group"])
                 panes[(*key, row["pane_index"])] += 1
                 last[key] = max(last.get(key, (-1,)), (row["pane_index"], row["num_reports"], row["cells"]))
         assert set(panes.values()) <= {1}
@@ -144,7 +151,7 @@ class Followed:
         corrected rows are wider."""
         last: dict[Any, Any] = {}
         for row in self.rows("estimates", folder):
-            key = (row["fingerprint"], row["window_start"])
+            key = (row["fingerprint"], row["window_start"], row["group"])
             whole = [row[name] for name in ("num_reports", "status", "estimator", "unexplained_mass", "fit_p_value")]
             values = [(each["value"], each["frequency"], each["standard_error"]) for each in row["estimates"]]
             last[key] = max(last.get(key, (-1,)), (row["pane_index"], whole, values))

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ import pytest
 
 from tests.campaigns import follow_soak
 from tests.jobs.follow.spools import Followed
+from tests.ldp.alphabets.test_dimensions import GROUPED
 from tests.support import set_clock
+from tests.support.messages_cases import KRR
 from uldp_transforms.jobs import check, estimate, reestimate
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow.follow_job import _record, follow_job
@@ -91,6 +94,26 @@ def test_late_files_correct_windows_in_later_panes(tmp_path):
     ]
     assert {row["interval"] for row in rows} == {"anytime"}
     assert len({row["run"] for row in rows}) == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--slide", "30s", "--window", "90s")])
+def test_groups_are_those_of_a_job_over_files(options, tmp_path):
+    """In rows, late rows and counts; and one directory keeps to its groups."""
+    followed = Followed(tmp_path, "--by", "arm", *options, of=(GROUPED, KRR))
+    for _ in range(2):
+        followed.add_file(reports=600)
+        followed.steps(1)
+    followed.steps(1)
+    followed.assert_exact()
+    groups = Counter(key[2] for key in followed.counts(followed.output))
+    assert groups.keys() == {None, "", "arm=control", "arm=new", "arm=other"}
+    assert groups["arm=new"] == groups[""]
+    assert len({(row["window_start"], row["pane_index"]) for row in followed.rows("health")}) * 2 == len(
+        followed.rows("health")
+    ), "of totals only"
+    followed.window[-1 - len(options)] = "country"
+    with pytest.raises(SpecError, match="--output must be a directory for the same windows"):
+        followed.steps(1)
 
 
 @pytest.mark.parametrize("ahead", [7_200_000, -7_200_000])
@@ -243,7 +266,6 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         for change, sentence in [
             (["--deduplicate"], "--deduplicate cannot be combined with --follow, got both"),
             (["--max_rejected_share", "0.5"], "--max_rejected_share cannot be combined with --follow, got both"),
-            (["--by", "arm"], "--by cannot be combined with --follow, got both"),
             (["--smooth"], "--smooth cannot be combined with --follow, got both"),
             (["--report"], "--report cannot be combined with --follow, got both"),
             (["--release", "final"], "--release cannot be combined with --follow, got both"),

@@ -48,7 +48,7 @@ _SUPPORTED = (
     *("collection", "input", "follow", "output", "write_counts"),
     *("kafka_topic", "bootstrap_servers", "kafka_from", "kafka_timestamps", "kafka_idle_lag"),
     *("kafka_property", "kafka_consumer_config"),
-    *("window", "slide", "window_offset", "timezone", "late_every", "bit_patterns"),
+    *("window", "slide", "window_offset", "timezone", "late_every", "bit_patterns", "by"),
     *("estimator", "candidates", "limits", "quantiles", "min_reports", "show"),
 )
 """Options of ``uldp estimate`` that may be given with ``--follow``."""
@@ -148,7 +148,8 @@ def _identity(spec: JobSpec) -> str:
     """The settings that must not change while a directory is in use, as JSON."""
     values = spec.to_json()
     names = ("window", "slide", "window_offset", "timezone", "bit_patterns")
-    return json.dumps({name: values[name] for name in names})
+    by = {} if spec.by is None else {"by": list(spec.by)}  # absent from directories that count totals only
+    return json.dumps({name: values[name] for name in names} | by)
 
 
 def run_follow(job: FollowJob, signals: Signals) -> int:

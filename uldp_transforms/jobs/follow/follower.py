@@ -12,6 +12,7 @@ from uldp_transforms.jobs.follow.follow_reading import Reading
 from uldp_transforms.jobs.follow.row_outbox import put_rows, rows_of_window, write_outbox
 from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.ldp import CohortCounts
+from uldp_transforms.messages.group_keys import is_total
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.windows import now
@@ -128,6 +129,7 @@ class Follower:
         return {
             (name, start, windows.end_of(start))
             for fingerprint, period in reading.counts
+            if is_total(fingerprint)
             for start in windows.starts_around(period)
             for name in (fingerprint, *self._questions.get(fingerprint, ()))
         }
@@ -148,10 +150,12 @@ class Follower:
             put_rows(self._state, str(self._spec.run), rows)
 
     def _counts_of(self, window: Any) -> dict[bytes, CohortCounts]:
-        """Counts of a window by fingerprint: of its collection, or of all versions of its question."""
+        """Counts of a window by key: of its collection and its groups, or of all versions of its question."""
         found = {}
         for fingerprint in self._members.get(window.fingerprint, ()):
             counts = self._state.counts_between(fingerprint, window.start, window.stop)
             if counts is not None:
                 found[fingerprint] = counts
+        if self._spec.by and found and window.fingerprint in self._spec.catalog.grouped:
+            found |= self._state.groups_between(window.fingerprint, window.start, window.stop)
         return found

@@ -13,8 +13,10 @@ from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.versions import VersionedQuestion
+from uldp_transforms.messages.group_keys import fingerprint_of, pairs_of
 from uldp_transforms.rows import row_types
 from uldp_transforms.rows.pooled_rows import estimate_question
+from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.rows.windowed_estimate import ON_TIME, estimate_window, reason_to_withhold
@@ -32,8 +34,9 @@ _FORMS = {
 
 def rows_of_window(
     spec: JobSpec, window: PendingWindow, counts: Mapping[bytes, CohortCounts], *, simulated: bool
-) -> dict[str, tuple[Any]]:
-    """The rows of a window of a collection or question, by kind, from counts by fingerprint.
+) -> dict[str, tuple[Any, ...]]:
+    """The rows of a window of a collection and its groups, or of a question, by kind, from counts by key: first the
+    collection, then its groups.
 
     As a window can have later rows, their intervals hold simultaneously.
     """
@@ -44,14 +47,24 @@ def rows_of_window(
         "pane_timing": _LATE if window.panes else ON_TIME,
         "run": spec.run,
     }
-    withheld = reason_to_withhold(sum(each.total for each in counts.values()), spec.min_reports, False)
     for question in spec.questions:
         if question.fingerprint == window.fingerprint:
+            withheld = reason_to_withhold(sum(each.total for each in counts.values()), spec.min_reports, False)
             return _rows_of_question(spec, question, place, counts, withheld, simulated)
-    collection, of_window = spec.catalog[window.fingerprint], counts[window.fingerprint]
+    rows = [_rows_of_key(spec, owner, place, own, simulated) for owner, own in counts.items()]
+    estimates, health, stored = zip(*rows)
+    return {"estimates": estimates, "health": health[:1], "counts": stored}
+
+
+def _rows_of_key(
+    spec: JobSpec, owner: bytes, place: dict[str, Any], counts: CohortCounts, simulated: bool
+) -> tuple[Any, Any, Any]:
+    """Estimate, health and counts of a collection or of a group in one window."""
+    collection = spec.catalog[fingerprint_of(owner)]
+    withheld = reason_to_withhold(counts.total, spec.min_reports, False)
     row = estimate_window(
         collection,
-        of_window,
+        counts,
         place,
         ESTIMATORS[spec.estimator](),
         spec.candidates,
@@ -61,12 +74,10 @@ def rows_of_window(
         limits=spec.limits,
         quantiles=spec.quantiles,
     )
-    stored = counts_of_window(collection, of_window, place, complete=True)
-    return {
-        "estimates": (row._replace(simulated=simulated),),
-        "health": (health_of_window(collection, of_window, place, withheld, row.fit_p_value),),
-        "counts": (stored._replace(simulated=simulated),),
-    }
+    group = fields_of_group(collection, pairs_of(owner, collection, spec.by))
+    health = health_of_window(collection, counts, place, withheld, row.fit_p_value)
+    stored = counts_of_window(collection, counts, place, complete=True)._replace(simulated=simulated)
+    return row._replace(simulated=simulated, **group), health, stored._replace(**group)
 
 
 def _rows_of_question(
@@ -76,7 +87,7 @@ def _rows_of_question(
     counts: Mapping[bytes, CohortCounts],
     withheld: str | None,
     simulated: bool,
-) -> dict[str, tuple[Any]]:
+) -> dict[str, tuple[Any, ...]]:
     row, health = estimate_question(
         question,
         counts,

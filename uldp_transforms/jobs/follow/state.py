@@ -47,7 +47,7 @@ CREATE TABLE IF NOT EXISTS offsets (partition INTEGER PRIMARY KEY, next INTEGER 
 _CODER = CohortCountsCoder()
 
 Period = tuple[bytes, int]
-"""Fingerprint of a collection, and start of a base period in milliseconds."""
+"""Fingerprint of a collection, or key of a group, and start of a base period in milliseconds."""
 
 
 class CountedFile(NamedTuple):
@@ -187,6 +187,21 @@ class FollowState:
             part = _CODER.decode(encoded)
             total = part if total is None or part is None else total + part
         return total
+
+    def groups_between(self, fingerprint: bytes, start: int, stop: int) -> dict[bytes, CohortCounts]:
+        """``counts_between`` of each group of a collection, by its key, in order."""
+        first, beyond = fingerprint + b"\0", fingerprint + b"\xff" * 5
+        rows = self._database.execute(
+            "SELECT fingerprint, counts FROM counts WHERE fingerprint >= ? AND fingerprint < ? AND start >= ? "
+            "AND start < ? ORDER BY fingerprint",
+            (first, beyond, start, stop),
+        )
+        found: dict[bytes, CohortCounts] = {}
+        for owner, encoded in rows:
+            part = _CODER.decode(encoded)
+            assert part is not None, "add stores counts"
+            found[owner] = found[owner] + part if owner in found else part
+        return found
 
     # ---------------------------------------------------------------- windows
 
