@@ -39,6 +39,7 @@ from uldp_transforms.ldp import (
 )
 from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Ordered, Permuted, PersonalTags, Prefixes, Tagged
 from uldp_transforms.ldp.checks import parse_json
+from uldp_transforms.ldp.comparisons.compare_numbers import compare_numbers
 from uldp_transforms.ldp.conformance import check_estimator, check_mechanism, estimator_checks
 from uldp_transforms.ldp.discovery import discover
 from uldp_transforms.ldp.errors import (
@@ -50,6 +51,7 @@ from uldp_transforms.ldp.errors import (
 from uldp_transforms.ldp.estimators import ESTIMATORS, Projected
 from uldp_transforms.ldp.estimators.estimator import PostProcessed
 from uldp_transforms.ldp.estimators.number_estimates import check_limits, check_quantiles, estimate_numbers
+from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.mechanisms import (
     MECHANISMS,
     AttributeGRR,
@@ -140,12 +142,19 @@ NUMBERS = Ordered(edges=(0, 1, 2), others=("none",))
 OF_NUMBERS = Collection.from_json(
     {"id": "c", "version": 1, "alphabet": NUMBERS.to_json(), "mechanism": {"id": "krr", "epsilon": 1}}
 )
+OF_LARGER = Collection.from_json(OF_NUMBERS.to_json() | {"alphabet": {"id": "ordered", "edges": [0, 1, 9]}})
 NO_COHORTS = np.zeros(3, dtype=int)
 LONG = "x" * 70
 SHORTENED = f"'{'x' * 56}..."
 TWICE = Collection.from_json(
     BITS.to_json() | {"alphabet": {"id": "hashed", "num_buckets": 8, "num_hashes": 2}, "num_cohorts": 9}
 )
+
+
+def sums_of(item: Collection) -> NumberSums:
+    cells = np.full((1, item.num_cells), 9)
+    return NumberSums([NumberReports(item, CohortCounts(cells.sum(axis=1), cells))])
+
 
 WORDS = Collection(
     id="words",
@@ -1030,6 +1039,16 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (SpecError, lambda: estimate_numbers(CLOSED, COUNTS), "numbers need the alphabet ordered, got closed"),
     (NoReportsError, lambda: estimate_numbers(OF_NUMBERS, CohortCounts.empty(1, 3)), "no reports"),
+    (
+        SpecError,
+        lambda: compare_numbers(sums_of(OF_NUMBERS), sums_of(OF_NUMBERS), confidence=1.0),
+        "compare_numbers.confidence must be between 0 and 1, got 1.0",
+    ),
+    (
+        SpecError,
+        lambda: compare_numbers(sums_of(OF_NUMBERS), sums_of(OF_LARGER)),
+        "compare_numbers needs the same bins in both groups, got [[0.0, 2.0], [0.0, 9.0]] as their ends",
+    ),
     (
         SpecError,
         lambda: check_limits([4], [NUMBERS, Ordered(edges=(0, 5, 6, 7))]),

@@ -33,6 +33,13 @@ from uldp_transforms.jobs.reestimate.reestimate_command import (
 from uldp_transforms.jobs.reestimate.regroup import GROUP
 from uldp_transforms.jobs.reestimate.stored_counts import Row, stored_counts
 from uldp_transforms.jobs.report.collection_facts import collections_of
+from uldp_transforms.jobs.report.numbers.number_facts import (
+    NumberPart,
+    digits_of_figure,
+    number_span,
+    number_text,
+    numbers_of,
+)
 from uldp_transforms.jobs.report.whole_period import FILE
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
@@ -118,7 +125,7 @@ def job(task: Total) -> int:
     found = write_periods(task)
     for warning in warnings_of(task.spec.collections):
         print(f"total: {warning}", file=sys.stderr)
-    print("\n\n".join("\n".join(_lines(period)) for period in found))
+    print("\n\n".join("\n".join(_lines(task.spec, period)) for period in found))
     return cli.DONE
 
 
@@ -213,6 +220,8 @@ def _period_of_question(spec: JobSpec, question: VersionedQuestion, rows: Sequen
         spec.candidates,
         reason_to_withhold(total, spec.min_reports, False),
         spec.show,
+        limits=spec.limits,
+        quantiles=spec.quantiles,
     )
     windows = {(each["window_start"], each["window_end"]) for each in rows}
     return Period(
@@ -251,7 +260,7 @@ def _estimate(spec: JobSpec, rows: Sequence[Row], *, partial: bool) -> WindowedE
     return row._replace(simulated=simulated, **fields_of_stored_group(collection, rows[0]))
 
 
-def _lines(period: Period) -> Iterator[str]:
+def _lines(spec: JobSpec, period: Period) -> Iterator[str]:
     row = period.row
     when = "everything" if row.window_start is None else f"{row.window_start} to {row.window_end}"
     reports = f"{row.num_reports:,} reports" if row.num_reports is not None else "no number of reports"
@@ -259,6 +268,10 @@ def _lines(period: Period) -> Iterator[str]:
     left_out = f"; partial and left out: {period.partial:,}" if period.partial else ""
     name = ", ".join(filter(None, (row.collection_id, row.group, "all versions" if row.pooled else "")))
     yield f"{printable(name)}, {when}: {reports} in {windows}, status {row.status}{left_out}"
+    figures = numbers_of([json.loads(to_json(row))], _unit(spec, row))
+    if figures is not None:
+        yield from aligned(list(_figures(figures)))
+        return
     entries = sorted(row.estimates, key=lambda entry: -entry.frequency)
     if not entries:
         return
@@ -269,6 +282,23 @@ def _lines(period: Period) -> Iterator[str]:
     yield from aligned(table)
     if len(entries) > MOST_PRINTED:
         yield f"and {len(entries) - MOST_PRINTED:,} more"
+
+
+def _unit(spec: JobSpec, row: WindowedEstimate) -> str:
+    """The unit of the numbers of a collection or question; empty if there is none."""
+    return spec.models_of(bytes.fromhex(row.fingerprint))[-1].alphabet.unit
+
+
+def _figures(numbers: NumberPart) -> Iterator[tuple[str, ...]]:
+    """A table of the figures of numbers, in their unit, and of shares of people."""
+    title = "smooth 95 % interval" if numbers.is_smooth else "95 % interval"
+    yield "figure", numbers.unit or "value", title, "assuming nothing"
+    for figure in numbers.figures:
+        digits = 4 if figure.is_share else digits_of_figure(figure)
+        spans = (
+            number_span(*ends, digits) for ends in ((figure.low, figure.high), (figure.sure_low, figure.sure_high))
+        )
+        yield printable(figure.name), number_text(figure.value, digits), *spans
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import Estimator
 from uldp_transforms.ldp.estimators.estimator import Decoder
+from uldp_transforms.ldp.estimators.number_sums import NumberReports
 from uldp_transforms.ldp.repeated_people import keeps_memos
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS, NOTHING_UNUSUAL, Finding
 from uldp_transforms.ldp.versions import PooledWindow, VersionedQuestion
 from uldp_transforms.rows.row_identity import name_of, reports_of_a_person
 from uldp_transforms.rows.row_types import HealthFinding, WindowedEstimate, WindowHealth
 from uldp_transforms.rows.window_health import finding_of_fit
-from uldp_transforms.rows.windowed_estimate import ON_TIME, Entries, row_of_estimate
+from uldp_transforms.rows.windowed_estimate import ON_TIME, Entries, confidence_of_row, number_figures, row_of_estimate
 
 AGREEMENT = "agreement"
 
@@ -35,6 +36,8 @@ def estimate_question(
     show: int | None = None,
     anytime_scale: int | None = None,
     entries: Entries | None = None,
+    limits: Sequence[float] | None = None,
+    quantiles: Sequence[float] | None = None,
 ) -> tuple[WindowedEstimate, WindowHealth]:
     """The pooled rows of one window and pane; without numbers if reports are too few, or no estimate is possible.
 
@@ -45,7 +48,7 @@ def estimate_question(
         estimator: a ``Decoder``.
         candidates: canonical values to estimate in open alphabets.
         withheld: status of a window whose numbers are withheld; None if they are not.
-        show, anytime_scale, entries: as for ``estimate_window``.
+        show, anytime_scale, entries, limits, quantiles: as for ``estimate_window``.
     """
     assert isinstance(estimator, Decoder), "VersionedQuestion.check_estimator"
     window: PooledWindow | None = None
@@ -63,9 +66,27 @@ def estimate_question(
     total = sum(counts[one.fingerprint].total for one in question.pooled if one.fingerprint in counts)
     shown = None if withheld else estimate.num_reports if estimate else total
     row = row_of_estimate(question, place, estimator.id, estimate, status, shown, show, entries)
+    if window and estimate:
+        used = _used(question, window, counts, times)
+        level = confidence_of_row(total, anytime_scale, place)
+        row = row._replace(numbers=number_figures(used, estimate, limits, quantiles, level))
     independent = all(not keeps_memos(one) or times[one.fingerprint] == 1 for one in question.pooled)
     health = _health(question, place, window if independent else None, withheld, shown)
     return row._replace(pooled=True), health._replace(pooled=True)
+
+
+def _used(
+    question: VersionedQuestion,
+    window: PooledWindow,
+    counts: Mapping[bytes, CohortCounts],
+    times: Mapping[bytes, int | None],
+) -> list[NumberReports]:
+    """The reports of the versions that the estimate is from; none if texts beside numbers differ in their order."""
+    present = [one for one in question.pooled if one.fingerprint in counts]
+    used = [present[place] for place in window.used]
+    if len({one.alphabet.known_values for one in used}) != 1:
+        return []
+    return [NumberReports(one, counts[one.fingerprint], times[one.fingerprint] or 1) for one in used]
 
 
 def _health(

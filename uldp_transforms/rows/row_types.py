@@ -266,7 +266,7 @@ class DiscoveredValue(NamedTuple):
 
 
 class ComparedValue(NamedTuple):
-    """Share of one value in two groups or windows; the fields are those of ``schemas/compared_value.avsc``."""
+    """Comparison of a value or figure in two groups or windows; fields as in ``schemas/compared_value.avsc``."""
 
     collection_id: str
     window_start: Optional[str]
@@ -275,13 +275,18 @@ class ComparedValue(NamedTuple):
     group_a: str
     group_b: str
     difference: float
-    low: float
-    high: float
+    low: Optional[float]
+    high: Optional[float]
     p_value: float
     q_value: float
     lift: Optional[float]
     lift_low: Optional[float]
     lift_high: Optional[float]
+    figure: Optional[str] = None
+    at: Optional[float] = None
+    display_difference: Optional[float] = None
+    display_low: Optional[float] = None
+    display_high: Optional[float] = None
 
 
 class LedgerRow(NamedTuple):

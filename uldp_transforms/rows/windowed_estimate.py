@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from uldp_transforms.ldp.collection import Collection
@@ -12,7 +12,8 @@ from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import Estimate, Estimator
 from uldp_transforms.ldp.estimators.anytime import confidence_of_look
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
-from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, estimate_numbers, limits_within
+from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, figures_of, limits_within
+from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.repeated_people import with_repeated_people
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.rows.entry_columns import EntryColumns
@@ -79,16 +80,21 @@ def estimate_window(
         estimate = with_repeated_people(collection, estimate, times)
     if estimate and anytime_scale is not None:
         estimate = estimate.anytime(anytime_scale, planned=place["pane_timing"] == ON_TIME)
-    level = CONFIDENCE
-    if estimate and anytime_scale is not None:
-        level = float(confidence_of_look(CONFIDENCE, counts.total, anytime_scale, place["pane_timing"] == ON_TIME))
     row = row_of_estimate(
         collection, place, estimator.id, estimate, status, None if withheld else counts.total, show, entries
     )
-    numbers = _number_figures(collection, counts, estimate, limits, quantiles, level, times) if estimate else None
-    return row._replace(
-        interval=FIXED if anytime_scale is None else ANYTIME, numbers=row.numbers if numbers is None else numbers
-    )
+    if estimate:
+        reports = [NumberReports(collection, counts, times or 1)]
+        level = confidence_of_row(counts.total, anytime_scale, place)
+        row = row._replace(numbers=number_figures(reports, estimate, limits, quantiles, level))
+    return row._replace(interval=FIXED if anytime_scale is None else ANYTIME)
+
+
+def confidence_of_row(num_reports: int, anytime_scale: int | None, place: Mapping[str, Any]) -> float:
+    """Confidence of the intervals of numbers: higher where the window can have several rows."""
+    if anytime_scale is None:
+        return CONFIDENCE
+    return float(confidence_of_look(CONFIDENCE, num_reports, anytime_scale, place["pane_timing"] == ON_TIME))
 
 
 def row_of_estimate(
@@ -134,26 +140,28 @@ def row_of_estimate(
     )
 
 
-def _number_figures(
-    collection: Collection,
-    counts: CohortCounts,
+def number_figures(
+    reports: Sequence[NumberReports],
     estimate: Estimate,
     limits: Sequence[float] | None,
     quantiles: Sequence[float] | None,
     confidence: float,
-    times: int | None,
 ) -> NumberFigures:
-    """Mean, quantiles and shares above limits; empty for an alphabet that has no numbers."""
-    if collection.alphabet.bin_edges is None:
+    """Mean, quantiles and shares above limits; empty for alphabets that have no numbers.
+
+    Args:
+        reports: of one collection, or of the versions of a question.
+        estimate: whose frequencies quantiles are read from.
+        limits, quantiles: as for ``estimate_window``.
+        confidence: of each interval.
+    """
+    if not reports or reports[0].model.alphabet.bin_edges is None:
         return NumberFigures()
-    found = estimate_numbers(
-        collection,
-        counts,
-        limits=limits_within(limits or (), collection.alphabet),
-        quantiles=QUANTILES if quantiles is None else quantiles,
-        distribution=estimate.frequencies,
-        confidence=confidence,
-        reports_of_a_person=times or 1,
+    found = figures_of(
+        NumberSums(reports, estimate.frequencies),
+        limits_within(limits or (), reports[0].model.alphabet),
+        QUANTILES if quantiles is None else quantiles,
+        confidence,
     )
     return NumberFigures(
         mean=MeanFigure() if found.mean is None else MeanFigure(**dataclasses.asdict(found.mean)),

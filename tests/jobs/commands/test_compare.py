@@ -194,7 +194,7 @@ def test_the_difference_that_is_said_to_be_noticed_is_noticed() -> None:
     example = ComparedValue(
         "two", None, None, "0", "a", "b", 0.0, float(ends[0]), float(ends[1]), 1.0, 1.0, 1.0, 1.0, 1.0
     )
-    said = re.match(r"A difference of ([\d.]+) in any one value", compare_command._smallest([example]))
+    said = re.match(r"A difference of ([\d.]+) in any one value", *compare_command._smallest([example]))
     assert said is not None
     p = 0.5 + float(said[1])
     low_of_all, high_of_all = difference_interval(
@@ -203,6 +203,62 @@ def test_the_difference_that_is_said_to_be_noticed_is_noticed() -> None:
     of_a, of_b = (stats.binom.pmf(range(size + 1), size, share * keep + (1 - share) * (1 - keep)) for share in (p, 0.5))
     power = float(of_a @ ((low_of_all > 0) | (high_of_all < 0)) @ of_b)
     assert 0.78 < power < 0.9
+
+
+# ---------------------------------------------------------------------- numbers
+
+TIMES = Collection.from_json(
+    {"id": "times", "version": 1, "mechanism": {"id": "sw", "epsilon": 2.0}}
+    | {"alphabet": {"id": "ordered", "low": 0, "high": 80, "num_bins": 16, "unit": "ms", "others": ["error"]}}
+    | {"dimensions": [{"name": "arm", "values": ["control", "new"]}]}
+)
+
+
+def latencies(shift: int, number: int = 4000) -> list[int]:
+    """Counts of reports of latencies around 30 ms plus the shift, a tenth of them errors."""
+    centres = 2.5 + 5 * np.arange(16)
+    shares = np.exp(-(((centres - 30 - shift) / 12) ** 2) / 2)
+    return np.rint(number * TIMES.mechanism.response(np.append(0.9 * shares / shares.sum(), 0.1))).astype(int).tolist()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("options", ["--by arm", "--windows"])
+def test_numbers_are_compared_by_their_figures(options: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Mean, quantiles, shares above limits, and the texts beside the numbers; not the bins, which are noise."""
+    write_files(Path(), {"times.json": TIMES})
+    control, new = latencies(0), latencies(12)
+    store(arms(control, new, TIMES) if options == "--by arm" else [row(TIMES, 0, control), row(TIMES, PERIOD, new)])
+    rows = compared(f"--collection times.json {options} --limits 40,50 --quantiles 0.5,0.9")
+    assert [(one["value"], one["figure"], one["at"]) for one in rows] == [
+        ("mean", "mean", None),
+        ("median", "quantile", 0.5),
+        ("p90", "quantile", 0.9),
+        ("share from 40 ms", "share_above", 40),
+        ("share from 50 ms", "share_above", 50),
+        ("error", None, None),
+    ]
+    mean, median = rows[:2]
+    assert mean["difference"] == pytest.approx(12, abs=0.3)  # rounded counts, and clamped tails
+    assert 0 < mean["low"] < 12 < mean["high"]
+    assert median["display_low"] < median["display_difference"] < median["display_high"]
+    assert rows[-1]["low"] < 0 < rows[-1]["high"]
+    assert rows[-1]["lift"] is not None
+    adjusted = q_values(np.array([one["p_value"] for one in rows]))
+    assert [one["q_value"] for one in rows] == pytest.approx(adjusted.tolist())
+    said = capsys.readouterr().out
+    assert re.search(r"A difference of [\d.]+ in the mean or of [\d.]+ in any one share would have a p-value", said)
+    assert re.search(r"\*  mean +\S+ +\S+ +\+1[12]\.\d", said)
+    assert "smooth interval" in said
+
+
+@pytest.mark.usefixtures("folder")
+def test_open_ends_are_null_in_rows_and_words_in_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    write_files(Path(), {"times.json": TIMES})
+    store(arms(latencies(0), latencies(70), TIMES))
+    [_, p90, _] = compared("--collection times.json --by arm --quantiles 0.9")
+    assert (p90["value"], p90["high"]) == ("p90", None)
+    assert p90["low"] > 0
+    assert re.search(r"p90 .* from \+\d", capsys.readouterr().out)
 
 
 # ---------------------------------------------------------------------- refusals

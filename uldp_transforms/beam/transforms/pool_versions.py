@@ -130,6 +130,8 @@ class _Estimator:
             show=spec.show,
             anytime_scale=spec.anytime_scale,
             entries=self._columns,
+            limits=spec.limits,
+            quantiles=spec.quantiles,
         )
         metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
         for finding in rows[1].findings:

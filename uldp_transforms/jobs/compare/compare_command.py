@@ -3,7 +3,8 @@
 Adds up the counts that ``uldp estimate --write_counts`` stored. With --by it compares the groups over the whole period,
 each pair or all with one (--against); with --windows each window with the one before. Prints whether the groups differ
 at all and the clearest differences, and writes a row for each value and pair: difference and lift with intervals,
-p-value, and q-value over all rows. Partial windows are omitted.
+p-value, and q-value over all rows. Of collections of numbers, rows are about means, quantiles, and shares above
+limits. Partial windows are omitted.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import dataclasses
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from uldp_transforms import JobSpec
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.compare.figure_rows import difference_texts, figure_rows, smooth_text
 from uldp_transforms.jobs.compare.sides import Family, Side, groups_of, windows_of
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
@@ -29,6 +32,8 @@ from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import SpecError, compare, homogeneity
 from uldp_transforms.ldp.comparisons.compare import q_values
+from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, SHARE_ABOVE
+from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_within
 from uldp_transforms.rows.row_types import COMPARED_SCHEMA, ComparedValue
 from uldp_transforms.windows import rfc3339
 
@@ -43,7 +48,7 @@ FOUND = 0.05
 _POWER = (1.96 + 0.84) / 1.96
 """Difference that is found in 80 of 100 cases at a p-value of .05, in half lengths of a 95 % interval."""
 
-_ESTIMATES = ("candidates", "min_reports")
+_ESTIMATES = ("candidates", "limits", "quantiles", "min_reports")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -103,7 +108,7 @@ def job(task: Comparing) -> int:
     stored = stored_counts([(task.files, task.records)], known, None, task.by)
     found = groups_of(task.spec, stored, task.by) if task.by else windows_of(task.spec, stored)
     families = [(family, _pairs(task, family)) for family in found]
-    rows = _with_q_values([list(_rows(family, pairs)) for family, pairs in families])
+    rows = _with_q_values([list(_rows(task.spec, family, pairs)) for family, pairs in families])
     content = file_of(list(itertools.chain(*rows)), "jsonl", COMPARED_SCHEMA)
     with stores.created(task.output) if stores.in_store(task.output) else whole_file(task.output) as file:
         file.write(content)
@@ -134,19 +139,20 @@ def _pairs(task: Comparing, family: Family) -> list[tuple[Side, Side]]:
     return [(after, before) for before, after in itertools.combinations(sides, 2)]
 
 
-def _rows(family: Family, pairs: Sequence[tuple[Side, Side]]) -> Iterator[ComparedValue]:
-    """A row for each pair and value; the q-values are those of the pair alone."""
+def _rows(spec: JobSpec, family: Family, pairs: Sequence[tuple[Side, Side]]) -> Iterator[ComparedValue]:
+    """A row for each pair and value, or figure of numbers; the q-values are those of the pair alone."""
+    alphabet = family.collection.alphabet
+    limits = limits_within(spec.limits or (), alphabet)
+    quantiles = QUANTILES if spec.quantiles is None else spec.quantiles
     for a, b in pairs:
+        shared = _shared(family, a, b)
+        if a.sums is not None and b.sums is not None:
+            yield from figure_rows(shared, a.sums, b.sums, limits, quantiles)
         found = compare(a.estimate, b.estimate)
-        times = [rfc3339(end) for end in (min(_known(a.start, b.start)), max(_known(a.end, b.end)))] if a.end else None
-        for at, value in enumerate(found.values):
+        for at in range(alphabet.num_symbols - alphabet.num_others if a.sums is not None else 0, len(found.values)):
             yield ComparedValue(
-                collection_id=family.collection.id,
-                window_start=times[0] if times else None,
-                window_end=times[1] if times else None,
-                value=value,
-                group_a=a.name,
-                group_b=b.name,
+                **shared,
+                value=found.values[at],
                 difference=float(found.differences[at]),
                 low=float(found.low[at]),
                 high=float(found.high[at]),
@@ -156,6 +162,18 @@ def _rows(family: Family, pairs: Sequence[tuple[Side, Side]]) -> Iterator[Compar
                 lift_low=_finite(found.lift_low[at]),
                 lift_high=_finite(found.lift_high[at]),
             )
+
+
+def _shared(family: Family, a: Side, b: Side) -> dict[str, Any]:
+    """The fields of all rows of a pair."""
+    times = [rfc3339(end) for end in (min(_known(a.start, b.start)), max(_known(a.end, b.end)))] if a.end else None
+    return {
+        "collection_id": family.collection.id,
+        "window_start": times[0] if times else None,
+        "window_end": times[1] if times else None,
+        "group_a": a.name,
+        "group_b": b.name,
+    }
 
 
 def _known(*moments: int | None) -> list[int]:
@@ -183,14 +201,15 @@ def _lines(family: Family, pairs: Sequence[tuple[Side, Side]], rows: Sequence[Co
         f"{sum(side.counts.total for side in sides):,} reports",
         _do_they_differ(family),
         f"{found:,} of {len(rows):,} differences are found (q at most {FOUND}).",
-        _smallest(rows),
+        *_smallest(rows),
     ]
-    table = [("", "value", "a", "b", "difference", "95 % interval", "q")]
+    numbers = [("smooth interval",)] if any(row.figure for row in rows) else []
+    table = [("", "value", "a", "b", "difference", "95 % interval", *itertools.chain(*numbers), "q")]
     for row in sorted(rows, key=lambda row: row.p_value)[:MOST_PRINTED]:
-        interval = f"{row.low:+.4f} to {row.high:+.4f}"
         mark = "*" if row.q_value <= FOUND else ""
         value, a, b = map(printable, (row.value, row.group_a, row.group_b))
-        table.append((mark, value, a, b, f"{row.difference:+.4f}", interval, f"{row.q_value:.2g}"))
+        smooth = [smooth_text(row) for _ in numbers]
+        table.append((mark, value, a, b, *difference_texts(row), *smooth, f"{row.q_value:.2g}"))
     lines += aligned(table, left=(0, 1, 2, 3))
     return lines + [f"and {len(rows) - MOST_PRINTED:,} more"] * (len(rows) > MOST_PRINTED)
 
@@ -211,13 +230,24 @@ def _do_they_differ(family: Family) -> str:
     return f"Do they differ at all? No difference was found ({said}); that does not show that they are equal."
 
 
-def _smallest(rows: Sequence[ComparedValue]) -> str:
-    """The power of the comparisons, from the longest interval."""
-    smallest = _POWER * max((row.high - row.low) / 2 for row in rows)
-    return (
-        f"A difference of {smallest:.2g} in any one value would have a p-value below .05 in at least about 80 of 100 "
-        "such cases; smaller ones are often missed."
+def _smallest(rows: Sequence[ComparedValue]) -> list[str]:
+    """The power of the comparisons, from the longest intervals."""
+    means, shares = (
+        [row.high - row.low for row in rows if row.figure in kinds and row.low is not None and row.high is not None]
+        for kinds in ((MEAN,), (None, SHARE_ABOVE))
     )
+    where = "any one share" if any(row.figure for row in rows) else "any one value"
+    smallest = [
+        f"of {_POWER * max(lengths) / 2:.2g} in {name}"
+        for lengths, name in ((means, "the mean"), (shares, where))
+        if lengths
+    ]
+    if not smallest:
+        return []
+    return [
+        f"A difference {' or '.join(smallest)} would have a p-value below .05 in at least about 80 of 100 "
+        "such cases; smaller ones are often missed."
+    ]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

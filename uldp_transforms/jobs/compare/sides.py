@@ -15,6 +15,7 @@ from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.alphabets.dimensions import RollUp, group_text
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
+from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.repeated_people import keeps_memos, with_repeated_people
 from uldp_transforms.rows.row_identity import reports_of_a_person
 from uldp_transforms.windows import rfc3339
@@ -29,6 +30,7 @@ class Side:
         start, end: of its windows, in milliseconds; None without windows.
         counts: of its reports.
         estimate: of the frequencies.
+        sums: of numbers; None for other alphabets.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Side:
     end: int | None
     counts: CohortCounts
     estimate: Estimate
+    sums: NumberSums | None = None
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -146,6 +149,7 @@ def _add(family: Family, spec: JobSpec, name: str, stored: StoredCounts, keys: S
     except EstimationError as error:
         family.left_out.append(f"{name} is left out, because it has no estimate ({error.status})")
         return
+    reports = NumberReports(family.collection, counts, times)
     starts, ends = ([row[field] for row in rows] for field in ("window_start", "window_end"))
     family.sides.append(
         Side(
@@ -154,5 +158,6 @@ def _add(family: Family, spec: JobSpec, name: str, stored: StoredCounts, keys: S
             end=None if None in ends else max(ends),
             counts=counts,
             estimate=with_repeated_people(family.collection, estimate, times),
+            sums=None if family.collection.alphabet.bin_edges is None else NumberSums([reports]),
         )
     )

@@ -97,6 +97,8 @@ def _rows_of_question(
         withheld,
         show=spec.show,
         anytime_scale=spec.min_reports,
+        limits=spec.limits,
+        quantiles=spec.quantiles,
     )
     return {"estimates": (row._replace(simulated=simulated),), "health": (health,)}
 

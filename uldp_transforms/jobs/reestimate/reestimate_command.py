@@ -244,6 +244,8 @@ def _pooled(task: Reestimation, stored: StoredCounts) -> Iterator[WindowedEstima
                 reason_to_withhold(total, spec.min_reports, not stored.whole >= set(versions)),
                 spec.show,
                 entries=EntryColumns.of_estimate if task.smooth else None,
+                limits=spec.limits,
+                quantiles=spec.quantiles,
             )
             yield row._replace(simulated=simulated_of([each["simulated"] for each in rows]))
 

@@ -185,11 +185,19 @@ def lift_interval(
 
 
 def _p_values(interval: Callable[[float], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """P-values (S,) from a function from a confidence to the intervals."""
+    return p_values_at(lambda z: interval(float(1 - 2 * special.ndtr(-z))))
+
+
+def p_values_at(interval: Callable[[float], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """P-values from the normal quantile z at which each interval touches 0: longer ones contain it.
 
     The distance of an interval from 0 is nearly linear in z, and is interpolated between the quantiles ``_GRID``.
+
+    Args:
+        interval: function from z to both ends (S,) of the intervals.
     """
-    ends = [interval(float(1 - 2 * special.ndtr(-z))) for z in _GRID]
+    ends = [interval(z) for z in _GRID.tolist()]
     gaps = np.array([np.maximum(low, -high) for low, high in ends])  # above 0: the interval does not contain 0
     first = np.argmax(gaps <= 0, axis=0)
     never = (gaps > 0).all(axis=0)

@@ -108,19 +108,38 @@ def fit_log_smooth(model: Model, counts: CohortCounts, reports_of_a_person: int 
         reports_of_a_person: m; counts are divided by m, the worst case, in which all reports of a person agree.
 
     Returns:
+        the posterior, or None as ``fit_versions``.
+    """
+    return fit_versions([(model, counts, reports_of_a_person)])
+
+
+def fit_versions(versions: Sequence[tuple[Model, CohortCounts, int]]) -> LogSmooth | None:
+    """The posterior from the reports of several models with the same bins, which are independent.
+
+    A report of version a is an output of the channel whose columns are those of all versions below one another, each
+    multiplied by the share of reports that its version has.
+
+    Args:
+        versions: model, counts, and reports of a person, as for ``fit_log_smooth``.
+
+    Returns:
         the posterior; None without reports, with more than ``MOST_REPORTS``, if fewer than three neighbouring bins are
         to be alike, or if a report is not one output of a known channel, so that counts do not have the likelihood.
     """
-    edges = model.alphabet.bin_edges
-    if edges is None or not model.mechanism.one_place or not 0 < counts.total <= MOST_REPORTS:
+    alphabet = versions[-1][0].alphabet
+    edges = alphabet.bin_edges
+    total = sum(counts.total for _, counts, _ in versions)
+    if edges is None or not all(model.mechanism.one_place for model, _, _ in versions) or not 0 < total <= MOST_REPORTS:
         return None
-    bins = len(edges) - 1
-    differences = second_differences(model.alphabet.num_symbols, bins, model.alphabet.free_bins)
+    differences = second_differences(alphabet.num_symbols, len(edges) - 1, alphabet.free_bins)
     if not len(differences):
         return None
-    channel = model.mechanism.response(np.eye(model.alphabet.num_symbols)).T
-    cells = counts.pooled().cells[0] / reports_of_a_person
-    return mixture(fit_scales(Posterior(channel, cells, differences), SCALES))
+    cells = [counts.pooled().cells[0] / times for _, counts, times in versions]
+    parts = np.array([float(one.sum()) for one in cells])
+    channels = [model.mechanism.response(np.eye(alphabet.num_symbols)).T for model, _, _ in versions]
+    channel = np.concatenate([part * one for part, one in zip(parts / parts.sum(), channels) if part])
+    counted = np.concatenate([one for part, one in zip(parts, cells) if part])
+    return mixture(fit_scales(Posterior(channel, counted, differences), SCALES))
 
 
 def second_differences(num_symbols: int, num_bins: int, free: Members[int]) -> np.ndarray:

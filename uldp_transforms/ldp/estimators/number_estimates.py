@@ -1,20 +1,15 @@
 """Means, quantiles and shares above limits of an ordered alphabet: unbiased with guaranteed intervals, and smooth.
 
-Each figure is a weighted sum m'u of the unbiased frequencies u of symbols. It is unbiased for m'p, and its variance is
-V(m) / n with V(m) = ``Mechanism.variance_of`` at the distribution nearest to u. A quantile is a point at which such a
-sum changes sign. Where the alphabet has ``others``, figures are about the people whose value is a number: quotients,
-whose intervals are Fieller's.
+Each figure is a weighted sum of unbiased frequencies (``number_sums``), or for a quantile a point at which such a sum
+changes sign. Where the alphabet has ``others``, figures are about the people whose value is a number: quotients.
 
 The fields ``display_*`` come from the posterior of a smooth density (``log_smooth``): intervals that are shorter, and
 that hold if neighbouring bins are alike. They are None where the counts have no such posterior.
-
-Sources: Fieller 1954 (quotients); Woodruff 1952 (a quantile's interval from that of its distribution function).
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,13 +17,12 @@ import numpy as np
 from uldp_transforms.ldp.alphabets import Alphabet
 from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
-from uldp_transforms.ldp.errors import NoReportsError, SpecError
-from uldp_transforms.ldp.estimators.log_smooth import fit_log_smooth
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.estimators.smooth_figures import CurveBin, SmoothFigures
 from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
-from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 
 MAX_FIGURES = 64
 """Maximum number of limits, and of quantiles."""
@@ -150,20 +144,71 @@ def estimate_numbers(
     """
     check_limits(limits, [model.alphabet])
     check_quantiles(quantiles)
-    if not counts.total:
-        raise NoReportsError("no reports")
-    z = float(normal_quantile(confidence))
-    sums = _Sums(model, counts, z * math.sqrt(reports_of_a_person), distribution)
-    centres = model.alphabet.bin_centres
+    sums = NumberSums([NumberReports(model, counts, reports_of_a_person)], distribution)
+    return figures_of(sums, limits, quantiles, confidence, smooth)
+
+
+def figures_of(
+    sums: NumberSums,
+    limits: Sequence[float],
+    quantiles: Sequence[float],
+    confidence: float = CONFIDENCE,
+    smooth: bool = True,
+) -> NumberEstimate:
+    """The figures of sums; arguments as for ``estimate_numbers``, whose limits and quantiles are checked."""
+    z, centres = float(normal_quantile(confidence)), sums.centres
     found = NumberEstimate(
-        mean=None if centres is None else sums.mean(centres),
-        quantiles=tuple(map(sums.quantile, map(float, quantiles))),
-        shares_above=tuple(map(sums.share_above, map(float, limits))),
+        mean=None if centres is None else _mean(sums, centres, z),
+        quantiles=tuple(_quantile(sums, float(q), z) for q in quantiles),
+        shares_above=tuple(_share_above(sums, float(limit), z) for limit in limits),
     )
-    posterior = fit_log_smooth(model, counts, reports_of_a_person) if smooth and sums.people > 0 else None
-    if posterior is None:
+    if not smooth or sums.smooth is None:
         return found
-    return _with_smooth(found, SmoothFigures(posterior.given(sums.is_number), sums.edges, z), centres)
+    return _with_smooth(found, SmoothFigures(sums.smooth, sums.edges, z), centres)
+
+
+def _mean(sums: NumberSums, centres: np.ndarray, z: float) -> Mean:
+    ratio, ends = sums.ratio(centres), centres[[0, -1]].tolist()
+    low, high = ratio.interval(z)
+    return Mean(
+        value=ratio.value,
+        low=None if low is None else float(np.clip(low, *ends)),
+        high=None if high is None else float(np.clip(high, *ends)),
+        half_bin=float(np.diff(sums.edges).max() / 2),
+    )
+
+
+def _share_above(sums: NumberSums, limit: float, z: float) -> ShareAbove:
+    low, high = interval_above(sums, limit, z)
+    return ShareAbove(
+        limit=limit,
+        value=sums.ratio(weights_above(sums.edges, limit)).value,
+        low=None if low is None else min(max(low, 0.0), 1.0),
+        high=None if high is None else min(max(high, 0.0), 1.0),
+    )
+
+
+def interval_above(sums: NumberSums, limit: float, z: float) -> tuple[float | None, float | None]:
+    """Interval of a share above a limit, not clipped: from that of the next edge to that of the edge before."""
+    parts = weights_above(sums.edges, limit)
+    return sums.ratio(np.floor(parts)).interval(z)[0], sums.ratio(np.ceil(parts)).interval(z)[1]
+
+
+def _quantile(sums: NumberSums, q: float, z: float) -> Quantile:
+    """The number below which a share q of people lies, with an interval of all bins that may contain it."""
+    crossing = sums.crossing(q)
+    if crossing is None:
+        return Quantile(q=q, value=None, low=None, high=None)
+    value, place = crossing
+    possible = sums.refuted(q) <= z
+    possible[place] = True
+    first, last = np.flatnonzero(possible)[[0, -1]].tolist()
+    return Quantile(
+        q=q,
+        value=value,
+        low=float(sums.edges[first]) if first else None,
+        high=float(sums.edges[last + 1]) if last < sums.bins - 1 else None,
+    )
 
 
 def _with_smooth(found: NumberEstimate, smooth: SmoothFigures, centres: np.ndarray | None) -> NumberEstimate:
@@ -217,106 +262,3 @@ def check_quantiles(quantiles: Sequence[float]) -> None:
 def _check_number(name: str, given: Sequence[float]) -> None:
     if len(given) > MAX_FIGURES or len(set(given)) < len(given):
         raise SpecError(f"{name} must be at most {MAX_FIGURES} different numbers, got {len(given)}, {describe(given)}")
-
-
-class _Sums:
-    """Weighted sums of the frequencies of one window.
-
-    Args:
-        z: half of an interval's length, in standard errors.
-    """
-
-    def __init__(self, model: Model, counts: CohortCounts, z: float, distribution: np.ndarray | None):
-        edges = model.alphabet.bin_edges
-        assert edges is not None
-        self._mechanism, self._z, self.edges = model.mechanism, z, edges
-        self._num_reports = counts.total
-        self._unbiased = model.mechanism.invert(counts.pooled())[0]
-        self._nearest = project_onto_simplex(self._unbiased)
-        self._shown = self._nearest if distribution is None else np.maximum(distribution, 0)
-        self._bins = len(edges) - 1
-        self.is_number = np.arange(model.alphabet.num_symbols) < self._bins
-
-    def mean(self, centres: np.ndarray) -> Mean:
-        value, low, high = self._ratio(self._weights(centres))
-        ends = centres[[0, -1]].tolist()
-        return Mean(
-            value=value,
-            low=None if low is None else float(np.clip(low, *ends)),
-            high=None if high is None else float(np.clip(high, *ends)),
-            half_bin=float(np.diff(self.edges).max() / 2),
-        )
-
-    def share_above(self, limit: float) -> ShareAbove:
-        parts = weights_above(self.edges, limit)
-        value = self._ratio(self._weights(parts))[0]
-        ends = [self._ratio(self._weights(weights)) for weights in (np.floor(parts), np.ceil(parts))]
-        low, high = ends[0][1], ends[1][2]
-        return ShareAbove(
-            limit=limit,
-            value=value,
-            low=None if low is None else min(max(low, 0.0), 1.0),
-            high=None if high is None else min(max(high, 0.0), 1.0),
-        )
-
-    def quantile(self, q: float) -> Quantile:
-        """The number below which a share q of people lies, with an interval of all bins that may contain it."""
-        if not self._shown[: self._bins].any():
-            return Quantile(q=q, value=None, low=None, high=None)
-        below = np.tril(np.ones((self._bins - 1, self._bins)))  # of each inner edge
-        weights = np.concatenate([below - q, np.zeros((self._bins - 1, self._others))], axis=1)
-        excess, half = weights @ self._unbiased, self._z * np.sqrt(self._variances(weights))
-        possible = np.append(True, excess - half <= 0) & np.append(excess + half >= 0, True)
-        value, place = self._crossing(q)
-        possible[place] = True
-        first, last = np.flatnonzero(possible)[[0, -1]].tolist()
-        return Quantile(
-            q=q,
-            value=value,
-            low=float(self.edges[first]) if first else None,
-            high=float(self.edges[last + 1]) if last < self._bins - 1 else None,
-        )
-
-    @property
-    def people(self) -> float:
-        """Estimated share of people whose value is a number."""
-        return float(self._unbiased[: self._bins].sum())
-
-    @property
-    def _others(self) -> int:
-        return len(self.is_number) - self._bins
-
-    def _crossing(self, q: float) -> tuple[float, int]:
-        """The number at which the distribution function reaches q, and its bin."""
-        shares = self._shown[: self._bins]
-        shares = shares / shares.sum()
-        below = np.append(0.0, np.cumsum(shares))
-        place = min(int(np.searchsorted(below[1:], q)), self._bins - 1)
-        part = (q - below[place]) / shares[place] if shares[place] > 0 else 0.0
-        return float(self.edges[place] + min(part, 1.0) * (self.edges[place + 1] - self.edges[place])), place
-
-    def _weights(self, of_bins: np.ndarray) -> np.ndarray:
-        return np.append(of_bins, np.zeros(self._others))
-
-    def _variances(self, weights: np.ndarray) -> np.ndarray:
-        """Variances of sums with these weights, (..., K) -> (...)."""
-        variances: np.ndarray = np.maximum(self._mechanism.variance_of(weights, self._nearest), 0) / self._num_reports
-        return variances
-
-    def _ratio(self, weights: np.ndarray) -> tuple[float | None, float | None, float | None]:
-        """A sum per person whose value is a number, and its interval: all r for which sum - r * numbers is near 0."""
-        total = float(weights @ self._unbiased)
-        if not self._others:
-            half = self._z * math.sqrt(self._variances(weights))
-            return total, total - half, total + half
-        numbers = self.is_number.astype(np.float64)
-        plus, minus, of_sum, of_numbers = self._variances(
-            np.array([weights + numbers, weights - numbers, weights, numbers])
-        ).tolist()
-        people, square = self.people, self._z**2
-        curvature = people**2 - square * of_numbers
-        if people <= 0 or curvature <= 0:
-            return (total / people if people > 0 else None), None, None
-        slope = total * people - square * (plus - minus) / 4
-        half = math.sqrt(max(slope**2 - curvature * (total**2 - square * of_sum), 0))
-        return total / people, (slope - half) / curvature, (slope + half) / curvature

@@ -55,7 +55,8 @@ class VersionedQuestion:
     def pooled(self) -> tuple[Collection, ...]:
         """The collections with the values of the newest one; public values count, not their order.
 
-        People who were asked for other values had other answers to choose from, so their reports are not pooled.
+        People who were asked for other values had other answers to choose from, so their reports are not pooled; nor
+        are numbers in another unit.
         """
         newest = _values(self.collections[-1])
         return tuple(one for one in self.collections if _values(one) == newest)
@@ -110,7 +111,9 @@ def questions_of(collections: Iterable[Collection]) -> tuple[VersionedQuestion, 
     )
 
 
-def _values(collection: Collection) -> tuple[bool, frozenset[str]]:
-    """Whether the list is complete, and the values of a closed alphabet or the public values of an open one."""
-    known = collection.alphabet.known_values
-    return known is not None, frozenset(collection.alphabet.clear_values if known is None else known)
+def _values(collection: Collection) -> tuple[bool, str, frozenset[str]]:
+    """Whether the list is complete, the unit of numbers, and the values of a closed alphabet or the public values of an
+    open one."""
+    alphabet = collection.alphabet
+    known = alphabet.known_values
+    return known is not None, alphabet.unit, frozenset(alphabet.clear_values if known is None else known)

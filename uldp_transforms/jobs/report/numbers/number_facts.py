@@ -111,12 +111,17 @@ def _figures(numbers: Mapping[str, Any], unit: str) -> Iterator[Figure]:
     for one in numbers.get("quantiles") or ():
         yield _figure(name_of_quantile(one["q"]), one)
     for one in numbers.get("shares_above") or ():
-        yield _figure(f"share from {one['limit']:g}{f' {unit}' if unit else ''}", one, is_share=True)
+        yield _figure(name_of_share(one["limit"], unit), one, is_share=True)
 
 
 def name_of_quantile(q: float) -> str:
     """``median``, or such as ``p90``."""
     return MEDIAN if q == 0.5 else f"p{100 * q:.6g}"
+
+
+def name_of_share(limit: float, unit: str) -> str:
+    """Such as ``share from 30 min``."""
+    return f"share from {limit:g}{f' {unit}' if unit else ''}"
 
 
 def _figure(name: str, told: Mapping[str, Any], is_share: bool = False) -> Figure:
@@ -178,11 +183,13 @@ def _or_nan(number: float | None) -> float:
 
 def digits_of_figure(figure: Figure) -> int:
     """Decimals of a number, such that half the length of its interval shows two digits; from 0 to 6."""
-    known = [
-        (high - low) / 2
-        for low, high in ((figure.low, figure.high), (figure.sure_low, figure.sure_high))
-        if low is not None and high is not None and high > low
-    ]
+    ends = (figure.low, figure.high), (figure.sure_low, figure.sure_high)
+    return digits_of_length([high - low for low, high in ends if low is not None and high is not None])
+
+
+def digits_of_length(lengths: Sequence[float]) -> int:
+    """Decimals of a number, such that half the shortest interval above 0 shows two digits; from 0 to 6."""
+    known = [length / 2 for length in lengths if length > 0]
     return min(max(1 - math.floor(math.log10(min(known))), 0), 6) if known else 3
 
 

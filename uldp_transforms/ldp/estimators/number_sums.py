@@ -1,0 +1,177 @@
+"""Weighted sums of the frequencies of bins, with their variances: what every figure of numbers is made of.
+
+Each sum m'u of the unbiased frequencies u of symbols is unbiased for m'p, with the variance V(m) / n,
+V(m) = ``Mechanism.variance_of`` at the distribution nearest to u. Several versions of a question have the frequencies
+sum_a w_a u_a. The weights w_a are proportional to n_a / V_a, with V_a the variance of the mean position of bins from
+one report of version a in a uniform population: they do not depend on the answers, so sums stay unbiased.
+
+Sources: Fieller 1954 (quotients); Woodruff 1952 (a quantile's interval from that of its distribution function).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.errors import NoReportsError
+from uldp_transforms.ldp.estimators.log_smooth import LogSmooth, fit_versions
+from uldp_transforms.ldp.model import Model
+from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class NumberReports:
+    """Reports of numbers by clients of one model.
+
+    Attributes:
+        model: with an alphabet ``ordered`` and any mechanism.
+        counts: of the reports.
+        times: m, maximum number of reports per person; variances are multiplied by m, the worst case, in which all
+            reports of a person agree.
+    """
+
+    model: Model
+    counts: CohortCounts
+    times: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Ratio:
+    """A sum per person whose value is a number, with its variances.
+
+    Attributes:
+        total: the sum.
+        people: estimated share of people whose value is a number.
+        of_sum, of_people, covariance: variances and covariance of the two; those of ``people`` are 0 where every value
+            is a number.
+    """
+
+    total: float
+    people: float
+    of_sum: float
+    of_people: float
+    covariance: float
+
+    @property
+    def value(self) -> float | None:
+        """None if nobody seems to have a number."""
+        return self.total / self.people if self.people > 0 else None
+
+    def interval(self, z: float) -> tuple[float | None, float | None]:
+        """All r for which the sum less r times ``people`` is at most z standard errors from 0; None if unbounded."""
+        curvature = self.people**2 - z**2 * self.of_people
+        if self.people <= 0 or curvature <= 0:
+            return None, None
+        slope = self.total * self.people - z**2 * self.covariance
+        half = math.sqrt(max(slope**2 - curvature * (self.total**2 - z**2 * self.of_sum), 0))
+        return (slope - half) / curvature, (slope + half) / curvature
+
+
+class NumberSums:
+    """Sums of one window, or of one group of people.
+
+    Args:
+        reports: of one model, or of several with the same bins and ``others``; those without reports do not take part.
+        distribution: (K,) frequencies of symbols from which quantiles are read; None: the distribution nearest to the
+            unbiased one.
+
+    Raises:
+        NoReportsError: without reports.
+    """
+
+    def __init__(self, reports: Sequence[NumberReports], distribution: np.ndarray | None = None):
+        self.reports = tuple(one for one in reports if one.counts.total)
+        if not self.reports:
+            raise NoReportsError("no reports")
+        alphabet = self.reports[0].model.alphabet
+        edges = alphabet.bin_edges
+        assert edges is not None
+        self.edges, self.centres, self.bins = edges, alphabet.bin_centres, len(edges) - 1
+        self.is_number = np.arange(alphabet.num_symbols) < self.bins
+        each = [one.model.mechanism.invert(one.counts.pooled())[0] for one in self.reports]
+        self._shares = _shares_of_versions(self.reports, self.bins)
+        self._unbiased = self._shares @ np.array(each)
+        self._nearest = project_onto_simplex(self._unbiased)
+        self._shown = self._nearest if distribution is None else np.maximum(distribution, 0)
+
+    @property
+    def people(self) -> float:
+        """Estimated share of people whose value is a number."""
+        return float(self._unbiased[: self.bins].sum())
+
+    @functools.cached_property
+    def smooth(self) -> LogSmooth | None:
+        """The smooth posterior among the people whose value is a number; None if the counts have none."""
+        if self.people <= 0:
+            return None
+        posterior = fit_versions([(one.model, one.counts, one.times) for one in self.reports])
+        return None if posterior is None else posterior.given(self.is_number)
+
+    def ratio(self, of_bins: np.ndarray) -> Ratio:
+        """The sum with the (B,) weights, per person whose value is a number."""
+        weights = self._weights(of_bins)
+        total = float(weights @ self._unbiased)
+        if not self._others:
+            return Ratio(total, 1.0, float(self.variances(weights)), 0.0, 0.0)
+        numbers = self.is_number.astype(np.float64)
+        every = np.array([weights + numbers, weights - numbers, weights, numbers])
+        plus, minus, of_sum, of_numbers = self.variances(every).tolist()
+        return Ratio(total, self.people, of_sum, of_numbers, (plus - minus) / 4)
+
+    def refuted(self, q: float) -> np.ndarray:
+        """(B,): by how many standard errors each bin is refuted as that of the quantile q, at least 0.
+
+        Its lower edge has more people below it than q, or its upper edge fewer.
+        """
+        below = np.tril(np.ones((self.bins - 1, self.bins)))  # of each inner edge
+        weights = np.concatenate([below - q, np.zeros((self.bins - 1, self._others))], axis=1)
+        excess, errors = weights @ self._unbiased, np.sqrt(self.variances(weights))
+        scores = np.where(excess > 0, np.inf, np.where(excess < 0, -np.inf, 0.0))
+        np.divide(excess, errors, out=scores, where=errors > 0)
+        refuted: np.ndarray = np.maximum(np.maximum(np.append(0.0, scores), np.append(-scores, 0.0)), 0.0)
+        return refuted
+
+    def crossing(self, q: float) -> tuple[float, int] | None:
+        """The number at which the distribution function reaches q, and its bin; None if nobody has a number."""
+        shares = self._shown[: self.bins]
+        if not shares.any():
+            return None
+        shares = shares / shares.sum()
+        below = np.append(0.0, np.cumsum(shares))
+        place = min(int(np.searchsorted(below[1:], q)), self.bins - 1)
+        part = (q - below[place]) / shares[place] if shares[place] > 0 else 0.0
+        return float(self.edges[place] + min(part, 1.0) * (self.edges[place + 1] - self.edges[place])), place
+
+    @property
+    def _others(self) -> int:
+        return len(self.is_number) - self.bins
+
+    def _weights(self, of_bins: np.ndarray) -> np.ndarray:
+        return np.append(of_bins, np.zeros(self._others))
+
+    def variances(self, weights: np.ndarray) -> np.ndarray:
+        """Variances of sums with the weights of symbols, (..., K) -> (...)."""
+        found = np.zeros(weights.shape[:-1])
+        for share, one in zip(self._shares.tolist(), self.reports):
+            of_report = np.maximum(one.model.mechanism.variance_of(weights, self._nearest), 0)
+            found += share**2 * one.times * of_report / one.counts.total
+        return found
+
+
+def _shares_of_versions(reports: Sequence[NumberReports], bins: int) -> np.ndarray:
+    """(A,) weights of the versions, with the sum 1."""
+    if len(reports) == 1:
+        return np.ones(1)
+    symbols = reports[0].model.alphabet.num_symbols
+    ranks = np.append(np.arange(bins) - (bins - 1) / 2, np.zeros(symbols - bins))
+    even = np.full(symbols, 1 / symbols)
+    precisions = np.array(
+        [one.counts.total / one.times / float(one.model.mechanism.variance_of(ranks, even)) for one in reports]
+    )
+    shares: np.ndarray = precisions / precisions.sum()
+    return shares
