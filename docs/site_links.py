@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import posixpath
 import re
 from collections.abc import Iterator
@@ -28,6 +29,9 @@ PAGES = {
     "uldp_transforms/jobs/demo/data/README.md": "demo-data.md",
 }
 """Pages outside docs/, and their places on the site."""
+
+NOTEBOOKS = "notebooks/"
+"""Folder of the pages that show notebooks."""
 
 LINK = re.compile(r"(\]\()([^)#:\s]+)(#[^)\s]*)?(\))")
 NAMES = re.compile(r"^<!-- reference: ([\w.]+) -->$", flags=re.MULTILINE)
@@ -54,8 +58,12 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages outside docs/, and the files that pages link to."""
     for path, src_uri in PAGES.items():
         files.append(File.generated(config, src_uri, abs_src_path=str(ROOT / path)))
+    for notebook in sorted((ROOT / "docs/notebooks").glob("*.ipynb")):
+        files.append(File.generated(config, f"notebooks/{notebook.stem}.md", content=page_of_notebook(notebook)))
     for page in files.documentation_pages():
         path = place_in_repository(page.src_uri)
+        if page.src_uri.startswith(NOTEBOOKS):
+            continue
         for target in linked((ROOT / path).read_text(encoding="utf-8"), path):
             if files.get_file_from_path(place_on_site(target)) is None:
                 files.append(File.generated(config, place_on_site(target), abs_src_path=str(ROOT / target)))
@@ -64,6 +72,8 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
     """Rewrite links of the repository for the site, and expand ``<!-- reference: NAME -->``."""
+    if page.file.src_uri.startswith(NOTEBOOKS):
+        return markdown
     path = place_in_repository(page.file.src_uri)
 
     def moved(match: re.Match[str]) -> str:
@@ -74,6 +84,18 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return match[1] + posixpath.relpath(place_on_site(target), here) + (match[3] or "") + match[4]
 
     return NAMES.sub(lambda match: reference(match[1]), LINK.sub(moved, markdown))
+
+
+def page_of_notebook(path: Path) -> str:
+    """The cells of a notebook as a page, with a link to the file. Notebooks are stored without output."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells]
+    title, *parts = [
+        text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```" for cell, text in zip(cells, sources)
+    ]
+    name, _, begin = title.partition("\n")
+    link = f"This page shows the notebook [{path.name}]({path.name}), which you can open in Jupyter."
+    return "\n\n".join([name, link, begin.strip(), *parts]) + "\n"
 
 
 def reference(name: str) -> str:

@@ -15,6 +15,8 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 
 SHOWN = {
     "three_figures": (3, ["holds: ", "simulated / forecast"]),
+    "choose_a_mechanism": (1, ["recommended: ", "of the 95 % intervals contain the share"]),
+    "week_of_a_stream": (1, ["28000 received, 28000 accepted", "true difference 0.070, interval 0.0"]),
     "first_estimate": (1, ["of 4 intervals contain the share of the people asked", "10000 reports received"]),
 }
 """Pictures of each notebook, and sentences that it prints."""

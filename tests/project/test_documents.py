@@ -82,6 +82,7 @@ def listed(nav: Any) -> list[str]:
 def test_the_navigation_lists_every_page_once() -> None:
     expected = list(OUTSIDE.values())
     expected += [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
+    expected += [path.relative_to(DOCS).with_suffix(".md").as_posix() for path in DOCS.rglob("*.ipynb")]
     assert sorted(listed(SITE["nav"])) == sorted(expected)
 
 

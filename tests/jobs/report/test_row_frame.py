@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,9 +14,12 @@ import pytest
 
 from tests.support import report_rows as rows
 from uldp_transforms import read_rows
+from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.report.row_frame import _frame
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.schemas import load
+
+KINDS = ("estimates", "windows", "health", "discovered", "totals", "comparisons", "ledger", "rejected")
 
 
 @pytest.fixture
@@ -50,7 +54,7 @@ def test_windows_without_numbers_are_windows(directory: Path) -> None:
     assert "estimates" not in frame.columns
 
 
-@pytest.mark.parametrize("kind", ["estimates", "windows", "health", "discovered", "ledger"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_arrow_has_the_same_rows(kind: str, directory: Path) -> None:
     table, frame = read_rows(str(directory), kind, "arrow"), read_rows(str(directory), kind)
     assert table.column_names == list(frame.columns) and table.num_rows == len(frame)
@@ -59,7 +63,11 @@ def test_arrow_has_the_same_rows(kind: str, directory: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("values",), "kind must be one of estimates, windows, health, discovered, ledger, got 'values'"),
+        (
+            ("values",),
+            "kind must be one of estimates, windows, health, discovered, totals, comparisons, ledger, rejected, got "
+            "'values'",
+        ),
         (("estimates", "list"), "form must be one of pandas, arrow, polars, got 'list'"),
     ],
 )
@@ -74,7 +82,7 @@ def test_a_directory_without_rows_is_refused(tmp_path: Path) -> None:
         read_rows(str(tmp_path))
 
 
-@pytest.mark.parametrize("kind", ["estimates", "windows", "health", "discovered", "ledger"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_polars_has_the_same_rows(kind: str, directory: Path) -> None:
     frame = read_rows(str(directory), kind, "polars")
     assert isinstance(frame, polars.DataFrame)
@@ -103,3 +111,35 @@ def test_sentence(kind: type[Exception], call: Callable[[], Any], sentence: str)
     with pytest.raises(kind) as caught:
         call()
     assert str(caught.value) == sentence
+
+
+def test_rows_of_other_programs_are_read_too(tmp_path: Path) -> None:
+    """What uldp total, uldp compare and the job itself wrote, of one real run with groups and a rejected report."""
+    arms = [{"name": "arm", "values": ["control", "new"]}]
+    of = {"id": "survey", "version": 1, "dimensions": arms, "mechanism": {"id": "krr", "epsilon": 3.0}}
+    (tmp_path / "C.json").write_text(json.dumps(of | {"alphabet": {"id": "closed", "values": ["a", "b"]}}))
+    people = [f"{'ab'[at % 2]},{('control', 'new')[at % 4 // 2]},{at}" for at in range(4000)]
+    (tmp_path / "V.csv").write_text("\n".join(["value,arm,event_time", *people]) + "\n")
+    out, reports = str(tmp_path / "out"), str(tmp_path / "R.avro")
+    for command in (
+        f"simulate --collection {tmp_path}/C.json --values {tmp_path}/V.csv --seed 3 --output {reports}",
+        f"estimate --collection {tmp_path}/C.json --input {reports} --output {out} --window 1h --by arm --write_counts",
+        f"total {out} --by arm",
+        f"compare {out} --by arm --against arm=control",
+    ):
+        assert uldp.main(command.split()) == 0, command
+    totals, compared = read_rows(out, "totals"), read_rows(out, "comparisons")
+    assert sorted(totals["group"].fillna("").unique()) == ["", "arm=control", "arm=new"]
+    assert totals.groupby(totals["group"].fillna(""))["num_reports"].first().tolist() == [4000, 2000, 2000]
+    assert compared[["value", "group_a", "group_b"]].to_numpy().tolist() == [
+        ["a", "arm=new", "arm=control"],
+        ["b", "arm=new", "arm=control"],
+    ]
+    assert (compared["low"] < compared["difference"]).all()
+    assert read_rows(out, "rejected").empty
+    (tmp_path / "C2.json").write_text((tmp_path / "C.json").read_text().replace("survey", "other"))
+    again = f"estimate --collection {tmp_path}/C2.json --input {reports} --output {out} --window 1h --write_counts"
+    assert uldp.main(again.split()) == 4  # all are of an unknown collection
+    rejected = read_rows(out, "rejected")
+    assert rejected["reason"].unique().tolist() == ["unknown_collection"]
+    assert rejected["num_reports"].sum() == 4000 and len(read_rows(out, "totals")) == 6  # of the run before

@@ -17,6 +17,7 @@ from uldp_transforms.files import stores
 from uldp_transforms.jobs.check import latest_rows, state_of
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of, read_records
 from uldp_transforms.jobs.report.whole_period import FILE as TOTALS
+from uldp_transforms.jobs.report.whole_period import written_totals
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.json_and_avro import from_avro
 
@@ -95,6 +96,20 @@ class RowDirectory:
         wanted = set(runs)
         rows = (row for path in self._files("ledger") for row in _rows_of(path))
         return [row for row in rows if row.get("run") in wanted]
+
+    def rejected(self, runs: Iterable[str]) -> list[Row]:
+        """The rows of reports that some runs rejected."""
+        wanted = set(runs)
+        rows = (row for path in self._files("rejected") for row in _rows_of(path))
+        return [row for row in rows if row.get("run") in wanted]
+
+    def totals(self) -> list[Row]:
+        """The rows of the whole period that ``uldp total`` wrote, with their entries."""
+        return written_totals(self.path)
+
+    def comparisons(self) -> list[Row]:
+        """The rows that ``uldp compare`` wrote."""
+        return [row for path in files_of(self.path, "comparisons.jsonl") for row in _rows_of(path)]
 
     def stamp(self) -> tuple[Any, ...]:
         """A value that changes whenever the rows, the run records or the state of the latest run change."""

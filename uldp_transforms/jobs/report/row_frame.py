@@ -28,8 +28,10 @@ def read_rows(directory: str, kind: str = "estimates", form: str = "pandas") -> 
     Args:
         directory: path of the directory, local or in a store such as ``gs://bucket/folder``.
         kind: ``"estimates"`` (one row per value of each window that has numbers, with the fields of its window),
-            ``"windows"`` (one row per window, with its status and without values), ``"health"``, ``"discovered"``, or
-            ``"ledger"`` (all rows of the latest run; ledger rows are sums and add up).
+            ``"windows"`` (one row per window, with its status and without values), ``"health"``, ``"discovered"``,
+            ``"totals"`` (one row per value of the whole period and of its groups, as ``uldp total`` wrote them),
+            ``"comparisons"`` (one row per value of each pair, as ``uldp compare`` wrote them), ``"ledger"`` (all rows
+            of the latest run; ledger rows are sums and add up), or ``"rejected"`` (of the latest run).
         form: ``"pandas"`` for a ``pandas.DataFrame``, ``"arrow"`` for a ``pyarrow.Table``, ``"polars"`` for a
             ``polars.DataFrame``.
 
@@ -91,8 +93,26 @@ def _discovered(directory: RowDirectory) -> tuple[Mapping[str, Any], list[Row]]:
     return load("discovered_value.avsc"), directory.discovered(directory.windows())
 
 
+def _totals(directory: RowDirectory) -> tuple[Mapping[str, Any], list[Row]]:
+    return load("estimated_value.avsc"), [
+        {**row, **entry} for row in directory.totals() for entry in row["estimates"] or ()
+    ]
+
+
+def _comparisons(directory: RowDirectory) -> tuple[Mapping[str, Any], list[Row]]:
+    return load("compared_value.avsc"), directory.comparisons()
+
+
 def _ledger(directory: RowDirectory) -> tuple[Mapping[str, Any], list[Row]]:
-    return load("ledger.avsc"), directory.ledger(record.run for record in directory.records()[-1:])
+    return load("ledger.avsc"), directory.ledger(_latest_run(directory))
+
+
+def _rejected(directory: RowDirectory) -> tuple[Mapping[str, Any], list[Row]]:
+    return load("rejected_report.avsc"), directory.rejected(_latest_run(directory))
+
+
+def _latest_run(directory: RowDirectory) -> list[str]:
+    return [record.run for record in directory.records()[-1:]]
 
 
 _READERS: dict[str, Callable[[RowDirectory], tuple[Mapping[str, Any], list[Row]]]] = {
@@ -100,13 +120,15 @@ _READERS: dict[str, Callable[[RowDirectory], tuple[Mapping[str, Any], list[Row]]
     "windows": _windows,
     "health": _health,
     "discovered": _discovered,
+    "totals": _totals,
+    "comparisons": _comparisons,
     "ledger": _ledger,
+    "rejected": _rejected,
 }
 
 
 def _table(rows: list[Row], schema: Mapping[str, Any]) -> pa.Table:
     """Rows in JSON form as an Arrow table with the fields of an Avro schema; rows of older jobs lack some of them."""
-    maps = map_fields(schema)
     names, times = [field["name"] for field in schema["fields"]], set(time_fields(schema))
     records = [
         {name: _moment(row.get(name)) if name in times else row.get(name) for name in names if name in row}

@@ -30,8 +30,8 @@ def totals_of(path: str, records: Sequence[RunRecord], known: Mapping[str, Colle
         SpecError: if a file has other content.
         OSError: if a file cannot be read.
     """
-    if files := files_of(path, FILE):
-        return {row["fingerprint"]: row for row in _rows(files[0]) if not row.get("group")}
+    if written := written_totals(path):
+        return {row["fingerprint"]: row for row in written if not row.get("group")}
     if not records or not known or not files_of(path, "counts*.avro"):
         return {}
     from uldp_transforms.jobs.total import rows_of_counts  # noqa: PLC0415  # imports the specification of jobs
@@ -39,6 +39,11 @@ def totals_of(path: str, records: Sequence[RunRecord], known: Mapping[str, Colle
     of_run = records[-1].specification
     settings = {name: of_run[name] for name in _SETTINGS if of_run.get(name) is not None}
     return {row["fingerprint"]: row for row in rows_of_counts(path, records, known.values(), settings)}
+
+
+def written_totals(path: str) -> list[Mapping[str, Any]]:
+    """The rows of ``totals.jsonl`` in a directory, also of groups; none without the file. Raises as ``totals_of``."""
+    return [row for file in files_of(path, FILE) for row in _rows(file)]
 
 
 def _rows(path: str) -> list[Mapping[str, Any]]:
