@@ -122,7 +122,7 @@ def metric(text: str, name: str) -> float:
 def gateway(
     options: Sequence[str],
     folder: Path,
-    collection: Collection = KRR,
+    collection: Collection | None = KRR,
     fork: bool = True,
     variables: Mapping[str, str] | None = None,
 ) -> Iterator[Running]:
@@ -131,13 +131,15 @@ def gateway(
     Args:
         options: of the command line.
         folder: where it runs, and writes its log.
-        collection: of the reports.
+        collection: of the reports; None: it takes none.
         fork: from a process that has imported Beam (default: yes), not with a command line and memory of its own.
         variables: further environment variables.
     """
     path, log = folder / "C.json", folder / "gateway.log"
-    path.write_text(json.dumps(collection.to_json()), encoding="utf-8")
-    command = [*GATEWAY, "--collection", str(path), "--port", "0", *options]
+    if collection is not None:
+        path.write_text(json.dumps(collection.to_json()), encoding="utf-8")
+        options = ["--collection", str(path), *options]
+    command = [*GATEWAY, "--port", "0", *options]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"} | dict(variables or {})
     process: Process
     with log.open("wb") as errors:
@@ -156,7 +158,7 @@ def _address(process: Process, log: Path) -> str:
     """What it prints when it listens."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and process.poll() is None:
-        if found := re.search(r"POST (\S+)/reports\n", log.read_text("utf-8")):
+        if found := re.search(r"POST (\S+)/(?:reports|navigations)\n", log.read_text("utf-8")):
             return found[1]
         time.sleep(0.05)
     raise AssertionError(log.read_text("utf-8"))

@@ -42,7 +42,7 @@ from uldp_transforms.jobs.gateway.packer import Pack, Packer
 from uldp_transforms.jobs.gateway.refusals import Refused
 from uldp_transforms.jobs.gateway.spool import Spool
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
-from uldp_transforms.jobs.gateway.web import Desk
+from uldp_transforms.jobs.gateway.web import Desk, Door
 from uldp_transforms.ldp import ReportBatch, SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.rejection import Rejection
@@ -256,7 +256,7 @@ def test_all_who_wait_hear_of_a_failure() -> None:
 def desk_for(kept: Kept, size: int = 10) -> Desk:
     meters = Meters(SAID.append)
     packer, limits = Packer(kept, size, 0.05, meters), Limits(10**6, 100, 10**7, meters)
-    return Desk(Admission(decoder(), size), packer, limits, meters, spools=False, patience=60)
+    return Desk(Admission(decoder(), size), packer, Door(limits, patience=60), meters, spools=False)
 
 
 class FailsFirst(Kept):

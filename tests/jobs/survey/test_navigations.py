@@ -22,8 +22,9 @@ import pytest
 
 from tests.support.browser import CHROMIUM, browser, needs_browser
 from uldp_transforms.jobs import uldp
+from uldp_transforms.jobs.navigations.navigation_lines import table_of_paths
 from uldp_transforms.jobs.navigations.navigations_command import _quantile
-from uldp_transforms.jobs.navigations.navigations_table import Columns, read_navigations
+from uldp_transforms.jobs.navigations.navigations_table import Columns, Navigations, read_navigations
 from uldp_transforms.ldp import SpecError
 
 ROOT = Path(__file__).parents[3]
@@ -204,15 +205,15 @@ def test_a_real_browser_sends_what_the_page_says(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- refusals
 
 
-def columns(**names: str) -> Columns:
-    given = {"path": str(ANSWERS), "value": "value", "rate": "randomized_trigger_rate", "duration": "duration_ms"}
-    return Columns(**{**given, **names})
+def read(**names: str) -> Navigations:
+    given = {"value": "value", "rate": "randomized_trigger_rate", "duration": "duration_ms"}
+    return read_navigations(table_of_paths([str(ANSWERS)]), str(ANSWERS), Columns(**{**given, **names}))
 
 
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
-        lambda: read_navigations(columns(rate="r")),
+        lambda: read(rate="r"),
         f"--rate_column must name one column of {ANSWERS}, got 'r', found 0 times",
     ),
     (argparse.ArgumentTypeError, lambda: _quantile("1"), "must be a number between 0 and 1, got '1'"),

@@ -278,11 +278,16 @@ class _JsonLines:
     def _rows(self) -> Iterator[dict[str, str]]:
         with open(self._path, "rb") as file:
             for line in file:
-                try:
-                    found = json.loads(line, parse_float=str, parse_int=str)
-                except (ValueError, RecursionError):
-                    found = None
-                yield {name: cell for name, cell in found.items() if _is_text(cell)} if isinstance(found, dict) else {}
+                yield cells_of_line(line)
+
+
+def cells_of_line(line: bytes) -> dict[str, str]:
+    """The texts and numbers of a JSON object, as texts; empty for any other line."""
+    try:
+        found = json.loads(line, parse_float=str, parse_int=str)
+    except (ValueError, RecursionError):
+        found = None
+    return {name: cell for name, cell in found.items() if _is_text(cell)} if isinstance(found, dict) else {}
 
 
 def _is_text(cell: object) -> bool:

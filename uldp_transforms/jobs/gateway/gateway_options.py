@@ -103,7 +103,8 @@ _JUDGING: cli.Options = {
 class GatewayConfig:
     """Options of the gateway."""
 
-    spec: JobSpec
+    spec: JobSpec | None
+    navigations: str | None
     outlet: Outlet | None
     spool: str | None
     spool_every: float
@@ -127,9 +128,13 @@ def command_line() -> argparse.ArgumentParser:
     parser = cli.Parser("gateway", description=description)
     parser.add_argument(
         "--collection",
-        required=True,
         action="append",
         help="JSON file of a collection, or a pattern for several; may be given several times",
+    )
+    parser.add_argument(
+        "--navigations",
+        metavar="DIR",
+        help="directory in which navigations of pages are stored as JSON lines (POST /navigations; uldp navigations)",
     )
     targets = parser.add_argument_group("destination of the reports (one of these, or --spool, or both)")
     exclusive = targets.add_mutually_exclusive_group()
@@ -151,10 +156,12 @@ def configure(argv: Sequence[str]) -> GatewayConfig:
     args = command_line().parse_args(argv)
     chosen = next((outlet for outlet in OUTLETS if getattr(args, outlet.option[2:]) is not None), None)
     _check(args, chosen)
-    spec = _spec(args)
-    _check_sizes(args, spec)
+    spec = None if args.collection is None else _spec(args)
+    if spec is not None:
+        _check_sizes(args, spec)
     return GatewayConfig(
         spec=spec,
+        navigations=args.navigations,
         outlet=None if chosen is None else chosen.of(args),
         spool=args.spool,
         spool_every=(60_000 if args.spool_every is None else args.spool_every) / 1000,
@@ -183,9 +190,17 @@ def _spec(args: argparse.Namespace) -> JobSpec:
 def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
     """Refuse options that contradict each other, by their names on the command line; raises SpecError."""
     given = "none" if outlet is None else outlet.option
+    reporting = args.collection is not None
+    targets = [*(() if outlet is None else (outlet.option,)), *(() if args.spool is None else ("--spool",))]
     names = " or ".join(each.option for each in OUTLETS)
     rules = [
-        (outlet is None and args.spool is None, f"a gateway needs {names} or --spool, got none"),
+        (not reporting and args.navigations is None, "a gateway needs --collection or --navigations, got none"),
+        (not reporting and bool(targets), f"{''.join(targets[:1])} needs --collection, got none"),
+        (reporting and not targets, f"a gateway needs {names} or --spool, got none"),
+        (
+            args.navigations is not None and args.token_file is not None,
+            "--navigations must not be given with --token_file, because pages cannot keep a key, got both",
+        ),
         *(
             (
                 getattr(args, name[2:]) is not None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from uldp_transforms.jobs.gateway import refusals
+from uldp_transforms.jobs.gateway.navigations.page_lines import LONGEST
 from uldp_transforms.ldp.reasons import Reason
 
 _EARLY = {
@@ -73,10 +74,33 @@ def document() -> dict[str, Any]:
         },
         "paths": {
             "/reports": {"post": post},
+            "/navigations": {"post": _navigations()},
             "/healthz": {"get": {"summary": "Whether reports are delivered", "responses": health}},
             "/metrics": {"get": {"summary": "Numbers for Prometheus", "responses": metrics}},
         },
         "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+    }
+
+
+def _navigations() -> dict[str, Any]:
+    meanings = {
+        refusals.BAD_REQUEST: "No line is a navigation. No attempt will succeed.",
+        refusals.TOO_LARGE: "The body is longer than 64 KiB.",
+    }
+    others = (refusals.FORBIDDEN, refusals.TIMEOUT, refusals.UNSUPPORTED, refusals.TOO_MANY, refusals.UNAVAILABLE)
+    line = _object(
+        confidence={"enum": ["high", "low"]},
+        rate={"type": "number", "minimum": 0, "exclusiveMaximum": 1},
+        duration={"type": "number", "minimum": 0, "maximum": LONGEST},
+    )
+    responses = {
+        str(refusals.ACCEPTED): _delivered("spooled", "The lines are on the gateway's disk."),
+        **{str(status): _refusal(status, meanings.get(status, _MEANING[status])) for status in (*meanings, *others)},
+    }
+    return {
+        "summary": "Send browsers' answers about navigations, one JSON object a line (needs --navigations)",
+        "requestBody": {"required": True, "content": {"text/plain": {"schema": line}}},
+        "responses": responses,
     }
 
 

@@ -9,11 +9,13 @@ import resource
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import NamedTuple
 
 import uvicorn
 from starlette.applications import Starlette
 
+from uldp_transforms import JobSpec
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.gateway.admission import Admission
 from uldp_transforms.jobs.gateway.app_keys import Tokens
@@ -21,12 +23,14 @@ from uldp_transforms.jobs.gateway.bounded_requests import BoundedRequests
 from uldp_transforms.jobs.gateway.gateway_options import GatewayConfig
 from uldp_transforms.jobs.gateway.limits import Connections, Limits
 from uldp_transforms.jobs.gateway.meters import Meters
+from uldp_transforms.jobs.gateway.navigations.navigation_desk import NavigationDesk
+from uldp_transforms.jobs.gateway.navigations.navigation_log import NavigationLog
 from uldp_transforms.jobs.gateway.origins import Origins
 from uldp_transforms.jobs.gateway.outlets.outlet import Delivery
 from uldp_transforms.jobs.gateway.packer import Packer
 from uldp_transforms.jobs.gateway.quiet_log import log_quietly
 from uldp_transforms.jobs.gateway.spool import Spool
-from uldp_transforms.jobs.gateway.web import Desk, application
+from uldp_transforms.jobs.gateway.web import Desk, Door, Endpoint, application
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.decoder import MessageDecoder
 
@@ -42,6 +46,42 @@ BACKLOG = 2048
 
 def build(config: GatewayConfig, address: str, meters: Meters) -> Starlette:
     """The application of a configuration; raises SpecError or OSError."""
+    limits = Limits(config.max_body, config.max_waiting, config.max_waiting_bytes, meters, config.max_peer_bytes)
+    tokens = Tokens(config.keys, config.app_requests, config.app_bytes, meters)
+    door = Door(limits, config.body_timeout, Origins(config.origins), tokens)
+    parts: list[Part] = []
+    if config.spec is not None:
+        parts.append(_reports(config, config.spec, door, meters))
+    if config.navigations is not None:
+        log = NavigationLog(config.navigations)
+        parts.append(Part("/navigations", NavigationDesk(log, door, meters).navigations, log.start, log.close))
+
+    @contextlib.asynccontextmanager
+    async def lifespan() -> AsyncIterator[None]:
+        for part in parts:
+            await part.start()
+        gc.collect()
+        gc.freeze()  # what was imported stays; to look through it again and again takes a third of the time
+        for part in parts:
+            _say(f"POST {address}{part.path}")
+        yield
+        for part in parts:
+            await part.close()
+        _say("stopped")
+
+    return application({part.path: part.endpoint for part in parts}, meters, config.origins, lifespan())
+
+
+class Part(NamedTuple):
+    """What answers the requests of one path."""
+
+    path: str
+    endpoint: Endpoint
+    start: Callable[[], Awaitable[None]]
+    close: Callable[[], Awaitable[None]]
+
+
+def _reports(config: GatewayConfig, spec: JobSpec, door: Door, meters: Meters) -> Part:
     delivery: Delivery
     if config.spool is not None:
         delivery = Spool(config.spool, config.spool_every, config.outlet, meters, _say)
@@ -50,32 +90,15 @@ def build(config: GatewayConfig, address: str, meters: Meters) -> Starlette:
         config.outlet.check()
         delivery = config.outlet
     packer = Packer(delivery, config.pack_size, config.pack_every, meters)
-    decoder = MessageDecoder(config.spec.catalog, config.spec.gate, config.spec.deduplicate)
-    limits = Limits(config.max_body, config.max_waiting, config.max_waiting_bytes, meters, config.max_peer_bytes)
+    decoder = MessageDecoder(spec.catalog, spec.gate, spec.deduplicate)
     admission = Admission(decoder, config.pack_size)
-    desk = Desk(
-        admission,
-        packer,
-        limits,
-        meters,
-        spools=config.spool is not None,
-        patience=config.body_timeout,
-        origins=Origins(config.origins),
-        tokens=Tokens(config.keys, config.app_requests, config.app_bytes, meters),
-    )
+    desk = Desk(admission, packer, door, meters, spools=config.spool is not None)
 
-    @contextlib.asynccontextmanager
-    async def lifespan() -> AsyncIterator[None]:
-        await delivery.start()
-        gc.collect()
-        gc.freeze()  # what was imported stays; to look through it again and again takes a third of the time
-        _say(f"POST {address}/reports")
-        yield
+    async def close() -> None:
         await packer.drain()
         await delivery.close()
-        _say("stopped")
 
-    return application(desk, config.origins, lifespan())
+    return Part("/reports", desk.reports, delivery.start, close)
 
 
 def job(config: GatewayConfig) -> int:

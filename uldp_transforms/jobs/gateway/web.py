@@ -1,4 +1,4 @@
-"""ASGI application of the gateway: three endpoints, bounded memory, and responses with the outcome of each message."""
+"""ASGI application of the gateway: few endpoints, bounded memory, and responses with the outcome of each message."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -34,6 +34,50 @@ from uldp_transforms.jobs.gateway.refusals import (
     Refused,
 )
 
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class Door:
+    """Lets requests in: of pages and apps that may send, within limits of size, number and time.
+
+    Args:
+        limits: of what may wait here.
+        patience: seconds that a body may take to come.
+        origins: of pages that may send; None means that a page may send to its own origin only.
+        tokens: keys of which a request must name one; None means that every request may send.
+    """
+
+    def __init__(self, limits: Limits, patience: float, origins: Origins | None = None, tokens: Tokens | None = None):
+        self._limits = limits
+        self._patience = patience
+        self._origins = origins or Origins()
+        self._tokens = tokens or Tokens()
+
+    async def answer(
+        self, request: Request, deliver: Callable[[bytes], Awaitable[Response]], too_large: Callable[[], None]
+    ) -> Response:
+        """The response of ``deliver`` to the body, or that to a request which is not let in.
+
+        Args:
+            request: the request.
+            deliver: takes the body; may raise Undelivered or Refused.
+            too_large: is called if the body is too large.
+        """
+        try:
+            self._origins.check(request.headers.get("origin"), request.headers.get("host"))
+            app = self._tokens.check(request.headers.get("authorization"))
+            app.begin()
+            with self._limits.room_for(request.headers.get("content-length"), peer_of(request.scope["client"])) as room:
+                return await deliver(await _body(request, room, app, self._patience))
+        except Refused as refused:
+            if refused.status == TOO_LARGE:
+                too_large()
+            return JSONResponse({"reason": refused.reason}, refused.status, refused.headers)
+        except ClientDisconnect:
+            return JSONResponse({"reason": "disconnected"}, BAD_REQUEST)
+        except Undelivered:
+            return JSONResponse({"reason": "unavailable"}, UNAVAILABLE, RETRY_AFTER)
+
 
 class Desk:
     """Decodes the messages that arrive at the same moment together, and responds when they are delivered.
@@ -41,60 +85,26 @@ class Desk:
     Args:
         admission: judges.
         packer: takes what is accepted.
-        limits: of what may wait here.
+        door: lets requests in.
         meters: count.
         spools: whether delivered means spooled.
-        patience: seconds that a body may take to come.
-        origins: of pages that may send; None means that a page may send to its own origin only.
-        tokens: keys of which a request must name one; None means that every request may send.
     """
 
-    def __init__(
-        self,
-        admission: Admission,
-        packer: Packer,
-        limits: Limits,
-        meters: Meters,
-        *,
-        spools: bool,
-        patience: float,
-        origins: Origins | None = None,
-        tokens: Tokens | None = None,
-    ):
+    def __init__(self, admission: Admission, packer: Packer, door: Door, meters: Meters, *, spools: bool):
         self._admission = admission
         self._packer = packer
-        self._limits = limits
+        self._door = door
         self._meters = meters
-        self._patience = patience
-        self._origins = origins or Origins()
-        self._tokens = tokens or Tokens()
         self._done = (ACCEPTED, "spooled") if spools else (OK, "published")
         self._came: list[tuple[bytes, asyncio.Future[tuple[Verdict, Pack | None]]]] = []
 
     async def reports(self, request: Request) -> Response:
         """``POST /reports``."""
         begin = time.perf_counter()
-        response = await self._answer(request)
+        response = await self._door.answer(request, self._deliver, self._meters.too_large)
         self._meters.seconds.observe(time.perf_counter() - begin)
         self._meters.requests.labels(str(response.status_code)).inc()
         return response
-
-    async def _answer(self, request: Request) -> Response:
-        try:
-            self._origins.check(request.headers.get("origin"), request.headers.get("host"))
-            app = self._tokens.check(request.headers.get("authorization"))
-            app.begin()
-            with self._limits.room_for(request.headers.get("content-length"), peer_of(request.scope["client"])) as room:
-                message = await _body(request, room, app, self._patience)
-                return await self._deliver(message)
-        except Refused as refused:
-            if refused.status == TOO_LARGE:
-                self._meters.too_large()
-            return JSONResponse({"reason": refused.reason}, refused.status, refused.headers)
-        except ClientDisconnect:
-            return JSONResponse({"reason": "disconnected"}, BAD_REQUEST)
-        except Undelivered:
-            return JSONResponse({"reason": "unavailable"}, UNAVAILABLE, RETRY_AFTER)
 
     async def _deliver(self, message: bytes) -> Response:
         verdict, pack = await self._judged(message)
@@ -141,15 +151,6 @@ class Desk:
                 if not future.done():  # its request may have been cancelled
                     future.set_result((verdict, packs.get(verdict.fingerprint)))
 
-    async def health(self, request: Request) -> Response:
-        """``GET /healthz``: 503 for ten seconds after something could not be delivered."""
-        well = self._meters.is_well
-        return JSONResponse({"status": "ok" if well else "undelivered"}, OK if well else UNAVAILABLE)
-
-    async def metrics(self, request: Request) -> Response:
-        """``GET /metrics``."""
-        return Response(self._meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
-
 
 async def _body(request: Request, room: Body, app: App, patience: float) -> bytes:
     """Read the body within limits of size and time; raises Refused."""
@@ -165,12 +166,16 @@ async def _body(request: Request, room: Body, app: App, patience: float) -> byte
 
 
 def application(
-    desk: Desk, origins: Sequence[str], lifespan: contextlib.AbstractAsyncContextManager[None]
+    posts: Mapping[str, Endpoint],
+    meters: Meters,
+    origins: Sequence[str],
+    lifespan: contextlib.AbstractAsyncContextManager[None],
 ) -> Starlette:
     """The application.
 
     Args:
-        desk: answers.
+        posts: paths to which one can POST, with their endpoints.
+        meters: are shown.
         origins: of pages whose scripts may send reports.
         lifespan: is entered before the first request, and left after the last.
     """
@@ -180,10 +185,18 @@ def application(
         async with lifespan:
             yield
 
+    async def health(_: Request) -> Response:
+        """``GET /healthz``: 503 for ten seconds after something could not be delivered."""
+        well = meters.is_well
+        return JSONResponse({"status": "ok" if well else "undelivered"}, OK if well else UNAVAILABLE)
+
+    async def metrics(_: Request) -> Response:
+        return Response(meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
     routes = [
-        Route("/reports", desk.reports, methods=["POST"]),
-        Route("/healthz", desk.health, methods=["GET"]),
-        Route("/metrics", desk.metrics, methods=["GET"]),
+        *(Route(path, endpoint, methods=["POST"]) for path, endpoint in posts.items()),
+        Route("/healthz", health, methods=["GET"]),
+        Route("/metrics", metrics, methods=["GET"]),
     ]
     cors = Middleware(
         CORSMiddleware,

@@ -5,39 +5,66 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli, navigations
 from uldp_transforms.jobs.files.text_table import aligned
+from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
+from uldp_transforms.jobs.kafka.reader import KafkaReadError
+from uldp_transforms.jobs.kafka.secrets import refuse_secrets
+from uldp_transforms.jobs.navigations.navigation_estimates import estimates, estimates_of_windows, shown
+from uldp_transforms.jobs.navigations.navigation_lines import table_of_paths, table_of_topic
 from uldp_transforms.jobs.navigations.navigations_table import Columns, Navigations, read_navigations
+from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.jobs.survey.cells import used
-from uldp_transforms.ldp.clear_numbers import Bounded, mean_of, quantile_of, share_of, two_answer_weights
 from uldp_transforms.ldp.errors import SpecError
 
 NOTHING_USED = 1
+
+_KAFKA: cli.Options = {
+    "--kafka_topic": {
+        "help": "Kafka topic whose current records are read instead of files, each with one or more JSON lines (needs "
+        "--bootstrap_servers)"
+    },
+    "--bootstrap_servers": {"help": "HOST:PORT of Kafka's brokers, separated by commas"},
+    "--kafka_property": {
+        "type": cli.name_and_value,
+        "action": "append",
+        "help": "NAME=VALUE, a setting of librdkafka such as security.protocol=SASL_SSL, not a secret; may be given "
+        "several times",
+    },
+    "--kafka_consumer_config": {
+        "metavar": "FILE",
+        "help": "file with further settings of librdkafka such as TLS and SASL, one NAME=VALUE per line; the value "
+        "${NAME} stands for an environment variable",
+    },
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Question:
     """Options of the program."""
 
+    paths: tuple[str, ...]
+    topic: str | None
+    settings: ConsumerSettings | None
     columns: Columns
+    window: int | None
     quantile: float
     json: str | None
+    html: str | None
 
 
-def configure(argv: Sequence[str]) -> Question:
-    """Parse the command line; raises SpecError."""
+def command_line() -> argparse.ArgumentParser:
     parser = cli.Parser("navigations", description=navigations.__doc__)
     parser.add_argument(
         "path",
         metavar="FILE",
-        help="table of navigations: JSON lines (.jsonl), CSV with a header (compressed if it ends in .gz), or .parquet",
+        nargs="*",
+        help="navigations: JSON lines (.jsonl), the directory of a gateway (uldp gateway --navigations), or several of "
+        "them; or one CSV file with a header (compressed if it ends in .gz) or .parquet file",
     )
     parser.add_argument("--value_column", default="confidence", help='name of the column of answers, "high" or "low"')
     parser.add_argument(
@@ -46,73 +73,98 @@ def configure(argv: Sequence[str]) -> Question:
     parser.add_argument(
         "--duration_column", default="duration", help="name of the column of loading times, in milliseconds"
     )
+    parser.add_argument(
+        "--time_column", default="time", help="with --window: name of the column of times, in seconds since 1970"
+    )
+    parser.add_argument(
+        "--window", type=cli.duration("--window"), help="also estimate each window of this length, such as 1h"
+    )
     parser.add_argument("--quantile", type=_quantile, default=0.75, help="quantile of the loading time to estimate")
-    parser.add_argument("--json", metavar="FILE", help="also write the estimates to this file, as one JSON object")
-    args = parser.parse_args(argv)
-    columns = Columns(path=args.path, value=args.value_column, rate=args.rate_column, duration=args.duration_column)
-    return Question(columns=columns, quantile=args.quantile, json=args.json)
+    parser.add_argument(
+        "--json", metavar="FILE", help="also write the estimates as JSON lines: each window, and last the whole period"
+    )
+    parser.add_argument("--html", metavar="FILE", help="also write a page with charts and tables")
+    cli.add_options(parser.add_argument_group("navigations in Kafka"), _KAFKA)
+    return parser
+
+
+def configure(argv: Sequence[str]) -> Question:
+    """Parse the command line; raises SpecError."""
+    args = command_line().parse_args(argv)
+    if (args.kafka_topic is None) is not bool(args.path):
+        got = "both" if args.path else "none"
+        raise SpecError(f"uldp navigations needs files or --kafka_topic, got {got}")
+    if (args.kafka_topic is None) is not (args.bootstrap_servers is None):
+        given = "--kafka_topic" if args.kafka_topic else "--bootstrap_servers"
+        raise SpecError(f"--kafka_topic and --bootstrap_servers must be given together, got {given} alone")
+    if args.html is not None:
+        require_charts()
+    properties = tuple(args.kafka_property or ())
+    refuse_secrets(properties, "--kafka_consumer_config")
+    return Question(
+        paths=tuple(args.path),
+        topic=args.kafka_topic,
+        settings=args.kafka_topic and ConsumerSettings(args.bootstrap_servers, properties, args.kafka_consumer_config),
+        columns=Columns(
+            value=args.value_column,
+            rate=args.rate_column,
+            duration=args.duration_column,
+            time=args.time_column if args.window else None,
+        ),
+        window=args.window,
+        quantile=args.quantile,
+        json=args.json,
+        html=args.html,
+    )
 
 
 def job(question: Question) -> int:
-    """Read the table, and print the estimates and the omitted rows."""
-    found = read_navigations(question.columns)
+    """Read the navigations, and print the estimates and the omitted rows."""
+    found = _read(question)
+    accounts = used(len(found.high), found.num_rows, found.left_out)
     if len(found.high):
-        row = estimates(found, question.quantile)
+        whole = estimates(found, question.quantile)
+        windows = list(estimates_of_windows(found, question.quantile, question.window)) if question.window else []
         if question.json is not None:
             with whole_file(question.json) as file:
-                file.write(f"{json.dumps(row)}\n".encode())
-        print("\n".join([*_lines(row), ""]))
-    print("\n".join(used(len(found.high), found.num_rows, found.left_out)))
+                file.write("".join(f"{json.dumps(row)}\n" for row in (*windows, whole)).encode())
+        if question.html is not None:
+            from uldp_transforms.jobs.navigations.navigations_page import page_of  # noqa: PLC0415  # charts load slowly
+
+            with whole_file(question.html) as file:
+                file.write(page_of(whole, windows, accounts).encode())
+        print("\n".join([*_lines(whole), "", *(_window_lines(windows) if windows else [])]))
+    print("\n".join(accounts))
     return cli.DONE if len(found.high) else NOTHING_USED
 
 
-def estimates(found: Navigations, q: float) -> dict[str, Any]:
-    """The share of "high", and of each class the mean and a quantile of the loading time; null: the noise leaves a
-    number or an end of an interval open."""
-    share, error = share_of(found.high, found.rates)
-    weights = {
-        "high": two_answer_weights(found.high, found.rates),
-        "low": two_answer_weights(~found.high, found.rates),
-        "all": np.ones(len(found.high)),
-    }
-    return {
-        "num_reports": len(found.high),
-        "value": "high",
-        "frequency": min(max(share.value, 0.0), 1.0),
-        "raw_frequency": share.value,
-        "standard_error": error,
-        "ci_low": share.low,
-        "ci_high": share.high,
-        "durations": [
-            {
-                "class": name,
-                "mean": _plain(mean_of(own, found.durations)),
-                "quantile": {"q": q} | _plain(quantile_of(own, found.durations, q)),
-            }
-            for name, own in weights.items()
-        ],
-    }
-
-
-def _plain(number: Bounded) -> dict[str, float | None]:
-    return {name: each if math.isfinite(each) else None for name, each in number._asdict().items()}
+def _read(question: Question) -> Navigations:
+    if question.settings is not None and question.topic is not None:
+        topic = question.topic
+        return read_navigations(table_of_topic(question.settings, topic), f"topic {topic}", question.columns)
+    name = question.paths[0] if len(question.paths) == 1 else f"{len(question.paths)} files"
+    return read_navigations(table_of_paths(question.paths), name, question.columns)
 
 
 def _lines(row: dict[str, Any]) -> list[str]:
-    share = f"{row['raw_frequency']:.4f} ({row['ci_low']:.4f} to {row['ci_high']:.4f})"
     q = row["durations"][0]["quantile"]["q"]
     table = [("navigations", "mean ms", "95 % interval", f"p{100 * q:g} ms", "95 % interval")]
     for each in row["durations"]:
-        table.append((each["class"], *_shown(each["mean"]), *_shown(each["quantile"])))
-    return [f"{row['num_reports']:,} navigations, undisturbed: {share}", "", *aligned(table)]
+        table.append((each["class"], *shown(each["mean"]), *shown(each["quantile"])))
+    return [f"{row['num_reports']:,} navigations, undisturbed: {_share(row)}", "", *aligned(table)]
 
 
-def _shown(number: dict[str, float | None]) -> tuple[str, str]:
-    value, low, high = (None if (each := number[name]) is None else f"{each:,.0f}" for name in ("value", "low", "high"))
-    if low is None and high is None:
-        return value or "-", "not known"
-    between = f"{low} to {high}" if low and high else (f"at least {low}" if low else f"at most {high}")
-    return value or "-", between
+def _window_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
+    q = rows[0]["durations"][0]["quantile"]["q"]
+    table = [("window", "navigations", "undisturbed", f"p{100 * q:g} ms high", "95 % interval")]
+    for row in rows:
+        high = row["durations"][0]["quantile"]
+        table.append((row["window_start"], f"{row['num_reports']:,}", _share(row), *shown(high)))
+    return [*aligned(table), ""]
+
+
+def _share(row: dict[str, Any]) -> str:
+    return f"{row['raw_frequency']:.4f} ({row['ci_low']:.4f} to {row['ci_high']:.4f})"
 
 
 def _quantile(text: str) -> float:
@@ -128,4 +180,4 @@ def _quantile(text: str) -> float:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; returns the exit code."""
-    return cli.run("navigations", configure, job, argv, faults_of_job=(SpecError, OSError))
+    return cli.run("navigations", configure, job, argv, faults_of_job=(SpecError, OSError, KafkaReadError))

@@ -6,10 +6,11 @@ import dataclasses
 
 import numpy as np
 
-from uldp_transforms.jobs.files.values_file import table_of
+from uldp_transforms.jobs.files.values_file import Table
 from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 LOW, HIGH = "low", "high"
 """The two answers."""
@@ -19,10 +20,10 @@ LOW, HIGH = "low", "high"
 class Columns:
     """Names of the columns of a table."""
 
-    path: str
     value: str
     rate: str
     duration: str
+    time: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,7 @@ class Navigations:
         high: (n,) bool, whether the answer is "high".
         rates: (n,) float64 in [0, 1), the rate at which the answer is random.
         durations: (n,) float64, milliseconds.
+        times: (n,) int64, milliseconds since 1970; empty if no column of times is named.
         num_rows: of the table, with those that are left out.
         left_out: why rows are not among the n.
     """
@@ -40,26 +42,31 @@ class Navigations:
     high: np.ndarray
     rates: np.ndarray
     durations: np.ndarray
+    times: np.ndarray
     num_rows: int
     left_out: tuple[LeftOut, ...]
 
 
-def read_navigations(columns: Columns) -> Navigations:
+def read_navigations(table: Table, name: str, columns: Columns) -> Navigations:
     """Read a table.
 
+    Args:
+        table: the table.
+        name: of the table, for errors.
+        columns: names of its columns.
+
     Raises:
-        OSError: if the file cannot be opened.
+        OSError: if a file cannot be opened.
         SpecError: if it lacks a column, has one twice, or has no rows.
     """
-    table = table_of(columns.path)
-    names = table.columns()
-    for option, column in (("value", columns.value), ("rate", columns.rate), ("duration", columns.duration)):
+    names, chosen = table.columns(), {name: each for name, each in dataclasses.asdict(columns).items() if each}
+    for option, column in chosen.items():
         if names.count(column) != 1:
             raise SpecError(
-                f"--{option}_column must name one column of {columns.path}, got {describe(column)}, found "
+                f"--{option}_column must name one column of {name}, got {describe(column)}, found "
                 f"{names.count(column)} times"
             )
-    cells = Cells(columns.path, table, [columns.value, columns.rate, columns.duration])
+    cells = Cells(name, table, list(chosen.values()))
     texts, codes = cells.coded(columns.value)
     cells.leave_out(are_missing(texts)[codes], f"no answer in {columns.value}")
     cells.leave_out(~np.isin(texts, (LOW, HIGH))[codes], f"an answer in {columns.value} that is neither high nor low")
@@ -68,11 +75,15 @@ def read_navigations(columns: Columns) -> Navigations:
     cells.leave_out((rates < 0) | (rates >= 1), f"a rate in {columns.rate} that is not from 0 to below 1")
     durations = cells.numbers(columns.duration)
     cells.leave_out(durations < 0, f"a time below 0 in {columns.duration}")
+    times = np.zeros(len(durations)) if columns.time is None else cells.numbers(columns.time)
+    outside = (1000 * times < MIN_EVENT_TIME) | (1000 * times >= MAX_EVENT_TIME)
+    cells.leave_out(outside, f"a time in {columns.time} that is not in the years 1900 to 9998")
     keep = cells.keep
     return Navigations(
         high=high[keep],
         rates=rates[keep],
         durations=durations[keep],
+        times=np.floor(1000 * times[keep if columns.time else slice(0)]).astype(np.int64),
         num_rows=len(keep),
         left_out=tuple(cells.left_out()),
     )

@@ -1,0 +1,1 @@
+"""Browsers' randomized answers about navigations over HTTP, kept as JSON lines."""

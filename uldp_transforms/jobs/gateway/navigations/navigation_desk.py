@@ -1,0 +1,62 @@
+"""``POST /navigations``: checks the lines that pages send, adds the time of arrival, and keeps them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from uldp_transforms.jobs.gateway.meters import Meters
+from uldp_transforms.jobs.gateway.navigations.navigation_log import NavigationLog
+from uldp_transforms.jobs.gateway.navigations.navigation_meters import NavigationMeters
+from uldp_transforms.jobs.gateway.navigations.page_lines import checked
+from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
+from uldp_transforms.jobs.gateway.refusals import ACCEPTED, STATUS, TOO_LARGE, Refused
+from uldp_transforms.jobs.gateway.web import Door
+from uldp_transforms.ldp.reasons import Reason
+
+MOST_BYTES = 1 << 16
+"""Maximum size of the body of a request, several hundred lines."""
+
+
+class NavigationDesk:
+    """Answers requests when their lines are on disk.
+
+    Args:
+        log: keeps lines.
+        door: lets requests in.
+        meters: count.
+    """
+
+    def __init__(self, log: NavigationLog, door: Door, meters: Meters):
+        self._log = log
+        self._door = door
+        self._meters = meters
+        self._own = NavigationMeters(meters.registry)
+
+    async def navigations(self, request: Request) -> Response:
+        """``POST /navigations``."""
+        response = await self._door.answer(request, self._keep, self._too_large)
+        self._own.requests.labels(str(response.status_code)).inc()
+        return response
+
+    def _too_large(self) -> None:
+        self._own.judged(0, Counter({Reason.TOO_LARGE: 1}))
+
+    async def _keep(self, body: bytes) -> Response:
+        if len(body) > MOST_BYTES:
+            raise Refused(TOO_LARGE, Reason.TOO_LARGE.code)
+        lines, refused = checked(body, time.time())
+        self._own.judged(len(lines), refused)
+        shown = {reason.code: number for reason, number in refused.items()}
+        if not lines:
+            reason = refused.most_common(1)[0][0]
+            return JSONResponse({"reason": reason.code, "refused": shown}, STATUS[reason])
+        try:
+            await self._log.write(b"".join(lines))
+        except Undelivered as error:
+            self._meters.undelivered(error)
+            raise
+        return JSONResponse({"spooled": len(lines)} | ({"refused": shown} if shown else {}), ACCEPTED)

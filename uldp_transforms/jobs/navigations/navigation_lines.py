@@ -1,0 +1,106 @@
+"""Navigations as JSON lines, from files, from the directories of gateways, and from Kafka."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from uldp_transforms.jobs.files.values_file import cells_of_line, table_of
+from uldp_transforms.jobs.kafka.offsets import ConsumerSettings, parts_of
+from uldp_transforms.jobs.kafka.reader import KINDS_OF_TIMES, KafkaReadError, Reader
+from uldp_transforms.ldp.errors import SpecError
+
+SPOOLED = "navigations-*.jsonl"
+"""Names of the files that a gateway writes."""
+
+_POLL = 0.5  # seconds
+
+
+class JsonRecords:
+    """Table of JSON objects that are in memory; all columns are texts. Any other line has no cells.
+
+    Args:
+        parts: name and lines of each file, or of each partition.
+    """
+
+    def __init__(self, parts: Sequence[tuple[str, Sequence[bytes]]]):
+        self._parts = parts
+        self._begins = list(itertools.accumulate((len(lines) for _, lines in parts), initial=0))
+        self._rows = [cells_of_line(line) for _, lines in parts for line in lines]
+
+    def columns(self) -> list[str]:
+        """The keys of all objects."""
+        return list(dict.fromkeys(itertools.chain.from_iterable(self._rows)))
+
+    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        cells = {name: pa.array([row.get(name) for row in self._rows], pa.string()) for name in columns}
+        yield pa.RecordBatch.from_pydict(cells)
+
+    def place(self, row: int) -> str:
+        """The file, and the line in it."""
+        part = bisect.bisect_right(self._begins, row) - 1
+        return f"{self._parts[part][0]} line {row - self._begins[part] + 1}"
+
+
+def table_of_paths(paths: Sequence[str]) -> Any:
+    """One table of any kind, or the JSON lines of several files and directories.
+
+    Raises:
+        OSError: if a file cannot be read.
+        SpecError: if a directory has no navigations, or one of several files is no file of JSON lines.
+    """
+    if len(paths) == 1 and not os.path.isdir(paths[0]):
+        return table_of(paths[0])
+    files = list(itertools.chain.from_iterable(map(_files, paths)))
+    others = [path for path in files if path.suffix != ".jsonl"]
+    if others:
+        raise SpecError(f"several files must be JSON lines (.jsonl), got {others[0].name!r}")
+    return JsonRecords([(path.name, path.read_bytes().splitlines()) for path in files])
+
+
+def _files(path: str) -> list[Path]:
+    if not os.path.isdir(path):
+        return [Path(path)]
+    found = sorted(Path(path).glob(SPOOLED))
+    if not found:
+        raise SpecError(f"a directory of navigations must contain {SPOOLED}, got none in {path!r}")
+    return found
+
+
+def table_of_topic(settings: ConsumerSettings, topic: str) -> JsonRecords:
+    """The records that a Kafka topic has now; a record has one line or several.
+
+    Raises:
+        SpecError: if brokers do not respond or do not have the topic.
+        KafkaReadError: if records that exist cannot be read.
+    """
+    parts = []
+    for part in parts_of(settings, topic, ends=True):
+        lines: list[bytes] = []
+        reader = _AnyTimes(settings, topic, KINDS_OF_TIMES[1])
+        try:
+            reader.seek({part.partition: part.start})
+            while not reader.has_reached(part.stop):
+                polled = reader.poll(_POLL)
+                for value in () if polled is None else polled.before(part.stop).values:
+                    lines += value.splitlines()
+        finally:
+            reader.close()
+        parts.append((f"partition {part.partition}", lines))
+    return JsonRecords(parts)
+
+
+class _AnyTimes(Reader):
+    """A reader that does not need the times of records."""
+
+    def _check_kinds(self, kinds: Any) -> None:
+        """Nothing: navigations have their own times."""
+
+
+__all__ = ["SPOOLED", "JsonRecords", "KafkaReadError", "table_of_paths", "table_of_topic"]
