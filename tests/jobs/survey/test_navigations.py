@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import csv
+import datetime
+import functools
 import gzip
+import html
 import http.server
 import json
 import re
@@ -21,9 +24,10 @@ import pyarrow.parquet
 import pytest
 
 from tests.support.browser import CHROMIUM, browser, needs_browser
+from tests.support.kafka_cluster import Cluster
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.navigations.navigation_lines import table_of_paths
-from uldp_transforms.jobs.navigations.navigations_command import _quantile
+from uldp_transforms.jobs.navigations.navigations_command import _quantile, configure
 from uldp_transforms.jobs.navigations.navigations_table import Columns, Navigations, read_navigations
 from uldp_transforms.ldp import SpecError
 
@@ -35,14 +39,19 @@ SWITCH = 180  # seconds after which this browser begins to say "high"
 
 def recorded(wanted: Callable[[float], bool]) -> list[dict[str, str]]:
     lines = csv.DictReader(gzip.decompress(ANSWERS.read_bytes()).decode().splitlines())
-    names = {"confidence": "value", "rate": "randomized_trigger_rate", "duration": "duration_ms"}
+    names = {"confidence": "value", "rate": "randomized_trigger_rate", "duration": "duration_ms", "time": "seconds"}
     return [{new: row[old] for new, old in names.items()} for row in lines if wanted(float(row["seconds"]))]
+
+
+def is_within(begin: float, second: float) -> bool:
+    return begin <= second < begin + 30
 
 
 def as_lines(rows: list[dict[str, str]]) -> str:
     """As a page sends them: texts and numbers."""
     return "".join(
-        f'{{"confidence": "{row["confidence"]}", "rate": {row["rate"]}, "duration": {row["duration"]}}}\n'
+        f'{{"time": {float(row["time"]):.3f}, "confidence": "{row["confidence"]}", "rate": {row["rate"]}, '
+        f'"duration": {row["duration"]}}}\n'
         for row in rows
     )
 
@@ -131,14 +140,96 @@ def blocks(kind: str) -> list[str]:
     return [text for name, text in found if name == kind]
 
 
+def performed(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """What the page says that it prints, and what its command prints, for what a gateway would have written."""
+    monkeypatch.chdir(folder)
+    Path("navigations").mkdir()
+    rows = recorded(lambda second: second >= 120)
+    for name, part in (("a", rows[:900]), ("b", rows[900:])):
+        Path(f"navigations/navigations-20260202-{name}.jsonl").write_text(as_lines(part), encoding="utf-8")
+    [_, command, _], [printed] = blocks("sh"), blocks("")
+    assert uldp.main(command.split()[1:]) == 0
+    return printed, capsys.readouterr().out
+
+
 def test_the_page_prints_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("navigations.jsonl").write_text(as_lines(recorded(lambda second: second >= 120)), encoding="utf-8")
-    [command], [printed] = blocks("sh"), blocks("")
-    assert uldp.main(command.split()[1:]) == 0
-    assert capsys.readouterr().out == printed
+    said, printed = performed(tmp_path, monkeypatch, capsys)
+    assert printed == said
+
+
+def test_rows_of_windows_are_those_of_their_navigations(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    performed(tmp_path, monkeypatch, capsys)
+    *windows, whole = [json.loads(line) for line in Path("rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert "window_start" not in whole
+    assert sum(row["num_reports"] for row in windows) == whole["num_reports"]
+    for row in windows:
+        begin = datetime.datetime.fromisoformat(row["window_start"]).timestamp()
+        assert (datetime.datetime.fromisoformat(row["window_end"]).timestamp(), begin % 30) == (begin + 30, 0)
+        alone = estimated(tmp_path, as_lines(recorded(functools.partial(is_within, begin))))
+        assert {name: row[name] for name in alone} == alone
+        assert row["ci_low"] <= (begin >= SWITCH) <= row["ci_high"]
+
+
+def test_the_page_of_charts_has_all_numbers_and_loads_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, printed = performed(tmp_path, monkeypatch, capsys)
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 2
+    assert "default-src 'none'" in html.unescape(page)
+    assert not re.search(r"<script|\ssrc=|\shref=\"http|url\(", page)
+    text = html.unescape(re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL))
+    *_, accounts = printed.splitlines()
+    assert accounts in text
+    for line in Path("rows.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        assert f"{100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f} %" in text
+        assert row.get("window_start", "") in text
+    assert uldp.main(["navigations", "navigations", "--html", "whole.html"]) == 0
+    assert "<svg" not in Path("whole.html").read_text(encoding="utf-8")
+
+
+def test_lines_in_files_and_in_kafka_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = as_lines(recorded(lambda second: second >= 120)).encode().splitlines()
+    (tmp_path / "all.jsonl").write_bytes(b"\n".join([*lines, b"no JSON"]))
+    cluster = Cluster()
+    topic = cluster.topic()
+    for number in range(2):
+        cluster.send(topic, lines[number:500:2], 1000, partition=number)
+    cluster.send(topic, [b"\n".join([*lines[500:], b"no JSON"])], 1000, partition=1)
+    kafka = ["--kafka_topic", topic, "--bootstrap_servers", cluster.servers]
+    said = []
+    for source in ([str(tmp_path / "all.jsonl")], kafka):
+        assert uldp.main(["navigations", *source, "--window", "1m"]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0].split("left out")[0] == said[1].split("left out")[0]
+    assert f"left out: 1 row: no answer in confidence (line {len(lines) + 1})" in said[0]
+    assert f"left out: 1 row: no answer in confidence (partition 1 line {len(lines) - 249})" in said[1]
+
+
+def test_times_that_no_window_has_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = {"confidence": "high", "rate": 0.5, "duration": 10}
+    times: list[object] = [0, 29.9995, 30, None, "soon", 1e18, -1e11]
+    text = "".join(f"{json.dumps(line | {'time': moment})}\n" for moment in times)
+    (tmp_path / "a.jsonl").write_text(text, encoding="utf-8")
+    command = ["navigations", str(tmp_path / "a.jsonl"), "--window", "30s", "--json", str(tmp_path / "rows")]
+    assert uldp.main(command) == 0
+    rows = [json.loads(line) for line in (tmp_path / "rows").read_text(encoding="utf-8").splitlines()]
+    assert [(row.get("window_start"), row["num_reports"]) for row in rows] == [
+        ("1970-01-01T00:00:00Z", 2),
+        ("1970-01-01T00:00:30Z", 1),
+        (None, 3),
+    ]
+    assert capsys.readouterr().out.splitlines()[-4:] == [
+        "3 of 7 rows are used.",
+        "left out: 1 row: no number in time (line 4)",
+        "left out: 1 row: something else than a number in time (line 5)",
+        "left out: 2 rows: a time in time that is not in the years 1900 to 9998 (line 6, line 7)",
+    ]
 
 
 def test_the_snippet_is_small() -> None:
@@ -210,7 +301,37 @@ def read(**names: str) -> Navigations:
     return read_navigations(table_of_paths([str(ANSWERS)]), str(ANSWERS), Columns(**{**given, **names}))
 
 
+def several_kinds() -> None:
+    table_of_paths([str(ANSWERS), str(ANSWERS)])
+
+
+def without_files() -> None:
+    table_of_paths([str(ANSWERS.parent)])
+
+
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (SpecError, several_kinds, f"several files must be JSON lines (.jsonl), got {ANSWERS.name!r}"),
+    (
+        SpecError,
+        without_files,
+        f"a directory of navigations must contain navigations-*.jsonl, got none in {str(ANSWERS.parent)!r}",
+    ),
+    (SpecError, lambda: configure([]), "uldp navigations needs files or --kafka_topic, got none"),
+    (
+        SpecError,
+        lambda: configure(["a.jsonl", "--kafka_topic", "t"]),
+        "uldp navigations needs files or --kafka_topic, got both",
+    ),
+    (
+        SpecError,
+        lambda: configure(["--kafka_topic", "t"]),
+        "--kafka_topic and --bootstrap_servers must be given together, got --kafka_topic alone",
+    ),
+    (
+        SpecError,
+        lambda: configure(["a.jsonl", "--bootstrap_servers", "s"]),
+        "--kafka_topic and --bootstrap_servers must be given together, got --bootstrap_servers alone",
+    ),
     (
         SpecError,
         lambda: read(rate="r"),
@@ -220,7 +341,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=["column", "quantile"])
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][:30] for row in REFUSED])
 def test_a_wrong_command_line_is_one_sentence(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
     with pytest.raises(kind) as caught:
         call()

@@ -1,0 +1,162 @@
+"""``POST /navigations``: what pages send is kept as lines that ``uldp navigations`` reads, and nothing else is."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import errno
+import gzip
+import json
+import math
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import jsonschema
+import pytest
+
+from tests.support.gateways import Answer, Running, gateway
+from tests.support.messages_cases import single
+from uldp_transforms.jobs import uldp
+from uldp_transforms.jobs.gateway.navigations.navigation_log import NavigationLog
+from uldp_transforms.jobs.gateway.navigations.page_lines import LONGEST, checked
+from uldp_transforms.jobs.gateway.openapi import document
+from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
+from uldp_transforms.ldp.reasons import Reason
+
+ANSWERS = Path(__file__).parents[2] / "data" / "browser_confidence.csv.gz"
+LINE = b'{"confidence": "high", "rate": 0.5, "duration": 12.5}'
+
+
+def recorded() -> list[dict[str, Any]]:
+    """What the pages of a real browser sent."""
+    rows = csv.DictReader(gzip.decompress(ANSWERS.read_bytes()).decode().splitlines())
+    numbers = {"rate": "randomized_trigger_rate", "duration": "duration_ms"}
+    return [{"confidence": row["value"]} | {new: float(row[old]) for new, old in numbers.items()} for row in rows]
+
+
+def sent(running: Running, body: bytes, **headers: str) -> Answer:
+    """The answer, which is one of the document."""
+    answer = running.ask("POST", "/navigations", body, **headers)
+    described = document()["paths"]["/navigations"]["post"]["responses"][str(answer.status)]
+    jsonschema.validate(answer.content, described["content"]["application/json"]["schema"])
+    return answer
+
+
+def kept(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_bytes().splitlines()]
+
+
+def test_answers_of_a_real_browser_arrive_and_are_estimated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A gateway for navigations alone; each line is one request, as a page sends it, but for a packed rest."""
+    rows, folder = recorded(), tmp_path / "navigations"
+    bodies = [json.dumps(row).encode() for row in rows]
+    begin = time.time()
+    with gateway(["--navigations", str(folder)], tmp_path, collection=None) as running:
+        answers = [sent(running, body, Content_Type="text/plain;charset=UTF-8") for body in bodies[:50]]
+        answers += [sent(running, b"\n".join(bodies[at : at + 400])) for at in range(50, len(bodies), 400)]
+        assert {answer.status for answer in answers} == {202}
+        assert sum(answer.content["spooled"] for answer in answers) == len(rows)
+        assert running.counted("navigations_accepted_total") == len(rows)
+        assert running.counted("navigation_requests_total") == len(answers)
+        assert running.ask("POST", "/reports", single()).status == 404
+        assert running.ask("GET", "/healthz").status == 200
+        found = kept(folder)  # while the gateway runs
+    assert [{name: line[name] for name in row} for line, row in zip(found, rows, strict=True)] == rows
+    assert all(begin - 1 <= line["time"] <= time.time() + 1 for line in found)
+    assert uldp.main(["navigations", str(folder), "--window", "365d", "--json", str(tmp_path / "rows.jsonl")]) == 0
+    assert f"{len(rows):,} of {len(rows):,} rows are used." in capsys.readouterr().out
+    whole = json.loads((tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()[-1])
+    assert whole["num_reports"] == len(rows)
+
+
+def test_what_is_not_a_navigation_is_refused_with_a_reason(tmp_path: Path) -> None:
+    folder = tmp_path / "navigations"
+    with gateway(["--navigations", str(folder)], tmp_path, collection=None) as running:
+        mixed = sent(running, b"\n".join([LINE, b"[]", LINE.replace(b"0.5", b"1.5"), b""]))
+        assert (mixed.status, mixed.content) == (202, {"spooled": 1, "refused": {"malformed": 1, "out_of_range": 1}})
+        for body, status, reason in (
+            (b"", 400, "malformed"),
+            (b"\xff\x00", 400, "malformed"),
+            (LINE[:-1] + b', "page": "/salary"}', 400, "malformed"),
+            (LINE.replace(b"high", b"medium"), 400, "out_of_range"),
+            (b" " * (1 << 16) + LINE, 413, "too_large"),
+        ):
+            answer = sent(running, body)
+            assert (answer.status, answer.content["reason"]) == (status, reason)
+        other = sent(running, LINE, Origin="https://other.example")
+        assert (other.status, other.content) == (403, {"reason": "origin"})
+        assert running.counted("navigations_refused_total") == 7
+        assert "/salary" not in running.said()
+    assert len(kept(folder)) == 1
+    assert set(kept(folder)[0]) == {"time", "confidence", "rate", "duration"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("rate", value) for value in (-0.1, 1, 1.5, True, None, "0.5", math.nan, math.inf, [0.5], 10**400)),
+        *(("duration", value) for value in (-1, LONGEST * 2, False, "soon", math.nan, {})),
+        *(("confidence", value) for value in ("medium", None, 1, ["high"], {"high": 1}, "HIGH")),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_impossible_values_are_out_of_range(name: str, value: object) -> None:
+    line = json.dumps(json.loads(LINE) | {name: value}).encode()
+    assert checked(line, 0.0) == ([], Counter({Reason.OUT_OF_RANGE: 1}))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"{", b"null", b"[" * 100_000, b'{"confidence": "high"}', b"\xff\xfe", b'"high"', b"1" * 60_000],
+    ids=lambda line: repr(line[:20]),
+)
+def test_other_texts_are_malformed(line: bytes) -> None:
+    assert checked(line, 0.0) == ([], Counter({Reason.MALFORMED: 1}))
+
+
+def test_a_line_cannot_smuggle_in_another_one() -> None:
+    """Also not by characters that some readers take for line ends."""
+    body = '{"confidence": "high", "rate": 0.5, "duration": 1}\u2028{"confidence": "low", "rate": 0, "duration": 1}'
+    assert checked(body.encode(), 0.0)[0] == []
+    [line], _ = checked(LINE, 1.25)
+    assert line == b'{"time": 1.25, "confidence": "high", "rate": 0.5, "duration": 12.5}\n'
+
+
+def test_a_killed_gateway_has_what_it_acknowledged(tmp_path: Path) -> None:
+    folder = tmp_path / "navigations"
+    for expected in (1, 2):
+        with gateway(["--navigations", str(folder)], tmp_path, collection=None) as running:
+            assert sent(running, LINE).status == 202
+            running.process.kill()
+            running.process.wait()
+        assert len(kept(folder)) == expected
+    assert len(list(folder.glob("*.jsonl"))) == 2  # one for each process
+
+
+def test_a_full_disk_refuses_and_the_next_line_begins_another_file(tmp_path: Path) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    async def run() -> None:
+        log = NavigationLog(str(tmp_path))
+        await log.start()
+        await log.write(LINE + b"\n")
+        with mock.patch("os.fsync", side_effect=full), pytest.raises(Undelivered, match="No space left on device"):
+            await log.write(LINE + b"\n")
+        await log.write(LINE + b"\n")
+        await log.close()
+
+    asyncio.run(run())
+    assert len(list(tmp_path.glob("navigations-*.jsonl"))) == 2
+
+
+def test_reports_and_navigations_together(tmp_path: Path) -> None:
+    folder = tmp_path / "navigations"
+    options = ["--navigations", str(folder), f"--spool={tmp_path / 'spool'}", "--pack_every=20ms"]
+    with gateway(options, tmp_path) as running:
+        assert running.send(single()).status == 202
+        assert sent(running, LINE).status == 202
+        assert "POST http" in running.said()
+    assert len(kept(folder)) == 1
