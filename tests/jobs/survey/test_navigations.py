@@ -25,11 +25,13 @@ import pytest
 
 from tests.support.browser import CHROMIUM, browser, needs_browser
 from tests.support.kafka_cluster import Cluster
+from tests.support.tolerance import RATE
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.navigations.navigation_lines import table_of_paths
 from uldp_transforms.jobs.navigations.navigations_command import _quantile, configure
 from uldp_transforms.jobs.navigations.navigations_table import Columns, Navigations, read_navigations
 from uldp_transforms.ldp import SpecError
+from uldp_transforms.ldp.clear_numbers import share_of
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "navigations.md").read_text(encoding="utf-8")
@@ -290,7 +292,12 @@ def test_a_real_browser_sends_what_the_page_says(tmp_path: Path) -> None:
     assert len(beacons) >= 100
     row = estimated(tmp_path, "".join(f"{beacon.decode()}\n" for beacon in beacons))
     assert row["num_reports"] == len(beacons)
-    assert row["ci_low"] == 0 < row["durations"][1]["mean"]["value"]
+    assert row["durations"][1]["mean"]["value"] > 0
+    columns = Columns(value="confidence", rate="rate", duration="duration")
+    found = read_navigations(table_of_paths([str(tmp_path / "navigations.jsonl")]), "beacons", columns)
+    share, _ = share_of(found.high, found.rates, 1 - RATE)
+    print(f"{len(beacons)} navigations, undisturbed: {share}")
+    assert share.low == 0 < share.high < 1
 
 
 # ---------------------------------------------------------------------- refusals
