@@ -20,6 +20,9 @@ from uldp_transforms.rows.windowed_estimate import ON_TIME, Entries, confidence_
 
 AGREEMENT = "agreement"
 
+LEAST_LOSS = 0.05
+"""A pooled variance that is larger than that of the most precise version by less than this share is not mentioned."""
+
 DISAGREE = (
     "The versions do not agree: clients of one version do not do what it declares, or other people use it than the "
     "others."
@@ -123,6 +126,12 @@ def finding_of_agreement(window: PooledWindow) -> Finding:
     if window.left_out:
         number = len(window.left_out)
         sentence += f" Not pooled, because they cannot be estimated: {number} of {number + len(window.used)} versions."
+    loss = float(window.loss.max(initial=0.0))
+    if loss > 1 + LEAST_LOSS:
+        sentence += (
+            f" With these numbers of reports, the pooled variance of a value can be up to {loss:.2g} times that of the "
+            "most precise version."
+        )
     return Finding(
         name=AGREEMENT,
         statistic=window.agreement.statistic,

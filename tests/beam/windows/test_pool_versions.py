@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,24 +13,32 @@ from typing import Any
 import numpy as np
 import pytest
 from apache_beam.testing.test_stream import Event
+from apache_beam.transforms.window import IntervalWindow
+from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming
 
+from tests.servers.google_server import misfits
 from tests.support import replay
+from tests.support.kafka_cluster import Cluster
 from tests.support.messages_cases import KRR, URR, collection, container, numbered, write_files
 from tests.support.tolerance import generator
 from uldp_transforms import JobSpec
 from uldp_transforms.beam.runtime import panes
 from uldp_transforms.beam.spec.spec_fields import FINAL
-from uldp_transforms.beam.transforms.pool_versions import PoolVersions, _Held
+from uldp_transforms.beam.transforms.pool_versions import _COUNTS, PoolVersions, _Estimator, _Held
 from uldp_transforms.jobs import estimate, reestimate, total, uldp
+from uldp_transforms.jobs.navigations.navigation_lines import table_of_topic
+from uldp_transforms.jobs.sinks.bigquery_tables import table_schema
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.versions import questions_of
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.row_types import WindowedEstimate
+from uldp_transforms.rows.pooled_rows import finding_of_agreement
+from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, HEALTH_SCHEMA, WindowedEstimate
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000
 PERIOD = 10 * MINUTE
+SQL = Path(__file__).parents[3] / "schemas" / "sql"
 START = 1_000_000_000_000 // PERIOD * PERIOD
 OLD = dataclasses.replace(KRR, id="diet", question="diet")
 NEW = dataclasses.replace(collection("diet", numbered(3), "rappor"), version=2, question="diet")
@@ -215,6 +225,111 @@ def shares_in(row: dict[str, Any]) -> list[float]:
     return [each["frequency"] for each in row["estimates"]]
 
 
+def test_pooled_rows_say_how_much_less_precise_they_can_be() -> None:
+    """Few reports with little noise beside many with much noise."""
+    versions = [
+        dataclasses.replace(collection("diet", numbered(2), "krr", epsilon=epsilon), version=number, question="diet")
+        for number, epsilon in ((1, 1.0), (2, 8.0))
+    ]
+    (question,) = questions_of(versions)
+    for number, told in ((5000, True), (100, False)):
+        counts = {one.fingerprint: one.count(one.perturb(["0"] * n)) for one, n in zip(versions, (number, 100))}
+        window = question.estimate(counts, ESTIMATORS["eb"]())
+        assert ("times that of the most precise version." in finding_of_agreement(window).sentence) is told
+        assert bool(window.loss.max() > 1.05) is told
+
+
+# ---------------------------------------------------------------------- beside other functions
+
+
+@pytest.mark.usefixtures("files")
+def test_pooled_rows_in_kafka_are_those_of_the_files() -> None:
+    cluster = Cluster()
+    Path("kafka.properties").write_text(f"bootstrap.servers = {cluster.servers}\n", encoding="utf-8")
+    topic = cluster.topic()
+    run(f"--output_kafka_topic={topic}", "--kafka_config=kafka.properties")
+    sent = [json.loads(line) for _, lines in table_of_topic(cluster.settings, topic).parts for line in lines]
+    order = [sorted(json.dumps(row, sort_keys=True) for row in rows) for rows in (sent, rows_of("out"))]
+    assert order[0] == order[1]
+    assert sum(bool(row["pooled"]) for row in sent) == 3
+
+
+@pytest.mark.usefixtures("files")
+def test_pooled_rows_fit_the_tables_of_bigquery() -> None:
+    run()
+    for kind, schema in (("estimates", ESTIMATE_SCHEMA), ("health", HEALTH_SCHEMA)):
+        rows = [row for row in rows_of("out", kind) if row["pooled"]]
+        assert len(rows) == 3
+        for row in rows:
+            assert list(misfits(row, table_schema(schema)["fields"])) == []
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("file", ["latest.sql", "latest_flink_spark.sql"])
+def test_the_views_have_the_latest_row_of_each_question(file: str) -> None:
+    """Two runs of the same windows; the second with one version only, whose question has fewer reports."""
+    run()
+    earlier = {kind: rows_of("out", kind) for kind in ("estimates", "health")}
+    COLLECTIONS.remove("--collection=old.json")
+    try:
+        later_rows = run()
+    finally:
+        COLLECTIONS.insert(0, "--collection=old.json")
+    later = {kind: rows_of("out", kind) for kind in earlier}
+    with contextlib.closing(sqlite3.connect(":memory:")) as database:
+        for kind, rows in earlier.items():
+            names = list(rows[0])
+            columns = ", ".join(f'"{name}"' for name in names)
+            database.execute(f"CREATE TABLE {kind} ({columns})")
+            for row in [*rows, *later[kind]]:
+                cells = [json.dumps(each) if isinstance(each, (list, dict)) else each for each in row.values()]
+                database.execute(f"INSERT INTO {kind} VALUES ({', '.join('?' * len(names))})", cells)
+        database.executescript((SQL / file).read_text("utf-8"))
+        found = database.execute(
+            "SELECT window_start, num_reports, run FROM latest_estimates WHERE pooled ORDER BY window_start"
+        ).fetchall()
+    assert len(found) == 3
+    newest = {row["window_start"]: (row["num_reports"], row["run"]) for row in later_rows}
+    for start, number, name in found:
+        assert newest.get(start, (number, name)) == (number, name)
+    assert {row["run"] for row in later_rows} <= {name for _, _, name in found}
+
+
+def test_discovered_values_are_candidates_of_a_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each version is searched by itself; what is found has one pooled share."""
+    monkeypatch.chdir(tmp_path)
+    tokens = ["ba", "na", "che", "rry", "el", "der", "be", "k", "i", "w"]
+    alphabet = {"id": "prefixes", "num_buckets": 24, "lengths": [1, 2, None], "tokens": tokens}
+    versions = [
+        Collection.from_json(
+            {"id": "word", "version": number, "question": "which-word", "num_cohorts": 64, "alphabet": alphabet}
+            | {"mechanism": {"id": "krr", "epsilon": epsilon}}
+        )
+        for number, epsilon in ((1, 4.0), (2, 6.0))
+    ]
+    rng = generator("discovered values")
+    truth = {"banana": 0.5, "cherry": 0.3, "elder": 0.2}
+    messages = []
+    for one in versions:
+        values = rng.choice(list(truth), 12_000, p=list(truth.values())).tolist()
+        messages.append(wire.encode_batch(one.perturb(values, rng, np.full(12_000, START))))
+    write_files(Path(), {"old.json": versions[0], "new.json": versions[1]})
+    Path("in.avro").write_bytes(container([(1, message) for message in messages], schema=replay_schema()))
+    argv = ["--collection=old.json", "--collection=new.json", "--input=in.avro", "--output=out", "--write_counts"]
+    assert estimate.main([*argv, "--discover"]) == 0
+    found = rows_of("out", "discovered")
+    for number in (1, 2):
+        assert {row["value"] for row in found if row["collection_version"] == number} == set(truth)
+    assert not any(row["collection_version"] == 0 for row in found)
+    Path("words.txt").write_text("\n".join(sorted({row["value"] for row in found})), encoding="utf-8")
+    again = ["--counts=out", "--output=again", "--candidates=words.txt", *argv[:2]]
+    assert reestimate.main(again) == 0
+    (row,) = (row for row in rows_of("again") if row["pooled"])
+    assert row["num_reports"] == 24_000
+    for entry in row["estimates"]:
+        assert abs(entry["raw_frequency"] - truth[entry["value"]]) < 6 * entry["standard_error"]
+
+
 # ---------------------------------------------------------------------- streams
 
 
@@ -309,6 +424,23 @@ def test_what_a_stream_holds_survives_its_encoding() -> None:
     assert not held.put(2, OLD.fingerprint + b"earlier")
     assert held.put(3, OLD.fingerprint + b"again")
     assert held.versions[OLD.fingerprint] == (3, b"again")
+
+
+@pytest.mark.parametrize("held", [[OLD], [OLD, NEW]], ids=["old only", "both"])
+def test_an_updated_stream_ignores_what_it_held_of_versions_that_it_no_longer_pools(held: list[Collection]) -> None:
+    """The newest version of the updated job has another list, so open windows have counts that do not take part."""
+    newest = dataclasses.replace(collection("diet", numbered(4), "krr"), version=3, question="diet")
+    spec = JobSpec(collections=(OLD, NEW, newest), bounded=False, windows=Windows(size=PERIOD), min_reports=100)
+    (question,) = spec.questions
+    versions = [one.fingerprint + _COUNTS.encode(one.count(reports(one, 60, START))) for one in held]
+    window = IntervalWindow(START // 1000, (START + PERIOD) // 1000)
+    pane = PaneInfo(True, False, PaneInfoTiming.ON_TIME, 0, 0)
+    row, health = _Estimator(spec).rows(question.fingerprint, versions, window, pane)
+    assert (row.status, row.num_reports, row.estimates) == ("suppressed", None, [])
+    assert health.findings == []
+    free = dataclasses.replace(spec, min_reports=1)
+    row, _ = _Estimator(free).rows(question.fingerprint, versions, window, pane)
+    assert (row.status, row.num_reports, row.estimates) == ("suppressed", None, [])
 
 
 # ---------------------------------------------------------------------- refusals

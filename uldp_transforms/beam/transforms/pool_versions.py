@@ -114,7 +114,10 @@ class _Estimator:
     def rows(self, question: bytes, versions: Iterable[bytes], window: Any, pane: Any) -> Rows:
         """The rows from the counts of versions, each after the version's fingerprint."""
         spec, counts = self._spec, {}
+        pooled = {one.fingerprint for one in self._questions[question].pooled}
         for version in versions:
+            if version[:_FINGERPRINT] not in pooled:
+                continue  # held by a stream that was updated: another version has become the newest
             of_version = _COUNTS.decode(version[_FINGERPRINT:])
             assert of_version is not None, "_of_question"
             counts[version[:_FINGERPRINT]] = of_version

@@ -30,7 +30,7 @@ class JsonRecords:
     """
 
     def __init__(self, parts: Sequence[tuple[str, Sequence[bytes]]]):
-        self._parts = parts
+        self.parts = parts
         self._begins = list(itertools.accumulate((len(lines) for _, lines in parts), initial=0))
         self._rows = [cells_of_line(line) for _, lines in parts for line in lines]
 
@@ -45,7 +45,7 @@ class JsonRecords:
     def place(self, row: int) -> str:
         """The file, and the line in it."""
         part = bisect.bisect_right(self._begins, row) - 1
-        return f"{self._parts[part][0]} line {row - self._begins[part] + 1}"
+        return f"{self.parts[part][0]} line {row - self._begins[part] + 1}"
 
 
 def table_of_paths(paths: Sequence[str]) -> Any:

@@ -91,6 +91,8 @@ def pool(
         NoReportsError: if no version has reports.
         EstimationError: if no version can be estimated.
     """
+    if not versions:
+        raise NoReportsError("no version of this question that is pooled has reports")
     newest = versions[-1].alphabet
     asked = newest.known_values or candidates or newest.clear_values
     values = tuple(dict.fromkeys((*asked, *newest.clear_values)))
