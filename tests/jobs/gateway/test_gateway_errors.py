@@ -28,6 +28,7 @@ from uldp_transforms.jobs.gateway.gateway_options import configure
 from uldp_transforms.jobs.gateway.http_offers import IgnoresOffers
 from uldp_transforms.jobs.gateway.limits import Limits
 from uldp_transforms.jobs.gateway.meters import Meters
+from uldp_transforms.jobs.gateway.navigations.navigation_desk import MOST_BYTES, NavigationDesk
 from uldp_transforms.jobs.gateway.origins import Origins
 from uldp_transforms.jobs.gateway.outlets import pubsub_outlet
 from uldp_transforms.jobs.gateway.outlets.kafka_outlet import KafkaOutlet
@@ -208,13 +209,33 @@ def sending_too_much() -> None:
     app.begin()
 
 
+def too_many_navigations() -> None:
+    desk = NavigationDesk(mock.Mock(), mock.Mock(), Meters(print))
+    asyncio.run(desk._keep(bytes(MOST_BYTES + 1)))
+
+
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (Refused, too_many_navigations, "too_large"),
+    *(
+        (SpecError, lambda argv=argv: configure(shlex.split(argv)), sentence)
+        for argv, sentence in (
+            ("", "a gateway needs --collection or --navigations, got none"),
+            (f"{TOPIC} --navigations n", "--topic needs --collection, got none"),
+            ("--spool s --navigations n", "--spool needs --collection, got none"),
+            ("--window 1h --navigations n", "--window needs --collection, got none"),
+        )
+    ),
     (OSError, deleting_from_a_disk_that_is_read_only, "[Errno 30] Read-only file system"),
     (ValueError, a_head_of_many_lines, "too many headers"),
     *(
         (SpecError, options(argv), sentence)
         for argv, sentence in (
             ("", "a gateway needs --topic or --kafka_topic or --spool, got none"),
+            ("--navigations n", "a gateway needs --topic or --kafka_topic or --spool, got none"),
+            (
+                "--spool s --navigations n --token_file t",
+                "--navigations must not be given with --token_file, because pages cannot keep a key, got both",
+            ),
             ("--topic t", "--topic must be projects/PROJECT/topics/NAME, got 't'"),
             (f"{TOPIC} --kafka_topic t", "argument --kafka_topic: not allowed with argument --topic"),
             (f"{TOPIC} --bootstrap_servers b:1", "--bootstrap_servers needs --kafka_topic, got --topic"),

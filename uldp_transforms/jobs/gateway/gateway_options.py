@@ -195,7 +195,10 @@ def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
     names = " or ".join(each.option for each in OUTLETS)
     rules = [
         (not reporting and args.navigations is None, "a gateway needs --collection or --navigations, got none"),
-        (not reporting and bool(targets), f"{''.join(targets[:1])} needs --collection, got none"),
+        *(
+            (not reporting, f"{name} needs --collection, got none")
+            for name in (*targets, *(f"--{each}" for each in ("window", "deduplicate") if getattr(args, each)))
+        ),
         (reporting and not targets, f"a gateway needs {names} or --spool, got none"),
         (
             args.navigations is not None and args.token_file is not None,
