@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from uldp_transforms.jobs.files.values_file import cells_of_line, table_of
+from uldp_transforms.jobs.files.values_file import Table, cells_of_line, table_of
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings, parts_of
 from uldp_transforms.jobs.kafka.reader import KINDS_OF_TIMES, KafkaReadError, Reader
 from uldp_transforms.ldp.errors import SpecError
@@ -47,8 +47,11 @@ class JsonRecords:
         part = bisect.bisect_right(self._begins, row) - 1
         return f"{self.parts[part][0]} line {row - self._begins[part] + 1}"
 
+    def about_rows(self) -> int:
+        return len(self._rows)
 
-def table_of_paths(paths: Sequence[str]) -> Any:
+
+def table_of_paths(paths: Sequence[str]) -> Table:
     """One table of any kind, or the JSON lines of several files and directories.
 
     Raises:
