@@ -366,6 +366,11 @@ REFUSED = [
         lambda: pooled([version(1, "krr", 1.0, texts(3))], [counted([0, 0, 0])]),
         "the versions of this question have no reports",
     ),
+    (
+        NoReportsError,
+        lambda: of(version(1, "krr", 1.0, texts(3))).estimate({}, ESTIMATORS["empirical"]()),
+        "no version of this question that is pooled has reports",
+    ),
 ]
 
 
