@@ -130,7 +130,7 @@ def test_the_program_prints_the_lifetime(tmp_path, capsys):
         "looked at   all 4 memos under each of 4 symbols, enumerated in exact fractions of 2**64; all sequences of up "
         "to 3 reports\n",
         "epsilon_inf 1.99999",
-        "loss        after so many reports of one symbol: 1 (1), 1.678 (2), 1.923 (3), 2 (7), 2 (30), 2 (365)\n",
+        "loss        by number of reports of one symbol: 1 (1), 1.678 (2), 1.923 (3), 2 (7), 2 (30), 2 (365)\n",
         "note        Memos are kept for each symbol: that a symbol changes, and when, is not protected.\n",
     ):
         assert words in text

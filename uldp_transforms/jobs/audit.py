@@ -90,7 +90,7 @@ def _of_lifetime(found: Lifetime) -> list[str]:
         f"lifetime    all reports of one symbol together: at most e**{found.epsilon_inf:g}",
         f"looked at   {found.method}",
         f"epsilon_inf {found.effective_epsilon}",
-        f"loss        after so many reports of one symbol: {after}",
+        f"loss        by number of reports of one symbol: {after}",
     ]
 
 

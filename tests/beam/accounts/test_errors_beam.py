@@ -936,7 +936,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         estimating_again("--counts all.avro --window 1d"),
-        "--window needs counts that were stored by window, got counts of one window for everything",
+        "--window needs counts that were stored by window, got counts of a single window that holds all reports",
     ),
     (
         SpecError,

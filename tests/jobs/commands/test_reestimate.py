@@ -473,7 +473,7 @@ ERRORS = [
     ),
     (
         f"{FROM} --counts all.avro --window 1d",
-        "--window needs counts that were stored by window, got counts of one window for everything",
+        "--window needs counts that were stored by window, got counts of a single window that holds all reports",
     ),
     ("", "the following arguments are required: --collection, --counts, --output"),
     (f"{FROM} --counts . --more", "unrecognized arguments: --more"),

@@ -52,8 +52,8 @@ def start_bundle() -> None:
 
     Beam's local engine for streams creates a container of metrics for each bundle, but its sampler (with the name "",
     unlike those of other engines), which finds the state of a step by name, always returns the container of the first
-    bundle. Without the old state the next bundle gets its own container. The sampler keeps the old ones, a few KB per
-    bundle, as much as the engine itself keeps.
+    bundle. Without the old state the next bundle gets its own container. The sampler keeps the old
+    containers, which take a few KB per bundle; the engine itself keeps as much.
     """
     sampler = statesampler.get_current_tracker()
     if sampler is not None and getattr(sampler, "stage_name", None) == "":

@@ -303,7 +303,7 @@ _ROWS = (
         section=Section.ESTIMATES,
         label="Windows between false alarms",
         help="mean number of windows of a collection between two false alarms that a share changed; larger "
-        "numbers give fewer false alarms and later true ones",
+        "numbers give fewer false alarms and later detection",
         default=ALARM_EVERY,
         low=1,
         high=1 << 31,

@@ -65,7 +65,7 @@ class Admission:
             yield from self._judge(part, arrival)
 
     def _parts(self, messages: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-        """Parts of the messages, each of which declares at most so many reports in total."""
+        """Parts of the messages; the reports that each part declares do not exceed a limit."""
         begin = total = 0
         for at, message in enumerate(messages):
             number = wire.reports_in(plain(message))

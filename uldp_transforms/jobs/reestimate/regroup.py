@@ -31,7 +31,9 @@ def check_stored(stored: Iterable[Key], windows: Windows) -> None:
     ends: dict[Key, int] = {}
     for *names, start, end in sorted(stored):
         if start == end:
-            raise SpecError("--window needs counts that were stored by window, got counts of one window for everything")
+            raise SpecError(
+                "--window needs counts that were stored by window, got counts of a single window that holds all reports"
+            )
         if end > windows.periods.end_of(start):
             raise SpecError(
                 "--window must have base periods that consist of whole stored windows, got the stored "

@@ -307,7 +307,7 @@ def band(base: Any, low: str, high: str, colour: str, opacity: float, y: Axis = 
 
 
 def points(base: Any, name: str, y: Axis = _share) -> Any:
-    """A point for each window, which says its numbers under the pointer."""
+    """A point for each window, with its numbers in a tooltip."""
     points = base.mark_point(filled=True, size=22, opacity=1, color=PLAIN, aria=True)
     return points.encode(y=y(name), description="said:N")
 

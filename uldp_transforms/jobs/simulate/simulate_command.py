@@ -73,7 +73,12 @@ def _parser() -> cli.Parser:
     parser.add_argument(
         "--manifest", help="JSON file to write that lists the content of --output; in the same directory"
     )
-    parser.add_argument("--form", choices=("single", "packed"), default="single", help="one report per message or many")
+    parser.add_argument(
+        "--form",
+        choices=("single", "packed"),
+        default="single",
+        help="whether a message has one report or up to --pack reports",
+    )
     parser.add_argument("--pack", type=cli.positive(), default=1000, help="reports per packed message")
     parser.add_argument("--rate", type=cli.positive(float), help="reports to publish per second (default: all at once)")
     cli.add_options(parser, PROGRESS)

@@ -89,7 +89,7 @@ class UtilityOptimizedHadamardResponse(IntegerReportMechanism, SetReportMechanis
         return {"sampler": "column", "keep_weight": str(self.keep_weight), "half": self.half}
 
     def kinds(self) -> Iterator[Kind]:
-        """A column under noise, and as one of the H columns that support its symbol."""
+        """A report of one column, drawn as noise and as one of the H columns that support the symbol."""
         keep = self.informative
         noise, own = (1 - keep) / self.num_columns, keep / self.half
         yield Kind("a column", ("a symbol that it supports", "a symbol that it does not"), (noise + own, noise))

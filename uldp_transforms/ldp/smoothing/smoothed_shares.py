@@ -114,7 +114,7 @@ def _of_power(left: Series, unfitted: Series, law: Law, season: Season | None) -
 
 
 def _of_values(model: _Fitted, here: np.ndarray) -> np.ndarray:
-    """(3, T, M) means and interval ends of some values, without their season."""
+    """(3, T, M) means and interval ends of some values, without their seasonal effects."""
     series, law, number = of_values(model.series, here), model.law.values(here), len(here)
     own, usual = model.own[:, here], np.outer(model.scales.common, law.shares)
     thrice, each = np.tile(np.arange(number), 3), np.arange(number)
