@@ -1125,7 +1125,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ("stranger.csv --collection closed.json", "--collection must have the alphabet ordered, got closed"),
             (
                 "stranger.csv --collection numbers.json --mechanisms sw,urr",
-                "--mechanisms must be of sw, krr, rappor, ss, hr with --collection, got urr",
+                "--mechanisms must only name sw, krr, rappor, ss, hr with --collection, got urr",
             ),
             ("none.csv --collection numbers.json", "--values must have a number, got 2 texts that stand for none"),
         )

@@ -87,7 +87,7 @@ def read_number_trial(
     makers = {make.id: make for make in mechanisms()}
     unknown = [name for name in args.mechanisms or () if name not in makers]
     if unknown:
-        raise SpecError(f"--mechanisms must be of {', '.join(makers)} with --collection, got {', '.join(unknown)}")
+        raise SpecError(f"--mechanisms must only name {', '.join(makers)} with --collection, got {', '.join(unknown)}")
     return NumberTrial(
         collections=tuple(
             with_mechanism(collection, makers[name], epsilon)

@@ -35,7 +35,7 @@ class Key:
 
 
 class Allowance:
-    """What may be spent in a minute (a token bucket): at most that much at once, and it grows back evenly.
+    """A limit per minute (a token bucket): at most this amount at once; what was spent is refilled at a steady rate.
 
     Args:
         a_minute: how much.
