@@ -13,7 +13,7 @@ import numpy as np
 
 
 def lines(rows: Iterable[Mapping[str, str]]) -> list[list[str]]:
-    """W1 relative to the published decoder, mean and least coverage over populations, and length relative to unbiased."""
+    """W1 relative to the published decoder, mean and least coverage, and length relative to unbiased."""
     groups: dict[tuple[str, str], dict[str, list[Mapping[str, str]]]] = {}
     for row in rows:
         groups.setdefault((row["epsilon"], row["people"]), {}).setdefault(row["method"], []).append(row)
