@@ -99,10 +99,10 @@ def test_counts_do_not_depend_on_how_sums_are_formed() -> None:
 
 ENGINES = {
     "one worker": ["--runner=FnApiRunner"],
+    "every bundle three times": ["--runner=FnApiRunner", "--direct_runner_bundle_repeat=2"],
     "two threads": ["--runner=FnApiRunner", "--direct_running_mode=multi_threading", "--direct_num_workers=2"],
     "five threads": ["--runner=FnApiRunner", "--direct_running_mode=multi_threading", "--direct_num_workers=5"],
     "two processes": ["--runner=FnApiRunner", "--direct_running_mode=multi_processing", "--direct_num_workers=2"],
-    "every bundle three times": ["--runner=FnApiRunner", "--direct_runner_bundle_repeat=2"],
     "retrying engine": ["--runner=BundleBasedDirectRunner"],
 }
 

@@ -102,7 +102,7 @@ shapes = lengths("d", 12) | lengths("mo", 12)
 # ---------------------------------------------------------------------- where windows begin and end
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(zoned_moments, shapes)
 def test_a_moment_is_in_the_windows_that_local_time_says(where, shape):
     (timezone, moment), (unit, size, slide, offset) = where, shape

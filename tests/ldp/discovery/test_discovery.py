@@ -302,7 +302,7 @@ def test_a_heavy_text_that_cannot_be_found_makes_no_false_ones():
 
 def test_what_stands_out_at_every_level_is_found():
     """Values with so large a share that no level would miss them: 10 standard errors, and some more for the limits."""
-    for found, people in runs(8):
+    for found, people in runs(3):
         n, errors = sum(people.values()), found.standard_errors.max(initial=0)
         sure = {value for value, number in people.items() if number / n > 12 * errors}
         assert sure <= set(found.values)

@@ -63,7 +63,7 @@ def closed_case(w: int, v: int, row: str, epsilon: float, n: int, law: str = "zi
 
 
 QUICK = [
-    open_case(256, "krr", 1, 5_000),
+    open_case(256, "krr", 1, 5_000, 40),
     open_case(256, "krr", 8, 10_000),  # was promised to be below no privacy
     open_case(256, "ss", 4, 20_000, 40, law="flat", unlisted_share=0.3),
     open_case(2000, "krr", 4, 30_000, 20),  # message passing
