@@ -71,6 +71,7 @@ from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.jobs.sinks import row_files
 from uldp_transforms.jobs.survey import survey_command
 from uldp_transforms.jobs.survey.answer_table import read_answers
+from uldp_transforms.jobs.survey.cells import require_column
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import MECHANISMS
@@ -1054,8 +1055,16 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
                 "--design must be direct, crosswise:RATE, forced:TRUTH,YES, unrelated:TRUTH,YES, or the name of a "
                 "column, got 'kuk'",
             ),
-            ("--design crosswise:x", "--design must have rates from 0 to 1, or names of columns, got 'x'"),
+            (
+                "--design crosswise:x",
+                "--design must have rates from 0 to 1 such as 0.16 or 1/6, or names of columns, got 'x'",
+            ),
             ("--design direct --yes a --no a", "--yes and --no must be different texts, got 'a' for both"),
+            ("--design crosswise", "--design must be crosswise:RATE, got 'crosswise'"),
+            (
+                "--design direct --question answer",
+                "--question, --answer and --people must name different columns, got answer, answer",
+            ),
             (
                 "--design direct --people x",
                 "--people must name one column of answers.csv, got 'x', found 0 times",
@@ -1063,6 +1072,16 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         )
     ),
     (SpecError, answering("--design direct", "answer\n"), "answers.csv must have at least one row, got none"),
+    (
+        SpecError,
+        answering("--design direct --question q", "q;answer\n1;1\n"),
+        "answers.csv must have commas between its cells, got semicolons; save it as CSV with commas",
+    ),
+    (
+        SpecError,
+        lambda: require_column("answers.xlsx", ["PK"], "--answer", "answer"),
+        "answers.xlsx must be a CSV or Parquet file, got a spreadsheet; save it as CSV",
+    ),
     (
         SpecError,
         lambda: regress.configure(shlex.split("answers.csv --design direct --covariates x,x")),

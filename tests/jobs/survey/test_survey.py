@@ -171,6 +171,9 @@ def test_names_of_questions_do_not_command_the_terminal(capsys):
     assert "\x1b" not in capsys.readouterr().out
 
 
+NO_CSV = "must be CSV with a header, in UTF-8 (the content is not shown)"
+NO_COMMAS = "must have commas between its cells"
+RATE = "--design must have rates from 0 to 1 such as 0.16 or 1/6, or names of columns, got"
 FORMS = "direct, crosswise:RATE, forced:TRUTH,YES, unrelated:TRUTH,YES"
 
 
@@ -178,11 +181,17 @@ FORMS = "direct, crosswise:RATE, forced:TRUTH,YES, unrelated:TRUTH,YES"
     ("options", "sentence"),
     [
         ("--design kuk:0.2", f"--design must be {FORMS}, or the name of a column, got 'kuk:0.2'"),
-        ("--design crosswise:rate", "--design must have rates from 0 to 1, or names of columns, got 'rate'"),
-        ("--design crosswise:1.5", "--design must have rates from 0 to 1, or names of columns, got '1.5'"),
+        (
+            "--design crosswise:rate",
+            f"{RATE} 'rate'",
+        ),
+        (
+            "--design crosswise:1.5",
+            f"{RATE} '1.5'",
+        ),
         ("--design crosswise:1/2", "SurveyDesign.rates must tell yes from no, got crosswise:1/2"),
-        ("--design crosswise:0.1,0.2", "SurveyDesign.rates of crosswise must be 1 number(s), got 2"),
-        ("--design forced:people", "SurveyDesign.rates of forced must be 2 number(s), got 1"),
+        ("--design crosswise:0.1,0.2", "--design must be crosswise:RATE, got 'crosswise:0.1,0.2'"),
+        ("--design forced:people", "--design must be forced:TRUTH,YES, got 'forced:people'"),
         ("--design direct --answer a", "--answer must name one column of answers.csv, got 'a', found 0 times"),
         ("--design direct --question q", "--question must name one column of answers.csv, got 'q', found 0 times"),
         (
@@ -197,6 +206,58 @@ def test_refused(options, sentence, capsys):
     table("answer,people,twice,twice", "1,1,1,1")
     assert survey.main(shlex.split(f"answers.csv {options}")) == 2
     assert capsys.readouterr() == ("", f"survey: {sentence}\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (
+            b"\xef\xbb\xbfquestion;answer\nq;1\n",
+            f"{NO_COMMAS}, got semicolons; save it as CSV with commas",
+        ),
+        (b"question\tanswer\nq\t1\n", f"{NO_COMMAS}, got tabs; save it as CSV with commas"),
+        ("question,answer\nq,1\n".encode("utf-16"), NO_CSV),
+        (
+            "question,answer\nq\xe9,1\n".encode("latin-1"),
+            NO_CSV,
+        ),
+        (b"question,answer\nq,1\nq,1,1\n", "line 3 must have the 2 columns of the header, got 3"),
+    ],
+    ids=["semicolons", "tabs", "utf-16", "latin-1", "three cells"],
+)
+def test_other_files_than_csv_are_named(content, sentence, capsys):
+    Path("answers.csv").write_bytes(content)
+    assert survey.main(shlex.split("answers.csv --question question --design direct")) == 2
+    between = " " if sentence.startswith(("must", "line")) else ""
+    assert capsys.readouterr() == ("", f"survey: answers.csv{between}{sentence}\n")
+
+
+def test_a_column_that_is_spelled_differently_is_named_and_others_are_not(capsys):
+    """A table without a header begins with a person's answers."""
+    table("Question ,answer", "q,1")
+    assert survey.main(shlex.split("answers.csv --question question --design direct")) == 2
+    expected = "--question must name one column of answers.csv, got 'question', found 0 times; one is named 'Question '"
+    assert capsys.readouterr().err == f"survey: {expected}\n"
+    table("ill,yes", "q,1")
+    assert survey.main(shlex.split("answers.csv --question question --design direct")) == 2
+    assert "ill" not in capsys.readouterr().err
+
+
+def test_one_column_has_one_meaning(capsys):
+    table("answer,people", "1,1")
+    assert survey.main(shlex.split("answers.csv --question answer --design direct")) == 2
+    sentence = "--question, --answer and --people must name different columns, got answer, answer"
+    assert capsys.readouterr().err == f"survey: {sentence}\n"
+
+
+def test_rates_in_a_column_that_are_no_numbers_leave_their_rows_out(capsys):
+    table("answer,rate", "1,0.16", "1,15.9%", "0,16", '0,"0,16"', "0,", "1,0.5", "0,1/6")
+    assert survey.main(shlex.split("answers.csv --design crosswise:rate")) == 0
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "2 of 7 rows are used.",
+        "left out: 1 row: no rate in rate (line 6)",
+        "left out: 4 rows: no rates of crosswise that tell yes from no in rate (line 3, line 4, line 5 and 1 more)",
+    ]
 
 
 def test_a_table_without_rows_is_refused(capsys):

@@ -7,9 +7,7 @@ import dataclasses
 import numpy as np
 
 from uldp_transforms.jobs.files.values_file import Table
-from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing
-from uldp_transforms.ldp.checks import describe
-from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing, require_column
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 LOW, HIGH = "low", "high"
@@ -61,11 +59,7 @@ def read_navigations(table: Table, name: str, columns: Columns) -> Navigations:
     """
     names, chosen = table.columns(), {name: each for name, each in dataclasses.asdict(columns).items() if each}
     for option, column in chosen.items():
-        if names.count(column) != 1:
-            raise SpecError(
-                f"--{option}_column must name one column of {name}, got {describe(column)}, found "
-                f"{names.count(column)} times"
-            )
+        require_column(name, names, f"--{option}_column", column)
     cells = Cells(name, table, list(chosen.values()))
     texts, codes = cells.coded(columns.value)
     cells.leave_out(are_missing(texts)[codes], f"no answer in {columns.value}")

@@ -47,8 +47,14 @@ class DesignOption:
         named = tuple(rate for rate in rates if rate_of(rate) is None)
         unknown = [rate for rate in named if rate not in columns]
         if unknown:
-            raise SpecError(f"--design must have rates from 0 to 1, or names of columns, got {describe(unknown[0])}")
-        if len(rates) != len(RATES[name]) or not named:
+            raise SpecError(
+                f"--design must have rates from 0 to 1 such as 0.16 or 1/6, or names of columns, got "
+                f"{describe(unknown[0])}"
+            )
+        if len(rates) != len(RATES[name]):
+            form = ":".join(filter(None, (name, ",".join(RATES[name]))))
+            raise SpecError(f"--design must be {form}, got {describe(text)}")
+        if not named:
             _ = SurveyDesign(name, rates)  # raises
         return cls(name, rates, named)
 
@@ -92,9 +98,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def columns_of(args: argparse.Namespace, covariates: Sequence[str] = ()) -> AnswerColumns:
-    """The parsed options; raises SpecError if both answers have the same text."""
+    """The parsed options; raises SpecError if both answers have the same text, or two columns the same name."""
     if args.yes is not None and args.yes == args.no:
         raise SpecError(f"--yes and --no must be different texts, got {describe(args.yes)} for both")
+    single = [column for column in (args.question, args.answer, args.people) if column is not None]
+    if len(set(single)) < len(single):
+        raise SpecError(f"--question, --answer and --people must name different columns, got {', '.join(single)}")
     return AnswerColumns(
         path=args.path,
         question=args.question,

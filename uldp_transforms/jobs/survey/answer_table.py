@@ -9,8 +9,7 @@ import numpy as np
 
 from uldp_transforms.jobs.files.values_file import Table, table_of
 from uldp_transforms.jobs.survey.answer_options import NO, YES, AnswerColumns, DesignOption
-from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing, used
-from uldp_transforms.ldp.checks import describe
+from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing, require_column, used
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.channels.survey_designs import SurveyDesign
 
@@ -63,21 +62,14 @@ def read_answers(columns: AnswerColumns) -> Answers:
     """
     table = table_of(columns.path)
     names = table.columns()
-    option = DesignOption.parse(columns.design, names)
     single = {"--question": columns.question, "--answer": columns.answer, "--people": columns.people}
     for name, column in [*single.items(), *(("--covariates", column) for column in columns.covariates)]:
         if column is not None:
-            _require(columns.path, names, name, column)
+            require_column(columns.path, names, name, column)
+    option = DesignOption.parse(columns.design, names)
     for column in option.columns:
-        _require(columns.path, names, "--design", column)
+        require_column(columns.path, names, "--design", column)
     return _Reading(table, columns, option).answers()
-
-
-def _require(path: str, names: Sequence[str], option: str, column: str) -> None:
-    if names.count(column) != 1:
-        raise SpecError(
-            f"{option} must name one column of {path}, got {describe(column)}, found {names.count(column)} times"
-        )
 
 
 class _Reading:

@@ -9,11 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from uldp_transforms.jobs.files.values_file import Table
+from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 
 MISSING = ("", "na", "nan", "null")
 """Cells without content, in small letters and without spaces around."""
 
+_SEPARATORS = {";": "semicolons", "\t": "tabs"}
+_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 _FEW = 3  # rows that a sentence names
 
 
@@ -40,6 +43,31 @@ class LeftOut:
 def used(number: int, num_rows: int, left_out: Sequence[LeftOut]) -> list[str]:
     """Lines that say how many rows are used, and why the others are not."""
     return [f"{number:,} of {num_rows:,} rows are used.", *(f"left out: {what}" for what in left_out)]
+
+
+def require_column(path: str, names: Sequence[str], option: str, column: str) -> None:
+    """Refuse a column that a table does not have once, and tables that are not separated by commas.
+
+    A header may be a person's answers, if the table has none; so only names that the option nearly has are shown.
+
+    Raises:
+        SpecError: names the option.
+    """
+    number = names.count(column)
+    if number == 1:
+        return
+    for character, kind in _SEPARATORS.items():
+        if len(names) == 1 and character in names[0]:
+            raise SpecError(f"{path} must have commas between its cells, got {kind}; save it as CSV with commas")
+    if path.lower().endswith(_SPREADSHEETS):
+        raise SpecError(f"{path} must be a CSV or Parquet file, got a spreadsheet; save it as CSV")
+    alike = next((name for name in names if name != column and _plain(name) == _plain(column)), None)
+    more = "" if number or alike is None else f"; one is named {describe(alike)}"
+    raise SpecError(f"{option} must name one column of {path}, got {describe(column)}, found {number} times{more}")
+
+
+def _plain(name: str) -> str:
+    return "".join(name.split()).casefold()
 
 
 class Cells:
