@@ -13,6 +13,8 @@ from labs.benchmarks.measure import DAY, cpu_seconds
 from uldp_transforms import JobSpec
 from uldp_transforms.beam.transforms.count_reports import _CountBundleFn
 from uldp_transforms.ldp import Collection, ReportBatch
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows.windowed_estimate import estimate_window
 
 _DAY = 1_000_000_000_000 // DAY * DAY
 
@@ -51,6 +53,20 @@ def bundle(spec: Collection, batches: list[ReportBatch], by: tuple[str, ...] | N
     return count
 
 
+def estimates() -> None:
+    """Rows of 1,000 groups of one window; the ratio is to rows without post-processing."""
+    spec = closed("krr", 64, [[str(i) for i in range(999)]])
+    counts = list(spec.count_by(reports(spec, 300_000), ["a"]).values())
+    place = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME", "run": None}
+    print("rows of 1,000 groups with 64 values and 300 reports each (krr, epsilon 1)")
+    each: dict[str, float] = {}
+    for name in ("empirical", "projected", "eb"):
+        estimator = ESTIMATORS[name]()
+        each[name] = cpu_seconds(lambda e=estimator: [estimate_window(spec, c, place, e, None, None) for c in counts])
+        ratio = each[name] / each["empirical"]
+        print(f"  {name}: {each[name]:.2f} s, {ratio:.1f} times that of empirical", flush=True)
+
+
 def main() -> None:
     print("counting packed reports of one day in a bundle of 1,000,000, without and with 100 groups (one worker)")
     for mechanism, values, size in (("krr", 16, 1000), ("krr", 64, 1000), ("krr", 64, 10_000), ("rappor", 64, 1000)):
@@ -68,6 +84,7 @@ def main() -> None:
             f"{without / grouped:.2f} of the speed",
             flush=True,
         )
+    estimates()
     names = [str(i) for i in range(255)]
     spec = closed("krr", 64, [names, names])
     batch = reports(spec, 400_000)

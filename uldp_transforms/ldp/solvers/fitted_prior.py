@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
+from typing import Any
 
 import numpy as np
 from scipy import sparse, special
@@ -20,6 +22,7 @@ _APART = 0.5  # minimum distance of such atoms in standard errors: nearer ones c
 _REACH = 8.0  # standard errors: densities beyond this are below the precision of the weights
 _EXACT = 2048  # maximum number of frequencies that are not binned
 _BIN = 0.05  # standard errors: width of the bins; the binning error is of the order of its square
+_DENSE = 1 << 14  # maximum size of a kernel for which products with the full matrix are faster than with the sparse one
 _TRIES = 60  # steps of Newton's method, which needs about five; bisection where it fails
 _SAME = 1e-14
 _LEAST = 1e-300
@@ -258,10 +261,14 @@ def checked(prior: Prior) -> Prior:
     since few values cannot decide.
     """
     out = prior.points.stand_out
+    if not out.any():
+        return prior
     num = float(prior.counts[out].sum())
     atoms = float(prior.counts[out] @ prior.used_up()[out])
-    trust = (num + np.sqrt(2 * num) - max(2 * atoms - 1, 0)) / max(num - atoms, _LEAST) if num else 1.0
-    return dataclasses.replace(prior, trust=float(np.clip(trust, 0, 1)))
+    trust = (num + np.sqrt(2 * num) - max(2 * atoms - 1, 0)) / max(num - atoms, _LEAST)
+    trusted = dataclasses.replace(prior, trust=float(np.clip(trust, 0, 1)))
+    vars(trusted)["responsible"] = prior.responsible  # cached: it does not depend on the trust
+    return trusted
 
 
 def _grid(points: Noisy, bound: float) -> tuple[np.ndarray, np.ndarray]:
@@ -297,9 +304,10 @@ def _kernel(points: Noisy, atoms: np.ndarray) -> sparse.csr_array:
 def _most_likely(kernel: sparse.csr_array, shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.ndarray:
     """Weights (A,) of the prior, by expectation maximisation."""
     weights = np.full(len(atoms), 1 / len(atoms))
-    transposed = sparse.csr_array(kernel.T)
+    whole: Any = kernel.toarray() if math.prod(kernel.shape) <= _DENSE else kernel
+    transposed = whole.T if isinstance(whole, np.ndarray) else sparse.csr_array(whole.T)
     for _ in range(_STEPS):
-        weights = bounded_weights(weights * (transposed @ (shares / (kernel @ weights))), atoms, bound)
+        weights = bounded_weights(weights * (transposed @ (shares / (whole @ weights))), atoms, bound)
     return weights
 
 
@@ -322,10 +330,11 @@ def bounded_weights(shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.n
         terms = above / (1 + level * above)
         excess = shares @ terms
         low, high = (level, high) if excess > 0 else (low, level)
-        step = level + float(excess / (shares @ terms**2))
+        step = level + float(excess / (shares @ (terms * terms)))
         if abs(step - level) <= _SAME * level or high - low <= _SAME * high:
             break
         level = step if low < step < high else (low + high) / 2
-    weights: np.ndarray = np.append(0.0, shares[1:] / (1 + level * above[1:]))
+    weights = np.zeros(len(shares))
+    np.divide(shares[1:], 1 + level * above[1:], out=weights[1:])
     weights[0] = max(1 - weights.sum(), 0.0)
     return weights
