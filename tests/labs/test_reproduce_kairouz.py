@@ -257,11 +257,11 @@ def test_drawn_counts_have_the_moments_of_the_reports(name: str) -> None:
 
 
 def test_subsets_are_drawn_by_their_law() -> None:
-    """One person over four symbols: six sets of two, each with its exact probability in 60,000 cohorts."""
+    """One person over four symbols: six sets of two, each with its exact probability in 15,000 cohorts."""
     collection = Collection.from_json(
         {"id": "a", "version": 1, "alphabet": {"id": "closed", "values": list("abcd")}, "mechanism": SUBSETS}
     )
-    rng, number = generator("subsets"), 60_000
+    rng, number = generator("subsets"), 15_000
     drawn = [tuple(found.tolist()) for found in _subsets(collection, np.tile([0, 1, 0, 0], (number, 1)), rng)]
     own = float(collection.mechanism.miss + collection.mechanism.delta)
     for members in itertools.combinations(range(4), 2):
