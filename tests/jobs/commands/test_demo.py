@@ -12,14 +12,21 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from tests.support.tolerance import binomial_limits
+from uldp_transforms.jobs.demo import delays, demo_outcome, departures
 from uldp_transforms.jobs.demo import demo_command as demo
-from uldp_transforms.jobs.demo import demo_outcome, departures
+from uldp_transforms.jobs.report import charts
+from uldp_transforms.jobs.report.gathering import Asked, gather
+from uldp_transforms.jobs.report.numbers import number_charts
+from uldp_transforms.ldp import Collection
 
 DAYS = ["2001-02-14T00:00:00Z", "2001-02-15T00:00:00Z"]
-COLLECTIONS = ["us-flights", "us-flights-sensitive"]
+AIRPORTS = ["us-flights", "us-flights-sensitive"]
+DELAYS = "us-flights-delays"
+COLLECTIONS = sorted([*AIRPORTS, DELAYS])
 
 
 class Run(NamedTuple):
@@ -81,11 +88,46 @@ def test_printed_coverage_is_what_95_percent_intervals_have(run: Run) -> None:
         assert int(covered.replace(",", "")) >= low
 
 
+def test_delays_are_numbers_beside_the_truth(run: Run) -> None:
+    lines = re.findall(
+        r"^us-flights-delays, (.*): (\d) of 2 intervals contain the truth, (\d) smooth ones$", run.printed, re.M
+    )
+    names = ["mean", "p10", "median", "p90", "share from 15 min", "share from 60 min"]
+    assert [name for name, *_ in lines] == names
+    held = sum(int(number) for _, *both in lines for number in both)
+    assert held >= binomial_limits(24, 0.5)[0]  # intervals of a day depend on each other
+    rows = [row for row in run.rows("estimates.jsonl") if row["collection_id"] == DELAYS]
+    found = delays.Delays.read(demo.DATA / demo.DELAY_VALUES, 2)
+    truth = found.truth([0.1, 0.5, 0.9])
+    for row in rows:
+        mean = row["numbers"]["mean"]
+        assert abs(mean["value"] - truth[row["window_start"]]["mean"]) < 4 * (mean["high"] - mean["low"]) / 2
+        assert row["num_reports"] == found.counts[DAYS.index(row["window_start"])].sum()
+    picture = charts.picture(gather(Asked(directory=str(run.output), title="T")), number_charts.panel)
+    titles = [chart["title"]["text"] for chart in picture["vconcat"][2]["hconcat"][1]["vconcat"][0]["hconcat"]]
+    assert titles == ["mean, min", "p10, min"]
+    part = run.page.split('id="part-2-title"')[1].split('id="part-3-title"')[0]
+    assert "p90" in part
+    assert "share from 15 min" in part
+
+
+def test_delays_are_those_of_the_departures() -> None:
+    """The same flights, day by day, in bins of the collection; the file is the one described."""
+    found = delays.Delays.read(demo.DATA / demo.DELAY_VALUES, None)
+    _, times = departures.read_departures(demo.DATA / demo.VALUES)
+    assert found.counts.sum(axis=1).tolist() == np.unique(times // demo.DAY, return_counts=True)[1].tolist()
+    edges = Collection.from_json(demo.DATA / demo.DELAYS).alphabet.bin_edges
+    assert edges is not None
+    assert edges[:-1].tolist() == found.minutes.tolist()
+    described = (demo.DATA / "README.md").read_text("utf-8")
+    assert hashlib.sha256((demo.DATA / demo.DELAY_VALUES).read_bytes()).hexdigest() in described
+
+
 def test_days_are_smoothed_over(run: Run) -> None:
     for entry in (entry for row in run.rows("estimates.jsonl") for entry in row["estimates"]):
         assert 0 <= entry["smoothed_low"] <= entry["smoothed_high"] <= 1
     lines = re.findall(r"^(\S+), smoothed over days: ([\d,]+) of ([\d,]+) intervals", run.printed, re.M)
-    assert [name for name, *_ in lines] == COLLECTIONS
+    assert [name for name, *_ in lines] == AIRPORTS
     assert {finding["name"] for row in run.rows("health.jsonl") for finding in row["findings"]} >= {"change"}
 
 
@@ -108,9 +150,9 @@ def test_table_lists_the_busiest_and_the_sensitive_airports(run: Run) -> None:
 def test_page_is_a_report_beside_the_truth(run: Run) -> None:
     """What such a page has, its own tests say (``tests/jobs/report``)."""
     assert f"<h1>{demo.TITLE}</h1>" in run.page
-    assert [f"{name}</bdi>, version {version}</h2>" in run.page for name, version in zip(COLLECTIONS, (1, 2))] == [
+    assert [f"{name}</bdi>, version {version}</h2>" in run.page for name, version in zip(COLLECTIONS, (1, 1, 2))] == [
         True
-    ] * 2
+    ] * 3
     for lines in re.findall(r"intervals: ([\d,]+) of ([\d,]+)|, all values: ([\d,]+) of ([\d,]+)", run.printed):
         held, number = filter(None, lines)
         cells = (f'<td class="number" data-n="{text.replace(",", "")}">{text}</td>' for text in (held, number))

@@ -1,11 +1,12 @@
 """The demo: simulates clients on real flights, runs the main job, and compares the estimates with the truth.
 
 Every departure from a US airport from 14 February to 16 March 2001 stands for one person, who is asked once in each of
-two collections:
+three collections:
 
 - ``us-flights``: an open alphabet (hashed, k-RR). All values are protected; the collector has candidates only.
 - ``us-flights-sensitive``: a closed alphabet (uRR). The airports with the fewest departures are sensitive; the others
   are sometimes reported in clear, so their estimates are much more precise.
+- ``us-flights-delays``: the arrival delay, a number (square wave).
 
 The output directory gets reports, estimates, ledger, rejected reports, and a picture and a page, which ``uldp report``
 makes. Only this program knows the truth; the job sees nothing but reports.
@@ -24,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from uldp_transforms.jobs import cli, estimate, total
+from uldp_transforms.jobs.demo.delays import LIMITS, Delays, delay_lines
 from uldp_transforms.jobs.demo.demo_outcome import Departures, compare, read_changes, read_estimates, read_ledger
 from uldp_transforms.jobs.demo.demo_text import day_table, summary
 from uldp_transforms.jobs.demo.departures import read_departures, write_departures
@@ -40,6 +42,7 @@ from uldp_transforms.windows import rfc3339
 DATA = Path(__file__).with_name("data")
 VALUES, CANDIDATES = "flights_2001_03.csv.bz2", "airports.txt"
 OPEN, SENSITIVE = "flights_open.json", "flights_sensitive.json"
+DELAYS, DELAY_VALUES = "flights_delays.json", "delays_2001_03.csv.bz2"
 REPORTS_PER_MESSAGE = 1000
 TITLE = "Where people fly from, learned from reports that hide each answer"
 DAY = 86_400_000
@@ -83,16 +86,20 @@ def job(demo: Demo) -> int:
     specs = {name: Collection.from_json(DATA / name) for name in (OPEN, SENSITIVE)}
     with tempfile.TemporaryDirectory() as scratch:
         values, truth = read_truth(demo.days, Path(scratch))
+        delays, number = Delays.read(DATA / DELAY_VALUES, demo.days), Collection.from_json(DATA / DELAYS)
+        minutes = Path(scratch) / "delays.parquet"
+        delays.write(minutes)
+        asked = [(OPEN, specs[OPEN], values), (SENSITIVE, specs[SENSITIVE], values), (DELAYS, number, minutes)]
         people = sum(day.total() for day in truth.values())
-        for number, (name, spec) in enumerate(specs.items()):
+        for place, (name, spec, file) in enumerate(asked):
             say(f"simulating {people:,} clients of {spec.id}")
-            seed = None if demo.seed is None else 2 * demo.seed + number
-            if code := simulate.main(simulate_arguments(name, values, output / "reports" / f"{spec.id}.avro", seed)):
+            seed = None if demo.seed is None else seed_of(demo.seed, place)
+            if code := simulate.main(simulate_arguments(name, file, output / "reports" / f"{spec.id}.avro", seed)):
                 return code
-        say(f"estimating from {len(specs) * people:,} reports (the main job)")
+        say(f"estimating from {len(asked) * people:,} reports (the main job)")
         if code := estimate.main(estimate_arguments(DATA, output)):
             return code
-        total.write_periods(total.configure([str(output), "--candidates", str(DATA / CANDIDATES)]))
+        total.write_periods(total.configure([str(output), "--candidates", str(DATA / CANDIDATES), *limits()]))
         say("drawing estimates.png, writing index.html (uldp report)")
         page = Asked(directory=str(output), title=TITLE, truth=Truth(ValuesFile(str(values))))
         write_report(page, str(output / "index.html"), str(output / "estimates.png"))
@@ -100,9 +107,10 @@ def job(demo: Demo) -> int:
     outcomes = [
         compare(spec, read_estimates(output, spec.id), truth, read_changes(output, spec.id)) for spec in specs.values()
     ]
-    ledger = read_ledger(output, {spec.id: people for spec in specs.values()})
+    ledger = read_ledger(output, {spec.id: people for _, spec, _ in asked})
     busiest = int(outcomes[0].num_reports.argmax())
-    print("", *day_table(outcomes, busiest), "", *summary(outcomes, ledger, demo.randomness), "", sep="\n")
+    told = delay_lines(number.id, read_estimates(output, number.id), delays)
+    print("", *day_table(outcomes, busiest), "", *told, *summary(outcomes, ledger, demo.randomness), "", sep="\n")
     say(f"done: open {output / 'index.html'}")
     return cli.DONE
 
@@ -115,10 +123,20 @@ def simulate_arguments(collection: str, values: Path, output: Path, seed: int | 
 
 
 def estimate_arguments(data: Path, output: Path) -> list[str]:
-    """The command line of the main job: both collections together, with daily windows."""
-    arguments = ["--collection", str(data / OPEN), "--collection", str(data / SENSITIVE)]
+    """The command line of the main job: all collections together, with daily windows."""
+    arguments = [f"--collection={data / name}" for name in (OPEN, SENSITIVE, DELAYS)] + limits()
     arguments += ["--candidates", str(data / CANDIDATES), "--window", "1d", "--smooth", "--write_counts"]
     return [*arguments, "--input", str(output / "reports" / "*.avro"), "--output", str(output)]
+
+
+def limits() -> list[str]:
+    """The limits of delays, as options."""
+    return ["--limits", ",".join(map(str, LIMITS))]
+
+
+def seed_of(seed: int, place: int) -> int:
+    """A seed for each collection; those of the first two are as in earlier releases."""
+    return 2 * seed + place if place < 2 else (1 << 62) + seed
 
 
 def read_truth(days: int | None, scratch: Path) -> tuple[Path, Departures]:

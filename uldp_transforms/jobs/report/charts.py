@@ -84,8 +84,13 @@ def latest_svg(entries: Sequence[Entry]) -> str:
     return svg_text(_latest(entries).properties(width=330))
 
 
-def picture(report: Report) -> dict[str, Any]:
-    """Vega-Lite specification of the latest window and the first trends of each collection, with a legend."""
+def picture(report: Report, of_numbers: Callable[[CollectionPart, str], Any]) -> dict[str, Any]:
+    """Vega-Lite specification of the latest window and the first trends of each collection, with a legend.
+
+    Args:
+        report: the facts.
+        of_numbers: draws collections with a curve of numbers, from the part and the name of the time zone.
+    """
     shown_parts = [part for part in report.parts[:_PARTS_IN_PICTURE] if part.trends]
     lines = ["Estimated shares of people with 95 % intervals, adjusted for showing the largest values"]
     if left_out := len(report.parts) - len(shown_parts):
@@ -94,7 +99,7 @@ def picture(report: Report) -> dict[str, Any]:
     if not shown_parts:
         empty = alt.Chart(data_of([{}])).mark_text(text="Not enough data for numbers", size=16, color=INK)
         return configured(alt.vconcat(empty.properties(width=700, height=120), title=title))
-    charts = [_part(part, report.zone) for part in shown_parts]
+    charts = [(of_numbers if part.numbers and part.numbers.bars else _part)(part, report.zone) for part in shown_parts]
     return configured(alt.vconcat(_legend(shown_parts), *charts, title=title, spacing=24))
 
 
@@ -228,22 +233,21 @@ def _part(part: CollectionPart, zone: str) -> Any:
     """The picture of one collection: the latest window, and some trends beside it."""
     assert part.latest is not None
     entries, window = part.latest.entries[:20], part.latest.window
-    first = [
-        _latest(entries).properties(
-            width=260, title=_titled(f"{shown(part.id)}, {part.which}: {window.name}", part.latest)
-        )
-    ]
+    title = _titled(f"{shown(part.id)}, {part.which}: {window.name}", part.latest)
+    latest = _latest(entries).properties(width=260, title=title)
     timed = [line for line in part.windows if line.start is not None]
-    if len(timed) > 1:
-        charts = [
-            _trend(trend, part.windows, zone).properties(
-                width=260, height=120, title=alt.TitleParams(shown(trend.entry.value, 30), fontSize=12)
-            )
-            for trend in part.trends[:_IN_PICTURE]
-        ]
-        rows = [alt.hconcat(*charts[at : at + 2]) for at in range(0, len(charts), 2)]
-        first += [alt.vconcat(*rows)] if rows else []
-    return alt.hconcat(*first, spacing=40)
+    trends = part.trends[:_IN_PICTURE] if len(timed) > 1 else []
+    return beside(latest, [(trend.entry.value, _trend(trend, part.windows, zone)) for trend in trends])
+
+
+def beside(latest: Any, trends: Sequence[tuple[str, Any]]) -> Any:
+    """The latest window with named trends beside it, two in a row."""
+    charts = [
+        chart.properties(width=260, height=120, title=alt.TitleParams(shown(name, 30), fontSize=12))
+        for name, chart in trends
+    ]
+    rows = [alt.hconcat(*charts[at : at + 2]) for at in range(0, len(charts), 2)]
+    return alt.hconcat(latest, *([alt.vconcat(*rows)] if rows else []), spacing=40)
 
 
 def _titled(text: str, latest: Latest) -> alt.TitleParams:

@@ -253,8 +253,8 @@ class _Part:
         return shares, trends
 
     def _truth(self, row: Row, values: Sequence[str]) -> np.ndarray | None:
-        """(S,) true shares; None if unknown."""
-        if self._asked.truth is None:
+        """(S,) true shares; None if unknown, as of the bins of numbers, which a file of values does not name."""
+        if self._asked.truth is None or (self._collection and self._collection.alphabet.bin_edges is not None):
             return None
         shares = self._asked.truth.shares(row["window_start"], row["window_end"], values)
         return None if np.isnan(shares).any() else shares

@@ -158,12 +158,13 @@ def write(asked: Asked, output: str | None, png: str | None, svg: str | None = N
         OSError: if a file cannot be read or written.
     """
     from uldp_transforms.jobs.report.charts import picture, png_of, svg_of  # noqa: PLC0415  # an optional extra
+    from uldp_transforms.jobs.report.numbers.number_charts import panel  # noqa: PLC0415  # an optional extra
     from uldp_transforms.jobs.report.web_page import page  # noqa: PLC0415  # an optional extra
 
     report = gather(asked)
     with of_jobs(asked.directory):
         of_page = None if output is None else page(report, asked.limits).encode("utf-8", "replace")
-        drawn = picture(report) if png or svg else {}
+        drawn = picture(report, panel) if png or svg else {}
         of_picture = png_of(drawn) if png else None, svg_of(drawn) if svg else None
     for path, content in zip((output, png, svg), (of_page, *of_picture)):
         if path is not None and content is not None:

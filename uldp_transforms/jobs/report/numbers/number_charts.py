@@ -16,13 +16,14 @@ from uldp_transforms.jobs.report.charts import (
     PLAIN,
     SMOOTHED,
     band,
+    beside,
     data_of,
     line_of,
     points,
     svg_text,
     through_time,
 )
-from uldp_transforms.jobs.report.facts import WindowLine
+from uldp_transforms.jobs.report.facts import CollectionPart, WindowLine
 from uldp_transforms.jobs.report.numbers.number_facts import (
     MEDIAN,
     Bar,
@@ -32,7 +33,7 @@ from uldp_transforms.jobs.report.numbers.number_facts import (
     number_span,
     number_text,
 )
-from uldp_transforms.jobs.report.texts_for_readers import percent, span
+from uldp_transforms.jobs.report.texts_for_readers import percent, shown, span
 
 _MANY_TIMES = 8.0  # ratio of the widths of bins above which the axis is logarithmic
 
@@ -45,6 +46,23 @@ def curve_svg(part: NumberPart) -> str:
 def figure_svg(trend: FigureTrend, windows: Sequence[WindowLine], unit: str, zone: str) -> str:
     """A mean or quantile over the windows, with both intervals."""
     return svg_text(_through(trend, windows, unit, zone).properties(width=330, height=150))
+
+
+def panel(part: CollectionPart, zone: str) -> Any:
+    """The picture of a collection of numbers: the curve of the latest window, and figures over the windows."""
+    assert part.numbers is not None and part.latest is not None
+    window, numbers = part.latest.window, part.numbers
+    reports = [f"{window.num_reports:,} reports"] if window.num_reports else []
+    title = alt.TitleParams(
+        f"{shown(part.id)}, {part.which}: {window.name}",
+        subtitle=[*reports, "Blue: smooth. Grey: intervals that assume nothing"],
+    )
+    trends = [
+        (f"{trend.figure.name}, {numbers.unit}" if numbers.unit else trend.figure.name, trend)
+        for trend in numbers.trends
+    ]
+    curve = _curve(numbers).properties(width=260, height=220, title=title)
+    return beside(curve, [(name, _through(trend, part.windows, "", zone)) for name, trend in trends])
 
 
 def _curve(part: NumberPart) -> Any:
