@@ -14,7 +14,7 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ import pyarrow.parquet
 import pytest
 
 from tests.support.browser import CHROMIUM, browser, needs_browser
+from tests.support.gateways import gateway
 from tests.support.kafka_cluster import Cluster
 from tests.support.tolerance import RATE
 from uldp_transforms.jobs import uldp
@@ -240,9 +241,14 @@ def test_the_snippet_is_small() -> None:
 
 
 @contextmanager
-def site(beacons: list[bytes]) -> Iterator[str]:
+def site(beacons: list[bytes], receiver: Sequence[str] = ()) -> Iterator[str]:
     """A page with the snippet, which loads itself again as soon as its beacon is sent, so that the start of the browser
-    is not over before its limit of three minutes."""
+    is not over before its limit of three minutes.
+
+    Args:
+        beacons: gets what the site itself receives.
+        receiver: the address to which the page sends; the site's own if there is none.
+    """
     [snippet] = blocks("js")
     again = """
       const send = navigator.sendBeacon.bind(navigator);
@@ -260,7 +266,8 @@ def site(beacons: list[bytes]) -> Iterator[str]:
             self.wfile.write(body.encode())
 
         def do_GET(self) -> None:
-            page = f"<!doctype html><title>a</title><script>{again}{snippet}</script>"
+            script = snippet.replace('"/navigations"', f'"{"".join(receiver)}/navigations"')
+            page = f"<!doctype html><title>a</title><script>{again}{script}</script>"
             self.reply(page if self.path.startswith("/?") else "")
 
         def do_POST(self) -> None:
@@ -298,6 +305,29 @@ def test_a_real_browser_sends_what_the_page_says(tmp_path: Path) -> None:
     share, _ = share_of(found.high, found.rates, 1 - RATE)
     print(f"{len(beacons)} navigations, undisturbed: {share}")
     assert share.low == 0 < share.high < 1
+
+
+@pytest.mark.slow
+@needs_browser
+def test_a_real_browser_sends_to_a_gateway(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a page of another origin, which the gateway allows; the lines become an estimate."""
+    address: list[str] = []
+    lines: list[str] = []
+    with site([], address) as page, browser(tmp_path) as window:
+        options = ["--navigations", str(tmp_path / "lines"), "--allow_origin", page.removesuffix("/?")]
+        with gateway(options, tmp_path, collection=None) as running:
+            address.append(running.address)
+            begin = time.monotonic()
+            window.open(page)
+            while len(lines) < 50 and time.monotonic() < begin + SWITCH - 20:
+                time.sleep(0.5)
+                lines = [
+                    line for path in (tmp_path / "lines").glob("*.jsonl") for line in path.read_text().splitlines()
+                ]
+            assert running.counted("navigations_refused_total") == 0
+    assert len(lines) >= 10
+    assert uldp.main(["navigations", str(tmp_path / "lines"), "--window", "1m"]) == 0
+    print(capsys.readouterr().out)
 
 
 # ---------------------------------------------------------------------- refusals
