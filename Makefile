@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: demo live test quick golden publish slow fuzz soak soak-flink mutants bench peers flink cluster monitoring prism pubsub lint lock \
-  audit-deps sbom oldest javascript packages smoke hooks clean
+  audit-deps sbom oldest javascript packages native fuzz-native smoke hooks clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
@@ -149,6 +149,18 @@ packages: $(TOOLS)/.installed  ## sdist, wheel (built from the sdist) and the cl
 
 publish: $(TOOLS)/.installed  ## what is in dist/ to PyPI; the release workflow does it, without a token
 	$(TOOLS)/bin/twine upload --non-interactive dist/*.tar.gz dist/*.whl
+
+NATIVE := build/native
+
+native:  ## the compiled decoder as a wheel, in dist/ (C compiler)
+	$(PYTHON) -m venv --clear $(NATIVE)
+	$(NATIVE)/bin/python $(LOCKED) --requirement requirements/build.txt
+	$(NATIVE)/bin/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist ./native
+	$(NATIVE)/bin/python $(PIP) --no-deps --no-index --find-links dist uldp-transforms-native
+	$(NATIVE)/bin/python -c "import uldp_transforms_native as native; print(native.split_reports.__doc__)"
+
+fuzz-native: $(VENV)/.test-installed  ## a million spoiled messages: compiled decoder against numpy, with sanitizers (C compiler)
+	$(BIN)/python -m tests.fuzz.native --sanitize
 
 SMOKE := build/smoke
 PACKAGE ?= dist/*.whl

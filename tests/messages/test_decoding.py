@@ -52,6 +52,8 @@ from uldp_transforms.messages.containers import MAX_BLOCK_BYTES
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, TimeGate
 
+pytestmark = pytest.mark.usefixtures("decoding_part")
+
 # ---------------------------------------------------------------------- single reports
 
 BITS = (1 << 63, -(1 << 63), 1 << 62, -1)

@@ -19,6 +19,8 @@ from uldp_transforms.messages import containers, wire
 from uldp_transforms.messages import decoder as decoders
 from uldp_transforms.messages.decoder import MessageDecoder
 
+pytestmark = pytest.mark.usefixtures("decoding_part")
+
 MESSAGES, FILES = 32_000, 3_000
 
 

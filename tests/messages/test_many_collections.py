@@ -20,6 +20,8 @@ from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.windows import BasePeriods, TimeGate, split_by_owner_and_period
 
+pytestmark = pytest.mark.usefixtures("decoding_part")
+
 HOUR = BasePeriods(3_600_000)
 
 

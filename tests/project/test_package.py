@@ -17,6 +17,7 @@ import pytest
 import uldp_transforms
 from tests.support.messages_cases import KRR, container, single, write_files
 from uldp_transforms.beam.runtime.row_coders import ROWS
+from uldp_transforms.messages.native_module import decoder_name
 
 ROOT = Path(__file__).parents[2]
 NAME = "uldp_transforms"
@@ -175,7 +176,7 @@ def test_the_command_works_from_the_wheel(argv: str, installed: Path, foreign: P
     expected = {
         "--help": "usage: uldp PROGRAM [options]\n",
         "estimate --help": "usage: uldp estimate [-h] ",
-        "--version": f"uldp_transforms {uldp_transforms.__version__}\n",
+        "--version": f"uldp_transforms {uldp_transforms.__version__}, decoder: {decoder_name()}\n",
     }
     assert done.stdout.startswith(expected[argv])
 

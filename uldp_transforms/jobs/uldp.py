@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from uldp_transforms.messages.native_module import decoder_name
 from uldp_transforms.version import __version__
 
 DONE, WRONG_CONFIGURATION = 0, 2
@@ -60,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\nuldp PROGRAM --help explains one of them.")
         return DONE
     if words[0] == "--version":
-        print(f"uldp_transforms {__version__}")
+        print(f"uldp_transforms {__version__}, decoder: {decoder_name()}")
         return DONE
     if words[0] not in PROGRAMS:
         from uldp_transforms.ldp.checks import describe  # noqa: PLC0415  # imports numpy and scipy

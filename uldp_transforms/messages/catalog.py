@@ -21,6 +21,7 @@ class CollectionCatalog:
 
     Attributes:
         numbered: the collections by number.
+        fingerprints: fingerprints by number, followed by an empty one for "no collection".
         layouts: (N,) int64, the layout of each, from 0 on.
         payload_sizes: (N,) int64, size of each collection's payloads in bytes.
         shapes: (N, 2) int64, numbers of cohorts and of counted cells of each.
@@ -73,6 +74,7 @@ class CollectionCatalog:
         one_place = [c.mechanism.one_place for c in self.numbered]
         passes = np.where(one_place, -self.payload_sizes, self.layouts).tolist()
         self.passes: dict[bytes, int] = dict(zip((c.fingerprint for c in self.numbered), passes))
+        self.fingerprints = [*(c.fingerprint for c in self.numbered), b""]
         self._numbers = {c.fingerprint[:PREFIX_BYTES]: number for number, c in enumerate(self.numbered)}
         self._by_value = np.argsort(prefixes[order])
         self._sorted = prefixes[order][self._by_value]

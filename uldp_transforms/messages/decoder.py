@@ -9,11 +9,10 @@ collection allow are accepted; the decoder never masks, clamps or guesses a valu
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import operator
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.compiled import Split, Splitter
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.verdicts import NOBODY, Verdicts
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, TimeGate
@@ -55,14 +55,14 @@ class Decoded(NamedTuple):
     stranger: bytes = b""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Columns:
+class _Columns(NamedTuple):
     """n >= 1 reports with payloads of one size, with unchecked values, sorted by collection.
 
     Attributes:
         owners: (R,) int64, numbers of their collections in the catalog, increasing.
         sizes: (R,) int64, number of reports of each collection; their sum is n.
         message: (n,) position of the message that contained each report.
+        in_range: whether all cohorts and event times are known to be in range.
     """
 
     owners: np.ndarray
@@ -72,6 +72,7 @@ class _Columns:
     report_ids: np.ndarray
     payloads: np.ndarray
     message: np.ndarray
+    in_range: bool = False
 
     @property
     def numbers(self) -> np.ndarray:
@@ -91,6 +92,7 @@ class _Frames(NamedTuple):
         data: (N,) uint8, all messages in one buffer, except plain batches, which are decoded one by one.
         starts, ends: (n,) int64, bounds of each message in the buffer.
         skipped: (n,) int64, number of bytes of a message before its datum.
+        at: (n,) int64, position of each among all messages.
     """
 
     form: np.ndarray
@@ -98,9 +100,10 @@ class _Frames(NamedTuple):
     starts: np.ndarray
     ends: np.ndarray
     skipped: np.ndarray
+    at: np.ndarray
 
 
-def _frames_of(messages: Sequence[bytes], lengths: np.ndarray) -> _Frames:
+def _frames_of(messages: Sequence[bytes], lengths: np.ndarray, at: np.ndarray) -> _Frames:
     """The datums of plain messages, and of those in single-object encoding."""
     form = np.zeros(len(messages), dtype=np.uint8)
     form[lengths > 0] = np.frombuffer(bytes(map(_FIRST_BYTE, filter(None, messages))), dtype=np.uint8)
@@ -117,7 +120,7 @@ def _frames_of(messages: Sequence[bytes], lengths: np.ndarray) -> _Frames:
             here = marked[same & (lengths[marked] > _HEADER_BYTES)]
             skipped[here] = _HEADER_BYTES
             form[here] = np.where(data[starts[here] + _HEADER_BYTES] == own_form, own_form, 0)
-    return _Frames(form, data, starts, ends, skipped)
+    return _Frames(form, data, starts, ends, skipped, at)
 
 
 class MessageDecoder:
@@ -133,6 +136,7 @@ class MessageDecoder:
         self._catalog = catalog
         self._gate = gate
         self._require_ids = require_ids
+        self._splitter = Splitter(catalog)
 
     def decode(self, messages: Sequence[bytes], arrival_times: np.ndarray | None = None) -> Decoded:
         """Decode n messages to reports and verdicts.
@@ -144,23 +148,51 @@ class MessageDecoder:
         Returns:
             Accepted reports and rejections, with every report in exactly one of them; and the numbers received.
         """
-        lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
-        verdicts = Verdicts(self._catalog, lengths, arrival_times)
-        frames = _frames_of(messages, lengths)
+        messages = messages if isinstance(messages, list) else list(messages)
+        verdicts = Verdicts(self._catalog, messages, arrival_times)
+        split = self._splitter.split(messages)
+        columns: Iterable[_Columns] = () if split is None else self._taken(split, verdicts)
+        if split is None or len(split.rest):
+            rest = np.arange(len(messages)) if split is None else split.rest
+            columns = itertools.chain(columns, self._split(messages, rest, verdicts))
+        batches = [batch for part in columns for batch in self._judge(part, verdicts)]
+        received, off_by = verdicts.num_received, verdicts.off_by
+        return Decoded(batches, verdicts.rejections, received, off_by, len(messages), verdicts.stranger)
+
+    def _taken(self, split: Split, verdicts: Verdicts) -> Iterator[_Columns]:
+        """The reports that the compiled splitter accepted, by size of their payloads."""
+        owners, sizes = split.owners, split.sizes
+        verdicts.take_out(split.message, owners, sizes)
+        first, begin = 0, 0
+        for start, stop in _runs_of(self._catalog.payload_sizes[owners]):
+            last = first + int(np.add.reduce(sizes[start:stop]))
+            end = begin + (last - first) * int(self._catalog.payload_sizes[owners[start]])
+            yield _Columns(
+                owners=owners[start:stop],
+                sizes=sizes[start:stop],
+                cohorts=split.cohorts[first:last],
+                event_times=split.event_times[first:last],
+                report_ids=split.report_ids[first:last],
+                payloads=split.payloads[begin:end].reshape(last - first, -1),
+                message=split.message[first:last],
+                in_range=True,
+            )
+            first, begin = last, end
+
+    def _split(self, messages: Sequence[bytes], rest: np.ndarray, verdicts: Verdicts) -> Iterator[_Columns]:
+        """The reports in the messages at ``rest``."""
+        if len(rest) < len(messages):
+            messages = [messages[index] for index in rest.tolist()]
+        lengths = verdicts.lengths[rest]
+        frames = _frames_of(messages, lengths, rest)
         too_large = lengths > wire.MAX_MESSAGE_BYTES
         single = (frames.form == wire.REPORT_FORM) & ~too_large
         packed = (frames.form == wire.BATCH_FORM) & ~too_large
-        verdicts.refuse(np.flatnonzero(too_large), Reason.TOO_LARGE)
-        verdicts.refuse(np.flatnonzero(lengths == 0), Reason.MALFORMED)
-        verdicts.refuse(np.flatnonzero((lengths > 0) & ~too_large & ~single & ~packed), Reason.UNKNOWN_SCHEMA)
-
-        columns = [
-            *self._split_singles(frames, np.flatnonzero(single), verdicts),
-            *self._split_packed(messages, frames.skipped, np.flatnonzero(packed), verdicts),
-        ]
-        batches = [batch for part in columns for batch in self._judge(part, verdicts)]
-        received, off_by = verdicts.num_received, verdicts.off_by
-        return Decoded(batches, verdicts.rejections, received, off_by, len(lengths), verdicts.stranger)
+        verdicts.refuse(rest[too_large], Reason.TOO_LARGE)
+        verdicts.refuse(rest[lengths == 0], Reason.MALFORMED)
+        verdicts.refuse(rest[(lengths > 0) & ~too_large & ~single & ~packed], Reason.UNKNOWN_SCHEMA)
+        yield from self._split_singles(frames, np.flatnonzero(single), verdicts)
+        yield from self._split_packed(messages, frames, np.flatnonzero(packed), verdicts)
 
     # ---------------------------------------------------------------- single reports: all messages at once
 
@@ -168,6 +200,7 @@ class MessageDecoder:
         if not len(which):
             return
         data, start, end = frames.data, frames.starts[which] + frames.skipped[which], frames.ends[which]
+        which = frames.at[which]
         reason = np.zeros(len(which), dtype=np.uint8)
 
         def fail(mask: np.ndarray, why: Reason) -> None:
@@ -203,8 +236,10 @@ class MessageDecoder:
         for first, last in _runs_of(self._catalog.payload_sizes[numbers]):
             here = rows[first:last]
             windows = sliding_window_view(data, int(self._catalog.payload_sizes[numbers[first]]))
+            owners, sizes_of_owners = _runs(numbers[first:last])
             yield _Columns(
-                **_runs(numbers[first:last]),
+                owners=owners,
+                sizes=sizes_of_owners,
                 cohorts=cohorts[here],
                 event_times=times[here],
                 report_ids=fixed[here, 1 + PREFIX_BYTES :],
@@ -215,14 +250,14 @@ class MessageDecoder:
     # ---------------------------------------------------------------- packed reports: columns are joined
 
     def _split_packed(
-        self, messages: Sequence[bytes], offsets: np.ndarray, which: np.ndarray, verdicts: Verdicts
+        self, messages: Sequence[bytes], frames: _Frames, which: np.ndarray, verdicts: Verdicts
     ) -> Iterator[_Columns]:
         joined: dict[bool, list[tuple[int, int, int, list[memoryview]]]] = defaultdict(list)
         refused: dict[tuple[Reason, int, int], list[int]] = defaultdict(list)
         payload_sizes = self._catalog.payload_sizes
-        for index in which.tolist():
-            message = messages[index]
-            prefix, fields, end, reason = wire.split_batch(message, int(offsets[index]))
+        for place, index, offset in zip(which.tolist(), frames.at[which].tolist(), frames.skipped[which].tolist()):
+            message = messages[place]
+            prefix, fields, end, reason = wire.split_batch(message, offset)
             number, num_reports = self._catalog.number(prefix), 1
             if reason is Reason.ACCEPTED and end < len(message):
                 reason = Reason.TRAILING_BYTES
@@ -257,8 +292,10 @@ class MessageDecoder:
             here = slice(first, last)
             cohorts, times, ids, payloads = (b"".join([part[3][i] for part in parts[here]]) for i in range(4))
             n = int(counts[here].sum())
+            owners, sizes = _runs(numbers[here], counts[here])
             yield _Columns(
-                **_runs(numbers[here], counts[here]),
+                owners=owners,
+                sizes=sizes,
                 cohorts=np.frombuffer(cohorts, dtype="<u2"),
                 event_times=np.frombuffer(times, dtype="<i8"),
                 report_ids=np.frombuffer(ids, dtype=np.uint8).reshape(n if with_ids else 0, ID_BYTES),
@@ -270,13 +307,13 @@ class MessageDecoder:
 
     def _judge(self, part: _Columns, verdicts: Verdicts) -> list[ReportBatch]:
         """The reports that pass all checks of content and time; the others are added to the verdicts."""
-        reason = np.zeros(len(part.cohorts), dtype=np.uint8)
-        for looked_at, why, mask in self._violations(part, verdicts):
-            if mask.any():
-                here = reason[looked_at]
-                here[mask & (here == 0)] = why
-        if not reason.any():
+        found = [violation for violation in self._violations(part, verdicts) if violation[2].any()]
+        if not found:
             return self._apart(part)
+        reason = np.zeros(len(part.cohorts), dtype=np.uint8)
+        for looked_at, why, mask in found:
+            here = reason[looked_at]
+            here[mask & (here == 0)] = why
         for why in map(Reason, np.unique(reason[reason > 0])):
             rows = np.flatnonzero(reason == why)
             times, messages, periods = part.event_times[rows], part.message[rows], None
@@ -294,9 +331,9 @@ class MessageDecoder:
 
         owners, sizes = part.owners, part.sizes
         if rows is not None:
-            owners, sizes = _runs(part.numbers[rows]).values()
+            owners, sizes = _runs(part.numbers[rows])
         return ReportBatch.several(
-            [self._catalog.numbered[number].fingerprint for number in owners.tolist()],
+            list(map(self._catalog.fingerprints.__getitem__, owners.tolist())),
             sizes,
             {
                 "cohorts": of(part.cohorts).astype(np.uint16, copy=False),
@@ -309,19 +346,20 @@ class MessageDecoder:
     def _violations(self, part: _Columns, verdicts: Verdicts) -> Iterator[tuple[slice, Reason, np.ndarray]]:
         """For each check, in order: the checked rows, the reason, and a mask of the rows that fail."""
         every = slice(None)
-        strata = self._catalog.strata[part.owners]
-        most = int(strata[0]) if (strata == strata[0]).all() else part.of_each(strata)
-        yield every, Reason.COHORT_RANGE, (part.cohorts < 0) | (part.cohorts >= most)
-        ends = np.cumsum(part.sizes)
+        if not part.in_range:
+            strata = self._catalog.strata[part.owners]
+            most = int(strata[0]) if (strata == strata[0]).all() else part.of_each(strata)
+            yield every, Reason.COHORT_RANGE, (part.cohorts < 0) | (part.cohorts >= most)
+        begin = 0
         for first, last in _runs_of(self._catalog.layouts[part.owners]):
-            rows = slice(int(ends[first] - part.sizes[first]), int(ends[last - 1]))
+            rows = slice(begin, begin := begin + int(np.add.reduce(part.sizes[first:last])))
             mechanism = self._catalog.numbered[part.owners[first]].mechanism
             for why, mask in mechanism.violations(part.payloads[rows]):
                 yield rows, why, mask
         if self._require_ids and len(part.report_ids) < len(part.cohorts):
             yield every, Reason.NO_REPORT_ID, np.ones(len(part.cohorts), dtype=bool)
         times = part.event_times
-        if times.min() < MIN_EVENT_TIME or times.max() >= MAX_EVENT_TIME:
+        if not part.in_range and (times.min() < MIN_EVENT_TIME or times.max() >= MAX_EVENT_TIME):
             yield every, Reason.TIME_RANGE, (times < MIN_EVENT_TIME) | (times >= MAX_EVENT_TIME)
             times = np.clip(times, MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
         if self._gate is not None and verdicts.arrival_times is not None:
@@ -346,13 +384,15 @@ def _bounds_of_runs(numbers: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.flatnonzero(np.diff(numbers)) + 1, [n]])
 
 
-def _runs_of(numbers: np.ndarray) -> Iterator[tuple[int, int]]:
+def _runs_of(numbers: np.ndarray) -> Iterable[tuple[int, int]]:
     """Start and end positions of each run of equal numbers, which do not decrease."""
+    if len(numbers) == 1:
+        return ((0, 1),)
     return itertools.pairwise(_bounds_of_runs(numbers).tolist())
 
 
-def _runs(numbers: np.ndarray, sizes: np.ndarray | None = None) -> dict[str, np.ndarray]:
+def _runs(numbers: np.ndarray, sizes: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Owners and sizes, as in ``_Columns``, of numbers (n,) that do not decrease, of 1 report each or of ``sizes``."""
     bounds = _bounds_of_runs(numbers)
     lengths = np.diff(bounds) if sizes is None or not len(sizes) else np.add.reduceat(sizes, bounds[:-1])
-    return {"owners": numbers[bounds[:-1]], "sizes": lengths}
+    return numbers[bounds[:-1]], lengths

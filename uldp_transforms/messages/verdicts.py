@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 
 import numpy as np
@@ -19,21 +20,21 @@ class Verdicts:
 
     Args:
         catalog: the collections of the job.
-        lengths: (n,) int64, bytes of the messages.
+        messages: the n messages.
         arrival_times: (n,) int64 in ms; None if messages have none.
 
     Attributes:
         off_by, stranger: as in ``Decoded``.
     """
 
-    def __init__(self, catalog: CollectionCatalog, lengths: np.ndarray, arrival_times: np.ndarray | None):
+    def __init__(self, catalog: CollectionCatalog, messages: list[bytes], arrival_times: np.ndarray | None):
         self.arrival_times = arrival_times
         self.off_by: dict[Reason, int] = {}
         self.stranger = b""
         self._catalog = catalog
         self._refused: Counter[tuple[Reason, int, int, int | None, int]] = Counter()
-        self._lengths = lengths
-        self._settled = np.zeros(len(lengths), dtype=bool)
+        self._messages = messages
+        self._settled = np.zeros(len(messages), dtype=bool)
         self._num_received = np.zeros(len(catalog) + 1, dtype=np.int64)  # last entry: no collection
 
     def take_out(self, messages: np.ndarray, numbers: np.ndarray, num_reports: np.ndarray | int = 1) -> None:
@@ -45,17 +46,21 @@ class Verdicts:
         """Record the largest number of milliseconds by which these reports missed a time limit."""
         self.off_by[reason] = max(int(off_by.max()), self.off_by.get(reason, 0))
 
+    @functools.cached_property
+    def lengths(self) -> np.ndarray:
+        """(n,) int64, bytes of the messages."""
+        return np.fromiter(map(len, self._messages), dtype=np.int64, count=len(self._messages))
+
     @property
     def num_received(self) -> Counter[bytes]:
         """See ``Decoded.num_received``."""
         received = self._num_received.copy()
-        received[NOBODY] += int((~self._settled).sum())
-        present = np.flatnonzero(received)
-        pairs = zip(present.tolist(), received[present].tolist())
-        return Counter({self._fingerprint(number): received for number, received in pairs})
-
-    def _fingerprint(self, number: int) -> bytes:
-        return self._catalog.numbered[number].fingerprint if number < len(self._catalog) else b""
+        received[NOBODY] += len(self._settled) - np.count_nonzero(self._settled)
+        present = received.nonzero()[0]
+        found = Counter[bytes]()
+        for number, own in zip(present.tolist(), received[present].tolist()):
+            found[self._catalog.fingerprints[number]] = own
+        return found
 
     def refuse(
         self, messages: np.ndarray, reason: Reason, numbers: np.ndarray | int = NOBODY, num_reports: int = 1
@@ -89,7 +94,7 @@ class Verdicts:
         """Count rejections by size, time of arrival, period and collection."""
         nothing = np.zeros(len(messages), dtype=np.int64)
         keys = [
-            self._lengths[messages],
+            self.lengths[messages],
             nothing if self.arrival_times is None else self.arrival_times[messages],
             nothing if periods is None else periods,
             numbers,

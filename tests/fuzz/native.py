@@ -1,0 +1,91 @@
+"""Compares the compiled part with numpy: ``python -m tests.fuzz.native --messages 1000000 --sanitize``.
+
+Spoiled and good messages are decoded by both, thousands in one call; batches, rejections and numbers must be equal.
+With ``--sanitize`` the compiled part is built with AddressSanitizer and UndefinedBehaviorSanitizer, which end the
+process at the first access outside of a message or of a column. The exit code is 1 if anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tests.fuzz import fuzz
+from tests.fuzz.fuzz_inputs import Fuzzer, chunks
+from tests.support import compiled_part
+from tests.support.compiled_part import COMPILED, NUMPY, build, compiler, decoding_with, load
+from tests.support.messages_cases import NOON
+
+SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+_BUILT = "ULDP_SANITIZED_PART"
+
+
+def compare(side: str, messages: Sequence[bytes], first: int) -> Counter[str]:
+    """Decode with both parts; returns how many messages and accepted reports there were.
+
+    Raises:
+        Escape: if anything in the results differs, but for the order of rejections.
+    """
+    decode, _ = fuzz.SIDES[side]
+    arrivals = first + np.arange(len(messages))
+    results = []
+    for part in (NUMPY, COMPILED):
+        with decoding_with(part):
+            results.append(decode.decode(messages, arrivals))
+    plain, compiled = results
+    fuzz.require(plain.batches == compiled.batches, "other batches")
+    fuzz.require(Counter(plain.rejections) == Counter(compiled.rejections), "other rejections")
+    fuzz.require(plain[2:] == compiled[2:], "other numbers")
+    return Counter(messages=len(messages), accepted=sum(map(len, plain.batches)))
+
+
+def _again_with_sanitizers(argv: Sequence[str]) -> int:
+    """Run this program with the sanitizers' library, which a process must load first."""
+    name = "libclang_rt.asan-x86_64.so" if "clang" in (compiler() or "") else "libasan.so"
+    asked = subprocess.run([compiler() or "cc", f"-print-file-name={name}"], capture_output=True, text=True, check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        more = {_BUILT: str(build(Path(folder), SANITIZED)), "LD_PRELOAD": asked.stdout.strip()}
+        more |= {"ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1", "PYTHONMALLOC": "malloc"}
+        return subprocess.run(
+            [sys.executable, "-m", "tests.fuzz.native", *argv], env=os.environ | more, check=False
+        ).returncode
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--messages", type=int, default=1_000_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sanitize", action="store_true")
+    args = parser.parse_args(argv)
+    if (reason := compiled_part.missing()) is not None:
+        print(f"the compiled part cannot be built: {reason}", file=sys.stderr)
+        return 1
+    if args.sanitize and _BUILT not in os.environ:
+        return _again_with_sanitizers([f"--messages={args.messages}", f"--seed={args.seed}", "--sanitize"])
+    if args.sanitize:
+        module = load(Path(os.environ[_BUILT]))
+        compiled_part.built = lambda: module  # type: ignore[assignment]
+    fuzzer, tally, escapes = Fuzzer(args.seed), Counter[str](), 0
+    for call, size in enumerate(chunks(args.messages, fuzz.CALL)):
+        messages = fuzzer.messages(size)
+        try:
+            tally += compare(("files", "stream")[call % 2], messages, NOON)
+        except fuzz.Escape as escape:
+            escapes += 1
+            print(f"call {call}: {escape}", file=sys.stderr)
+    how = "with sanitizers" if args.sanitize else "without sanitizers"
+    print(f"{tally['messages']:,} messages {how}, {tally['accepted']:,} reports accepted; seed {args.seed}")
+    print(f"{escapes} escapes")
+    return 1 if escapes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
