@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 _DIGITS = 4  # decimal digits of alpha: the error is flat there, and rounding makes platforms agree
 
@@ -96,6 +96,8 @@ def least_favourable_share(
         asked = weights > 0  # with one sensitive symbol, there are no differences between sensitive symbols
         return -float((weights[asked] / (rates[asked] @ shares)).sum())
 
-    found = optimize.minimize_scalar(gained, bounds=(0, 1), method="bounded", options={"xatol": 10.0 ** -(_DIGITS + 2)})
+    found = scipy.optimize.minimize_scalar(
+        gained, bounds=(0, 1), method="bounded", options={"xatol": 10.0 ** -(_DIGITS + 2)}
+    )
     best: float = min((0.0, 1.0, float(found.x)), key=gained)
     return round(best, _DIGITS)

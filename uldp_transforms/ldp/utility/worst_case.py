@@ -18,7 +18,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy import optimize
+import scipy
 
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
@@ -99,7 +99,9 @@ class TwoBlocks:
 
 def concave_maximum(function: Callable[[float], float]) -> float:
     """The point of [0, 1], ends included, at which a concave function is largest."""
-    found = optimize.minimize_scalar(lambda share: -function(share), bounds=(0, 1), method="bounded", options=_FINE)
+    found = scipy.optimize.minimize_scalar(
+        lambda share: -function(share), bounds=(0, 1), method="bounded", options=_FINE
+    )
     return max((0.0, 1.0, float(found.x)), key=function)
 
 
