@@ -48,8 +48,7 @@ def require_charts() -> None:
         raise SpecError(f"a report needs {error.name}; install the extra 'plot': pip install '.[plot]'") from None
 
 
-def configure(argv: Sequence[str]) -> Task:
-    """Parse the command line; raises SpecError or OSError."""
+def _parser() -> cli.Parser:
     parser = cli.Parser("report", description=__doc__)
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--input", metavar="DIR", help="output directory of uldp estimate or uldp reestimate")
@@ -84,7 +83,12 @@ def configure(argv: Sequence[str]) -> Task:
         "--windows", type=cli.positive(), default=limits.windows, help="number of latest windows to show"
     )
     parser.add_argument("--rows", type=cli.positive(), default=limits.rows, help="largest number of rows in a table")
-    args = parser.parse_args(argv)
+    return parser
+
+
+def configure(argv: Sequence[str]) -> Task:
+    """Parse the command line; raises SpecError or OSError."""
+    args = _parser().parse_args(argv)
     for wrong, sentence in _contradictions(args):
         if wrong:
             raise SpecError(sentence)

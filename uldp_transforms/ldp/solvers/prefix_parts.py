@@ -41,19 +41,30 @@ def solve_parts(
     Raises:
         EstimationError: if the last part cannot be solved; other parts are skipped if they have too few equations.
     """
+    shares = _shares(parts, counts, num_buckets)
+    found = [
+        (part, share, solve(part, np.bincount(part.member, share * summed, len(part.values)), num_buckets))
+        for part, share in zip(parts, shares)
+        if share.any()
+    ]
+    return _mean(found, len(summed))
+
+
+def _shares(parts: Sequence[Part], counts: CohortCounts, num_buckets: int) -> np.ndarray:
+    """(P, S) weights of the parts in the estimate of each value; they sum to 1 over the parts."""
     sizes = np.array(
         [_reports(part, counts, num_buckets) for part in parts[:-1]] + [1.0 * _of(parts[-1], counts).sum()]
     )
     shares = np.array([part.whole * size for part, size in zip(parts, sizes)])
     shares[-1] = np.maximum(shares[-1], 1e-300)
     shares /= shares.sum(axis=0)
-    found = [
-        (part, share, solve(part, np.bincount(part.member, share * summed, len(part.values)), num_buckets))
-        for part, share in zip(parts, shares)
-        if share.any()
-    ]
-    frequencies, variances, jumps, common = np.zeros((4, len(summed)))
-    own = {name: np.zeros(len(summed)) for name in ("null", "slope", "curvature", "least")}
+    return shares
+
+
+def _mean(found: Sequence[tuple[Part, np.ndarray, Solution]], size: int) -> Solution:
+    """Weighted mean of the solutions of parts, for ``size`` values."""
+    frequencies, variances, jumps, common = np.zeros((4, size))
+    own = {name: np.zeros(size) for name in ("null", "slope", "curvature", "least")}
     for part, share, solution in found:
         frequencies += share * solution.frequencies[part.member]
         variances += share**2 * solution.variances[part.member]
