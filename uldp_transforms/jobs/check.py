@@ -274,11 +274,14 @@ def _rows(directory: str, name: str, seen: Sequence[RunRecord]) -> list[dict[str
 def latest_rows(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The valid row of each window by the rule of docs/consume.md: a complete row rather than a partial one, then the
     latest run, then the most reports, then the last pane. Rows of groups are left out."""
+    return latest_of_groups(row for row in rows if not row.get("group"))
+
+
+def latest_of_groups(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The valid row of each window and group, by the same rule; everybody is the group "" or None."""
     latest: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for row in rows:
-        if row.get("group"):
-            continue
-        window = (row["fingerprint"], row["window_start"], row["window_end"])
+        window = (row["fingerprint"], row["window_start"], row["window_end"], row.get("group") or "")
         if window not in latest or _place(row) >= _place(latest[window]):
             latest[window] = row
     return list(latest.values())

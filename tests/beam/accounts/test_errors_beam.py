@@ -1098,7 +1098,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         lambda: uldp_transforms.read_rows(".", "values"),
-        "kind must be one of estimates, windows, health, discovered, totals, comparisons, ledger, rejected, "
+        "kind must be one of estimates, groups, windows, health, discovered, totals, comparisons, ledger, rejected, "
         "got 'values'",
     ),
     (

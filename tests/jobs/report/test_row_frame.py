@@ -19,7 +19,7 @@ from uldp_transforms.jobs.report.row_frame import _frame
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.schemas import load
 
-KINDS = ("estimates", "windows", "health", "discovered", "totals", "comparisons", "ledger", "rejected")
+KINDS = ("estimates", "groups", "windows", "health", "discovered", "totals", "comparisons", "ledger", "rejected")
 
 
 @pytest.fixture
@@ -65,8 +65,8 @@ def test_arrow_has_the_same_rows(kind: str, directory: Path) -> None:
     [
         (
             ("values",),
-            "kind must be one of estimates, windows, health, discovered, totals, comparisons, ledger, rejected, got "
-            "'values'",
+            "kind must be one of estimates, groups, windows, health, discovered, totals, comparisons, ledger, "
+            "rejected, got 'values'",
         ),
         (("estimates", "list"), "form must be one of pandas, arrow, polars, got 'list'"),
     ],
@@ -129,6 +129,10 @@ def test_rows_of_other_programs_are_read_too(tmp_path: Path) -> None:
     ):
         assert uldp.main(command.split()) == 0, command
     totals, compared = read_rows(out, "totals"), read_rows(out, "comparisons")
+    everybody, groups = read_rows(out), read_rows(out, "groups")
+    assert everybody["group"].fillna("").unique().tolist() == [""]
+    people_of = groups[groups["value"] == "a"].groupby("group")["num_reports"].sum()
+    assert people_of.to_dict() == {"arm=control": 2000, "arm=new": 2000}
     assert sorted(totals["group"].fillna("").unique()) == ["", "arm=control", "arm=new"]
     assert totals.groupby(totals["group"].fillna(""))["num_reports"].first().tolist() == [4000, 2000, 2000]
     assert compared[["value", "group_a", "group_b"]].to_numpy().tolist() == [

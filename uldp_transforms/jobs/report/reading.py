@@ -14,7 +14,7 @@ from typing import Any
 import fastavro
 
 from uldp_transforms.files import stores
-from uldp_transforms.jobs.check import latest_rows, state_of
+from uldp_transforms.jobs.check import latest_of_groups, latest_rows, state_of
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of, read_records
 from uldp_transforms.jobs.report.whole_period import FILE as TOTALS
 from uldp_transforms.jobs.report.whole_period import written_totals
@@ -61,6 +61,11 @@ class RowDirectory:
             SpecError: if a file contains other rows.
         """
         return sorted(latest_rows(self._headers()), key=_in_order)
+
+    def groups(self) -> list[Row]:
+        """The valid row of each window and group as ``windows`` has those of everybody, in order of group and time."""
+        rows = latest_of_groups(row for row in self._headers() if row.get("group"))
+        return sorted(rows, key=lambda row: (row["group"], *_in_order(row)))
 
     def _headers(self) -> Iterator[Row]:
         for path in self._files("estimates"):

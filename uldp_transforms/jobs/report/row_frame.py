@@ -28,7 +28,8 @@ def read_rows(directory: str, kind: str = "estimates", form: str = "pandas") -> 
     Args:
         directory: path of the directory, local or in a store such as ``gs://bucket/folder``.
         kind: ``"estimates"`` (one row per value of each window that has numbers, with the fields of its window),
-            ``"windows"`` (one row per window, with its status and without values), ``"health"``, ``"discovered"``,
+            ``"groups"`` (the same of each group of a job with ``--by``), ``"windows"`` (one row per window, with its
+            status and without values), ``"health"``, ``"discovered"``,
             ``"totals"`` (one row per value of the whole period and of its groups, as ``uldp total`` wrote them),
             ``"comparisons"`` (one row per value of each pair, as ``uldp compare`` wrote them), ``"ledger"`` (all rows
             of the latest run; ledger rows are sums and add up), or ``"rejected"`` (of the latest run).
@@ -73,10 +74,22 @@ def _frame(table: pa.Table, package: str) -> Any:
 
 
 def _estimates(directory: RowDirectory) -> tuple[Mapping[str, Any], list[Row]]:
-    windows = [row for row in directory.windows() if row["num_shown"]]
-    rows: list[Row] = [{**window, **entry} for window, entries in directory.entries(windows) for entry in entries]
-    rows.sort(key=lambda row: (row["collection_id"], row["collection_version"], row["window_start"] or ""))
-    return load("estimated_value.avsc"), rows
+    return load("estimated_value.avsc"), _values(directory, directory.windows())
+
+
+def _groups(directory: RowDirectory) -> tuple[Mapping[str, Any], list[Row]]:
+    return load("estimated_value.avsc"), _values(directory, directory.groups())
+
+
+def _values(directory: RowDirectory, windows: list[Row]) -> list[Row]:
+    shown = [row for row in windows if row["num_shown"]]
+    rows: list[Row] = [{**window, **entry} for window, entries in directory.entries(shown) for entry in entries]
+    rows.sort(key=_place)
+    return rows
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    return row["collection_id"], row["collection_version"], row.get("group") or "", row["window_start"] or ""
 
 
 def _windows(directory: RowDirectory) -> tuple[Mapping[str, Any], list[Row]]:
@@ -117,6 +130,7 @@ def _latest_run(directory: RowDirectory) -> list[str]:
 
 _READERS: dict[str, Callable[[RowDirectory], tuple[Mapping[str, Any], list[Row]]]] = {
     "estimates": _estimates,
+    "groups": _groups,
     "windows": _windows,
     "health": _health,
     "discovered": _discovered,
