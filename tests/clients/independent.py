@@ -86,7 +86,10 @@ def alphabet_of(spec: dict[str, Any]) -> dict[str, Any]:
     given = {key: normal(value) for key, value in spec["alphabet"].items()}
     if given["id"] == "ordered":
         kept = {"others": given.get("others", []), "unit": given.get("unit", "")}
-        return {"id": "ordered", "edges": edges_of(given)} | kept
+        edges, declared = edges_of(given), given.get("sensitive")
+        places = None if declared is None else sensitive_places(edges, kept["others"], declared)
+        kept |= {} if places is None or len(places) == len(edges) - 1 + len(kept["others"]) else {"sensitive": places}
+        return {"id": "ordered", "edges": edges} | kept
     defaults = {
         "closed": {"sensitive": None},
         "tagged": {"sensitive": []},
@@ -97,6 +100,19 @@ def alphabet_of(spec: dict[str, Any]) -> dict[str, Any]:
     alphabet = defaults | {key: value for key, value in given.items() if value is not None}
     alphabet.pop("background", None)
     return alphabet
+
+
+def sensitive_places(edges: list[float], others: list[str], declared: list[Any]) -> list[int]:
+    """Bins that hold a number of a range, the ends without limit; and others that are declared; or they are given."""
+    if all(isinstance(entry, int) for entry in declared):
+        return declared
+    ranges = [
+        [-math.inf if low is None else low, math.inf if high is None else high]
+        for low, high in (entry for entry in declared if isinstance(entry, list))
+    ]
+    ends = [-math.inf, *edges[1:-1], math.inf]
+    bins = [i for i in range(len(ends) - 1) if any(max(low, ends[i]) < min(high, ends[i + 1]) for low, high in ranges)]
+    return bins + [len(edges) - 1 + i for i, text in enumerate(others) if text in declared]
 
 
 def edges_of(given: dict[str, Any]) -> list[float]:
@@ -279,7 +295,7 @@ def table_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[
 
 def wave_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[str, Any], None]:
     others, epsilon = fields["num_others"], fields["epsilon"]
-    f, bins = math.exp(epsilon), k - others
+    f, bins = math.exp(epsilon), v - others
     best = (epsilon * f - math.expm1(epsilon)) / (2 * f * (math.expm1(epsilon) - epsilon))
     b = fields.get("half_width") or max(1, round(bins * best))
     w = 2 * b + 1
@@ -353,7 +369,10 @@ def rule_of(alphabet: dict[str, Any]) -> tuple[dict[str, Any], int, int]:
         return {"rule": "list", "symbols": symbols}, len(symbols), v
     if alphabet["id"] == "ordered":
         k = len(alphabet["edges"]) - 1 + len(alphabet["others"])
-        return {"rule": "bins", "edges": list(map(number_text, alphabet["edges"])), "others": alphabet["others"]}, k, k
+        rule = {"rule": "bins", "edges": list(map(number_text, alphabet["edges"])), "others": alphabet["others"]}
+        if "sensitive" not in alphabet:
+            return rule, k, k
+        return rule | {"sensitive": alphabet["sensitive"]}, k, len(alphabet["sensitive"])
     k, seed = alphabet["num_buckets"], str(alphabet["seed"])
     if alphabet["id"] == "permuted":
         return {"rule": "permutation", "values": alphabet["values"], "num_buckets": k, "seed": seed}, k, k
@@ -371,7 +390,7 @@ def form(spec: dict[str, Any]) -> dict[str, Any]:
     alphabet, fields = alphabet_of(spec), fields_of(spec)
     rule, k, v = rule_of(alphabet)
     v = k if fields["id"] in PROTECT_ALL else v
-    with_others = fields | {"num_others": len(alphabet.get("others", []))}
+    with_others = fields | {"num_others": num_others(alphabet)}
     sampler, rate = SAMPLERS[fields["id"]](with_others, k, v, alphabet.get("num_hashes", 1))
     sampler = with_memo(sampler, rate, fields, v)
     num_cohorts = spec.get("num_cohorts", 1)
@@ -398,6 +417,16 @@ def form(spec: dict[str, Any]) -> dict[str, Any]:
         }
         | ({"client_window": asked_window(**asked)} if asked else {})
         | of_groups
+    )
+
+
+def num_others(alphabet: dict[str, Any]) -> int:
+    """Sensitive symbols without a place in the order."""
+    others = alphabet.get("others", [])
+    if "sensitive" not in alphabet or alphabet["id"] != "ordered":
+        return len(others)
+    return len(
+        set(alphabet["sensitive"]) & set(range(len(alphabet["edges"]) - 1, len(alphabet["edges"]) - 1 + len(others)))
     )
 
 
@@ -517,7 +546,8 @@ def symbols_of(form: dict[str, Any], value: str, cohort: int) -> list[int]:
     if rule["rule"] == "list":
         return [rule["symbols"].index(value)]
     if rule["rule"] == "bins":
-        return [bin_of(rule, value)]
+        order = [*rule.get("sensitive", []), *range(form["num_symbols"])]  # the first time that a place is listed
+        return [list(dict.fromkeys(order)).index(bin_of(rule, value))]
     k, seed = rule["num_buckets"], int(rule["seed"])
     if rule["rule"] == "permutation":
         order = sorted(rule["values"], key=lambda other: hash_word(other, seed, cohort))  # stable
@@ -622,8 +652,11 @@ def _wave(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
     """By a list of the outputs of all shares."""
     sampler, word = form["sampler"], draw()
     b, w = sampler["half_width"], 2 * sampler["half_width"] + 1
-    line = form["num_symbols"] - sampler["num_others"] + 2 * b
+    line = form["num_sensitive"] - sampler["num_others"] + 2 * b
     outputs = [*range(line), *(line + other for other in range(sampler["num_others"]) for _ in range(w))]
+    if symbols[0] >= form["num_sensitive"]:
+        share = word // int(sampler["noise_weight"])
+        return _integer(form, outputs[share] if share < len(outputs) else symbols[0] + 2 * b)
     first = outputs.index(symbols[0]) if symbols[0] + 2 * b < line else outputs.index(symbols[0] + 2 * b)
     near, far = outputs[first : first + w], outputs[:first] + outputs[first + w :]
     noise, own = int(sampler["noise_weight"]), int(sampler["near_weight"])

@@ -63,6 +63,7 @@ from uldp_transforms.ldp.mechanisms import (
     TwoStage,
     UtilityOptimizedRappor,
     UtilityOptimizedRR,
+    UtilityOptimizedSquareWave,
 )
 from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection, UtilityOptimizedSubsetSelection
 from uldp_transforms.ldp.planning.number_forecast import forecast_numbers, plan_numbers
@@ -984,6 +985,14 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
                 {"others": (">= 0.5",), "num_bins": 2},
                 "others must be texts that are neither numbers nor names of bins, got '>= 0.5'",
             ),
+            *(
+                (
+                    {"sensitive": sensitive},
+                    "sensitive must be a list of ranges [low, high], low below high or either of them null, and of "
+                    f"texts of Ordered.others, got {sensitive!r}",
+                )
+                for sensitive in ((), 0.5, ("other",), ((1, 0),), ((0, 1, 2),), ((0, float("nan")),), ((0, 1), 5))
+            ),
             ({"edges": (0, 1, 2)}, "low must be absent if Ordered.edges is given, got 0"),
             (
                 {"low": None, "high": None, "edges": (0, 1)},
@@ -1023,6 +1032,18 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         lambda: SquareWave(num_symbols=4, num_sensitive=1, epsilon=1, half_width=5),
         "SquareWave.half_width must be an integer in [1, 4], got 5",
+    ),
+    (
+        SpecError,
+        lambda: UtilityOptimizedSquareWave(num_symbols=4, num_sensitive=1, num_others=1, epsilon=1),
+        "UtilityOptimizedSquareWave.num_symbols must be at most 1024, one or more of the sensitive ones with a place "
+        "in the order, got 4, 0 of the sensitive ones with a place in the order",
+    ),
+    (
+        SpecError,
+        spec(alphabet={"id": "hashed", "num_buckets": 3}, mechanism={"id": "usw", "epsilon": 1}, num_cohorts=2),
+        "Collection.alphabet must give every value its own symbol for UtilityOptimizedSquareWave, got Hashed with 0 "
+        "known values and 3 symbols",
     ),
     (
         SpecError,

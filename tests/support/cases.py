@@ -50,6 +50,7 @@ from uldp_transforms.ldp.mechanisms import (
     UtilityOptimizedHadamardResponse,
     UtilityOptimizedRappor,
     UtilityOptimizedRR,
+    UtilityOptimizedSquareWave,
     UtilityOptimizedSubsetSelection,
 )
 
@@ -74,6 +75,7 @@ UNRELATED = (("0.9", "0.35"), ("0.1", "0.65"))
 MORE_OUTPUTS = (("1/2", "1/8", "1/8"), ("1/4", "5/8", "1/8"), ("1/8", "1/8", "5/8"), ("1/8", "1/8", 1 << 61))
 OF_VALUES = tuple(tuple("3/8" if row == column else "1/8" for column in range(6)) for row in range(6))
 MANY_OUTPUTS = tuple(("1/512", "1/257") if row else ("1/2", "1/257") for row in range(257))
+RANGE = (0, 1, 2, 3, 4, 5, 6)
 MISSING_RATES = ((0.4, 0.05), (0.3, 0.2), (0.9, 0.5, 0.6))
 
 
@@ -144,6 +146,10 @@ MECHANISM_CASES: dict[str, list[Mechanism]] = {
     + instances(SquareWave, [(6, 6)], epsilon=[1], half_width=[1, 6])
     + instances(SquareWave, [(6, 6)], epsilon=EPSILONS, num_others=[2])
     + instances(SquareWave, [(250, 250)], epsilon=[1], num_others=[1]),
+    "usw": instances(UtilityOptimizedSquareWave, PART_SENSITIVE, epsilon=EPSILONS)
+    + instances(UtilityOptimizedSquareWave, [(6, 4)], epsilon=[1], half_width=[1, 4])
+    + instances(UtilityOptimizedSquareWave, [(8, 5), (7, 3)], epsilon=EPSILONS, num_others=[2])
+    + instances(UtilityOptimizedSquareWave, [(250, 240)], epsilon=[1], num_others=[1]),
     "hr": instances(HadamardResponse, ALL_SENSITIVE, epsilon=EPSILONS)
     + instances(HadamardResponse, [(9, 9)], epsilon=[1])
     + memos(HadamardResponse, [(5, 5)]),
@@ -176,7 +182,10 @@ ALPHABET_CASES: dict[str, list[tuple[str, Alphabet, int]]] = {  # id -> name, in
         ("tagged", Tagged(values=VALUES, tags=("home", "work"), sensitive=SENSITIVE[:2]), 1),
         ("tagged-known", Tagged(values=VALUES, tags=("home", "work"), background={"home": {"dog": 1.0}}), 2),
     ],
-    "ordered": [("ordered", Ordered(edges=(-1.5, 0, 0.1, 1e6), unit="kg", others=VALUES), 1)],
+    "ordered": [
+        ("ordered", Ordered(edges=(-1.5, 0, 0.1, 1e6), unit="kg", others=VALUES), 1),
+        ("ordered-sensitive", Ordered(edges=RANGE, others=VALUES, sensitive=((None, 1), (3.5, 5), *VALUES[1:3])), 1),
+    ],
 }
 
 ESTIMATOR_CASES = {
@@ -237,7 +246,9 @@ def suits(name: str, alphabet: Alphabet, mechanism: str) -> bool:
     """Whether an alphabet of the table goes with a mechanism, by id."""
     cls = MECHANISMS[mechanism]
     if cls.names_values or cls.last_is_missing:
-        return name == "closed" or (name == "ordered" and cls.names_values and not fields_of(mechanism))
+        in_order = cls.names_values and not fields_of(mechanism)
+        declared = ("closed-sensitive", "ordered-sensitive") if in_order and not cls.protects_all else ()
+        return name in ("closed", *declared) or (name == "ordered" and in_order)
     return alphabet.num_hashes <= cls.max_hashes
 
 

@@ -28,7 +28,7 @@ from uldp_transforms.ldp.client.keyed_words import COHORT, MEMO, TURN, KeyedSour
 from uldp_transforms.ldp.client_window import DAY
 from uldp_transforms.ldp.collection import _without_floats
 from uldp_transforms.ldp.hashing import canonical, hash_words
-from uldp_transforms.ldp.mechanisms import MECHANISMS, DeclaredChannel, Mechanism, SquareWave, TwoStage
+from uldp_transforms.ldp.mechanisms import MECHANISMS, DeclaredChannel, Mechanism, TwoStage, UtilityOptimizedSquareWave
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, moment_of
 
@@ -107,6 +107,8 @@ _PREFIXES = {
     "lengths": [1, 3, None],
 }
 
+_HOURS = {"id": "ordered", "low": 0, "high": 24, "num_bins": 24, "others": ["never", "secret"]}
+_HOURS |= {"sensitive": [[None, 6.5], [22, 24], "secret"]}
 SPECS = {
     spec["id"]: spec
     for spec in (
@@ -138,6 +140,7 @@ SPECS = {
         _spec("two-sizes-all", numbered(5), {"id": "ss", "subset_size": 2, "larger_share": 1e-6}),
         _spec("direct", numbered(3), {"id": "channel", "matrix": [["0", "1", "0"], ["1", "0", "0"], ["0", "0", "1"]]}),
         _spec("bins-wave", {"id": "ordered", "low": 0, "high": 450, "num_bins": 32, "unit": "min"}, {"id": "sw"}),
+        *(_spec(f"bins-night-{mechanism}", _HOURS, {"id": mechanism}) for mechanism in ("usw", "urr", "krr")),
         _spec(
             "bins-log",
             {"id": "ordered", "low": 0.1, "high": 1e5, "num_bins": 9, "scale": "log", "others": [DECOMPOSED, ""]},
@@ -241,11 +244,12 @@ def _beginnings(mechanism: Mechanism) -> list[list[int]]:
     if isinstance(mechanism, DeclaredChannel):
         ends = {sum(map(int, column[: y + 1])) for column in mechanism.exact_weights["weights"] for y in range(3)}
         return [[word] for end in sorted(ends) if 0 < end <= LAST for word in (end - 1, end)] + [[0], [LAST]]
-    if isinstance(mechanism, SquareWave):
+    if isinstance(mechanism, UtilityOptimizedSquareWave):
         near, noise, w = mechanism.near_weight, mechanism.noise_weight, 2 * mechanism.reach + 1
-        shares = mechanism.num_symbols + 2 * mechanism.reach + (w - 1) * mechanism.num_others - w
+        shares = mechanism.num_sensitive + 2 * mechanism.reach + (w - 1) * mechanism.num_others - w
         ends = (0, noise, shares * noise, shares * noise + near, LAST - LAST % near - near)
-        return [[word] for end in ends for word in (end - 1, end) if word >= 0] + [[LAST]]
+        clear = () if mechanism.protects_all else ((shares + w) * noise,)
+        return [[word] for end in (*ends, *clear) for word in (end - 1, end) if word >= 0] + [[LAST]]
     keep = int(mechanism.client_sampler["keep_weight"])
     h, v = mechanism.num_hashes, mechanism.num_sensitive
     if h > 1:

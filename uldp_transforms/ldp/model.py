@@ -69,6 +69,14 @@ class Model:
     def _check_priors(self, name: str) -> None:
         """Require that symbols are values in the same order, because the tables of the mechanism refer to values."""
         values = self.alphabet.known_values or ()
+        if not self.mechanism.protects_all:
+            if len(values) != self.alphabet.num_symbols or not self.alphabet.has_own_symbol(values).all():
+                raise SpecError(
+                    f"{name}.alphabet must give every value its own symbol for {type(self.mechanism).__name__}, got "
+                    f"{type(self.alphabet).__name__} with {len(values)} known values and "
+                    f"{self.alphabet.num_symbols} symbols"
+                )
+            return
         own = len(values) == self.alphabet.num_symbols == self.alphabet.num_sensitive
         own = own and bool(self.alphabet.has_own_symbol(values).all())
         if not own or (self.alphabet.symbol_table(values, 1)[0] != np.arange(len(values))).any():

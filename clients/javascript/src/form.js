@@ -24,6 +24,7 @@ const MECHANISMS = {
   uhr: ["column", SENSITIVE],
   channel: ["table", ALL],
   sw: ["wave", ALL],
+  usw: ["wave", SENSITIVE],
 };
 
 /** Alphabet -> rule, K, v. */
@@ -38,14 +39,19 @@ const ALPHABETS = {
     const rule = { rule: "prefixes", num_buckets, seed, tokens, lengths, listed };
     return [rule, num_buckets + listed.length, num_buckets];
   },
-  ordered({ edges, others }) {
+  ordered({ edges, others, sensitive }) {
     const size = edges.length - 1 + others.length;
-    return [{ rule: "bins", edges, others }, size, size];
+    return [{ rule: "bins", edges, others, ...(sensitive && { sensitive }) }, size, sensitive?.length ?? size];
   },
   permuted({ values, num_buckets, seed }) {
     return [{ rule: "permutation", values, num_buckets, seed }, num_buckets, num_buckets];
   },
 };
+
+/** Number of sensitive symbols without a place in the order. */
+function numOthers({ edges, others = [], sensitive }) {
+  return edges && sensitive ? sensitive.filter((place) => place >= edges.length - 1).length : others.length;
+}
 
 function list({ values, sensitive, tags = [] }) {
   const first = [...(sensitive ?? []), ...tags];
@@ -118,7 +124,7 @@ export function formOf(canonical) {
   const [symbols, num_symbols, v] = ALPHABETS[alphabet.id](alphabet);
   const [name, protects] = MECHANISMS[mechanism.id];
   const num_sensitive = protects === ALL ? num_symbols : v;
-  const once = { sampler: name, ...INTEGERS[name](mechanism, num_sensitive, alphabet.others?.length ?? 0) };
+  const once = { sampler: name, ...INTEGERS[name](mechanism, num_sensitive, numOthers(alphabet)) };
   const sampler = mechanism.epsilon_inf === undefined ? once : memoOf(once, mechanism.repeat_weight, num_sensitive);
   const payload = payloadOf(once, num_symbols, num_sensitive);
   const own = { ...(length && { client_window: windowOf(length, client_timezone) }), ...(dimensions && { dimensions }) };

@@ -65,10 +65,12 @@ export const SAMPLERS = {
   wave(form, [x], draw) {
     const { half_width: b, num_others, near_weight, noise_weight } = form.sampler;
     const [near, noise, word] = [BigInt(near_weight), BigInt(noise_weight), draw()];
-    const [w, line] = [2 * b + 1, form.num_symbols - num_others + 2 * b];
+    const [w, line] = [2 * b + 1, form.num_sensitive - num_others + 2 * b];
     const [own, far] = [x + 2 * b < line ? x : line + w * (x + 2 * b - line), line + w * num_others - w];
     let share = Number(word / noise); // ordered outputs have one share, others w
-    if (share < far) share += share < own ? 0 : w;
+    if (x >= form.num_sensitive) {
+      if (share >= far + w) return integer(form, x + 2 * b); // in clear
+    } else if (share < far) share += share < own ? 0 : w;
     else {
       const step = Number((word - BigInt(far) * noise) / near);
       share = own + (step < w ? step : b);

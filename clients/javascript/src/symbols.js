@@ -27,11 +27,12 @@ export const RULES = {
     return [Math.floor((sum * num_buckets) / 65536)];
   },
 
-  bins({ edges, others }, value) {
+  bins({ edges, others, sensitive }, value) {
+    const symbol = (place) => [sensitive === undefined ? place : symbolOf(place, sensitive)];
     const other = others.indexOf(value);
-    if (other >= 0) return [edges.length - 1 + other];
+    if (other >= 0) return symbol(edges.length - 1 + other);
     require(/^-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?$/i.test(value), "a value must be a number, or one of `others`, got another one");
-    return [edges.slice(1, -1).filter((edge) => Number(edge) <= Number(value)).length];
+    return symbol(edges.slice(1, -1).filter((edge) => Number(edge) <= Number(value)).length);
   },
 
   permutation({ values, num_buckets, seed }, value, cohort) {
@@ -60,6 +61,12 @@ function tokenNumbers(tokens, value) {
     at += length ?? String.fromCodePoint(character).length;
   }
   return [...found, 0];
+}
+
+/** The sensitive places have the first symbols, in their order, and then all others. */
+function symbolOf(place, sensitive) {
+  const before = sensitive.filter((other) => other < place).length;
+  return sensitive.includes(place) ? before : sensitive.length + place - before;
 }
 
 function indexIn(texts, value) {

@@ -116,3 +116,29 @@ def test_numbers_are_simulated_from_a_table(tmp_path: Path, capsys: pytest.Captu
     said = capsys.readouterr().err
     assert "line 3 must have a number, or one of the 1 texts of Ordered.others; rows with other values: 1 of 2" in said
     assert "late" not in said.replace("simulate", "")
+
+
+def test_bins_that_hold_a_number_of_a_range_are_sensitive():
+    """Also the clamped ends, whatever the range is; an end of a range is not part of it."""
+    alphabet = Ordered(low=0, high=6, num_bins=6, others=("x", "y"), sensitive=((None, -5), (2.5, 4), (9, None), "y"))
+    assert alphabet.sensitive_places == (0, 2, 3, 5, 7)
+    assert (alphabet.num_sensitive, alphabet.num_others) == (5, 1)
+    assert alphabet.symbols_in_order.tolist() == [0, 5, 1, 2, 6, 3, 7, 4]
+    texts = ["-1", "1.5", "2", "3.9", "4", "99", "x", "y"]
+    assert bins(alphabet, texts) == [0, 5, 1, 2, 6, 3, 7, 4]
+    assert bins(alphabet, [-1, 1.5, 2, 3.9, 4, 99]) == [0, 5, 1, 2, 6, 3]
+    assert alphabet.symbol_table(alphabet.known_values, 1)[0].tolist() == alphabet.symbols_in_order.tolist()
+
+
+def test_the_fingerprint_has_the_places_of_what_is_sensitive():
+    """However the ranges are given; a declaration that everything is sensitive changes nothing."""
+    whole = collection("urr", low=0, high=4, num_bins=4)
+    same = [
+        collection("urr", low=0, high=4, num_bins=4, sensitive=ranges) for ranges in ([[2, None]], [[3, 9], [2, 3]])
+    ]
+    assert same[0].fingerprint == same[1].fingerprint != whole.fingerprint
+    assert '"sensitive":[2,3]' in same[0].canonical
+    assert collection("urr", low=0, high=4, num_bins=4, sensitive=[[None, None]]).fingerprint == whole.fingerprint
+    assert "sensitive" not in whole.to_json()["alphabet"]
+    again = Collection.from_json(json.loads(json.dumps(same[0].to_json())))
+    assert again == same[0]

@@ -84,7 +84,7 @@ def read_number_trial(
     collection = Collection.from_json(args.collection)
     if collection.alphabet.bin_edges is None:
         raise SpecError(f"--collection must have the alphabet ordered, got {collection.alphabet.id}")
-    makers = {make.id: make for make in mechanisms()}
+    makers = {make.id: make for make in mechanisms(collection.alphabet)}
     unknown = [name for name in args.mechanisms or () if name not in makers]
     if unknown:
         raise SpecError(f"--mechanisms must only name {', '.join(makers)} with --collection, got {', '.join(unknown)}")
@@ -108,7 +108,9 @@ def _truth(alphabet: Alphabet, values: Sequence[str], held: np.ndarray) -> dict[
     """Figures of the numbers; raises SpecError if a text is no value, or if all stand for no number."""
     edges = alphabet.bin_edges
     assert edges is not None
-    is_number = alphabet.encode(values, np.zeros(len(values), dtype=np.int64), 1) < len(edges) - 1
+    is_number = np.isin(
+        alphabet.encode(values, np.zeros(len(values), dtype=np.int64), 1), alphabet.symbols_in_order[: len(edges) - 1]
+    )
     if not is_number.any():
         raise SpecError(f"--values must have a number, got {len(values)} texts that stand for none")
     numbers = np.array([float(value) if is_one else np.nan for value, is_one in zip(values, is_number)])[held]

@@ -67,7 +67,7 @@ class Alphabet(abc.ABC):
 
     @property
     def num_others(self) -> int:
-        """Number of symbols at the end that have no place in the order of symbols."""
+        """Number of sensitive symbols that have no place in the order of symbols; they are the last of the v."""
         return 0
 
     @property
@@ -82,8 +82,13 @@ class Alphabet(abc.ABC):
 
     @property
     def bin_edges(self) -> np.ndarray | None:
-        """(B + 1,) float64, increasing, if the first B symbols are bins of numbers between these edges; else None."""
+        """(B + 1,) float64, increasing, if B symbols are bins of numbers between these edges; else None."""
         return None
+
+    @property
+    def symbols_in_order(self) -> np.ndarray:
+        """(K,) int64: the symbol of each bin of numbers, in the order of the bins, and then of each other value."""
+        return np.arange(self.num_symbols)
 
     @property
     def bin_centres(self) -> np.ndarray | None:

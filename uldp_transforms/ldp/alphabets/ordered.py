@@ -25,6 +25,9 @@ LARGEST_EDGE = 1e15
 
 SCALES = ("linear", "log")
 
+Sensitive = tuple[float | None, float | None] | str
+"""A range of numbers, None for no end; or a text of ``others``."""
+
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _PRECISE = decimal.Context(prec=50)
 _LOG_EDGES = decimal.Context(prec=4, rounding=decimal.ROUND_HALF_EVEN)
@@ -32,11 +35,12 @@ _LOG_EDGES = decimal.Context(prec=4, rounding=decimal.ROUND_HALF_EVEN)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Ordered(Alphabet):
-    """The symbol of a number is its bin, in increasing order; the symbols of ``others`` follow after the bins.
+    """The symbol of a number is its bin, in increasing order; the symbols of ``others`` follow after the bins. With
+    ``sensitive``, the sensitive symbols come first, in this order, and then all others.
 
     Bin i holds the numbers from edge i up to, but not including, edge i + 1. The ends are clamped: numbers below the
     first edge are in the first bin and numbers from the last edge on are in the last one, so estimates name these two
-    bins ``< e`` and ``>= e``. All values are sensitive.
+    bins ``< e`` and ``>= e``.
 
     Attributes:
         low: first edge; above 0 on the scale ``"log"``.
@@ -50,6 +54,9 @@ class Ordered(Alphabet):
         atoms: numbers that many people have exactly, such as round ages or time limits (default: none). The smooth
             distribution does not take their bins to be like the neighbours. The collector alone uses them, so they
             are not part of the fingerprint.
+        sensitive: what must be protected: ranges ``(low, high)`` of numbers, ``high`` not included, None where a range
+            has no end; and texts of ``others``. A bin is sensitive if it holds any number of a range. None (default):
+            everything is sensitive.
 
     Example:
         >>> alphabet = Ordered(low=0, high=60, num_bins=4, unit="min", others=("cancelled",))
@@ -57,6 +64,11 @@ class Ordered(Alphabet):
         ('< 15', '[15, 30)', '[30, 45)', '>= 45', 'cancelled')
         >>> alphabet.encode([-3, 15, 59.5, "cancelled"], np.zeros(4, dtype=int), num_cohorts=1)
         array([0, 1, 3, 4])
+        >>> incomes = Ordered(low=0, high=200, num_bins=4, unit="kEUR", sensitive=((100, None),))
+        >>> incomes.encode([60, 120, 190], np.zeros(3, dtype=int), num_cohorts=1)
+        array([3, 0, 1])
+
+    Source of ``sensitive``: Murakami and Kawamoto 2019, section 3.1 (X_S and X_N).
     """
 
     id: ClassVar[str] = "ordered"
@@ -68,6 +80,7 @@ class Ordered(Alphabet):
     unit: str = ""
     others: tuple[str, ...] = ()
     atoms: tuple[float, ...] = ()
+    sensitive: tuple[Sensitive, ...] | None = None
 
     def __post_init__(self) -> None:
         if self.edges is None:
@@ -87,6 +100,27 @@ class Ordered(Alphabet):
                     f"Ordered.others must be texts that are neither numbers nor names of bins, got {describe(text)}"
                 )
         self._check_atoms()
+        if self.sensitive is not None:
+            object.__setattr__(self, "sensitive", self._checked_sensitive(self.sensitive))
+
+    def _checked_sensitive(self, entries: object) -> tuple[Sensitive, ...]:
+        """The ranges as pairs of floats, the texts in canonical form."""
+        found = list[Sensitive]()
+        for entry in entries if isinstance(entries, (list, tuple)) else ():
+            if isinstance(entry, str) and canonical(entry) in self.others:
+                found.append(canonical(entry))
+            elif _is_range(entry):
+                low, high = (end if end is None else end + 0.0 for end in entry)
+                found.append((low, high))
+            else:
+                found.clear()
+                break
+        if not found:
+            raise SpecError(
+                "Ordered.sensitive must be a list of ranges [low, high], low below high or either of them null, and of "
+                f"texts of Ordered.others, got {describe(entries)}"
+            )
+        return tuple(found)
 
     def _check_atoms(self) -> None:
         atoms, first, last = self.atoms, float(self.bin_edges[0]), float(self.bin_edges[-1])
@@ -160,9 +194,28 @@ class Ordered(Alphabet):
         of_atoms: list[int] = self._bins_of(np.array(self.atoms)).tolist()
         return frozenset((0, len(self.bins) - 1, *of_atoms))
 
+    @functools.cached_property
+    def sensitive_places(self) -> tuple[int, ...]:
+        """Places of the sensitive values among the bins and, after them, ``others``; increasing."""
+        if self.sensitive is None:
+            return tuple(range(self.num_symbols))
+        ends = [-np.inf, *self.bin_edges[1:-1].tolist(), np.inf]
+        ranges = [(low, high) for low, high in (entry for entry in self.sensitive if not isinstance(entry, str))]
+        held = [
+            any((low is None or low < last) and (high is None or high > first) for low, high in ranges)
+            for first, last in itertools.pairwise(ends)
+        ]
+        return tuple(np.flatnonzero([*held, *(text in self.sensitive for text in self.others)]).tolist())
+
+    @functools.cached_property
+    def symbols_in_order(self) -> np.ndarray:
+        rest = sorted(set(range(self.num_symbols)) - set(self.sensitive_places))
+        symbols: np.ndarray = np.argsort([*self.sensitive_places, *rest])
+        return symbols
+
     @property
     def num_others(self) -> int:
-        return len(self.others)
+        return sum(place >= len(self.bins) for place in self.sensitive_places)
 
     @property
     def known_values(self) -> tuple[str, ...]:
@@ -175,7 +228,7 @@ class Ordered(Alphabet):
 
     @property
     def num_sensitive(self) -> int:
-        return self.num_symbols
+        return len(self.sensitive_places)
 
     def has_own_symbol(self, values: tuple[str, ...]) -> np.ndarray:
         return np.ones(len(values), dtype=bool)
@@ -215,7 +268,8 @@ class Ordered(Alphabet):
         if column is not None:
             if not np.isfinite(column).all():
                 raise SpecError(f"a value must be {self.allowed}, got {int((~np.isfinite(column)).sum())} not finite")
-            return self._bins_of(column)
+            found: np.ndarray = self.symbols_in_order[self._bins_of(column)]
+            return found
         texts = [text if isinstance(text, str) else _number_text(text, self.allowed) for text in values]
         return super().encode(texts, cohorts, num_cohorts)
 
@@ -223,13 +277,13 @@ class Ordered(Alphabet):
         """The symbols of bin names, of ``others`` and of decimal texts; see ``Alphabet.symbol_table``."""
         known = _symbols(self)
         numbers = np.array([value not in known and bool(_DECIMAL.fullmatch(value)) for value in values], dtype=bool)
-        symbols = np.empty(len(values), dtype=np.int64)
-        symbols[numbers] = self._bins_of(np.array([float(value) for value, is_one in zip(values, numbers) if is_one]))
+        places = np.empty(len(values), dtype=np.int64)
+        places[numbers] = self._bins_of(np.array([float(value) for value, is_one in zip(values, numbers) if is_one]))
         named = [known.get(value, -1) for value, is_one in zip(values, numbers) if not is_one]
         if -1 in named:
             raise SpecError(f"a value must be {self.allowed}, got {named.count(-1)} other text(s)")
-        symbols[~numbers] = named
-        return symbols[np.newaxis]
+        places[~numbers] = named
+        return self.symbols_in_order[places][np.newaxis]
 
     def _bins_of(self, numbers: np.ndarray) -> np.ndarray:
         bins: np.ndarray = np.searchsorted(self.bin_edges[1:-1], numbers, side="right").astype(np.int64)
@@ -237,16 +291,27 @@ class Ordered(Alphabet):
 
     @property
     def client_rule(self) -> dict[str, Any]:
-        return {"rule": "bins", "edges": list(map(repr, self.bin_edges.tolist())), "others": list(self.others)}
+        rule = {"rule": "bins", "edges": list(map(repr, self.bin_edges.tolist())), "others": list(self.others)}
+        return rule | self._declared
 
     def to_json(self) -> dict[str, Any]:
         """The fields that are given; ``atoms`` only if there are some, as in collections of before this field."""
         given = {name: value for name, value in super().to_json().items() if value is not None}
+        if self.sensitive is not None:
+            given["sensitive"] = [entry if isinstance(entry, str) else list(entry) for entry in self.sensitive]
         return given if self.atoms else {name: value for name, value in given.items() if name != "atoms"}
 
     def meaning(self) -> dict[str, Any]:
-        """The edges in one form, whichever way they were given, because a report means a bin between two of them."""
-        return {"id": self.id, "edges": self.bin_edges.tolist(), "others": list(self.others), "unit": self.unit}
+        """The edges and the sensitive values in one form, whichever way they were given, because a report means a bin
+        between two edges."""
+        fields = {"id": self.id, "edges": self.bin_edges.tolist(), "others": list(self.others), "unit": self.unit}
+        return fields | self._declared
+
+    @property
+    def _declared(self) -> dict[str, Any]:
+        """Places of the sensitive values, if there are others."""
+        everything = self.num_sensitive == self.num_symbols
+        return {} if everything else {"sensitive": list(self.sensitive_places)}
 
 
 def _linear_edges(low: float, high: float, number: int) -> list[float]:
@@ -265,6 +330,14 @@ def _log_edges(low: float, high: float, number: int) -> list[float]:
 
 def _is_edge(value: object) -> TypeGuard[float]:
     return is_number(value) and abs(value) < LARGEST_EDGE
+
+
+def _is_range(entry: object) -> TypeGuard[tuple[float | None, float | None]]:
+    if not isinstance(entry, (list, tuple)) or len(entry) != 2:
+        return False
+    low, high = entry
+    ends = (low is None or _is_edge(low)) and (high is None or _is_edge(high))
+    return ends and (low is None or high is None or low < high)
 
 
 def _are_increasing(edges: np.ndarray) -> bool:

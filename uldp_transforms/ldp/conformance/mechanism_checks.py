@@ -114,10 +114,11 @@ def _privacy(mechanism: Mechanism) -> Iterator[str]:
 def _alphabet(mechanism: Mechanism) -> Alphabet:
     """One for which the mechanism could have been made."""
     values = tuple(f"value {symbol}" for symbol in range(mechanism.num_symbols))
-    if mechanism.num_others:
-        bins = mechanism.num_symbols - mechanism.num_others
-        return Ordered(low=0, high=1, num_bins=bins, others=values[bins:])
     everything = mechanism.num_sensitive == mechanism.num_symbols
+    if mechanism.num_others:
+        bins, others = mechanism.num_symbols - mechanism.num_others, values[-mechanism.num_others :]
+        protected = (None, None if everything else mechanism.num_sensitive - mechanism.num_others)
+        return Ordered(low=0, high=bins, num_bins=bins, others=others, sensitive=(protected, *others))
     return Closed(values=values, sensitive=None if everything else values[: mechanism.num_sensitive])
 
 

@@ -67,7 +67,7 @@ class LogSmooth:
     scale: float
 
     def given(self, chosen: np.ndarray) -> LogSmooth:
-        """The distribution among the people whose symbol is one of the chosen (K,) bool, by linearisation."""
+        """The distribution among the people with one of the chosen symbols, in their order, by linearisation."""
         share = float(self.frequencies[chosen].sum())
         own = self.frequencies[chosen] / share
         slope = (np.eye(len(own)) - own[:, np.newaxis]) / share
@@ -136,7 +136,8 @@ def fit_versions(versions: Sequence[tuple[Model, CohortCounts, int]]) -> LogSmoo
         return None
     cells = [counts.pooled().cells[0] / times for _, counts, times in versions]
     parts = np.array([float(one.sum()) for one in cells])
-    channels = [model.mechanism.response(np.eye(alphabet.num_symbols)).T for model, _, _ in versions]
+    people = np.eye(alphabet.num_symbols)
+    channels = [model.mechanism.response(people).T[:, model.alphabet.symbols_in_order] for model, _, _ in versions]
     channel = np.concatenate([part * one for part, one in zip(parts / parts.sum(), channels) if part])
     counted = np.concatenate([one for part, one in zip(parts, cells) if part])
     return mixture(fit_scales(Posterior(channel, counted, differences), SCALES))

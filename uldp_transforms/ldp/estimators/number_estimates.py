@@ -131,8 +131,8 @@ def estimate_numbers(
         counts: of its reports.
         limits: from the first inner edge to the last; numbers beyond them are clamped.
         quantiles: in (0, 1).
-        distribution: (K,) frequencies of symbols from which quantiles are read, such as those of an estimator (default:
-            the distribution nearest to the unbiased one). Nothing else depends on it.
+        distribution: (K,) frequencies of bins and, after them, ``others``, from which quantiles are read, such as
+            those of an estimator (default: the distribution nearest to the unbiased one). Nothing else depends on it.
         confidence: of each interval.
         reports_of_a_person: m; variances are multiplied by m, the worst case, in which all reports of a person agree.
             The smooth posterior has the counts divided by m.

@@ -1,9 +1,10 @@
 """Weighted sums of the frequencies of bins, with their variances: what every figure of numbers is made of.
 
-Each sum m'u of the unbiased frequencies u of symbols is unbiased for m'p, with the variance V(m) / n,
-V(m) = ``Mechanism.variance_of`` at the distribution nearest to u. Several versions of a question have the frequencies
-sum_a w_a u_a. The weights w_a are proportional to n_a / V_a, with V_a the variance of the mean position of bins from
-one report of version a in a uniform population: they do not depend on the answers, so sums stay unbiased.
+Each sum m'u of the unbiased frequencies u of bins, and of other values behind them, is unbiased for m'p, with the
+variance V(m) / n, V(m) = ``Mechanism.variance_of`` at the distribution nearest to u. Several versions of a question
+have the frequencies sum_a w_a u_a. The weights w_a are proportional to n_a / V_a, with V_a the variance of the mean
+position of bins from one report of version a in a uniform population: they do not depend on the answers, so sums stay
+unbiased.
 
 Sources: Fieller 1954 (quotients); Woodruff 1952 (a quantile's interval from that of its distribution function).
 """
@@ -77,8 +78,8 @@ class NumberSums:
 
     Args:
         reports: of one model, or of several with the same bins and ``others``; those without reports do not take part.
-        distribution: (K,) frequencies of symbols from which quantiles are read; None: the distribution nearest to the
-            unbiased one.
+        distribution: (K,) frequencies of bins and, after them, the other values, from which quantiles are read; None:
+            the distribution nearest to the unbiased one.
 
     Raises:
         NoReportsError: without reports.
@@ -93,7 +94,10 @@ class NumberSums:
         assert edges is not None
         self.edges, self.centres, self.bins = edges, alphabet.bin_centres, len(edges) - 1
         self.is_number = np.arange(alphabet.num_symbols) < self.bins
-        each = [one.model.mechanism.invert(one.counts.pooled())[0] for one in self.reports]
+        each = [
+            one.model.mechanism.invert(one.counts.pooled())[0][one.model.alphabet.symbols_in_order]
+            for one in self.reports
+        ]
         self._shares = _shares_of_versions(self.reports, self.bins)
         self._unbiased = self._shares @ np.array(each)
         self._nearest = project_onto_simplex(self._unbiased)
@@ -155,12 +159,18 @@ class NumberSums:
         return np.append(of_bins, np.zeros(self._others))
 
     def variances(self, weights: np.ndarray) -> np.ndarray:
-        """Variances of sums with the weights of symbols, (..., K) -> (...)."""
+        """Variances of sums with these weights, (..., K) -> (...)."""
         found = np.zeros(weights.shape[:-1])
         for share, one in zip(self._shares.tolist(), self.reports):
-            of_report = np.maximum(one.model.mechanism.variance_of(weights, self._nearest), 0)
+            of_report = np.maximum(_variance_of(one.model, weights, self._nearest), 0)
             found += share**2 * one.times * of_report / one.counts.total
         return found
+
+
+def _variance_of(model: Model, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+    """``Mechanism.variance_of`` for weights and frequencies of bins and, after them, the other values."""
+    order = np.argsort(model.alphabet.symbols_in_order)
+    return model.mechanism.variance_of(weights[..., order], frequencies[order])
 
 
 def _shares_of_versions(reports: Sequence[NumberReports], bins: int) -> np.ndarray:
@@ -171,7 +181,7 @@ def _shares_of_versions(reports: Sequence[NumberReports], bins: int) -> np.ndarr
     ranks = np.append(np.arange(bins) - (bins - 1) / 2, np.zeros(symbols - bins))
     even = np.full(symbols, 1 / symbols)
     precisions = np.array(
-        [one.counts.total / one.times / float(one.model.mechanism.variance_of(ranks, even)) for one in reports]
+        [one.counts.total / one.times / float(_variance_of(one.model, ranks, even)) for one in reports]
     )
     shares: np.ndarray = precisions / precisions.sum()
     return shares

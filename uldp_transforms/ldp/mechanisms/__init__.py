@@ -4,6 +4,7 @@ from uldp_transforms.ldp.mechanisms.channels.declared_channel import DeclaredCha
 from uldp_transforms.ldp.mechanisms.channels.missing_values import TwoStage as TwoStage
 from uldp_transforms.ldp.mechanisms.channels.missing_values import UniformPerturbation as UniformPerturbation
 from uldp_transforms.ldp.mechanisms.channels.square_wave import SquareWave as SquareWave
+from uldp_transforms.ldp.mechanisms.channels.square_wave import UtilityOptimizedSquareWave as UtilityOptimizedSquareWave
 from uldp_transforms.ldp.mechanisms.declared_priors import AttributeGRR as AttributeGRR
 from uldp_transforms.ldp.mechanisms.declared_priors import AttributeOUE as AttributeOUE
 from uldp_transforms.ldp.mechanisms.hadamard_response import HadamardResponse as HadamardResponse
@@ -39,5 +40,6 @@ MECHANISMS: Registry[Mechanism] = Registry(
         UtilityOptimizedHadamardResponse,
         DeclaredChannel,
         SquareWave,
+        UtilityOptimizedSquareWave,
     ),
 )

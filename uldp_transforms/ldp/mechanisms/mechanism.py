@@ -62,7 +62,8 @@ class Mechanism(abc.ABC):
         num_symbols: K.
         num_sensitive: v, in [1, K].
         num_hashes: h, number of symbols that one value has at once; 1 except for Bloom filters.
-        num_others: symbols at the end that have no place in the order of symbols; most mechanisms ignore the order.
+        num_others: sensitive symbols that have no place in the order of symbols, the last of the v; most mechanisms
+            ignore the order.
         epsilon: the guarantee of one report, in (0, 16]; a mechanism that derives it may have a larger or infinite one.
     """
 
@@ -108,7 +109,7 @@ class Mechanism(abc.ABC):
             object.__setattr__(self, "num_sensitive", self.num_symbols)
         require_int(f"{name}.num_sensitive", self.num_sensitive, 1, self.num_symbols)
         require_int(f"{name}.num_hashes", self.num_hashes, 1, self.max_hashes)
-        require_int(f"{name}.num_others", self.num_others, 0, self.num_symbols)
+        require_int(f"{name}.num_others", self.num_others, 0, self.num_sensitive)
         self.check_epsilon()
         self.check_own_fields()
         if not self.has_signal:

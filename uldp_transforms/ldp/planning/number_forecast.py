@@ -7,11 +7,12 @@ import math
 
 import numpy as np
 
+from uldp_transforms.ldp.alphabets import Alphabet
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.number_estimates import NumberEstimate, Quantile, estimate_numbers
-from uldp_transforms.ldp.mechanisms import Mechanism, SquareWave
+from uldp_transforms.ldp.mechanisms import Mechanism, SquareWave, UtilityOptimizedSquareWave
 from uldp_transforms.ldp.planning.planned_question import comparable
 from uldp_transforms.ldp.planning.planning import NEARLY_BEST
 from uldp_transforms.ldp.utility.arguments import require_epsilon, require_reports
@@ -59,8 +60,8 @@ def forecast_numbers(collection: Collection, num_reports: int, shares: np.ndarra
     require_reports("forecast_numbers.num_reports", num_reports)
     edges, mechanism = _edges(collection), collection.mechanism
     if shares is None:
-        bins = np.arange(collection.alphabet.num_symbols) < len(edges) - 1
-        shares = bins / bins.sum()
+        shares = np.zeros(collection.alphabet.num_symbols)
+        shares[collection.alphabet.symbols_in_order[: len(edges) - 1]] = 1 / (len(edges) - 1)
     cells = np.rint(num_reports * mechanism.response(shares)).astype(np.int64)[np.newaxis]
     number = cells.sum(axis=1) if mechanism.one_place else np.array([num_reports])
     found = estimate_numbers(collection, CohortCounts(number, cells), quantiles=PLANNED)
@@ -75,7 +76,7 @@ def forecast_numbers(collection: Collection, num_reports: int, shares: np.ndarra
 def plan_numbers(
     collection: Collection, epsilon: float, num_reports: int, shares: np.ndarray | None = None
 ) -> tuple[list[NumberForecast], NumberForecast]:
-    """Compare all mechanisms that protect all values, over the alphabet of a collection.
+    """Compare all mechanisms that protect what the alphabet of a collection declares sensitive.
 
     Args:
         collection: with an ordered alphabet; its mechanism has no effect.
@@ -92,7 +93,8 @@ def plan_numbers(
     """
     require_epsilon("plan_numbers.epsilon", epsilon)
     _edges(collection)
-    found = [forecast_numbers(with_mechanism(collection, make, epsilon), num_reports, shares) for make in mechanisms()]
+    makers = mechanisms(collection.alphabet)
+    found = [forecast_numbers(with_mechanism(collection, make, epsilon), num_reports, shares) for make in makers]
     limit = NEARLY_BEST * min(one.size for one in found)
     best = min(
         (one for one in found if one.size <= limit),
@@ -101,9 +103,13 @@ def plan_numbers(
     return found, best
 
 
-def mechanisms() -> list[type[Mechanism]]:
-    """The square wave, and the mechanisms for values of any kind that protect all of them."""
-    return [SquareWave, *(cls for cls in comparable().values() if cls.protects_all)]
+def mechanisms(alphabet: Alphabet) -> list[type[Mechanism]]:
+    """The square wave, and the mechanisms for values of any kind; utility-optimised ones if some values are not
+    sensitive."""
+    others = comparable().values()
+    if alphabet.num_sensitive == alphabet.num_symbols:
+        return [SquareWave, *(cls for cls in others if cls.protects_all)]
+    return [UtilityOptimizedSquareWave, *sorted(others, key=lambda cls: cls.protects_all)]
 
 
 def with_mechanism(collection: Collection, make: type[Mechanism], epsilon: float) -> Collection:

@@ -55,11 +55,7 @@ class MatrixChannel(IntegerReportMechanism):
     @functools.cached_property
     def inverse(self) -> np.ndarray:
         """B, (K, M) float64; see the module."""
-        if self.num_outputs == self.num_symbols:
-            return np.linalg.inv(self.probabilities)
-        root = np.sqrt(self.probabilities.mean(axis=1))
-        inverse: np.ndarray = np.linalg.pinv(self.probabilities / root[:, np.newaxis]) / root
-        return inverse
+        return inverse_of(self.probabilities)
 
     @property
     def has_signal(self) -> bool:
@@ -209,3 +205,13 @@ class MatrixChannel(IntegerReportMechanism):
     def _outcomes(self, counts: np.ndarray, cohorts: np.ndarray, outputs: np.ndarray) -> Outcomes:
         rows = sparse.csr_array(self.probabilities[outputs])
         return Outcomes(counts.astype(np.float64), cohorts.astype(np.int64), np.zeros(len(outputs)), rows)
+
+
+def inverse_of(probabilities: np.ndarray) -> np.ndarray:
+    """B, (K, M), of Q, (M, K); see the module."""
+    outputs, symbols = probabilities.shape
+    if outputs == symbols:
+        return np.linalg.inv(probabilities)
+    root = np.sqrt(probabilities.mean(axis=1))
+    inverse: np.ndarray = np.linalg.pinv(probabilities / root[:, np.newaxis]) / root
+    return inverse

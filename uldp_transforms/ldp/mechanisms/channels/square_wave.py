@@ -1,14 +1,17 @@
 """The square wave: reports a number near the true one, so that means and distribution functions have little noise.
 
 Source: Li, Wang, Li, Lopuhaä-Zwakenberg and Škorić, "Estimating Numerical Distributions under Local Differential
-Privacy", 2020, section 5, in its discrete form; symbols without a place in the order are an addition.
+Privacy", 2020, section 5, in its discrete form; symbols without a place in the order are an addition, and so are clear
+reports of symbols that are not sensitive, in the sense of Murakami and Kawamoto 2019, Definition 2.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -16,43 +19,50 @@ import numpy as np
 
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.channels.matrix_channel import MatrixChannel, Weights
+from uldp_transforms.ldp.mechanisms.channels.matrix_channel import MatrixChannel, Weights, inverse_of
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES
-from uldp_transforms.ldp.mechanisms.mechanism import About
+from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.sampling import WORD, WordSource, exp_bounds
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SquareWave(MatrixChannel):
-    """An ordered symbol x is reported as each of the w = 2 b + 1 outputs x..x + 2 b with E times the odds of any other
-    output.
+class UtilityOptimizedSquareWave(MatrixChannel):
+    """A sensitive symbol x with a place in the order is reported as each of the w = 2 b + 1 outputs x..x + 2 b with E
+    times the odds of any other protected output; a symbol that is not sensitive is often reported in clear.
 
-    With K ordered symbols there are K + 2 b ordered outputs; with A symbols behind them that have no place in the
-    order there are A more outputs, each of which has w shares of probability. E = e**epsilon, and one share is
+    Of v sensitive symbols B = v - A have a place in the order; the A behind them have none. There are B + 2 b ordered
+    outputs, A more, each of which has w shares of probability, and a clear output for each of the K - v symbols that
+    are not sensitive. E = e**epsilon, and one share is
 
-        q = 1 / (w E + K + 2 b - w + w A);    Pr(y | x) = E q near x, else q;    Pr(y_a | x) = w q;
-        Pr(y_a | a) = w E q;    Pr(y | a) = q for ordered outputs;    Pr(y_c | a) = w q for other a, c.
+        q = 1 / (w E + B + 2 b - w + w A);    Pr(y | x) = E q near x, else q;    Pr(y_a | x) = w q;
+        Pr(y_a | a) = w E q;    Pr(y | a) = q for ordered outputs;    Pr(y_c | a) = w q for other a, c;
+        Pr(y | z) = q, Pr(y_a | z) = w q, and Pr(y_z | z) = w (E - 1) q for z that is not sensitive.
 
-    Every ratio is 1 or E. The ordered symbols must be in their order, as bins of the alphabet ``ordered`` and values of
-    ``closed`` are.
+    In other words, a coin of probability w (E - 1) q decides whether a report is uniform near the symbol (its clear
+    output for z), or noise: uniform over shares. Every ratio of a protected output is 1 or E, and a clear output comes
+    from one symbol alone, so that reports are (X_S, Y_P, epsilon)-ULDP. With v = K it is the square wave.
+
+    The sensitive symbols must be in their order, as those of the alphabets ``ordered`` and ``closed`` are.
 
     Attributes:
-        half_width: b, in [1, K]; None: the b that carries most information about a number,
-            max(1, round(K (epsilon E - E + 1) / (2 E (E - 1 - epsilon)))).
+        half_width: b, in [1, B]; None: the b that carries most information about a number,
+            max(1, round(B (epsilon E - E + 1) / (2 E (E - 1 - epsilon)))).
 
     Source: see the module; the inverse and its covariance: ``matrix_channel``.
     """
 
-    id: ClassVar[str] = "sw"
+    id: ClassVar[str] = "usw"
     about: ClassVar[About] = About(
-        sends="a bin near the number, or any other with lower probability; optional `half_width`",
-        protects="every value: epsilon-LDP",
-        source="Li et al. 2020, section 5",
+        sends="a sensitive bin near the number, or any other with lower probability; non-sensitive ones often in "
+        "clear; optional `half_width`",
+        protects="sensitive values",
+        source="the ULDP form of Li et al. 2020, section 5; derived here",
         payload="the output, little-endian, in 1 byte (up to 256 outputs), 2 (up to 65,536) or 4",
     )
-    protects_all: ClassVar[bool] = True
     names_values: ClassVar[bool] = True
     alike_in_blocks: ClassVar[bool] = False
+    least_bins: ClassVar[int] = 1
+    """Minimum number of sensitive symbols with a place in the order."""
 
     half_width: int | None = dataclasses.field(
         default=None,
@@ -68,11 +78,13 @@ class SquareWave(MatrixChannel):
     )
 
     def check_own_fields(self) -> None:
-        name, bins = type(self).__name__, self.num_symbols - self.num_others
-        if bins < 2 or self.num_symbols > MAX_VALUES:
+        name, bins = type(self).__name__, self._bins
+        if bins < self.least_bins or self.num_symbols > MAX_VALUES:
+            least = "two or more" if self.least_bins > 1 else "one or more"
+            noun = "them" if self.protects_all else "the sensitive ones"
             raise SpecError(
-                f"{name}.num_symbols must be at most {MAX_VALUES}, two or more of them with a place in the order, got "
-                f"{self.num_symbols}, {bins} of them with a place in the order"
+                f"{name}.num_symbols must be at most {MAX_VALUES}, {least} of {noun} with a place in the order, got "
+                f"{self.num_symbols}, {bins} of {noun} with a place in the order"
             )
         if self.half_width is not None:
             require_int(f"{name}.half_width", self.half_width, 1, bins)
@@ -84,9 +96,14 @@ class SquareWave(MatrixChannel):
         """b."""
         if self.half_width is not None:
             return self.half_width
-        e, bins = math.exp(self.epsilon), self.num_symbols - self.num_others
+        e, bins = math.exp(self.epsilon), self._bins
         best = (self.epsilon * e - math.expm1(self.epsilon)) / (2 * e * (math.expm1(self.epsilon) - self.epsilon))
         return max(1, round(bins * best))
+
+    @property
+    def _bins(self) -> int:
+        """B, number of sensitive symbols with a place in the order."""
+        return self.num_sensitive - self.num_others
 
     @property
     def _near(self) -> int:
@@ -95,12 +112,17 @@ class SquareWave(MatrixChannel):
 
     @property
     def _line(self) -> int:
-        """K + 2 b, number of ordered outputs."""
-        return self.num_symbols - self.num_others + 2 * self.reach
+        """B + 2 b, number of ordered outputs."""
+        return self._bins + 2 * self.reach
+
+    @property
+    def _protected(self) -> int:
+        """Number of protected outputs, which are the first ones."""
+        return self._line + self.num_others
 
     @property
     def _far(self) -> int:
-        """Number of shares of all outputs except those near the own symbol."""
+        """Number of shares of all protected outputs except those near the own symbol."""
         return self._line + self._near * self.num_others - self._near
 
     @functools.cached_property
@@ -117,18 +139,38 @@ class SquareWave(MatrixChannel):
         """An equal slice of the remaining words for each near share."""
         return (WORD - self._far * self.noise_weight) // self._near
 
+    @property
+    def clear_weight(self) -> int:
+        """Number of words that send a symbol that is not sensitive in clear: all except its noise words."""
+        return WORD - (self._far + self._near) * self.noise_weight
+
     @functools.cached_property
     def weights(self) -> Weights:
-        bins, near, line = self.num_symbols - self.num_others, self._near, self._line
+        near, rest = self._near, WORD - self._far * self.noise_weight
         matrix = np.full((self.num_outputs, self.num_symbols), self.noise_weight, dtype=object)
-        matrix[line:] *= near
-        rest = WORD - self._far * self.noise_weight
-        for symbol in range(bins):
+        matrix[self._line :] *= near
+        matrix[self._protected :] = 0
+        for symbol in range(self._bins):
             matrix[symbol : symbol + near, symbol] = self.near_weight
             matrix[symbol + self.reach, symbol] += rest - near * self.near_weight
-        for symbol in range(bins, self.num_symbols):
-            matrix[symbol + 2 * self.reach, symbol] = rest
+        for symbol in range(self._bins, self.num_symbols):
+            matrix[symbol + 2 * self.reach, symbol] = rest if symbol < self.num_sensitive else self.clear_weight
         return tuple(map(tuple, matrix.tolist()))
+
+    @functools.cached_property
+    def inverse(self) -> np.ndarray:
+        """B, (K, M) float64; a symbol that is not sensitive is estimated from its clear output alone."""
+        inverse = inverse_of(self.probabilities)
+        inverse[self.num_sensitive :] = 0
+        symbols, outputs, _, slopes = self._outputs_that_tell
+        inverse[symbols, outputs] = 1 / slopes
+        return inverse
+
+    @functools.cached_property
+    def _outputs_that_tell(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        symbols = np.arange(self.num_sensitive, self.num_symbols)
+        slopes = np.full(len(symbols), self.clear_weight / WORD)
+        return symbols, symbols + 2 * self.reach, np.zeros(len(symbols)), slopes
 
     @property
     def num_outputs(self) -> int:
@@ -136,8 +178,16 @@ class SquareWave(MatrixChannel):
 
     @functools.cached_property
     def exact_ratio(self) -> Fraction:
-        """The largest ratio of two probabilities of an output."""
-        return max(Fraction(max(row), min(row)) for row in self.weights)
+        """The largest ratio of two probabilities of a protected output."""
+        return max(Fraction(max(row), min(row)) for row in self.weights[: self._protected])
+
+    def kinds(self) -> Iterator[Kind]:
+        """Each protected output, under the symbols that send it most and least often."""
+        return itertools.islice(super().kinds(), self._protected)
+
+    @property
+    def reveal_rate(self) -> float:
+        return self.clear_weight / WORD if self.num_sensitive < self.num_symbols else 0.0
 
     @property
     def effective_epsilon(self) -> float:
@@ -155,16 +205,38 @@ class SquareWave(MatrixChannel):
     # ------------------------------------------------------------------ reports
 
     def perturb(self, symbols: np.ndarray, source: WordSource) -> np.ndarray:
-        """One word per report: equal slices for the far shares in their order, then equal slices for the near ones.
+        """One word per report: equal slices for the noise shares in their order, then the own output.
 
-        Ordered outputs have one share each, others w. The words after the last slice send the own output.
+        Noise of a sensitive symbol is all protected shares but the near ones, which then have equal slices too; the
+        words after the last one send the own output. Noise of another symbol is all protected shares. Ordered outputs
+        have one share each, those of sensitive symbols without a place in the order w.
         """
         near, line, far = self._near, self._line, self._far
         words = source.words(len(symbols))
-        outputs = symbols + 2 * self.reach
+        outputs, in_clear = symbols + 2 * self.reach, symbols >= self.num_sensitive
         own = np.where(outputs < line, symbols, line + near * (outputs - line))  # the first near share
         slices = (words // np.uint64(self.noise_weight)).astype(np.int64)
         beyond = words - np.uint64(far * self.noise_weight)  # wraps around where it is not used
         step = (beyond // np.uint64(self.near_weight)).astype(np.int64)
-        shares = np.where(slices < far, slices + near * (slices >= own), own + np.where(step < near, step, self.reach))
-        return self.as_payloads(np.where(shares < line, shares, line + (shares - line) // near))
+        noise = slices + near * ((slices >= own) & ~in_clear)
+        shares = np.where(slices < far + near * in_clear, noise, own + np.where(step < near, step, self.reach))
+        drawn = np.where(shares < line, shares, line + (shares - line) // near)
+        return self.as_payloads(np.where(in_clear & (slices >= far + near), outputs, drawn))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SquareWave(UtilityOptimizedSquareWave):
+    """The square wave, which protects all symbols: v = K.
+
+    Source: Li et al. 2020, section 5.
+    """
+
+    id: ClassVar[str] = "sw"
+    about: ClassVar[About] = About(
+        sends="a bin near the number, or any other with lower probability; optional `half_width`",
+        protects="every value: epsilon-LDP",
+        source="Li et al. 2020, section 5",
+        payload="the output, little-endian, in 1 byte (up to 256 outputs), 2 (up to 65,536) or 4",
+    )
+    protects_all: ClassVar[bool] = True
+    least_bins: ClassVar[int] = 2
