@@ -10,6 +10,7 @@ from typing import Any
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.plan.collection_text import spec_text
+from uldp_transforms.jobs.plan.group_plan import advice_on_groups, heading_of_groups
 from uldp_transforms.jobs.plan.number_plan import NumberPlanning, run_number_plan
 from uldp_transforms.jobs.plan.plan_options import Planning, read_arguments
 from uldp_transforms.jobs.plan.plan_text import advice, described, heading, legend, over_time, table
@@ -27,7 +28,7 @@ def job(planning: Planning | NumberPlanning) -> int:
     """Compute the plan, write the file, print the table."""
     if isinstance(planning, NumberPlanning):
         return run_number_plan(planning)
-    found = plan(planning.question, planning.epsilon, planning.num_reports, **planning.targets)
+    found = plan(planning.question, planning.epsilon, planning.planned_reports, **planning.targets)
     spec = recommended(planning, found)
     if planning.png is not None:
         from uldp_transforms.jobs.plan.plan_chart import picture_of_plan  # noqa: PLC0415  # an optional extra
@@ -37,7 +38,19 @@ def job(planning: Planning | NumberPlanning) -> int:
     if planning.json is not None:
         with open(planning.json, "w", encoding="utf-8") as file:
             file.write(spec_text(spec))
-    lines = [*heading(planning), "", *table(planning, found), "", *legend(planning), "", *advice(planning, found)]
+    of_groups = [] if planning.groups is None else heading_of_groups(planning.groups, planning.num_reports)
+    lines = [
+        *of_groups,
+        *heading(planning),
+        "",
+        *table(planning, found),
+        "",
+        *legend(planning),
+        "",
+        *advice(planning, found),
+    ]
+    if planning.groups is not None:
+        lines += advice_on_groups(planning.groups, found)
     print("\n".join([*lines, *over_time(planning, found)]))
     if planning.json is None:
         print("\n" + spec_text(spec), end="")

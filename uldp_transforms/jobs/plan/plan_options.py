@@ -9,8 +9,10 @@ from typing import Any
 
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.people_options import PEOPLE, people_in, refuse_people_options, say_missing
+from uldp_transforms.jobs.plan.group_plan import GROUPS, GroupPlan, read_groups
 from uldp_transforms.jobs.plan.number_plan import NumberPlanning, read_number_arguments
 from uldp_transforms.jobs.report.report_command import require_charts
+from uldp_transforms.ldp.alphabets.dimensions import MAX_GROUPS
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion
@@ -32,6 +34,12 @@ class Planning:
     png: str | None
     reports_per_person: int | None
     epsilon_inf: float | None
+    groups: GroupPlan | None = None
+
+    @property
+    def planned_reports(self) -> int:
+        """Number of reports for which errors are computed: of the smallest group, if there are groups."""
+        return self.num_reports if self.groups is None else self.groups.reports_of(self.num_reports)
 
 
 TARGETS: cli.Options = {
@@ -74,6 +82,7 @@ _QUESTION: cli.Options = {
         "type": float,
         "help": "assumed share of people with sensitive values (default: worst case)",
     },
+    **GROUPS,
 }
 
 _RESULT: cli.Options = {
@@ -107,8 +116,15 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning | N
     if args.epsilon_inf is not None and args.reports_per_person is None:
         raise SpecError(f"--epsilon_inf needs --reports_per_person, got {args.epsilon_inf:g} alone")
     names = [name.removeprefix("--") for name in TARGETS]
+    groups = read_groups(args)
+    question = _question(args)
+    if groups is not None and isinstance(question, OpenQuestion):
+        if groups.max_cohorts < 2:
+            raise SpecError(f"--groups must be at most {MAX_GROUPS // 2:,} with --open, got {groups.number:,}")
+        question = dataclasses.replace(question, max_cohorts=min(question.max_cohorts, groups.max_cohorts))
     return Planning(
-        question=_question(args),
+        question=question,
+        groups=groups,
         epsilon=args.epsilon,
         num_reports=args.reports,
         targets={name: getattr(args, name) for name in names if getattr(args, name) is not None},

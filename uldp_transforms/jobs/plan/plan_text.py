@@ -27,7 +27,7 @@ def heading(planning: Planning) -> list[str]:
         if question.num_non_sensitive:
             what += f" and {question.num_non_sensitive:,} texts that are not sensitive"
     return [
-        f"{what}; {planning.num_reports:,} reports at epsilon {planning.epsilon:g}",
+        f"{what}; {planning.planned_reports:,} reports at epsilon {planning.epsilon:g}",
         f"Expected errors of raw estimates (`empirical`) for {_truth(planning)}:",
     ]
 
@@ -141,7 +141,7 @@ def over_time(planning: Planning, found: Plan) -> list[str]:
     epsilon_inf = planning.epsilon_inf or min(2 * planning.epsilon, MAX_EPSILON)
     assert isinstance(setup.mechanism, SetReportMechanism), "the planner compares no others"
     mechanism = dataclasses.replace(setup.mechanism, epsilon_inf=epsilon_inf)
-    return ["", *ways_in_words(mechanism, setup.num_cohorts, planning.num_reports, planning.reports_per_person)]
+    return ["", *ways_in_words(mechanism, setup.num_cohorts, planning.planned_reports, planning.reports_per_person)]
 
 
 def ways_in_words(mechanism: SetReportMechanism, num_cohorts: int, num_people: int, num_windows: int) -> list[str]:

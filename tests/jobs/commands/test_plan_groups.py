@@ -1,0 +1,139 @@
+"""Groups in a plan: numbers of reports, differences that show, and what public facts tell about the value."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.support.tolerance import generator
+from uldp_transforms.jobs.plan import plan_command as program
+from uldp_transforms.jobs.plan.group_plan import GroupPlan, told_by
+from uldp_transforms.ldp.errors import SpecError
+
+COMMAND = "--num_values 4 --epsilon 2 --reports 10000"
+
+
+def printed(arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert program.main(arguments.split()) == 0
+    return capsys.readouterr().out
+
+
+def test_the_plan_is_that_of_the_smallest_group(capsys):
+    said = printed(f"{COMMAND} --groups 8 --smallest_group 0.02", capsys)
+    alone = printed(COMMAND.replace("10000", "200"), capsys)
+    assert "8 groups; this plan is for the smallest one, with 200 (0.02) of 10,000 reports." in said
+    assert set(alone.splitlines()) < set(said.splitlines())
+    assert "Groups times cohorts: 8 x 1 = 8 (limit 65,536)." in said
+    equal = printed(f"{COMMAND} --groups 8", capsys)
+    assert "with 1,250 (0.12) of 10,000 reports." in equal
+
+
+def test_cohorts_fit_beside_the_groups(capsys):
+    question = "--open --num_candidates 20 --epsilon 4 --reports 1000000"
+    assert "buckets" in printed(question, capsys)
+    said = printed(f"{question} --groups 1024", capsys)
+    [line] = [line for line in said.splitlines() if line.startswith("Groups times cohorts")]
+    cohorts = int(line.split(" x ")[1].split(" =")[0].replace(",", ""))
+    assert 2 <= cohorts <= 64
+    assert f'"num_cohorts": {cohorts}' in said
+
+
+def test_the_difference_is_found_in_80_of_100_cases(capsys):
+    """k-RR with 4 values: exact, by summing over all counts of one value in two groups of 1,250."""
+    said = printed(f"{COMMAND} --groups 8", capsys)
+    [line] = [line for line in said.splitlines() if line.startswith("A difference of")]
+    size = float(line.split()[3])
+    n, q = 1250, 1 / (3 + math.e**2)
+    rates = [q + (math.e**2 - 1) * q * share for share in (0.25 - size / 2, 0.25 + size / 2)]
+    counts = np.arange(n + 1)
+    laws = [stats.binom.pmf(counts, n, rate) for rate in rates]
+    errors = np.sqrt(counts * (n - counts) / n**3)
+    found = np.abs(np.subtract.outer(counts, counts)) / n > 1.96 * np.hypot.outer(errors, errors)
+    power = laws[0] @ found @ laws[1]
+    assert power >= 0.78, "the shown size has two digits"
+
+
+def write(path, rows):
+    path.write_text("\n".join(["value,event_time,country,arm", *rows]) + "\n")
+    return f"--values {path} --epsilon 2 --reports 100000 --dimensions"
+
+
+def test_a_fact_that_gives_the_value_away_is_called_so(tmp_path, capsys):
+    rows = [f"v{at % 2},2026-01-01T00:00:00Z,{'DE' if at % 2 else 'FR'},{'ab'[at // 2 % 2]}" for at in range(400)]
+    table = write(tmp_path / "v.csv", rows)
+    said = printed(f"{table} country,arm", capsys)
+    assert (
+        "country tells 1 of the 1 bits of the value: the most frequent value is right for 50.0% of all people" in said
+    )
+    assert "and that of each group for 100.0%." in said
+    assert "arm tells 0 of the 1 bits" in said
+    assert "Warning: sent in the clear, country gives much of the value away. No epsilon protects that." in said
+    assert "9 groups; this plan is for the smallest one, with 25,000 (0.25) of 100,000 reports." in said
+    assert "Warning" not in printed(f"{table} arm", capsys)
+
+
+def test_facts_that_tell_only_together_are_found(tmp_path, capsys):
+    """The value is the exclusive or of two fair bits."""
+    rows = [f"v{(at ^ at >> 1) & 1},2026-01-01T00:00:00Z,{'DF'[at & 1]},{'ab'[at >> 1 & 1]}" for at in range(400)]
+    said = printed(f"{write(tmp_path / 'v.csv', rows)} country,arm", capsys)
+    assert "country tells 0 of the 1 bits" in said
+    assert "Warning: sent in the clear, country+arm gives much" in said
+
+
+def test_independent_facts_tell_nothing_on_average():
+    """The bias of the mutual information is removed: its mean over 400 tables is 0 within 6 standard errors, while
+    without that it would be 6 / 2n; and at most a few p-values are small."""
+    rng, n = generator("told"), 300
+    shares = np.outer([0.5, 0.3, 0.2], [0.4, 0.3, 0.2, 0.1])
+    tables = rng.multinomial(n, shares.ravel(), 400).reshape(-1, 3, 4)
+    told = [told_by("fact", table.astype(float)) for table in tables]
+    nats = np.array([_mutual_information(table) for table in tables]) - 6 / (2 * n)
+    assert abs(nats.mean()) < 6 * nats.std() / math.sqrt(len(nats)) + 1 / n**1.5
+    assert np.allclose([one.bits for one in told], np.maximum(nats, 0) / math.log(2))
+    assert stats.binom.sf(sum(one.p_value <= 0.05 for one in told) - 1, 400, 0.075) > 1e-7
+    assert stats.binom.cdf(sum(one.p_value <= 0.05 for one in told), 400, 0.03) > 1e-7
+
+
+def _mutual_information(table: np.ndarray) -> float:
+    joint = table / table.sum()
+    alone = joint.sum(1, keepdims=True) * joint.sum(0)
+    held = joint > 0
+    return float((joint[held] * np.log(joint[held] / alone[held])).sum())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (f"{COMMAND} --groups 1", "--groups must be at least 2, got 1"),
+        (f"{COMMAND} --groups 70000", "--groups must be at most 65,536 groups times cohorts, got 70,000 groups"),
+        (f"{COMMAND} --smallest_group 0.1", "--smallest_group can be given only with --groups, got 0.1"),
+        (
+            f"{COMMAND} --groups 4 --smallest_group 0.6",
+            "--smallest_group must be a share above 0, at most 0.5, got 0.6",
+        ),
+        (
+            f"{COMMAND} --groups 20000",
+            "--reports must give the smallest group at least 1 report, got 10,000 for all",
+        ),
+        (f"{COMMAND} --dimensions arm", "--dimensions can be given only with --values, got arm"),
+        (
+            "--open --num_candidates 9 --epsilon 1 --reports 1000000 --groups 40000",
+            "--groups must be at most 32,768 with --open, got 40,000",
+        ),
+        ("TABLE arm --groups 4", "--groups can be given only without --dimensions, got 4"),
+        ("TABLE arm,arm", "--dimensions must name each column once, such as country,arm, got arm,arm"),
+        ("TABLE country", "--dimensions must be columns with at least 2 different groups, got 1"),
+    ],
+)
+def test_refusals(arguments, said, tmp_path, capsys):
+    table = write(tmp_path / "v.csv", [f"v{at % 2},2026-01-01T00:00:00Z,DE,{'ab'[at % 2]}" for at in range(9)])
+    assert program.main(arguments.replace("TABLE", table).split()) == 2
+    assert f"plan: {said}\n" in capsys.readouterr().err
+
+
+def test_a_share_of_nothing_is_refused():
+    with pytest.raises(SpecError, match=r"--smallest_group must be a share above 0, at most 0\.5, got 0"):
+        GroupPlan(number=2, smallest=0.0)
