@@ -16,6 +16,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.report.collection_facts import facts_of, sensitive_values
 from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.alphabets.dimensions import OTHER
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.solvers.intervals import quantile
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
@@ -106,6 +107,11 @@ def _facts(collection: Collection) -> Iterator[tuple[str, str]]:
     elif collection.alphabet.clear_values:
         yield "Values that are public and not sensitive", _named(collection.alphabet.clear_values)
     yield from facts_of(collection, {})
+    if collection.question is not None:
+        yield "Counted together", f"with other versions of this collection that name the question {collection.question}"
+    if collection.dimensions:
+        stated = "; ".join(f"{one.name} ({_named((*one.values, OTHER))})" for one in collection.dimensions)
+        yield "Stated about the person in clear, without any protection", stated
     yield "Beside the perturbed answer, a report has in clear", _in_clear(collection)
     yield "Over time", _over_time(collection)
 
@@ -123,17 +129,19 @@ def _in_clear(collection: Collection) -> str:
         if collection.client_window is None
         else f"the start of the client window ({collection.client_window})"
     )
+    stated = "the dimensions above, " if collection.dimensions else ""
     cohort = f"a cohort, drawn at random from {collection.num_cohorts:,}, " if collection.num_cohorts > 1 else ""
     return (
-        f"the fingerprint of the collection, {cohort}the time rounded down to {when}, and 16 random bytes by which "
-        f"duplicates are found{size}. The network sees the address of the sender"
+        f"the fingerprint of the collection, {stated}{cohort}the time rounded down to {when}, and 16 random bytes by "
+        f"which duplicates are found{size}. The network sees the address of the sender"
     )
 
 
 def _message_bytes(collection: Collection) -> int:
     """Length of a message of one report of this century, in the cohort with the longest number."""
-    batch = collection.perturb(collection.alphabet.examples[:1], event_times=[_LATE])
-    last = np.array([collection.num_cohorts - 1], dtype=batch.cohorts.dtype)
+    stated = {one.name: one.values[:1] for one in collection.dimensions} or None
+    batch = collection.perturb(collection.alphabet.examples[:1], event_times=[_LATE], dimensions=stated)
+    last = collection.with_groups(np.array([collection.num_cohorts - 1]), np.array([collection.num_groups - 1]))
     return len(wire.encode_reports(dataclasses.replace(batch, cohorts=last))[0])
 
 
@@ -232,11 +240,13 @@ def consent(collection: Collection) -> str:
     sure = f"{100 * (1 - doubt):.0f} %" if doubt > 5e-3 else "more than 99 %"
     some = mechanism.num_sensitive < mechanism.num_symbols
     changed = "A sensitive answer is changed" if some else "Your answer is changed"
+    names = [one.name for one in collection.dimensions]
+    clear = f" Sent as it is, beside the answer: {', '.join(names)}." if names else ""
     others = " Other answers are often sent as they are." if some else ""
     return (
         f"{changed} by chance before it leaves this device.{others} Many answers together show how many people gave "
         "which answer. One report alone says little: whoever thought two answers equally likely before can be at most "
-        f"{sure} sure which of them {'a sensitive one was' if some else 'is yours'}."
+        f"{sure} sure which of them {'a sensitive one was' if some else 'is yours'}.{clear}"
     )
 
 

@@ -59,6 +59,21 @@ def test_memos_without_a_client_window() -> None:
     assert "at most 39 bytes in all" in text
 
 
+def test_what_is_stated_in_clear_is_said_and_in_the_dialog_too() -> None:
+    """Also the size: the largest number of a cohort is that of the last group."""
+    dimensions = [{"name": "country", "values": ["de", "fr"]}, {"name": "arm", "values": ["new"]}]
+    stated = of(CLOSED, {"id": "krr", "epsilon": 1.0}, dimensions=dimensions, question="health")
+    text = text_of(stated)
+    assert "Stated about the person in clear, without any protection: country (de, fr, other); arm (new, other)" in text
+    assert "a report has in clear: the fingerprint of the collection, the dimensions above, the time" in text
+    assert "Counted together: with other versions of this collection that name the question health" in text
+    assert consent(stated) == f"{consent(KRR)} Sent as it is, beside the answer: country, arm."
+    many = of(HASHED, {"id": "krr", "epsilon": 1.0}, num_cohorts=50, dimensions=dimensions)
+    alone = of(HASHED, {"id": "krr", "epsilon": 1.0}, num_cohorts=50)
+    assert "at most 35 bytes in all" in text_of(alone)
+    assert "at most 36 bytes in all" in text_of(many)  # numbers of cohorts from 64 on need two bytes
+
+
 @pytest.mark.parametrize("collection", [*KNOWN, *NEW], ids=lambda collection: collection.id)
 def test_every_kind_of_collection_can_be_described(collection: Collection) -> None:
     text = text_of(collection)
