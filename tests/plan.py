@@ -129,7 +129,12 @@ PLAN = (
                 "test_no_other_sizes_have_a_better_forecast",
                 "test_needed_reports_meet_the_target_and_one_less_does_not",
             ),
-            "labs/test_reproduce_uldp.py": ("test_the_reduced_experiment_shows_what_the_paper_claims",),
+            "labs/test_reproduce_uldp.py": (
+                "test_the_reduced_experiment_shows_what_the_paper_claims",
+                "test_the_picture_can_be_drawn",
+                "test_rows_are_flat",
+                "test_estimates_that_are_distributions_lose_at_most_everything",
+            ),
             "labs/test_reproduce_kairouz.py": ("test_finds_what_the_documentation_says", "test_draws_its_rows"),
         },
     ),
@@ -138,7 +143,6 @@ PLAN = (
         FIRST,
         {
             "beam/accounts/test_ledger.py": (
-                "test_rows_of_a_stream_are_the_same_in_whatever_bundles_messages_come",
                 "test_streams_balance",
                 "test_files_balance",
             ),
@@ -174,7 +178,6 @@ PLAN = (
             ),
             "jobs/follow/test_follow.py": ("test_a_kill_at_any_point_loses_and_doubles_nothing",),
             "jobs/commands/test_reestimate.py": (
-                "test_days_of_a_place_are_alike_in_files_streams_and_from_stored_hours",
                 "test_the_estimates_of_files_are_made_again_byte_for_byte",
                 "test_of_a_stream_the_last_panes_are_made_again_byte_for_byte",
             ),
@@ -217,10 +220,24 @@ PLAN = (
         },
     ),
     Group(
-        "Builds a wheel and environments for it, or runs programs of another language or of Beam: 5 to 30 s each.",
+        "Runs whole jobs for seconds; shorter tests read the same rows.",
         NONE,
         {
+            "beam/accounts/test_ledger.py": ("test_rows_of_a_stream_are_the_same_in_whatever_bundles_messages_come",),
+            "jobs/commands/test_discover.py": (
+                "test_candidates_and_the_search_go_together",
+                "test_windows_that_are_suppressed_have_no_rows",
+            ),
+            "jobs/commands/test_reestimate.py": (
+                "test_days_of_a_place_are_alike_in_files_streams_and_from_stored_hours",
+            ),
             "jobs/engines/test_yaml.py": ("test_the_example_writes_what_python_gets",),
+        },
+    ),
+    Group(
+        "Builds a wheel and environments for it, or runs the tests of another language: 5 to 30 s each.",
+        NONE,
+        {
             "clients/test_javascript.py": ("test_its_own_tests",),
             "project/test_package.py": (
                 "test_packages_of_the_same_names_do_not_disturb",

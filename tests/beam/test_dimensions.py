@@ -77,10 +77,10 @@ def last_panes(rows: list[Any]) -> dict[tuple[Any, ...], dict[str, Any]]:
 
 
 CASES = [
-    pytest.param("files", None, {}, id="files"),
+    pytest.param("files", None, {}, id="files", marks=pytest.mark.slow),
     pytest.param("files", FIXED, {"bit_patterns": True}, id="files, fixed"),
     pytest.param("files", SLIDING, {"deduplicate": True}, id="files, sliding, once"),
-    pytest.param("stream", FIXED, {}, id="stream, corrected"),
+    pytest.param("stream", FIXED, {}, id="stream, corrected", marks=pytest.mark.slow),
     pytest.param("stream", SLIDING, {"release": FINAL, "deduplicate": True}, id="stream, sliding, final, once"),
 ]
 
