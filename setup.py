@@ -15,7 +15,7 @@ HERE = Path(__file__).parent
 NAME = "uldp_transforms"
 SHIPPED = {
     "schemas": ["*.avsc", "*.json", "sql/*.sql"],
-    "clients/javascript": ["index.js", "src/*.js", "LICENSE*"],
+    "clients/javascript": ["index.js", "src/*.js", "LICENSE.*"],
 }
 """Folders of a checkout and the files of them that the wheel has too."""
 
@@ -80,7 +80,7 @@ setup(
     name="uldp-transforms",
     version=runpy.run_path(str(HERE / NAME / "version.py"))["__version__"],
     description="Apache Beam transforms that turn locally private reports into windowed distribution estimates",
-    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description=(HERE / "README.md").read_text(encoding="utf-8").partition("\n## On a stream")[0],
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     classifiers=[
