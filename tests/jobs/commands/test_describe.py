@@ -52,6 +52,21 @@ def test_what_a_reviewer_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "100,000" not in printed
 
 
+def test_a_range_of_sensitive_numbers() -> None:
+    hours = {
+        "id": "ordered",
+        "low": 0,
+        "high": 24,
+        "num_bins": 4,
+        "others": ["never"],
+        "sensitive": [[None, 3], [22, 24]],
+    }
+    text = text_of(of(hours, {"id": "usw", "epsilon": 1.0}))
+    assert "Values: < 6, [6, 12), [12, 18), >= 18, never " in text
+    assert "Sensitive values: < 6, >= 18 " in text
+    assert "in 4 bins, 2 of the 5 bins and texts sensitive (ordered) " in text
+
+
 def test_memos_without_a_client_window() -> None:
     text = text_of(MEMOS)
     assert "Of the same value, 10 reports cost epsilon 4, and 100 reports 4. " in text

@@ -53,8 +53,11 @@ def sensitive_values(collection: Collection | None) -> frozenset[str] | None:
     """The protected values, if the collection distinguishes them from others."""
     if collection is None or collection.mechanism.num_sensitive == collection.mechanism.num_symbols:
         return None
-    given = collection.alphabet.to_json().get("sensitive")
-    return None if given is None else frozenset(given)
+    alphabet, values = collection.alphabet, collection.alphabet.known_values
+    if values is None:
+        return None
+    symbols = alphabet.symbol_table(values, collection.num_cohorts)[0].tolist()
+    return frozenset(value for value, symbol in zip(values, symbols) if symbol < alphabet.num_sensitive)
 
 
 def facts_of(collection: Collection | None, specification: dict[str, Any]) -> list[tuple[str, str]]:
@@ -144,7 +147,10 @@ def _answers(collection: Collection, specification: dict[str, Any]) -> str:
         return f"{values} ({form['id']}{cohorts})"
     edges = collection.alphabet.bin_edges
     if edges is not None:
-        return f"{collection.alphabet.allowed}, in {len(edges) - 1} bins ({form['id']}{cohorts})"
+        bins = f"in {len(edges) - 1} bins"
+        if mechanism.num_sensitive < mechanism.num_symbols:
+            bins += f", {mechanism.num_sensitive} of the {mechanism.num_symbols} bins and texts sensitive"
+        return f"{collection.alphabet.allowed}, {bins} ({form['id']}{cohorts})"
     number = specification.get("candidates")
     candidates = f"; the collector looks for {number:,} candidates" if number else ""
     return f"any text, hashed into {form['num_buckets']:,} buckets ({form['id']}{cohorts}){candidates}"
