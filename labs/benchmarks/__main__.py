@@ -10,6 +10,7 @@ import apache_beam
 import numpy
 
 from labs.benchmarks import (
+    decoders,
     discovery,
     estimation,
     gateway,
@@ -34,6 +35,7 @@ from labs.benchmarks import (
 ALL = {
     "memory": memory,
     "library": library,
+    "decoders": decoders,
     "pipeline": pipeline,
     "estimation": estimation,
     "likelihood": likelihood,

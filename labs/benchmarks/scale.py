@@ -59,10 +59,11 @@ def hot_window() -> None:
 
 def encoded_sums() -> None:
     """Bytes of one sum, which is what is shuffled for each bundle and window, and what state holds for each window."""
-    for mechanism, symbols, cohorts in (("krr", 16, 64), ("krr", 1024, 64), ("rappor", 128, 64), ("rappor", 1024, 64)):
+    shapes = [("krr", 16, 64), ("krr", 1024, 64), ("rappor", 128, 64), ("rappor", 1024, 64), ("rappor", 4096, 1024)]
+    for mechanism, symbols, cohorts in shapes:
         spec = collection(mechanism, symbols, cohorts)
         sizes = []
-        for number in (1, 1000, 100_000):
+        for number in (1, 1000, 100_000 if cohorts == 64 else 10_000):
             [(_, counts)] = count_periods(spec, reports(spec, number), None)
             sizes.append(f"{number:,} reports {len(CohortCountsCoder().encode(counts)):,}")
         print(f"  {mechanism} K={symbols} C={cohorts}: {', '.join(sizes)}", flush=True)

@@ -385,8 +385,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     # coders
     (
         ValueError,
-        lambda: CohortCountsCoder().decode(b"\x03" * 20),
-        "CohortCountsCoder reads versions 1 and 2, got version 3",
+        lambda: CohortCountsCoder().decode(b"\x04" * 20),
+        "CohortCountsCoder reads versions 1 to 3, got version 4",
     ),
     (ValueError, lambda: Neighbours.from_bytes(b"\x01" * 9), "Neighbours reads versions 2 to 4, got version 1"),
     (ValueError, lambda: unpacked(b"\x09" * 50), f"unpacked reads version {entry_columns._VERSION}, got version 9"),

@@ -7,6 +7,7 @@ import struct
 import numpy as np
 from apache_beam import coders, typehints
 
+from uldp_transforms.ldp.counts.bit_planes import pack_rows, packed_size, row_widths, unpack_rows
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.counts.sparse_table import SparseCounts
@@ -14,12 +15,14 @@ from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.group_keys import split_key
 
-_COUNTS, _COUNTS_AND_PATTERNS = 1, 2
+_COUNTS, _COUNTS_AND_PATTERNS, _COUNTS_IN_BITS = 1, 2, 3
 _BATCH_VERSION = 1
 _HEADER = struct.Struct("<BBII")  # version, layout, C, M
 _NUM_PATTERNS = struct.Struct("<I")
 _WIDTHS = (1, 2, 4, 8)
 _SPARSE = 0x10
+_LARGE = 1 << 12
+"""Number of cells from which on a table may be stored in bits."""
 
 
 class CohortCountsCoder(coders.Coder):
@@ -31,6 +34,10 @@ class CohortCountsCoder(coders.Coder):
     the number P of patterns (all uint32), then the numbers of reports, the cells and the patterns as one list of C + C
     M + P numbers; if sparse, positions (uint32) of the nonzero ones, then these. All little-endian. An empty byte
     string means "no counts yet".
+
+    Version 3, for large tables without patterns if it is shorter: layout (width of a number of reports), C and M as
+    above, the numbers of reports, the number of bits of each row of cells (uint8), and the rows as ``pack_rows`` has
+    them.
     """
 
     def encode(self, value: CohortCounts | None) -> bytes:
@@ -41,6 +48,9 @@ class CohortCountsCoder(coders.Coder):
         largest = int(numbers.max(initial=0)) if numbers.min(initial=0) >= 0 else (1 << 63) - 1  # negative numbers
         width = next(w for w in _WIDTHS if largest < 1 << (8 * w - (w == 8)))
         sparse = len(places) * (4 + width) < length * width and length <= 1 << 32
+        in_bits = _in_bits(value, min(length * width, len(places) * (4 + width)))
+        if in_bits is not None:
+            return in_bits
         layout = width + _SPARSE * sparse
         num_patterns = len(value.patterns)
         head = _HEADER.pack(_COUNTS_AND_PATTERNS if num_patterns else _COUNTS, layout, *value.shape)
@@ -60,8 +70,10 @@ class CohortCountsCoder(coders.Coder):
         if not encoded:
             return None
         version, layout, *shape = _HEADER.unpack_from(encoded)
+        if version == _COUNTS_IN_BITS:
+            return _of_bits(memoryview(encoded)[_HEADER.size :], layout, *shape)
         if version not in (_COUNTS, _COUNTS_AND_PATTERNS):
-            raise ValueError(f"CohortCountsCoder reads versions 1 and 2, got version {version}")
+            raise ValueError(f"CohortCountsCoder reads versions 1 to 3, got version {version}")
         body, num_patterns = memoryview(encoded)[_HEADER.size :], 0
         if version == _COUNTS_AND_PATTERNS:
             (num_patterns,), body = _NUM_PATTERNS.unpack_from(body), body[_NUM_PATTERNS.size :]
@@ -85,6 +97,30 @@ class CohortCountsCoder(coders.Coder):
 
     def to_type_hint(self) -> type:
         return CohortCounts
+
+
+def _in_bits(counts: CohortCounts, shortest: int) -> bytes | None:
+    """Version 3 of large counts without patterns; None if it takes more than ``shortest`` bytes."""
+    num_cohorts, num_cells = counts.shape
+    if isinstance(counts, SparseCounts) or num_cohorts * num_cells < _LARGE or len(counts.patterns):
+        return None
+    widths, largest = row_widths(counts.cells), int(counts.num_reports.max(initial=0))
+    if widths is None or counts.num_reports.min(initial=0) < 0 or largest >= 1 << 32:
+        return None
+    width = next(w for w in _WIDTHS if largest < 1 << (8 * w))
+    if num_cohorts * (width + 1) + packed_size(widths, num_cells) > shortest:
+        return None
+    head = _HEADER.pack(_COUNTS_IN_BITS, width, num_cohorts, num_cells)
+    of_cohorts = counts.num_reports.astype(f"<u{width}").tobytes()
+    return head + of_cohorts + widths.tobytes() + pack_rows(counts.cells, widths)
+
+
+def _of_bits(body: memoryview, width: int, num_cohorts: int, num_cells: int) -> CohortCounts:
+    """Reverse ``_in_bits``."""
+    num_reports = np.frombuffer(body[: num_cohorts * width], dtype=f"<u{width}").astype(np.int64)
+    at = num_cohorts * (width + 1)
+    widths = np.frombuffer(body[num_cohorts * width : at], dtype=np.uint8)
+    return CohortCounts(num_reports, unpack_rows(body[at:], widths, num_cells))
 
 
 class RunningSumCoder(coders.Coder):
