@@ -139,3 +139,13 @@ def test_wrong_command_lines(files: Path, options: str, sentence: str, capsys: p
     assert run(files, command) == 2
     captured = capsys.readouterr()
     assert (captured.err, captured.out) == (f"plan: {sentence.replace('IN/', f'{files}/')}\n", "")
+
+
+def test_a_range_of_sensitive_numbers_is_planned_with_its_own_square_wave():
+    """And with the other mechanisms that leave the rest without protection; what all are compared for is the same."""
+    found, best = plan_numbers(collection("krr", sensitive=[[120, None]]), 1.0, 10_000)
+    assert [one.collection.mechanism.id for one in found][:5] == ["usw", "urr", "urap", "uss", "uhr"]
+    assert {one.collection.alphabet.num_sensitive for one in found} == {4}
+    assert best is found[0]
+    [whole] = [one for one in plan_numbers(collection("krr"), 1.0, 10_000)[0] if one.collection.mechanism.id == "sw"]
+    assert best.mean < whole.mean
