@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.ldp.alphabets.test_dimensions import GROUPED, PLAIN, SPEC
-from tests.support import replay
+from tests.support import cases, replay
 from tests.support.messages_cases import container
 from tests.support.tolerance import generator
 from uldp_transforms import JobSpec
@@ -184,7 +184,14 @@ REFUSED = [
     (of(by="arm", collections=[PLAIN]), f"{_NAMED} (none has any), got arm"),
     (of(by=5), "JobSpec.by must be a list of names, or a text such as country,arm, got 5"),
     (of(by=[5]), "JobSpec.by must be a list of names, or a text such as country,arm, got (5,)"),
-    (of(by="arm", smooth=True, window="1h"), "JobSpec.by cannot be combined with JobSpec.smooth, got both"),
+    (
+        of(by="arm", smooth=True, window="1h"),
+        "JobSpec.by cannot be combined with JobSpec.smooth, whose alarms name no group, got both",
+    ),
+    (
+        of(by="arm", discover=True, collections=[GROUPED, cases.COLLECTIONS["prefixes-krr"]]),
+        "JobSpec.by cannot be combined with JobSpec.discover, which searches all reports together, got both",
+    ),
     (of(by="arm", discover=True), "JobSpec.discover needs a collection with the alphabet prefixes, got closed, closed"),
 ]
 

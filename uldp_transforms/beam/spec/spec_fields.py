@@ -282,7 +282,10 @@ _ROWS = (
         help="dimensions such as country,arm: each window also has a row for every group of people with the same "
         "values of them; costs counts and an estimate for each group",
         default_text="none, only the total",
-        excludes=(Exclusion("smooth"), Exclusion("discover")),
+        excludes=(
+            Exclusion("smooth", because="whose alarms name no group"),
+            Exclusion("discover", because="which searches all reports together"),
+        ),
         page="groups.md",
     ),
     SpecField(
