@@ -1174,7 +1174,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         (
             SpecError,
             two_sizes(UtilityOptimizedSubsetSelection, v, size, 0.5),
-            "UtilityOptimizedSubsetSelection.larger_share must be absent unless subset_size is given and at most "
+            "UtilityOptimizedSubsetSelection.larger_share must be absent without subset_size or with one above "
             f"{min(v, 3) - 1}, got 0.5 with {size!r}",
         )
         for v, size in ((4, 3), (4, None), (1, 1))

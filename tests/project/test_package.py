@@ -24,7 +24,7 @@ NAME = "uldp_transforms"
 SHIPPED = ("schemas", "clients/javascript")
 """Folders of the checkout of which the wheel has copies."""
 FILES = ("LICENSE", "README.md", "pyproject.toml", "setup.py")
-MOST_BYTES = 1_000_000
+MOST_BYTES = 1 << 20
 """Of the wheel, a thirtieth of which is the data of the demo."""
 
 

@@ -50,7 +50,7 @@ def dirichlet(number: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def normalized(weights: np.ndarray) -> np.ndarray:
-    """Divided by their sum."""
+    """Weights divided by their sum."""
     return weights / weights.sum()
 
 

@@ -30,7 +30,7 @@ _SERVING: cli.Options = {
     },
     "--token_file": {
         "metavar": "FILE",
-        "help": "file of keys, one per line, each followed by the name of its app if metrics should have it: requests "
+        "help": "file of keys, one per line, each optionally followed by the name of its app for metrics: requests "
         "must name one of the keys in the header Authorization: Bearer KEY (default: no key is required)",
     },
     "--app_requests": {

@@ -99,7 +99,7 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
         largest = min(self.num_sensitive, self.num_symbols - 1) - 1
         if self.subset_size is None or self.subset_size > largest:
             raise SpecError(
-                f"{name}.larger_share must be absent unless subset_size is given and at most {largest}, "
+                f"{name}.larger_share must be absent without subset_size or with one above {largest}, "
                 f"got {share!r} with {self.subset_size!r}"
             )
 
