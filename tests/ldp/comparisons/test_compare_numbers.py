@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.support.tolerance import binomial_limits, generator
+from tests.support.tolerance import binomial_limits, generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.comparisons.compare_numbers import (
     MEAN,
@@ -84,6 +84,19 @@ def test_intervals_of_differences_hold() -> None:
     for at in (0, 4, 5):
         assert least <= held[at] <= most
     assert held[1:4].min() >= least
+
+
+def test_variances_are_right_on_average_where_reports_are_few() -> None:
+    """That at the nearest distribution alone is a quarter too small here."""
+    item, law, rng = collection(2.0), law_of(0.06), generator("variances of few reports")
+    weights = (CENTRES > 0.25).astype(float)
+    truth = float(item.mechanism.variance_of(weights, law)) / 500
+    found = np.array(
+        [side(item, rng.multinomial(500, item.mechanism.response(law))).ratio(weights).of_sum for _ in range(300)]
+    )
+    error = student_limit(len(found)) * found.std(ddof=1) / len(found) ** 0.5
+    assert 0.98 * truth - error <= found.mean() <= 1.05 * truth + error
+    assert error < 0.05 * truth
 
 
 def test_smooth_intervals_of_differences_hold_and_are_shorter() -> None:

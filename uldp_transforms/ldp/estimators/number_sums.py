@@ -1,10 +1,11 @@
 """Weighted sums of the frequencies of bins, with their variances: what every figure of numbers is made of.
 
 Each sum m'u of the unbiased frequencies u of bins, and of other values behind them, is unbiased for m'p, with the
-variance V(m) / n, V(m) = ``Mechanism.variance_of`` at the distribution nearest to u. Several versions of a question
-have the frequencies sum_a w_a u_a. The weights w_a are proportional to n_a / V_a, with V_a the variance of the mean
-position of bins from one report of version a in a uniform population: they do not depend on the answers, so sums stay
-unbiased.
+variance V(m) / n, V(m) = ``Mechanism.variance_of``: the larger one of that at u, which is nearly unbiased, as V is
+linear but for (m'p)^2, and that at the distribution nearest to u, which is below it on average but not where few people
+are. Several versions of a question have the frequencies sum_a w_a u_a. The weights w_a are proportional to n_a / V_a,
+with V_a the variance of the mean position of bins from one report of version a in a uniform population: they do not
+depend on the answers, so sums stay unbiased.
 
 Sources: Fieller 1954 (quotients); Woodruff 1952 (a quantile's interval from that of its distribution function).
 """
@@ -162,8 +163,8 @@ class NumberSums:
         """Variances of sums with these weights, (..., K) -> (...)."""
         found = np.zeros(weights.shape[:-1])
         for share, one in zip(self._shares.tolist(), self.reports):
-            of_report = np.maximum(_variance_of(one.model, weights, self._nearest), 0)
-            found += share**2 * one.times * of_report / one.counts.total
+            each = [_variance_of(one.model, weights, at) for at in (self._unbiased, self._nearest)]
+            found += share**2 * one.times * np.maximum(0, np.maximum(*each)) / one.counts.total
         return found
 
 
