@@ -287,6 +287,10 @@ class ComparedValue(NamedTuple):
     display_difference: Optional[float] = None
     display_low: Optional[float] = None
     display_high: Optional[float] = None
+    selected_low: Optional[float] = None
+    selected_high: Optional[float] = None
+    noticeable: Optional[float] = None
+    interval: Optional[str] = None
 
 
 class LedgerRow(NamedTuple):

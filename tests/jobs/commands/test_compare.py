@@ -75,6 +75,7 @@ def test_rows_are_what_the_library_says(capsys: pytest.CaptureFixture[str]) -> N
     assert [one["value"] for one in rows] == list(found.values)
     columns = {"difference": found.differences, "low": found.low, "high": found.high}
     columns |= {"p_value": found.p_values, "q_value": found.q_values}
+    columns |= {"noticeable": found.noticeable}
     columns |= {"lift": found.lifts, "lift_low": found.lift_low, "lift_high": found.lift_high}
     for name, column in columns.items():
         assert [one[name] for one in rows] == pytest.approx(column.tolist())
@@ -98,6 +99,41 @@ def test_no_difference_is_not_called_equality(capsys: pytest.CaptureFixture[str]
     said = capsys.readouterr().out
     assert "No difference was found (chi-square " in said
     assert "; that does not show that they are equal.\n0 of 3 differences are found" in said
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_found_has_an_interval_after_the_selection() -> None:
+    """Of m rows, R are found: at the level 1 - .05 R / m, over all rows of the file."""
+    store(
+        arms(
+            [
+                1200,
+                800,
+                800,
+            ],
+            [900, 1100, 800],
+        )
+    )
+    rows = compared("--collection grouped.json --by arm")
+    number = sum(one["q_value"] <= 0.05 for one in rows)
+    assert number == 2
+    found = library(estimated([900, 1100, 800]), estimated([1200, 800, 800]), 1 - 0.05 * number / 3)
+    for at, one in enumerate(rows):
+        expected = [None, None] if one["q_value"] > 0.05 else [found.low[at], found.high[at]]
+        assert [one["selected_low"], one["selected_high"]] == pytest.approx(expected)
+        assert one["interval"] == "fixed"
+
+
+@pytest.mark.usefixtures("folder")
+def test_many_looks_are_paid_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows are those of the library, with min_reports as the scale."""
+    store(arms([1200, 800, 800], [900, 1100, 800]))
+    rows = compared("--collection grouped.json --by arm --anytime --min_reports 50")
+    found = library(estimated([900, 1100, 800]), estimated([1200, 800, 800]), anytime_scale=50)
+    for name, column in {"low": found.low, "high": found.high, "p_value": found.p_values}.items():
+        assert [one[name] for one in rows] == pytest.approx(column.tolist())
+    assert {one["interval"] for one in rows} == {"anytime"}
+    assert "Intervals, p and q hold at all looks while reports arrive;" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("folder")
@@ -191,9 +227,10 @@ def test_the_difference_that_is_said_to_be_noticed_is_noticed() -> None:
     low, high = np.array([[end[0] for end in one.unclipped(0.95)] for one in estimates]).T
     middle = size // 2
     ends = difference_interval(raw[middle], raw[middle], low[middle], high[middle], low[middle], high[middle])
-    example = ComparedValue(
-        "two", None, None, "0", "a", "b", 0.0, float(ends[0]), float(ends[1]), 1.0, 1.0, 1.0, 1.0, 1.0
-    )
+    noticeable = library(estimates[middle], estimates[middle]).noticeable[0]
+    assert noticeable == pytest.approx((1.96 + 0.84) / 1.96 * (ends[1] - ends[0]) / 2)
+    numbers = (0.0, float(ends[0]), float(ends[1]), 1.0, 1.0, 1.0, 1.0, 1.0)
+    example = ComparedValue("two", None, None, "0", "a", "b", *numbers, noticeable=float(noticeable))
     said = re.match(r"A difference of ([\d.]+) in any one value", *compare_command._smallest([example]))
     assert said is not None
     p = 0.5 + float(said[1])
@@ -243,6 +280,9 @@ def test_numbers_are_compared_by_their_figures(options: str, capsys: pytest.Capt
     assert median["display_low"] < median["display_difference"] < median["display_high"]
     assert rows[-1]["low"] < 0 < rows[-1]["high"]
     assert rows[-1]["lift"] is not None
+    assert all((one["selected_low"] is not None) == (one["q_value"] <= 0.05) for one in rows)
+    assert mean["selected_low"] < mean["low"] < mean["high"] < mean["selected_high"]
+    assert all(one["noticeable"] == pytest.approx(1.4286 * (one["high"] - one["low"]) / 2, rel=1e-3) for one in rows)
     adjusted = q_values(np.array([one["p_value"] for one in rows]))
     assert [one["q_value"] for one in rows] == pytest.approx(adjusted.tolist())
     said = capsys.readouterr().out
@@ -296,6 +336,24 @@ _ROWS_OF_MANY = [row(_MANY, 0, [6000, 6000, 6000]), *(
 
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (SpecError, configured("--windows", "--against", "arm=new"), "--against needs --by, got --windows"),
+    (SpecError, configured("--windows", "--anytime"), "--anytime needs --by, got --windows"),
+    (
+        SpecError,
+        ran(arms(latencies(0), latencies(9), TIMES), TIMES, "--by", "arm", "--anytime"),
+        "--anytime needs collections without numbers, got 'times'",
+    ),
+    (
+        SpecError,
+        ran(
+            [*arms([60, 60, 60], [60, 60, 60], DAILY), *arms([60, 60, 60], [60, 60, 60], DAILY, PERIOD)],
+            DAILY,
+            "--by",
+            "arm",
+            "--anytime",
+        ),
+        "--anytime needs collections whose people report once, because later reports of a person depend on earlier "
+        "ones, got 'grouped', whose people report 2 times",
+    ),
     (SpecError, nobody, "--collection must be given, because no run in empty names a collection, got none"),
     (
         SpecError,

@@ -12,7 +12,7 @@ from scipy import stats
 
 from tests.support.tolerance import binomial_limits, generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection, Comparison, SpecError, compare, homogeneity
-from uldp_transforms.ldp.comparisons.compare import difference_interval, lift_interval, q_values
+from uldp_transforms.ldp.comparisons.compare import _Looks, difference_interval, lift_interval, q_values
 from uldp_transforms.ldp.estimators import Estimate
 
 
@@ -173,6 +173,72 @@ def test_few_discoveries_are_false() -> None:
     assert np.mean(shares) <= 0.05 + 5 * np.std(shares) / np.sqrt(len(shares))
 
 
+def test_intervals_of_selected_differences_cover() -> None:
+    """Ten of forty values differ, so that what is found is small and selected; false coverage is .05 at most.
+
+    The mean of 60 shares of intervals that miss, within its own normal limit. Ordinary intervals of what is selected
+    miss more often, which shows that the test can fail.
+    """
+    model, rng = collection(40, 3.0), generator("selected")
+    p = np.full(40, 1 / 40)
+    q = p + np.repeat([0.015, -0.015, 0], [5, 5, 30])
+    shares: dict[str, list[float]] = {"selected": [], "ordinary": []}
+    for _ in range(60):
+        found = compare(drawn(model, q, 4_000, rng), drawn(model, p, 4_000, rng))
+        is_found = found.q_values <= 0.05
+        assert np.isfinite(found.selected_low).tolist() == is_found.tolist()
+        assert not ((found.selected_low <= 0) & (found.selected_high >= 0)).any(), "what is found is told apart from 0"
+        for name, low, high in (
+            ("selected", found.selected_low, found.selected_high),
+            ("ordinary", found.low, found.high),
+        ):
+            missed = is_found & ((low > q - p) | (high < q - p))
+            shares[name].append(float(missed.sum() / max(is_found.sum(), 1)))
+    limit = normal_limit() * np.std(shares["selected"]) / np.sqrt(60)
+    assert np.mean(shares["selected"]) <= 0.05 + limit
+    assert np.mean(shares["ordinary"]) > np.mean(shares["selected"])
+
+
+# ---------------------------------------------------------------------- many looks
+
+
+@pytest.mark.parametrize("growth", [(1.0, 1.0), (1.0, 0.2), (2.0, 0.5)])
+def test_twenty_looks_find_nothing_that_is_not_there(growth: tuple[float, float]) -> None:
+    """4,000 experiments of equal groups, looked at 20 times: .05 of them at most have a p-value of .05 at some look.
+
+    The groups grow as powers of the number of the look, because they need not grow alike. P-values for one look are
+    below .05 at some look far more often. Estimates of k-RR by hand, from counts of one symbol.
+    """
+    rng, runs, each = generator("looks", *growth), 4000, 200
+    keep, noise = np.exp(2.0) / (np.exp(2.0) + 2), 1 / (np.exp(2.0) + 2)
+    sizes = np.round(each * np.arange(21)[:, None] ** np.array(growth)).astype(int)
+    counted = rng.binomial(np.diff(sizes, axis=0)[:, :, None], noise + (keep - noise) / 2, (20, 2, runs)).cumsum(axis=0)
+    reports = sizes[1:, :, None]
+    rate = counted / reports
+    difference = (rate[:, 0] - rate[:, 1]) / (keep - noise)
+    errors = np.sqrt((rate * (1 - rate) / reports).sum(axis=1)) / (keep - noise)
+    z = np.abs(difference) / errors
+    numbers = 2 / (1 / sizes[1:]).sum(axis=1)
+    p_values = np.array([_Looks(number, each).p_values(of_look) for number, of_look in zip(numbers.tolist(), z)])
+    most = stats.binom.isf(1e-7, runs, 0.05)
+    assert (p_values <= 0.05).any(axis=0).sum() <= most
+    assert (2 * stats.norm.sf(z) <= 0.05).any(axis=0).sum() > most
+
+
+def test_p_values_of_many_looks_are_where_intervals_touch_nothing() -> None:
+    model = collection(4, 2.0)
+    first, second = estimated(model, [500, 200, 200, 100]), estimated(model, [420, 240, 240, 150])
+    found = compare(first, second, anytime_scale=100)
+    assert np.count_nonzero(found.p_values < 0.9) >= 2
+    for place, p_value in enumerate(found.p_values):
+        if p_value < 0.9:
+            within, beyond = (compare(first, second, 1 - p_value * f, anytime_scale=100) for f in (0.98, 1.02))
+            assert within.low[place] <= 0 <= within.high[place]
+            assert not beyond.low[place] <= 0 <= beyond.high[place]
+    one = compare(first, second)
+    assert (found.p_values >= one.p_values).all() and (found.noticeable > one.noticeable).all()
+
+
 # ---------------------------------------------------------------------- do groups differ at all?
 
 
@@ -223,6 +289,16 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
+        lambda: compare(*[estimated(collection(3, 1.0), [9, 9, 9])] * 2, anytime_scale=0),
+        "compare.anytime_scale must be above 0 or None, got 0",
+    ),
+    (
+        SpecError,
+        lambda: compare(*[estimated(collection(3, 1.0), [9, 9, 9]).anytime(100)] * 2, anytime_scale=100),
+        "compare.anytime_scale must be None for estimates of Estimate.anytime, got 100",
+    ),
+    (
+        SpecError,
         lambda: homogeneity(collection(3, 1.0), [CohortCounts.empty(1, 3)]),
         "homogeneity needs two groups or more, got 1",
     ),
@@ -258,4 +334,7 @@ def test_a_frame_has_a_row_for_each_value() -> None:
         "lift",
         "lift_low",
         "lift_high",
+        "selected_low",
+        "selected_high",
+        "noticeable",
     ]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,8 +31,14 @@ from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import SpecError, compare, homogeneity
-from uldp_transforms.ldp.comparisons.compare import q_values
-from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, SHARE_ABOVE
+from uldp_transforms.ldp.comparisons.compare import (
+    difference_at,
+    noticeable_difference,
+    q_values,
+    selected_confidence,
+)
+from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, SHARE_ABOVE, compare_numbers
+from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
 from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_within
 from uldp_transforms.rows.row_types import COMPARED_SCHEMA, ComparedValue
 from uldp_transforms.windows import rfc3339
@@ -44,9 +50,6 @@ MOST_PAIRS = 1_000
 
 FOUND = 0.05
 """Largest q-value of a difference that is called found."""
-
-_POWER = (1.96 + 0.84) / 1.96
-"""Difference that is found in 80 of 100 cases at a p-value of .05, in half lengths of a 95 % interval."""
 
 _ESTIMATES = ("candidates", "limits", "quantiles", "min_reports")
 
@@ -61,6 +64,12 @@ class Comparing:
     output: str
     by: tuple[str, ...] | None
     against: str | None
+    anytime: bool
+
+    @property
+    def scale(self) -> int | None:
+        """Of intervals for many looks; None: one look."""
+        return self.spec.min_reports if self.anytime else None
 
 
 def configure(argv: Sequence[str]) -> Comparing:
@@ -74,6 +83,12 @@ def configure(argv: Sequence[str]) -> Comparing:
         "--against", metavar="GROUP", help="compare all groups with this one, such as arm=control (default: each pair)"
     )
     parser.add_argument(
+        "--anytime",
+        **cli.SWITCH,
+        help="with --by, for comparisons that are repeated while reports arrive: intervals and p-values that hold "
+        "jointly at all looks",
+    )
+    parser.add_argument(
         "--collection",
         action="append",
         help="JSON file of a collection to compare; may be given several times (default: those of the runs in DIR)",
@@ -84,6 +99,8 @@ def configure(argv: Sequence[str]) -> Comparing:
     args = parser.parse_args(argv)
     if args.against is not None and args.windows:
         raise SpecError("--against needs --by, got --windows")
+    if args.anytime and args.windows:
+        raise SpecError("--anytime needs --by, got --windows")
     check_options_agree(args)
     values = given(args)
     records = list(read_records(args.directory))
@@ -99,6 +116,7 @@ def configure(argv: Sequence[str]) -> Comparing:
         output=args.output or stores.joined(args.directory, FILE),
         by=spec.by,
         against=args.against,
+        anytime=args.anytime,
     )
 
 
@@ -108,7 +126,10 @@ def job(task: Comparing) -> int:
     stored = stored_counts([(task.files, task.records)], known, None, task.by)
     found = groups_of(task.spec, stored, task.by) if task.by else windows_of(task.spec, stored)
     families = [(family, _pairs(task, family)) for family in found]
-    rows = _with_q_values([list(_rows(task.spec, family, pairs)) for family, pairs in families])
+    if task.anytime:
+        _check_looks(family for family, _ in families)
+    rows = _with_q_values([list(_rows(task, family, pairs)) for family, pairs in families])
+    rows = _with_selected(task, families, rows)
     content = file_of(list(itertools.chain(*rows)), "jsonl", COMPARED_SCHEMA)
     with stores.created(task.output) if stores.in_store(task.output) else whole_file(task.output) as file:
         file.write(content)
@@ -139,17 +160,40 @@ def _pairs(task: Comparing, family: Family) -> list[tuple[Side, Side]]:
     return [(after, before) for before, after in itertools.combinations(sides, 2)]
 
 
-def _rows(spec: JobSpec, family: Family, pairs: Sequence[tuple[Side, Side]]) -> Iterator[ComparedValue]:
-    """A row for each pair and value, or figure of numbers; the q-values are those of the pair alone."""
-    alphabet = family.collection.alphabet
-    limits = limits_within(spec.limits or (), alphabet)
+def _check_looks(families: Iterable[Family]) -> None:
+    """Refuse what has no intervals for many looks; raises SpecError."""
+    for family in families:
+        if any(side.sums is not None for side in family.sides):
+            raise SpecError(f"--anytime needs collections without numbers, got {family.collection.id!r}")
+        if family.times != 1:
+            raise SpecError(
+                f"--anytime needs collections whose people report once, because later reports of a person depend on "
+                f"earlier ones, got {family.collection.id!r}, whose people report {family.times} times"
+            )
+
+
+def _figures(spec: JobSpec, family: Family) -> tuple[Sequence[float], Sequence[float]]:
+    """Limits and quantiles of the figures of numbers."""
     quantiles = QUANTILES if spec.quantiles is None else spec.quantiles
+    return limits_within(spec.limits or (), family.collection.alphabet), quantiles
+
+
+def _values(family: Family, a: Side) -> range:
+    """Places of the values that have a row: of numbers only those that are no bins."""
+    alphabet = family.collection.alphabet
+    return range(alphabet.num_symbols - alphabet.num_others if a.sums is not None else 0, len(a.estimate.values))
+
+
+def _rows(task: Comparing, family: Family, pairs: Sequence[tuple[Side, Side]]) -> Iterator[ComparedValue]:
+    """A row for each pair and value, or figure of numbers; the q-values are those of the pair alone."""
     for a, b in pairs:
         shared = _shared(family, a, b)
         if a.sums is not None and b.sums is not None:
-            yield from figure_rows(shared, a.sums, b.sums, limits, quantiles)
-        found = compare(a.estimate, b.estimate)
-        for at in range(alphabet.num_symbols - alphabet.num_others if a.sums is not None else 0, len(found.values)):
+            for row in figure_rows(shared, a.sums, b.sums, *_figures(task.spec, family)):
+                length = None if row.low is None or row.high is None else row.high - row.low
+                yield row._replace(noticeable=length and noticeable_difference(length), interval=FIXED)
+        found = compare(a.estimate, b.estimate, anytime_scale=task.scale)
+        for at in _values(family, a):
             yield ComparedValue(
                 **shared,
                 value=found.values[at],
@@ -161,6 +205,8 @@ def _rows(spec: JobSpec, family: Family, pairs: Sequence[tuple[Side, Side]]) -> 
                 lift=_finite(found.lifts[at]),
                 lift_low=_finite(found.lift_low[at]),
                 lift_high=_finite(found.lift_high[at]),
+                noticeable=float(found.noticeable[at]),
+                interval=ANYTIME if task.anytime else FIXED,
             )
 
 
@@ -191,6 +237,46 @@ def _with_q_values(families: Sequence[Sequence[ComparedValue]]) -> list[list[Com
     return [[row._replace(q_value=next(adjusted)) for row in rows] for rows in families]
 
 
+def _with_selected(
+    task: Comparing,
+    families: Sequence[tuple[Family, Sequence[tuple[Side, Side]]]],
+    rows_of: Sequence[Sequence[ComparedValue]],
+) -> list[list[ComparedValue]]:
+    """The rows, of which those that are found have an interval after the selection from all rows."""
+    level = selected_confidence(np.array([row.q_value <= FOUND for rows in rows_of for row in rows]), FOUND)
+    selected = []
+    for (family, pairs), rows in zip(families, rows_of):
+        ends = {
+            (a.name, b.name, *key): both
+            for a, b in pairs
+            if any(row.q_value <= FOUND for row in rows if (row.group_a, row.group_b) == (a.name, b.name))
+            for key, both in _ends(task, family, a, b, level)
+        }
+        selected.append([_after_selection(row, ends) for row in rows])
+    return selected
+
+
+_Key = tuple[str | float | None, ...]
+_Ends = tuple[float | None, float | None]
+
+
+def _ends(task: Comparing, family: Family, a: Side, b: Side, level: float) -> Iterator[tuple[_Key, _Ends]]:
+    """The intervals of a pair at another level, by figure, place of the figure, and value."""
+    if a.sums is not None and b.sums is not None:
+        for one in compare_numbers(a.sums, b.sums, *_figures(task.spec, family), level, smooth=False):
+            yield (one.figure, one.at, None), (one.low, one.high)
+    low, high = difference_at(a.estimate, b.estimate, level, task.scale)
+    for at in _values(family, a):
+        yield (None, None, a.estimate.values[at]), (float(low[at]), float(high[at]))
+
+
+def _after_selection(row: ComparedValue, ends: Mapping[_Key, _Ends]) -> ComparedValue:
+    if row.q_value > FOUND:
+        return row
+    key = (row.group_a, row.group_b, row.figure, row.at, None if row.figure else row.value)
+    return row._replace(selected_low=ends[key][0], selected_high=ends[key][1])
+
+
 def _lines(family: Family, pairs: Sequence[tuple[Side, Side]], rows: Sequence[ComparedValue]) -> list[str]:
     name, sides = family.collection.id, family.sides
     if len(sides) < 2:
@@ -203,6 +289,8 @@ def _lines(family: Family, pairs: Sequence[tuple[Side, Side]], rows: Sequence[Co
         f"{found:,} of {len(rows):,} differences are found (q at most {FOUND}).",
         *_smallest(rows),
     ]
+    if any(row.interval == ANYTIME for row in rows):
+        lines.append("Intervals, p and q hold at all looks while reports arrive; the chi-square test is for one look.")
     numbers = [("smooth interval",)] if any(row.figure for row in rows) else []
     table = [("", "value", "a", "b", "difference", "95 % interval", *itertools.chain(*numbers), "q")]
     for row in sorted(rows, key=lambda row: row.p_value)[:MOST_PRINTED]:
@@ -233,14 +321,14 @@ def _do_they_differ(family: Family) -> str:
 def _smallest(rows: Sequence[ComparedValue]) -> list[str]:
     """The power of the comparisons, from the longest intervals."""
     means, shares = (
-        [row.high - row.low for row in rows if row.figure in kinds and row.low is not None and row.high is not None]
+        [row.noticeable for row in rows if row.figure in kinds and row.noticeable is not None]
         for kinds in ((MEAN,), (None, SHARE_ABOVE))
     )
     where = "any one share" if any(row.figure for row in rows) else "any one value"
     smallest = [
-        f"of {_POWER * max(lengths) / 2:.2g} in {name}"
-        for lengths, name in ((means, "the mean"), (shares, where))
-        if lengths
+        f"of {max(differences):.2g} in {name}"
+        for differences, name in ((means, "the mean"), (shares, where))
+        if differences
     ]
     if not smallest:
         return []

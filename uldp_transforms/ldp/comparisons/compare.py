@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.estimators.estimator import Estimate
+from uldp_transforms.ldp.estimators.anytime import anytime_confidence
+from uldp_transforms.ldp.estimators.estimator import ANYTIME, Estimate
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 
 if TYPE_CHECKING:
     import pandas
+
+Numbers = TypeVar("Numbers", float, np.ndarray)
 
 _GRID = np.linspace(0.05, 8.2, 164)
 """Normal quantiles for p-values; beyond the last one a confidence is 1 in floating point."""
@@ -53,6 +56,11 @@ class Comparison:
         p_values: 1 minus the largest confidence at which the interval of the difference does not contain 0.
         q_values: p-values adjusted for all S values (Benjamini and Hochberg 1995): of the values with a q-value of at
             most .05, at most 5 % are expected not to differ, if their errors are independent.
+        selected_low, selected_high: for the values with a q-value of at most 1 - confidence, ends of longer intervals
+            of the differences, of which a share of 1 - confidence at most is expected to miss although the values were
+            selected by the same data (Benjamini and Yekutieli 2005); NaN for the others.
+        noticeable: differences that would have a p-value below .05 in at least about 80 of 100 cases; smaller ones are
+            often missed.
         lifts: ratio of the raw frequencies; NaN where the second is not above 0.
         lift_low, lift_high: ends of the intervals of the ratios. NaN where ``lifts`` is; ``lift_high`` is infinite
             where the second share may be 0.
@@ -64,6 +72,9 @@ class Comparison:
     high: np.ndarray
     p_values: np.ndarray
     q_values: np.ndarray
+    selected_low: np.ndarray
+    selected_high: np.ndarray
+    noticeable: np.ndarray
     lifts: np.ndarray
     lift_low: np.ndarray
     lift_high: np.ndarray
@@ -90,10 +101,15 @@ _COLUMNS = {
     "lift": "lifts",
     "lift_low": "lift_low",
     "lift_high": "lift_high",
+    "selected_low": "selected_low",
+    "selected_high": "selected_high",
+    "noticeable": "noticeable",
 }
 
 
-def compare(first: Estimate, second: Estimate, confidence: float = CONFIDENCE) -> Comparison:
+def compare(
+    first: Estimate, second: Estimate, confidence: float = CONFIDENCE, anytime_scale: float | None = None
+) -> Comparison:
     """Compare two estimates of the same values from different people.
 
     The people of both must be different, because their errors are taken as independent. If the same people report in
@@ -117,33 +133,138 @@ def compare(first: Estimate, second: Estimate, confidence: float = CONFIDENCE) -
     Args:
         first, second: estimates, whose values may be in different orders.
         confidence: of each interval of a difference or lift.
+        anytime_scale: if the comparison is repeated while reports arrive: number of reports, above 0, chosen before any
+            report is seen and the same at all looks, as for ``Estimate.anytime``. Intervals then hold jointly at all
+            looks, and the probability that a p-value of equal shares is ever at most alpha is alpha. None (default):
+            one look.
 
     Raises:
-        SpecError: if the values differ, or the confidence is not between 0 and 1.
+        SpecError: if the values differ, the confidence is not between 0 and 1, the scale is not above 0, or there is
+            a scale and an estimate is anytime already.
     """
-    if not 0 < confidence < 1:
-        raise SpecError(f"compare.confidence must be between 0 and 1, got {confidence!r}")
-    order = _order(first.values, second.values)
-    a, b = first.raw_frequencies, second.raw_frequencies[order]
-
-    def ends(level: float) -> tuple[np.ndarray, ...]:
-        low, high = second.unclipped(level)
-        return *first.unclipped(level), low[order], high[order]
-
-    low, high = difference_interval(a, b, *ends(confidence))
-    p_values = _p_values(lambda level: difference_interval(a, b, *ends(level)))
-    lifts, lift_low, lift_high = lift_interval(a, b, *ends(confidence))
+    both = _Pair.of(first, second, confidence, anytime_scale)
+    a, b = both.a, both.b
+    low, high = both.interval(confidence)
+    p_values = _p_values(lambda level: difference_interval(a, b, *both.ends(level)), both.looks)
+    adjusted = q_values(p_values)
+    found = adjusted <= 1 - confidence
+    of_selected = both.interval(selected_confidence(found, 1 - confidence))
+    lifts, lift_low, lift_high = lift_interval(a, b, *both.ends(both.level(confidence)))
     return Comparison(
         values=first.values,
         differences=a - b,
         low=low,
         high=high,
         p_values=p_values,
-        q_values=q_values(p_values),
+        q_values=adjusted,
+        selected_low=np.where(found, of_selected[0], np.nan),
+        selected_high=np.where(found, of_selected[1], np.nan),
+        noticeable=noticeable_difference(np.subtract(*both.interval(CONFIDENCE)[::-1])),
         lifts=lifts,
         lift_low=lift_low,
         lift_high=lift_high,
     )
+
+
+def difference_at(
+    first: Estimate, second: Estimate, confidence: float, anytime_scale: float | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends (S,), (S,) of the intervals of the differences alone; arguments and errors as for ``compare``."""
+    return _Pair.of(first, second, confidence, anytime_scale).interval(confidence)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Pair:
+    """Two estimates with the values in one order: raw frequencies ``a`` and ``b``, and their intervals."""
+
+    first: Estimate
+    second: Estimate
+    order: np.ndarray
+    looks: _Looks | None
+
+    @classmethod
+    def of(cls, first: Estimate, second: Estimate, confidence: float, anytime_scale: float | None) -> _Pair:
+        """Check the arguments of ``compare``."""
+        if not 0 < confidence < 1:
+            raise SpecError(f"compare.confidence must be between 0 and 1, got {confidence!r}")
+        if anytime_scale is not None and not anytime_scale > 0:
+            raise SpecError(f"compare.anytime_scale must be above 0 or None, got {anytime_scale!r}")
+        if anytime_scale is not None and ANYTIME in (first.interval, second.interval):
+            raise SpecError(
+                f"compare.anytime_scale must be None for estimates of Estimate.anytime, got {anytime_scale!r}"
+            )
+        looks = None if anytime_scale is None else _Looks(_number_of_both(first, second), anytime_scale)
+        return cls(first, second, _order(first.values, second.values), looks)
+
+    @property
+    def a(self) -> np.ndarray:
+        return self.first.raw_frequencies
+
+    @property
+    def b(self) -> np.ndarray:
+        found: np.ndarray = self.second.raw_frequencies[self.order]
+        return found
+
+    def level(self, confidence: float) -> float:
+        """The level of this look."""
+        return confidence if self.looks is None else self.looks.level(confidence)
+
+    def ends(self, level: float) -> tuple[np.ndarray, ...]:
+        """Ends of the intervals of both for one look."""
+        low, high = self.second.unclipped(level)
+        return *self.first.unclipped(level), low[self.order], high[self.order]
+
+    def interval(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the intervals of the differences."""
+        return difference_interval(self.a, self.b, *self.ends(self.level(confidence)))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Looks:
+    """Many looks at a difference while reports arrive.
+
+    For independent people, the difference of the means so far, divided by its variance, is a Brownian motion in the
+    time 1 / variance, however the two groups grow: the covariance of two looks is the variance of the later one, as for
+    one mean (Lan and Zucker 1993). So the boundary of one mean holds, with the number of reports ``number`` that each
+    of two equal groups with the same variance would have.
+    """
+
+    number: float
+    scale: float
+
+    def level(self, confidence: float) -> float:
+        """The level of one look."""
+        return float(anytime_confidence(confidence, self.number, self.scale))
+
+    def p_values(self, quantiles: np.ndarray) -> np.ndarray:
+        """P-values of the normal quantiles at which intervals of one look touch 0: ``level`` solved for alpha."""
+        share = self.number / (self.number + self.scale)
+        found: np.ndarray = np.minimum(np.sqrt(1 + self.number / self.scale) * np.exp(-(quantiles**2) * share / 2), 1)
+        return found
+
+
+def _number_of_both(first: Estimate, second: Estimate) -> float:
+    return 2 / (1 / first.num_reports + 1 / second.num_reports)
+
+
+def selected_confidence(found: np.ndarray, rate: float = 1 - CONFIDENCE) -> float:
+    """Level of intervals of differences that were selected by their q-values, among all that are marked or not.
+
+    Of the intervals of the selected ones, a share ``rate`` at most is expected to miss: with R of m selected, the level
+    is 1 - R rate / m. None of them contains 0.
+
+    Source: Benjamini and Yekutieli 2005, False discovery rate-adjusted multiple confidence intervals.
+    """
+    return 1 - rate * max(int(np.count_nonzero(found)), 1) / max(len(found), 1)
+
+
+_POWER = (1.96 + 0.84) / 1.96
+"""Difference that is found in 80 of 100 cases at a p-value of .05, in half lengths of a 95 % interval."""
+
+
+def noticeable_difference(length: Numbers) -> Numbers:
+    """The difference that would have a p-value below .05 in about 80 of 100 cases, from a 95 % interval's length."""
+    return _POWER / 2 * length
 
 
 def _order(first: tuple[str, ...], second: tuple[str, ...]) -> np.ndarray:
@@ -184,18 +305,19 @@ def lift_interval(
     return lift, np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
-def _p_values(interval: Callable[[float], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """P-values (S,) from a function from a confidence to the intervals."""
-    return p_values_at(lambda z: interval(float(1 - 2 * special.ndtr(-z))))
+def _p_values(interval: Callable[[float], tuple[np.ndarray, np.ndarray]], looks: _Looks | None) -> np.ndarray:
+    """P-values (S,) from a function from a confidence to the intervals of one look."""
+    return p_values_at(lambda z: interval(float(1 - 2 * special.ndtr(-z))), looks)
 
 
-def p_values_at(interval: Callable[[float], tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+def p_values_at(interval: Callable[[float], tuple[np.ndarray, np.ndarray]], looks: _Looks | None = None) -> np.ndarray:
     """P-values from the normal quantile z at which each interval touches 0: longer ones contain it.
 
     The distance of an interval from 0 is nearly linear in z, and is interpolated between the quantiles ``_GRID``.
 
     Args:
         interval: function from z to both ends (S,) of the intervals.
+        looks: None: one look.
     """
     ends = [interval(z) for z in _GRID.tolist()]
     gaps = np.array([np.maximum(low, -high) for low, high in ends])  # above 0: the interval does not contain 0
@@ -205,7 +327,8 @@ def p_values_at(interval: Callable[[float], tuple[np.ndarray, np.ndarray]]) -> n
     outside, inside = gaps[before, columns], gaps[first, columns]
     steps = np.where(first > 0, outside / np.where(first > 0, outside - inside, 1), 0)
     touching = np.where(never, _GRID[-1], _GRID[before] + steps * (_GRID[first] - _GRID[before]))
-    p_values: np.ndarray = np.where((first > 0) | never, 2 * special.ndtr(-touching), 1.0)
+    of_touching = 2 * special.ndtr(-touching) if looks is None else looks.p_values(touching)
+    p_values: np.ndarray = np.where((first > 0) | never, of_touching, 1.0)
     return p_values
 
 

@@ -12,7 +12,7 @@ from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 _FARTHEST = 8.0  # standard errors: even a million looks miss such an interval with probability 2e-9
 
 
-def anytime_confidence(confidence: Confidence, num_reports: int, scale: float) -> np.ndarray:
+def anytime_confidence(confidence: Confidence, num_reports: float, scale: float) -> np.ndarray:
     """Fixed-sample confidence level whose intervals, checked after every report, ever miss with 1 - ``confidence``.
 
     With r = scale / n and alpha = 1 - confidence the half width is sqrt((1 + r) ln((1 + 1 / r) / alpha^2)) standard

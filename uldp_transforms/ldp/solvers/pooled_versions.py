@@ -275,7 +275,7 @@ def _maps(inverses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 def _agreement(alone: np.ndarray, inverses: np.ndarray, kernels: np.ndarray, sizes: np.ndarray) -> Agreement | None:
     """Distances (A, K) of the versions from the estimate nearest to all of them, with weights at this population."""
     gaps = (alone - _nearest(inverses, alone, sizes))[:, :, np.newaxis]
-    statistic = float(sizes @ (gaps.transpose(0, 2, 1) @ inverses @ gaps)[:, 0, 0])
+    statistic = max(float(sizes @ (gaps.transpose(0, 2, 1) @ inverses @ gaps)[:, 0, 0]), 0.0)  # rounding may be below 0
     ranks = alone.size - round(float(np.trace(kernels, axis1=1, axis2=2).sum()))
     degrees = ranks - (alone.shape[1] - 1)
     return Agreement(statistic, degrees, float(special.chdtrc(degrees, statistic))) if degrees > 0 else None
