@@ -28,6 +28,7 @@ from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.reestimate.reestimate_command import files_of_counts
 from uldp_transforms.jobs.reestimate.stored_counts import stored_counts
 from uldp_transforms.jobs.report.collection_facts import collections_of
+from uldp_transforms.jobs.report.compared.compared_rows import FILE, FOUND
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import SpecError, compare, homogeneity
@@ -43,13 +44,9 @@ from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_wi
 from uldp_transforms.rows.row_types import COMPARED_SCHEMA, ComparedValue
 from uldp_transforms.windows import rfc3339
 
-FILE = "comparisons.jsonl"
 MOST_PRINTED = 20
 MOST_PAIRS = 1_000
 """Maximum number of pairs of a collection."""
-
-FOUND = 0.05
-"""Largest q-value of a difference that is called found."""
 
 _ESTIMATES = ("candidates", "limits", "quantiles", "min_reports")
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from uldp_transforms.jobs.report.compared.compared_rows import Comparisons
 from uldp_transforms.jobs.report.differences import Panel
 from uldp_transforms.jobs.report.numbers.number_facts import NumberPart
 
@@ -248,3 +249,4 @@ class Report:
     balanced: bool | None
     parts: Sequence[CollectionPart]
     has_truth: bool
+    compared: Sequence[Comparisons] = ()

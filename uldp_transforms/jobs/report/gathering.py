@@ -22,6 +22,7 @@ from uldp_transforms.jobs.report.collection_facts import (
     reports_in_words,
     sensitive_values,
 )
+from uldp_transforms.jobs.report.compared.compared_rows import comparisons_of
 from uldp_transforms.jobs.report.differences import PanelRows
 from uldp_transforms.jobs.report.facts import (
     Account,
@@ -113,6 +114,7 @@ def _gathered(asked: Asked, directory: RowDirectory) -> Report:
         balanced=balanced,
         parts=parts,
         has_truth=asked.truth is not None,
+        compared=comparisons_of(asked.directory, asked.limits.rows),
     )
 
 

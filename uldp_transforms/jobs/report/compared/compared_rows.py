@@ -1,0 +1,172 @@
+"""Comparisons of a directory, from the rows of ``uldp compare``: what differs, and what cannot be told."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from uldp_transforms.files import stores
+from uldp_transforms.jobs.records.run_records import files_of
+from uldp_transforms.jobs.report.numbers.number_facts import digits_of_length
+from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators.estimator import ANYTIME
+
+FILE = "comparisons.jsonl"
+
+FOUND = 0.05
+"""Largest q-value of a difference that is called found."""
+
+_TEXTS = ("collection_id", "value", "group_a", "group_b")
+_NUMBERS = ("difference", "p_value", "q_value")
+_MORE = ("low", "high", "selected_low", "selected_high", "noticeable")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Difference:
+    """The share of a value, or a figure of numbers, in ``a`` minus that in ``b``.
+
+    Attributes:
+        is_share: whether it is a share, rather than a mean or quantile of numbers.
+        low, high: its 95 % interval; of one that is found the interval after the selection; None where it is open.
+        noticeable: difference that would usually be noticed; None if unknown.
+    """
+
+    value: str
+    a: str
+    b: str
+    is_share: bool
+    difference: float
+    low: float | None
+    high: float | None
+    q_value: float
+    noticeable: float | None
+
+    @property
+    def found(self) -> bool:
+        return self.q_value <= FOUND
+
+    @property
+    def digits(self) -> int:
+        """Decimals of a mean or quantile."""
+        return digits_of_length([] if self.low is None or self.high is None else [self.high - self.low])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Comparisons:
+    """The differences of one collection: those that are found and those that are not, the clearest ones first.
+
+    Attributes:
+        name: of the collection.
+        period: start and end of the time that all pairs cover together; None without windows.
+        found_left_out, untold_left_out: numbers of those that are not listed.
+        anytime: whether intervals hold at all looks.
+    """
+
+    name: str
+    period: tuple[str, str] | None
+    found: Sequence[Difference]
+    untold: Sequence[Difference]
+    found_left_out: int
+    untold_left_out: int
+    anytime: bool
+
+    @property
+    def number(self) -> int:
+        """Number of all differences."""
+        return len(self.found) + self.found_left_out + len(self.untold) + self.untold_left_out
+
+    @property
+    def spans(self) -> list[tuple[float | None, float | None]]:
+        """The intervals of differences of shares."""
+        return [(one.low, one.high) for one in (*self.found, *self.untold) if one.is_share]
+
+    @property
+    def reach(self) -> float:
+        """Largest distance of an end of a share's interval from 0, which all pictures have in common; above 0."""
+        ends = [abs(end) for span in self.spans for end in span if end is not None]
+        return max(ends, default=0.0) or 1.0
+
+    def place(self, difference: float | None, open_end: int = 0) -> str:
+        """Where a difference is in a picture that is 200 wide and has 0 in its middle; the edge for an open end."""
+        part = open_end if difference is None else difference / self.reach
+        return f"{100 + 95 * part:.1f}"
+
+
+def comparisons_of(path: str, most: int) -> list[Comparisons]:
+    """The comparisons of a directory; none without a file ``comparisons.jsonl``.
+
+    Args:
+        path: output directory of a job.
+        most: maximum number of differences in a table.
+
+    Raises:
+        SpecError: if the file has other content.
+        OSError: if it cannot be read.
+    """
+    files = files_of(path, FILE)
+    rows = sorted(_rows(files[0]), key=lambda row: row["collection_id"]) if files else []
+    return [_of(name, list(own), most) for name, own in itertools.groupby(rows, key=lambda row: row["collection_id"])]
+
+
+def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int) -> Comparisons:
+    listed = [_difference(row) for row in sorted(rows, key=lambda row: row["p_value"])]
+    found, untold = ([one for one in listed if one.found is which] for which in (True, False))
+    starts, ends = ([row[field] for row in rows if row.get(field)] for field in ("window_start", "window_end"))
+    return Comparisons(
+        name=name,
+        period=(min(starts), max(ends)) if starts and ends else None,
+        found=found[:most],
+        untold=untold[:most],
+        found_left_out=max(0, len(found) - most),
+        untold_left_out=max(0, len(untold) - most),
+        anytime=any(row.get("interval") == ANYTIME for row in rows),
+    )
+
+
+def _difference(row: Mapping[str, Any]) -> Difference:
+    is_selected = row["q_value"] <= FOUND and "selected_low" in row
+    low, high = (row["selected_low"], row["selected_high"]) if is_selected else (row["low"], row["high"])
+    return Difference(
+        value=row["value"],
+        a=row["group_a"],
+        b=row["group_b"],
+        is_share=row.get("figure") not in (MEAN, QUANTILE),
+        difference=row["difference"],
+        low=low,
+        high=high,
+        q_value=row["q_value"],
+        noticeable=row.get("noticeable"),
+    )
+
+
+def _rows(path: str) -> list[Mapping[str, Any]]:
+    """The rows of a file; raises SpecError for other content."""
+    with stores.opened(path) as file:
+        try:
+            rows: list[Mapping[str, Any]] = [{**json.loads(line)} for line in file]
+            right = all(_is_right(row) for row in rows)
+        except (ValueError, TypeError, KeyError):
+            right = False
+    if not right:
+        raise SpecError(f"{path} must contain rows of uldp compare (the content is not shown)")
+    return rows
+
+
+def _is_right(row: Mapping[str, Any]) -> bool:
+    times = [row.get(name) for name in ("window_start", "window_end")]
+    return (
+        all(isinstance(row[name], str) for name in _TEXTS)
+        and all(_is_number(row[name]) for name in _NUMBERS)
+        and all(row.get(name) is None or _is_number(row[name]) for name in _MORE)
+        and row.keys() >= {"low", "high"}
+        and all(time is None or isinstance(time, str) for time in times)
+    )
+
+
+def _is_number(number: object) -> bool:
+    return isinstance(number, (int, float)) and not isinstance(number, bool) and math.isfinite(number)
