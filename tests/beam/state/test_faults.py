@@ -238,6 +238,12 @@ class _FaultyFile:
     def __enter__(self) -> _FaultyFile:
         return self
 
+    def flush(self) -> None:
+        self._file.flush()
+
+    def fileno(self) -> int:
+        return int(self._file.fileno())
+
     def __exit__(self, *error: object) -> None:
         self._file.close()
         if not any(error):
