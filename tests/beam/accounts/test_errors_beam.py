@@ -114,6 +114,7 @@ def days_of(hour: int) -> WindowCounts:
 
 FILES = {
     "krr.json": KRR,
+    "asked.json": dataclasses.replace(KRR, question="asked"),
     "few.avro": row_files.file_of(
         [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[1, 2], cells=[3])], "avro", COUNTS_SCHEMA
     ),
@@ -748,6 +749,12 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         lambda: described_options("localhost:1", 0.2),
         "--job_endpoint must be HOST:PORT of a job server, got 'localhost:1': DEADLINE_EXCEEDED",
+    ),
+    (
+        SpecError,
+        run(estimate.configure, "--collection asked.json --input good.avro --output out --runner PrismRunner"),
+        "--runner must be an engine that pools questions of bounded sources, such as DirectRunner, got PrismRunner and "
+        "the question 'asked'",
     ),
     (
         SpecError,

@@ -10,7 +10,7 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 
 from uldp_transforms import JobSpec
-from uldp_transforms.beam.runtime.engines import check_exactly_once
+from uldp_transforms.beam.runtime.engines import PRISM, check_exactly_once
 from uldp_transforms.beam.spec.spec_fields import FINAL, Section
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.job_server import SAVEPOINT, goes_on
@@ -120,6 +120,7 @@ def read_arguments(argv: Sequence[str]) -> Job:
         raise SpecError("--progress needs an engine in this process, got another one, which shows its own metrics")
     spec = specification(args, chosen)
     source.check_windows(spec.windows)
+    _refuse_lost_questions(spec, options)
     return Job(
         spec=spec,
         source=source,
@@ -130,6 +131,15 @@ def read_arguments(argv: Sequence[str]) -> Job:
         report=args.report,
         progress=args.progress,
     )
+
+
+def _refuse_lost_questions(spec: JobSpec, options: PipelineOptions) -> None:
+    """Refuse an engine that drops what is grouped a second time, without an error; raises SpecError."""
+    if spec.bounded and spec.questions and options.view_as(StandardOptions).runner == PRISM:
+        raise SpecError(
+            f"--runner must be an engine that pools questions of bounded sources, such as DirectRunner, got {PRISM} "
+            f"and the question {spec.questions[0].id!r}"
+        )
 
 
 def _run_that_goes_on(directory: str) -> str:
