@@ -68,7 +68,7 @@ def collection(alphabet: str, mechanism: str, epsilon: float = 1.0) -> Collectio
 
 PAIRS = [(alphabet, mechanism) for alphabet in ALPHABETS for mechanism in (*BY_COUNTS, *BY_REPORTS)]
 PAIRS += [("closed", mechanism) for mechanism in OF_VALUES]
-COUNTED = [pair for pair in PAIRS if pair[1] in (*BY_COUNTS, "up", "agrr", "tsp", "channel", "sw")]
+COUNTED = [pair for pair in PAIRS if pair[1] in (*BY_COUNTS, "up", "agrr", "tsp", "channel", "sw", "usw")]
 
 
 def reports(item: Collection, n: int, *names: object) -> ReportBatch:
