@@ -96,7 +96,7 @@ def test_variances_are_right_on_average_where_reports_are_few() -> None:
     )
     error = student_limit(len(found)) * found.std(ddof=1) / len(found) ** 0.5
     assert 0.98 * truth - error <= found.mean() <= 1.05 * truth + error
-    assert error < 0.05 * truth
+    assert error < 0.1 * truth  # so that a fifth would be found
 
 
 def test_smooth_intervals_of_differences_hold_and_are_shorter() -> None:
