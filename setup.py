@@ -104,6 +104,7 @@ setup(
         f"{NAME}.jobs.live": ["ask*.*"],
         f"{NAME}.jobs.report": ["*.jinja", "*.css", "*.js"],
         f"{NAME}.jobs.report.compared": ["*.jinja"],
+        f"{NAME}.jobs.report.groups": ["*.jinja"],
         f"{NAME}.jobs.report.numbers": ["*.jinja"],
     },
     entry_points={"console_scripts": [f"uldp = {NAME}.jobs.uldp:main"]},

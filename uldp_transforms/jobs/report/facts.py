@@ -12,6 +12,7 @@ import numpy as np
 
 from uldp_transforms.jobs.report.compared.compared_rows import Comparisons
 from uldp_transforms.jobs.report.differences import Panel
+from uldp_transforms.jobs.report.groups.group_facts import GroupPart
 from uldp_transforms.jobs.report.numbers.number_facts import NumberPart
 
 
@@ -196,7 +197,8 @@ class Account:
 class CollectionPart:
     """Content about one version of one collection, or about a question with all its versions.
 
-    ``numbers`` is what is said of an ordered alphabet; None for all others. Sentinels examined ``judged`` windows,
+    ``numbers`` is what is said of an ordered alphabet, ``groups`` of groups; None without. Sentinels examined
+    ``judged`` windows,
     and ``watched`` of them were examined for changes. ``changed`` has the name of the latest window in which a
     value changed. ``panel`` has the numbers for comparing windows; None if fewer than two windows have numbers.
     ``whole`` has the shares of the whole period, if they are known. ``not_there`` are requested values without a
@@ -208,6 +210,7 @@ class CollectionPart:
     fingerprint: str
     pooled: bool
     numbers: NumberPart | None
+    groups: GroupPart | None
     asked: Sequence[tuple[str, str]]
     costs: Sequence[Cost]
     statuses: Sequence[tuple[str, int]]

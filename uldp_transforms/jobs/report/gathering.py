@@ -37,6 +37,7 @@ from uldp_transforms.jobs.report.facts import (
     Trend,
     WindowLine,
 )
+from uldp_transforms.jobs.report.groups.group_facts import groups_of
 from uldp_transforms.jobs.report.numbers.number_facts import numbers_of
 from uldp_transforms.jobs.report.reading import Row, RowDirectory
 from uldp_transforms.jobs.report.truth_file import Truth
@@ -86,7 +87,7 @@ def gather(asked: Asked) -> Report:
 
 def _gathered(asked: Asked, directory: RowDirectory) -> Report:
     records = directory.records()
-    windows, health = directory.windows(), directory.health()
+    windows, health, groups = directory.windows(), directory.health(), directory.groups()
     found = directory.discovered(windows)
     specification = dict(records[-1].specification) if records else {}
     known = collections_of(records, asked.collections)
@@ -100,6 +101,7 @@ def _gathered(asked: Asked, directory: RowDirectory) -> Report:
                 [row for row in health if row["fingerprint"] == fingerprint],
                 [row for row in found if row["fingerprint"] == fingerprint],
                 totals.get(fingerprint),
+                [row for row in groups if row["fingerprint"] == fingerprint],
             )
         )
     accounts, balanced = _accounts(directory, records)
@@ -157,8 +159,11 @@ class _Part:
         self._all = rows
         self._rows = rows[-asked.limits.windows :]
 
-    def gather(self, health: Sequence[Row], found: Sequence[Row], total: Row | None) -> CollectionPart:
-        """The facts of the collection; ``health`` and ``found`` are its rows, ``total`` is that of all windows."""
+    def gather(
+        self, health: Sequence[Row], found: Sequence[Row], total: Row | None, groups: Sequence[Row]
+    ) -> CollectionPart:
+        """The facts of the collection; ``health``, ``found`` and ``groups`` are its rows, ``total`` that of all
+        windows."""
         limits, first = self._asked.limits, self._all[0]
         latest, charted = self._latest()
         values = [entry.value for entry in charted]
@@ -177,6 +182,7 @@ class _Part:
             fingerprint=first["fingerprint"],
             pooled=bool(first.get("pooled")),
             numbers=numbers_of(self._rows, "" if self._collection is None else self._collection.alphabet.unit),
+            groups=groups_of(groups, self._directory.entries, listed, self._name, limits.rows),
             asked=[*self._facts(), ("Reports", reports_in_words(self._all))],
             costs=costs_of(
                 self._collection, [row["window_start"] for row in timed], [row["window_end"] for row in timed]

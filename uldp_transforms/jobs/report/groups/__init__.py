@@ -1,0 +1,1 @@
+"""The section of a page about groups."""
