@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from labs.experiments.carriers import Carriers
 from labs.experiments.estimators import Estimators
 from labs.experiments.frame import Experiment
 from labs.experiments.kairouz import accuracy, decoder_grid, needed, sweeps
@@ -64,5 +65,7 @@ ULDP: tuple[Experiment, ...] = (
 )
 TANG: tuple[Experiment, ...] = (TangFigure1(), TangFigure2(), DeclaredPriors(), MissingAnswers())
 
-EXPERIMENTS: tuple[Experiment, ...] = (*KAIROUZ, *TANG, *ULDP, Estimators(), RepeatedReports(), SmoothIntervals())
+OURS: tuple[Experiment, ...] = (Estimators(), RepeatedReports(), SmoothIntervals(), Carriers())
+
+EXPERIMENTS: tuple[Experiment, ...] = (*KAIROUZ, *TANG, *ULDP, *OURS)
 """All of them, in the order in which they are listed."""
