@@ -102,3 +102,9 @@ def test_the_verdict_sees_what_is_missing_or_too_much(found: tuple[int, ...], ho
 def test_the_verdict_on_false_discoveries(share: float, holds: bool) -> None:
     rows = [{"population": name, "runs": 500, "false_share": share} for name in ("flights", "others exactly alike")]
     assert carriers.false_shares(rows).holds is holds
+
+
+def test_a_command_that_fails_ends_the_experiment(tmp_path: Path) -> None:
+    """An airline that the collection refuses: the name of the values that are not listed."""
+    with pytest.raises(RuntimeError, match="the commands must end with 0, got 2"):
+        carriers.run_commands(tmp_path, {"UA": np.array([3, 4]), "other": np.array([1, 1])}, 1)
