@@ -121,6 +121,59 @@ def test_values_may_be_in_another_order():
     assert estimate.agreement.p_value == pytest.approx(1)
 
 
+MANY = [
+    [("krr", 1.0), ("krr", 2.0), ("rappor", 2.0)],
+    [("hr", 1.0), ("ss", 0.5)],
+    [("urr", 0.5), ("krr", 1.0), ("urap", 2.0)],
+    [("uss", 1.0), ("uhr", 3.0)],
+    [("krr", 8.0), ("channel", 1.0), ("urr", 6.0)],
+]
+
+
+@pytest.mark.parametrize("size", [2, 3, 8, 64])
+@pytest.mark.parametrize("mechanisms", MANY, ids=lambda mix: "-".join(name for name, _ in mix))
+def test_the_test_of_agreement_is_that_of_dense_pseudo_inverses(mechanisms, size):
+    """Also for values in other orders, clear ones, and those that nobody holds."""
+    rng, values, sizes = (
+        np.random.default_rng(size),
+        texts(size),
+        np.array([1000.0, 20_000.0, 300.0])[: len(mechanisms)],
+    )
+    pooled = PooledVersions(
+        [some_sensitive(*one, rng.permutation(values).tolist()) for one in mechanisms], tuple(values)
+    )
+    for population in (np.full(size, 1 / size), np.eye(size)[0], np.eye(size)[-1], rng.dirichlet(np.full(size, 0.2))):
+        held = population + 0.5 / sizes.sum()
+        held /= held.sum()
+        covariances = [pooled.covariance_of_report(index, held) for index in range(len(sizes))]
+        noise = [np.linalg.svd(each, hermitian=True) for each in covariances]
+        alone = np.array(
+            [population + u @ (np.sqrt(s / n) * rng.normal(size=size)) for (u, s, _), n in zip(noise, sizes)]
+        )
+        inverses = [n * np.linalg.pinv(each, 1e-10, hermitian=True) for each, n in zip(covariances, sizes)]
+        contrasts = np.eye(size)[:-1] - np.eye(size)[-1]
+        pulls = sum(contrasts @ each @ (own - 1 / size) for each, own in zip(inverses, alone))
+        steps = np.linalg.solve(contrasts @ sum(inverses) @ contrasts.T, pulls)
+        gaps = alone - (1 / size + contrasts.T @ steps)
+        found = pooled.agreement(alone, population, sizes)
+        assert found.statistic == pytest.approx(sum(g @ each @ g for g, each in zip(gaps, inverses)), rel=1e-9)
+        ranks = sum(np.linalg.matrix_rank(each, 1e-10 * np.trace(each), hermitian=True) for each in covariances)
+        assert found.degrees == ranks - (size - 1)
+
+
+def some_sensitive(mechanism: str, epsilon: float, values: list[str]) -> Collection:
+    """A version that protects the first quarter of its values, or all, depending on the mechanism."""
+    if mechanism == "channel":  # half of the people answer at random
+        size = len(values)
+        rows = [[f"{1 + size * (own == answer)}/{2 * size}" for own in range(size)] for answer in range(size)]
+        return version({"id": "channel", "clients": "foreign", "matrix": rows}, values)
+    alphabet: dict[str, object] = {"id": "closed", "values": values}
+    if mechanism.startswith("u"):
+        alphabet["sensitive"] = values[: -(-len(values) // 4)]
+    form = {"id": "q", "version": 1, "alphabet": alphabet}
+    return Collection.from_json(form | {"mechanism": {"id": mechanism, "epsilon": epsilon}})
+
+
 def test_version_without_reports_says_nothing():
     pooled, some = krr(3, 1.0, 2.0), counted(np.array([50, 30, 20]))
     estimate = pooled.estimate([counted(np.zeros(3, int)), some])

@@ -238,31 +238,39 @@ class SetReportMechanism(SetChannel):
         return added
 
     def covariance(self, frequencies: np.ndarray) -> np.ndarray:
-        """A diagonal matrix and a few of rank one; the terms are those of ``variance_of``."""
-        v, (null, step), clear = self.num_sensitive, self._affine, frequencies[self.num_sensitive :]
-        p = frequencies[:v]
-        (base, slope), mean = self._pair_terms(p.sum()), null / step + p
-        shared = slope * p + base / 2
-        covariance = np.empty((self.num_symbols, self.num_symbols))
-        covariance[:v, :v] = shared + shared[:, np.newaxis] - mean * mean[:, np.newaxis]
-        own = self.private_variances(frequencies)
-        if v < self.num_symbols:
-            covariance[:v, v:] = self._covariance_with_clear(frequencies)
-            covariance[v:, :v] = covariance[:v, v:].T
-            shift = self.statistic.clear_shift * clear + self._shift_variance(frequencies)[0] / 2
-            covariance[v:, v:] = shift + shift[:, np.newaxis] - clear * clear[:, np.newaxis]
-            own = np.append(own, clear / self.kappa)
+        own, factors, core = self.covariance_terms(frequencies)
+        covariance: np.ndarray = factors @ core @ factors.T
         covariance.flat[:: self.num_symbols + 1] += own
         return covariance
 
-    def _covariance_with_clear(self, frequencies: np.ndarray) -> np.ndarray:
-        """(v, K - v): n times the covariance of sensitive symbols with the others."""
-        (null, step), kinds = self._affine, self.statistic
-        p, clear = frequencies[: self.num_sensitive], frequencies[self.num_sensitive :]
+    def covariance_terms(self, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """``covariance`` is ``diag(own) + factors @ core @ factors.T``; the terms are those of ``variance_of``.
+
+        Args:
+            frequencies: (K,) summing to 1.
+
+        Returns:
+            ``own`` (K,), positive for symbols that people hold; ``factors`` (K, 4), 1 and p for sensitive symbols, then
+            1 and p for the others; ``core`` (4, 4), symmetric.
+        """
+        v, (null, step), kinds = self.num_sensitive, self._affine, self.statistic
+        p, clear = frequencies[:v], frequencies[v:]
+        (base, slope), rest = self._pair_terms(p.sum()), null / step
+        revealed = (kinds.mean.other - null) / step
         in_clear = kinds.clear_shift * kinds.mean.other * self.kappa * (1 - p.sum())
-        shifted = (self._expected(kinds.shifted, p.sum(), p) + in_clear) / step
-        covariance: np.ndarray = np.outer((kinds.mean.other - null) / step - p, clear) + shifted[:, np.newaxis]
-        return covariance
+        shifted = (float(self._expected(kinds.shifted, p.sum(), 0.0)) + in_clear) / step
+        added, shift = self.kappa * kinds.shifted.step / step, kinds.clear_shift
+        core = np.array(
+            [
+                [base - rest**2, slope - rest, shifted, revealed],
+                [slope - rest, -1.0, added, -1.0],
+                [shifted, added, self._shift_variance(frequencies)[0], shift],
+                [revealed, -1.0, shift, -1.0],
+            ]
+        )
+        factors = np.zeros((self.num_symbols, 4))
+        factors[:v, 0], factors[:v, 1], factors[v:, 2], factors[v:, 3] = 1, p, 1, clear
+        return np.append(self.private_variances(frequencies), clear / self.kappa), factors, core
 
     def intervals(
         self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False

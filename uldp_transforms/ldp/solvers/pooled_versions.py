@@ -23,6 +23,7 @@ from scipy import special
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import NoReportsError, SpecError
+from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.intervals import quantile
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
@@ -30,7 +31,7 @@ from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 MAX_VALUES = 1024
 """Maximum number of values of a pooled question: matrices have its square as entries."""
 
-_SMALLEST = 1e-10  # relative to the largest eigenvalue of a covariance; smaller ones are rounding errors
+_SMALLEST = 1e-10  # relative to the sum of variances; a smaller variance of their sum is a rounding error
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -117,8 +118,7 @@ class PooledVersions:
             NoReportsError: if no version has reports.
         """
         chosen, alone, sizes = self._those_with_reports(counts)
-        inverses, _ = self._inverses_of_even
-        raw = _nearest(inverses[chosen], alone, sizes)
+        raw = _nearest(self._inverses_of_even[chosen], alone, sizes)
         plausible = clip_and_normalize(raw)
         covariance = self._covariance(chosen, sizes, plausible)
         agreement = self._agree(chosen, alone, plausible, sizes) if len(chosen) > 1 else None
@@ -151,9 +151,8 @@ class PooledVersions:
         A value that is sent in clear and that nobody holds would have no variance, and the test no inverse.
         """
         held = plausible + 0.5 / sizes.sum()
-        covariances = self._covariances_of_report(chosen, held / held.sum())
-        _, kernels = self._inverses_of_even
-        return _agreement(alone, _inverses(covariances, kernels[chosen]), kernels[chosen], sizes)
+        ranks = alone.size - int(self._certain[chosen].sum())
+        return _agreement(alone, self._inverses(chosen, held / held.sum()), ranks, sizes)
 
     def covariance(self, sizes: Sequence[int], frequencies: np.ndarray) -> np.ndarray:
         """Exact covariance (K, K) of the raw pooled frequencies.
@@ -166,29 +165,53 @@ class PooledVersions:
         return self._covariance(list(range(len(self.versions))), numbers, frequencies)
 
     def _covariance(self, chosen: list[int], sizes: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-        inverses, _ = self._inverses_of_even
-        maps = _maps(inverses[chosen], sizes)
-        covariances = self._covariances_of_report(chosen, frequencies) / sizes[:, np.newaxis, np.newaxis]
-        covariance: np.ndarray = (maps @ covariances @ maps.transpose(0, 2, 1)).sum(axis=0)
+        maps = _maps(self._inverses_of_even[chosen], sizes)
+        covariance = np.zeros((len(self.values), len(self.values)))
+        for index, of_version, n in zip(chosen, maps, sizes):
+            covariance += of_version @ (self.covariance_of_report(index, frequencies) / n) @ of_version.T
         return covariance
-
-    def _covariances_of_report(self, chosen: list[int], frequencies: np.ndarray) -> np.ndarray:
-        """(A, K, K)."""
-        covariances = np.empty((len(chosen), len(self.values), len(self.values)))
-        for place, index in enumerate(chosen):
-            covariances[place] = self.covariance_of_report(index, frequencies)
-        return covariances
 
     def covariance_of_report(self, index: int, frequencies: np.ndarray) -> np.ndarray:
         """V_a (K, K): covariance of the frequency estimate from one report of a version, for a population (K,)."""
+        covariance = self.versions[index].mechanism.covariance(self._held(index, frequencies))
+        order = self._orders[index]
+        return covariance if order is None else covariance[np.ix_(order, order)]
+
+    def _held(self, index: int, frequencies: np.ndarray) -> np.ndarray:
+        """(K,) in the order of a version's symbols."""
         order = self._orders[index]
         if order is None:
-            return self.versions[index].mechanism.covariance(frequencies)
-        held = np.zeros(len(order))
+            return frequencies
+        held = np.empty(len(order))
         held[order] = frequencies
-        covariance = self.versions[index].mechanism.covariance(held)
-        picked: np.ndarray = covariance[np.ix_(order, order)]
-        return picked
+        return held
+
+    def _inverses(self, chosen: list[int], frequencies: np.ndarray) -> np.ndarray:
+        """(A, K, K): V_a^-1 for a population in which every value is held.
+
+        Where the sum of frequencies is certain, V_a has no inverse, so noise is added to the sum. Contrasts do not
+        see it.
+        """
+        inverses = np.empty((len(chosen), len(self.values), len(self.values)))
+        of_sets = np.array([isinstance(self.versions[index].mechanism, SetReportMechanism) for index in chosen])
+        sets, others = np.flatnonzero(of_sets), np.flatnonzero(~of_sets)
+        if len(sets):
+            terms = [self._terms_of_report(chosen[place], frequencies) for place in sets]
+            inverses[sets] = _inverses_of_terms(*(np.array(each) for each in zip(*terms)))
+        for place in others:
+            covariance = self.covariance_of_report(chosen[place], frequencies)
+            added = self._certain[chosen[place]] * np.trace(covariance) / len(covariance) ** 2
+            inverses[place] = np.linalg.inv(covariance + added)
+        return inverses
+
+    def _terms_of_report(self, index: int, frequencies: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """V_a as in ``SetReportMechanism.covariance_terms``, with noise of the sum."""
+        mechanism, order = self.versions[index].mechanism, self._orders[index]
+        assert isinstance(mechanism, SetReportMechanism)
+        own, factors, core = mechanism.covariance_terms(self._held(index, frequencies))
+        if self._certain[index]:
+            core[::2, ::2] += own.mean() / len(own)
+        return (own, factors, core) if order is None else (own[order], factors[order], core)
 
     def _check_shapes(self, counts: Sequence[CohortCounts]) -> None:
         shapes = [(version.num_cohorts, version.num_cells) for version in self.versions]
@@ -207,17 +230,21 @@ class PooledVersions:
         return [None if (np.diff(order, prepend=-1) == 1).all() else order for order in orders]
 
     @functools.cached_property
-    def _inverses_of_even(self) -> tuple[np.ndarray, np.ndarray]:
-        """(A, K, K): V_a^- for the uniform population; and (A, K, K): projections on the sums of frequencies that have
-        no noise, such as 1 for k-RR. These are the same for all populations in which every value is held.
+    def _certain(self) -> np.ndarray:
+        """(A,): whether the sum of a version's frequencies is always 1, as for k-RR.
+
+        No other sum is certain: its mean, hence its value, would be the same for all populations.
         """
         size = len(self.values)
-        even = self._covariances_of_report(list(range(len(self.versions))), np.full(size, 1 / size))
-        scales, vectors = np.linalg.eigh(even)
-        noisy = scales > _SMALLEST * scales[:, -1:]
-        inverses = (vectors / np.where(noisy, scales, np.inf)[:, np.newaxis]) @ vectors.transpose(0, 2, 1)
-        certain = vectors * ~noisy[:, np.newaxis]
-        return inverses, certain @ certain.transpose(0, 2, 1)
+        one, even = np.ones(size), np.full(size, 1 / size)
+        mechanisms = [version.mechanism for version in self.versions]
+        return np.array([each.variance_of(one, even) <= _SMALLEST * each.variances(even).sum() for each in mechanisms])
+
+    @functools.cached_property
+    def _inverses_of_even(self) -> np.ndarray:
+        """(A, K, K), for the uniform population."""
+        size = len(self.values)
+        return self._inverses(list(range(len(self.versions))), np.full(size, 1 / size))
 
 
 def _check_symbols(version: Model) -> None:
@@ -234,13 +261,13 @@ def _check_symbols(version: Model) -> None:
         raise SpecError(f"PooledVersions.versions must have at most {MAX_VALUES} values, got {symbols}")
 
 
-def _inverses(covariances: np.ndarray, kernels: np.ndarray) -> np.ndarray:
-    """Moore-Penrose inverses (A, K, K) of symmetric matrices that vanish on the range of these projections."""
-    scales = np.trace(covariances, axis1=1, axis2=2)[:, np.newaxis, np.newaxis] / covariances.shape[-1]
-    added = scales * kernels
-    added += covariances
-    inverses: np.ndarray = np.linalg.inv(added)
-    inverses -= kernels / scales
+def _inverses_of_terms(own: np.ndarray, factors: np.ndarray, core: np.ndarray) -> np.ndarray:
+    """(A, K, K): inverses of diag(own) + factors core factors^T, by Woodbury's formula."""
+    scaled = factors / own[:, :, np.newaxis]
+    inner = core @ (factors.transpose(0, 2, 1) @ scaled)
+    inner.reshape(len(inner), -1)[:, :: inner.shape[1] + 1] += 1
+    inverses: np.ndarray = (scaled @ np.linalg.solve(inner, -core)) @ scaled.transpose(0, 2, 1)
+    inverses.reshape(len(inverses), -1)[:, :: inverses.shape[1] + 1] += 1 / own
     return inverses
 
 
@@ -272,10 +299,9 @@ def _maps(inverses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.concatenate([steps, -steps.sum(axis=1, keepdims=True)], axis=1)
 
 
-def _agreement(alone: np.ndarray, inverses: np.ndarray, kernels: np.ndarray, sizes: np.ndarray) -> Agreement | None:
-    """Distances (A, K) of the versions from the estimate nearest to all of them, with weights at this population."""
+def _agreement(alone: np.ndarray, inverses: np.ndarray, ranks: int, sizes: np.ndarray) -> Agreement | None:
+    """The test, by distances from the estimate nearest to all versions; ``ranks`` is the sum of those of all V_a."""
     gaps = (alone - _nearest(inverses, alone, sizes))[:, :, np.newaxis]
     statistic = max(float(sizes @ (gaps.transpose(0, 2, 1) @ inverses @ gaps)[:, 0, 0]), 0.0)  # rounding may be below 0
-    ranks = alone.size - round(float(np.trace(kernels, axis1=1, axis2=2).sum()))
     degrees = ranks - (alone.shape[1] - 1)
     return Agreement(statistic, degrees, float(special.chdtrc(degrees, statistic))) if degrees > 0 else None
