@@ -160,7 +160,10 @@ def test_how_large_the_loss_is(mechanism: str, size: int) -> None:
             alone = np.array([one.mechanism.variances(even)[0] / n for one, n in zip(versions, (old, 1_000_000 - old))])
             assert weights[:, 0] ** 2 @ alone <= cost / (1 / alone).sum()
         assert max(found) <= limit + 1e-9
-        assert weighed(versions, (1000, 1000))[1].max() <= 1 + 1e-9
+        weights, loss = weighed(versions, (1000, 1000))
+        assert loss.max() <= 1 + 1e-9
+        alone = np.array([one.mechanism.variances(even)[0] for one in versions])
+        assert weights[:, 0] ** 2 @ alone <= min(cost, 1.25) / (1 / alone).sum()
 
 
 def test_no_fixed_weights_are_safe_between_few_good_and_many_bad_reports() -> None:

@@ -175,7 +175,7 @@ class SetReportMechanism(SetChannel):
         variance: np.ndarray = self._expected(self.statistic.shift, sensitive, 0.0) + revealed
         return variance
 
-    def _pair_terms(self, sensitive: np.ndarray) -> tuple[np.ndarray, float]:
+    def _pair_terms(self, sensitive: np.ndarray | float) -> tuple[np.ndarray, float]:
         """``base`` and ``slope`` of n times the covariance of two sensitive symbols,
 
             base + slope (p_x + p_y) - q_x q_y    with q = miss / delta + p,
@@ -200,7 +200,7 @@ class SetReportMechanism(SetChannel):
         """
         p = frequencies[..., : self.num_sensitive]
         (null, step), (base, slope) = self._affine, self._pair_terms(p.sum(axis=-1, keepdims=True))
-        own = self.variances(frequencies)[..., : self.num_sensitive] + (null / step + p) ** 2
+        own = self._sensitive_variances(frequencies, p) + (null / step + p) ** 2
         private: np.ndarray = own - base - 2 * slope * p
         return private
 
@@ -255,10 +255,10 @@ class SetReportMechanism(SetChannel):
         """
         v, (null, step), kinds = self.num_sensitive, self._affine, self.statistic
         p, clear = frequencies[:v], frequencies[v:]
-        (base, slope), rest = self._pair_terms(p.sum()), null / step
-        revealed = (kinds.mean.other - null) / step
-        in_clear = kinds.clear_shift * kinds.mean.other * self.kappa * (1 - p.sum())
-        shifted = (float(self._expected(kinds.shifted, p.sum(), 0.0)) + in_clear) / step
+        sensitive, rest, revealed = float(p.sum()), null / step, (kinds.mean.other - null) / step
+        base, slope = self._pair_terms(sensitive)
+        in_clear = kinds.clear_shift * kinds.mean.other * self.kappa * (1 - sensitive)
+        shifted = (float(self._expected(kinds.shifted, sensitive, 0.0)) + in_clear) / step
         added, shift = self.kappa * kinds.shifted.step / step, kinds.clear_shift
         core = np.array(
             [
