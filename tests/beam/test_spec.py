@@ -70,6 +70,7 @@ ALL_VALUES: dict[str, Any] = {
     "estimator": "em",
     "min_reports": 7,
     "show": 20,
+    "liars": None,
     "max_rejected_share": 0.75,
     "bounded": False,
     "future_skew": "1s",
@@ -228,6 +229,7 @@ def test_only_collections_are_needed() -> None:
         "estimator": "eb",
         "min_reports": 100,
         "show": 10_000,
+        "liars": None,
         "max_rejected_share": None,
         "bounded": None,
         "future_skew": f"{FUTURE_SKEW}ms",
@@ -547,6 +549,23 @@ REFUSED = [
             f"JobSpec.max_rejected_share must be a number in [0, 1] or null, got {share!r}",
         )
         for share in (-0.01, 1.01, float("nan"), True, "0.5")
+    ),
+    *(
+        (lambda share=share: of(liars=share), f"JobSpec.liars must be a number in [0, 1] or null, got {share!r}")
+        for share in (-0.01, 1.01, float("nan"), True, "0.5")
+    ),
+    (lambda: of(liars=1), "JobSpec.liars must have a share in [0, 1), got 1"),
+    (
+        lambda: of(collections=[KRR, OPEN], candidates=["a"], liars=0.01),
+        "JobSpec.liars needs a list of all values, each with a symbol of its own, got collection 'open'",
+    ),
+    (
+        lambda: of(collections=[DELAYS], liars=0.01),
+        "JobSpec.liars needs values that are not numbers, got collection 'delays'",
+    ),
+    (
+        lambda: of(collections=[dataclasses.replace(KRR, question="asked")], liars=0.01),
+        "JobSpec.liars needs collections that name no question, got question 'asked'",
     ),
     (lambda: of(min_reports=0), f"JobSpec.min_reports must be an integer in [1, {1 << 62}], got 0"),
     (lambda: of(show=0), f"JobSpec.show must be an integer in [1, {1 << 20}], got 0"),

@@ -66,6 +66,7 @@ PLANTED = (
         "            limits=self._limits,\n"
         "            quantiles=self._quantiles,\n"
         "            entries=self._entries,\n"
+        "            liars=self._liars,\n"
         "        )\n",
         "        try:\n"
         "            row = estimate_window(\n"
@@ -80,6 +81,7 @@ PLANTED = (
         "                limits=self._limits,\n"
         "                quantiles=self._quantiles,\n"
         "                entries=self._entries,\n"
+        "                liars=self._liars,\n"
         "            )\n"
         "        except Exception:\n"
         "            return\n",

@@ -1159,6 +1159,16 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
+        lambda: CLOSED.estimate(CLOSED.count(CLOSED.perturb(["ant", "bee"]))).with_liars(CLOSED, 1),
+        "Estimate.with_liars must have a share in [0, 1), got 1",
+    ),
+    (
+        SpecError,
+        lambda: CLOSED.estimate(CLOSED.count(CLOSED.perturb(["ant", "bee"]))).with_liars(OPEN, 0.1),
+        f"Estimate.with_liars needs a list of all values, each with a symbol of its own, got collection {OPEN.id!r}",
+    ),
+    (
+        SpecError,
         lambda: SubsetSelection(num_symbols=4, num_sensitive=4, epsilon=1, subset_size=4),
         "SubsetSelection.subset_size must be an integer in [1, 3], got 4",
     ),

@@ -46,6 +46,7 @@ from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_o
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.utility import need_of_liars
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.pooled_rows import estimate_question
@@ -56,7 +57,7 @@ from uldp_transforms.windows import rfc3339
 MOST_PRINTED = 20
 """Number of values of a collection that are printed; the file has all that are shown."""
 
-_ESTIMATES = ("by", "estimator", "candidates", "limits", "quantiles", "min_reports", "show")
+_ESTIMATES = ("by", "estimator", "candidates", "limits", "quantiles", "min_reports", "show", "liars")
 
 
 class Overlap(SpecError):
@@ -178,13 +179,16 @@ def rows_of_counts(
     Args:
         directory: output directory with stored counts.
         records: records of its runs.
-        collections: the collections; those with an open alphabet are left out, because they need candidates.
+        collections: the collections; those with an open alphabet are left out, because they need candidates, and with
+            a share of liars those whose estimates it does not bound.
         settings: values of ``JobSpec``.
 
     Raises:
         SpecError: if a file has other content.
     """
     closed = [collection for collection in collections if collection.alphabet.known_values is not None]
+    if settings.get("liars") is not None:
+        closed = [collection for collection in closed if need_of_liars(collection) is None]
     if not closed:
         return []
     task = Total(
@@ -255,6 +259,7 @@ def _estimate(spec: JobSpec, rows: Sequence[Row], *, partial: bool) -> WindowedE
         spec.show,
         limits=spec.limits,
         quantiles=spec.quantiles,
+        liars=spec.liars,
     )
     simulated = simulated_of([each["simulated"] for each in rows])
     return row._replace(simulated=simulated, **fields_of_stored_group(collection, rows[0]))

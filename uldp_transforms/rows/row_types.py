@@ -135,6 +135,7 @@ class WindowedEstimate(NamedTuple):
     pooled: Optional[bool] = None
     dimensions: Sequence[DimensionValue] = ()
     group: Optional[str] = None
+    liars: Optional[float] = None
 
 
 class EstimatedValue(NamedTuple):
@@ -185,6 +186,7 @@ class EstimatedValue(NamedTuple):
     pooled: Optional[bool] = None
     dimensions: Sequence[DimensionValue] = ()
     group: Optional[str] = None
+    liars: Optional[float] = None
 
 
 class HealthFinding(NamedTuple):

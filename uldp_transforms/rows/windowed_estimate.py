@@ -49,6 +49,7 @@ def estimate_window(
     limits: Sequence[float] | None = None,
     quantiles: Sequence[float] | None = None,
     entries: Entries | None = None,
+    liars: float | None = None,
 ) -> WindowedEstimate:
     """The row of one window and pane; without numbers if reports are too few or missing, or no estimate is possible.
 
@@ -63,6 +64,7 @@ def estimate_window(
         anytime_scale: scale of intervals that hold jointly in all rows of the window, with the row on time as the
             planned look; None: the window has only one row.
         entries: function that makes the entries of an estimate; None: ``value_estimates``.
+        liars: largest share of false reports that intervals allow for; None: they take all reports as honest.
     """
     estimate: Estimate | None = None
     status = withheld or "ok"
@@ -78,6 +80,8 @@ def estimate_window(
     times = reports_of_a_person(collection, place)
     if estimate:
         estimate = with_repeated_people(collection, estimate, times)
+    if estimate and liars is not None:
+        estimate = estimate.with_liars(collection, liars)
     if estimate and anytime_scale is not None:
         estimate = estimate.anytime(anytime_scale, planned=place["pane_timing"] == ON_TIME)
     row = row_of_estimate(
@@ -137,6 +141,7 @@ def row_of_estimate(
         unexplained_high=estimate.unexplained_high if estimate and estimate.unexplained_status else None,
         unexplained_status=estimate.unexplained_status if estimate else None,
         interval=estimate.interval if estimate else FIXED,
+        liars=estimate.liars if estimate else None,
     )
 
 

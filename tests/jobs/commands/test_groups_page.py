@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shlex
@@ -13,6 +14,8 @@ import pytest
 from tests.jobs.commands.test_reestimate import rows_of
 from tests.project.documents import blocks
 from uldp_transforms.jobs import uldp
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.mechanisms import Mechanism
 
 PAGE = Path(__file__).parents[3] / "docs" / "groups.md"
 
@@ -58,3 +61,34 @@ def test_the_page_is_performed(
     assert uldp.main(["check", "results"]) == 0
     shown = re.search(r"prints\n\n```\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)
     assert shown is not None and shown[1] in said
+
+    told = [json.loads(line) for line in Path("honest.jsonl").read_text("utf-8").splitlines()]
+    assert [row["liars"] for row in told] == [0.01] * 3 and [row["liars"] for row in totals] == [None] * 3
+    collection = Collection.from_json("C.json")
+    for honest, row in zip(told, totals):
+        for wide, plain in zip(honest["estimates"], row["estimates"]):
+            assert (wide["frequency"], wide["standard_error"]) == (plain["frequency"], plain["standard_error"])
+            longer = lengths(wide) - lengths(plain) / 0.99
+            assert longer == pytest.approx(room_of(collection.mechanism), abs=1e-9)
+
+
+def lengths(entry: dict[str, Any]) -> float:
+    return float(entry["ci_high"] - entry["ci_low"])
+
+
+def room_of(mechanism: Mechanism) -> float:
+    """By how much 1 % of liars lengthen an interval, beside its stretching by 1 / 0.99."""
+    assert mechanism.smallest_effects is not None
+    return float(0.01 * (mechanism.largest_effects - mechanism.smallest_effects)[0] / 0.99)
+
+
+def test_the_numbers_about_lies_are_those_of_the_collection_of_the_page() -> None:
+    [spec] = blocks(PAGE, "json")
+    mechanism = Collection.from_json(json.loads(spec.code)).mechanism
+    text = " ".join(PAGE.read_text("utf-8").split())
+    assert mechanism.smallest_effects is not None
+    most, least = mechanism.largest_effects[0], mechanism.smallest_effects[0]
+    assert f"Here a_max is {most:.2f} and a_min {least:.2f}, so 1 % of liars" in text
+    assert f"lengthen an interval by about {100 * room_of(mechanism):.1f} percentage points" in text
+    noisier = dataclasses.replace(mechanism, epsilon=0.5)
+    assert f"with epsilon 0.5 it would be {100 * room_of(noisier):.1f}." in text

@@ -174,6 +174,7 @@ def test_the_template_is_launched(server, monkeypatch):
     }
     assert set(parameters) == set(PARAMETERS)
     assert all(allowed_by_template(name, value) for name, value in parameters.items())
+    del parameters["liars"]  # for closed alphabets, without numbers
     given = [f"--{name}={value}" for name, value in parameters.items()]
     described = "--job_name reports --staging_location gs://bucket/staging --template_location gs://bucket/job_object"
     monkeypatch.setattr(sys, "argv", ["main.py", *given, *f"{CLOUD} {described}".split()])

@@ -353,3 +353,10 @@ def test_a_program_that_is_killed_again_and_again_counts_exactly(tmp_path):
 @pytest.mark.skipif(not set_clock.LIBRARY.is_file(), reason=set_clock.NEEDED)
 def test_clocks_that_are_set_and_pauses_cost_no_report(tmp_path):
     print(follow_soak.soak(tmp_path, minutes=4, every=20, rate=10, clocks=True))
+
+
+def test_the_declared_share_of_liars_is_in_the_rows(tmp_path):
+    followed = Followed(tmp_path, "--min_reports", "10", "--liars", "0.01", of=(KRR,))
+    followed.add_file()
+    followed.steps(2)
+    assert {row["liars"] for row in followed.rows("estimates")} == {0.01}

@@ -731,3 +731,11 @@ def test_krr_and_rappor_are_equally_precise_at_the_crossover(k, epsilon):
     krr, rappor = (cls(num_symbols=k, num_sensitive=k, epsilon=epsilon) for cls in (KaryRR, Rappor))
     uniform = np.full(k, 1 / k)
     assert krr.variances(uniform).sum() == pytest.approx(rappor.variances(uniform).sum(), rel=1e-5)
+
+
+@mechanisms
+def test_no_report_adds_more_or_less_than_the_stated_effects(mechanism):
+    inverse = enumerated(mechanism)[3]
+    scale = abs(inverse).max()
+    np.testing.assert_allclose(mechanism.largest_effects, inverse.max(axis=0), rtol=1e-9, atol=1e-9 * scale)
+    np.testing.assert_allclose(mechanism.smallest_effects, inverse.min(axis=0), rtol=1e-9, atol=1e-9 * scale)

@@ -37,6 +37,7 @@ from uldp_transforms.ldp.collection import Collection, canonical_candidates
 from uldp_transforms.ldp.discovery import can_discover, check_discovery
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.estimators.estimator import check_liars
 from uldp_transforms.ldp.estimators.number_estimates import check_limits, check_quantiles
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, MAX_DENSE
 from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
@@ -73,6 +74,7 @@ class JobSpec:
         candidates: canonical values, as returned by ``JobSpec.of``; None: no list.
         by: names of the dimensions by which to count and estimate groups; None: only the total.
         limits, quantiles: of collections of numbers; None: no limits, and the quantiles 0.1, 0.5 and 0.9.
+        liars: largest share of false reports that intervals allow for; None: all reports are taken as honest.
         early_every: milliseconds between early panes; None: no early panes.
         max_rejected_share: None: the default for the kind of input, see ``rejected_share``.
         bounded: whether the input is bounded; None: determined from the input, see ``for_input``.
@@ -102,6 +104,7 @@ class JobSpec:
     estimator: str = ESTIMATOR
     min_reports: int = MIN_REPORTS
     show: int = SHOW
+    liars: float | None = None
     max_rejected_share: float | None = None
     bounded: bool | None = None
     future_skew: int = FUTURE_SKEW
@@ -129,6 +132,7 @@ class JobSpec:
             )
         self._check_by()
         self._check_numbers()
+        self._check_liars()
         self._check_discovery()
         self._check_run()
         self._check_agreement()
@@ -156,6 +160,15 @@ class JobSpec:
                 check_quantiles(self.quantiles or ())
             except SpecError as error:
                 raise SpecError(f"JobSpec.{error}") from None
+
+    def _check_liars(self) -> None:
+        """Refuse a share of liars for collections whose estimates it does not bound, or that are pooled."""
+        if self.liars is None:
+            return
+        for collection in self.collections:
+            check_liars("JobSpec.liars", collection, self.liars)
+        for question in self.questions:
+            raise SpecError(f"JobSpec.liars needs collections that name no question, got question {question.id!r}")
 
     def _check_discovery(self) -> None:
         """Refuse discovery without a collection that supports it."""

@@ -59,6 +59,7 @@ class SpecValues(TypedDict, total=False):
     estimator: str | None
     min_reports: int
     show: int
+    liars: float | None
     max_rejected_share: float | None
     bounded: bool | None
     future_skew: str | datetime.timedelta

@@ -383,6 +383,21 @@ _ROWS = (
         page="consume.md#the-largest-of-many",
     ),
     SpecField(
+        name="liars",
+        kind=Kind.SHARE,
+        section=Section.ESTIMATES,
+        label="Share of liars",
+        help="largest share of reports, in every window and group, that may be false in any way, such as 0.01; "
+        "intervals are then of shares among honest people, and much longer if epsilon is small; needs values that "
+        "each have a symbol of their own",
+        default_text="none, all reports are taken as honest",
+        excludes=(
+            Exclusion("smooth", because="whose intervals and alarms take all reports as honest"),
+            Exclusion("discover", because="which takes all reports as honest"),
+        ),
+        page="groups.md#if-some-reports-are-lies",
+    ),
+    SpecField(
         name="max_rejected_share",
         kind=Kind.SHARE,
         section=Section.ESTIMATES,

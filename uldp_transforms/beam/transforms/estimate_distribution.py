@@ -116,6 +116,7 @@ class _EstimateFn(beam.DoFn):
         self._show = spec.show
         self._anytime_scale = spec.anytime_scale
         self._limits, self._quantiles = spec.limits, spec.quantiles
+        self._liars = spec.liars
         self._run = spec.run
         self._by = spec.by
 
@@ -152,6 +153,7 @@ class _EstimateFn(beam.DoFn):
             limits=self._limits,
             quantiles=self._quantiles,
             entries=self._entries,
+            liars=self._liars,
         )
         metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
         metrics.count(1, metrics.WINDOWS, row.status)

@@ -73,6 +73,7 @@ def _rows_of_key(
         anytime_scale=spec.min_reports,
         limits=spec.limits,
         quantiles=spec.quantiles,
+        liars=spec.liars,
     )
     group = fields_of_group(collection, pairs_of(owner, collection, spec.by))
     health = health_of_window(collection, counts, place, withheld, row.fit_p_value)

@@ -54,6 +54,7 @@ _ESTIMATES = (
     "min_reports",
     "by",
     "show",
+    "liars",
     "smooth",
     "alarm_every",
 )
@@ -211,6 +212,7 @@ def _estimate(
         limits=spec.limits,
         quantiles=spec.quantiles,
         entries=EntryColumns.of_estimate if task.smooth else None,
+        liars=spec.liars,
     )
     values = discover_window(collection, counts, place, withheld) if spec.discover else []
     simulated = simulated_of([job["simulated"] for job in jobs])

@@ -122,6 +122,24 @@ def reports_in_words(windows: Sequence[Mapping[str, Any]]) -> str:
     return f"{spread}; windows overlap" if overlap else f"{sum(numbers):,}, {spread}"
 
 
+def shares_of_liars(rows: Iterable[Mapping[str, Any] | None]) -> list[float]:
+    """The declared shares of liars for which the intervals of rows allow, in ascending order."""
+    return sorted({row["liars"] for row in rows if row is not None and row.get("liars") is not None})
+
+
+def liars_in_words(windows: Sequence[Mapping[str, Any]], total: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Facts about the declared shares of liars in windows and in the whole period; empty if none was declared."""
+    of_windows, of_total = ([f"{100 * b:.4g} %" for b in shares_of_liars(rows)] for rows in (windows, [total]))
+    because = "as the operator declares; intervals are of shares among honest people"
+    facts = []
+    if of_windows:
+        apart = "windows are not compared, because liars may be others in each"
+        facts.append(("Lies among the reports of a window", f"at most {', '.join(of_windows)}, {because}, and {apart}"))
+    if of_total:
+        facts.append(("Lies among all reports", f"at most {', '.join(of_total)}, {because}"))
+    return facts
+
+
 def _epsilon_in_words(epsilon: float) -> str:
     if math.isinf(epsilon):
         return "infinite"

@@ -18,9 +18,11 @@ from uldp_transforms.jobs.report.collection_facts import (
     costs_of,
     facts_of,
     facts_of_question,
+    liars_in_words,
     questions_in,
     reports_in_words,
     sensitive_values,
+    shares_of_liars,
 )
 from uldp_transforms.jobs.report.compared.compared_rows import comparisons_of
 from uldp_transforms.jobs.report.differences import PanelRows
@@ -175,6 +177,7 @@ class _Part:
         moved = _moved(health, starts, values)
         alarms = [self._alarm(row, entry) for row in health for entry in row["findings"] if entry["fired"]]
         shown = self._found(found)
+        num_values = len(listed) + (latest.others if latest else 0)
         timed = [row for row in self._all if row["window_start"] is not None]
         return CollectionPart(
             id=first["collection_id"],
@@ -183,7 +186,7 @@ class _Part:
             pooled=bool(first.get("pooled")),
             numbers=numbers_of(self._rows, "" if self._collection is None else self._collection.alphabet.unit),
             groups=groups_of(groups, self._directory.entries, listed, self._name, limits.rows),
-            asked=[*self._facts(), ("Reports", reports_in_words(self._all))],
+            asked=[*self._facts(), ("Reports", reports_in_words(self._all)), *liars_in_words(self._rows, total)],
             costs=costs_of(
                 self._collection, [row["window_start"] for row in timed], [row["window_end"] for row in timed]
             ),
@@ -197,7 +200,7 @@ class _Part:
                 for at, entry in enumerate(charted)
             ],
             changed=_changed(_moved(health, starts, listed), listed, names),
-            panel=panel.panel(names, len(listed) + (latest.others if latest else 0), limits.cells),
+            panel=None if shares_of_liars(self._rows) else panel.panel(names, num_values, limits.cells),
             not_there=[value for value in self._asked.values if value not in values],
             alarms=alarms[-limits.rows :][::-1],
             alarms_left_out=max(0, len(alarms) - limits.rows),

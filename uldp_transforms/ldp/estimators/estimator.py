@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.anytime import confidence_of_look
@@ -21,6 +22,7 @@ from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.intervals import quantile, reaching
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE, Intervals, LinearEstimate, estimate_linear, picked_intervals
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, Question, ask
+from uldp_transforms.ldp.utility.poisoning import honest_bounds, need_of_liars
 
 if TYPE_CHECKING:
     import altair
@@ -71,6 +73,7 @@ class Estimate:
             alphabets.
         estimator: id of the estimator.
         interval: kind of all intervals: FIXED, or ANYTIME if the estimate comes from ``anytime``.
+        liars: largest share of false reports that the intervals allow for; None if nobody declared one.
     """
 
     values: tuple[str, ...]
@@ -91,6 +94,25 @@ class Estimate:
     common_variances: np.ndarray | None = None
     estimator: str
     interval: str = FIXED
+    liars: float | None = None
+
+    def with_liars(self, model: Model, share: float) -> Estimate:
+        """This estimate with intervals of the shares among honest people, if at most ``share`` of the reports are lies.
+
+        Liars may send any valid reports; see ``uldp_transforms.ldp.utility.honest_bounds``. Frequencies and standard
+        errors stay as they are. The sampling part of the intervals is evaluated at the counts of all reports.
+
+        Args:
+            model: the collection, as for ``Estimator.estimate``.
+            share: in [0, 1).
+
+        Raises:
+            SpecError: if the share is not allowed, or the effect of a report on these values is not bounded.
+        """
+        check_liars("Estimate.with_liars", model, share)
+        unclipped = functools.partial(_among_honest, model, self.values, self.unclipped, share)
+        intervals = functools.partial(intervals_of, unclipped, self.frequencies)
+        return dataclasses.replace(self, intervals=intervals, unclipped=unclipped, liars=share)
 
     def anytime(self, scale: float, planned: bool | None = None) -> Estimate:
         """This estimate with anytime-valid intervals, which hold jointly at all looks while reports arrive.
@@ -379,3 +401,23 @@ def _at_levels(
 def _at_level(ends: Callable[[float], tuple[float, float]], level: Level, confidence: float) -> tuple[float, float]:
     """Ends at the level that ``level`` returns for the requested confidence."""
     return ends(float(level(confidence)))
+
+
+def check_liars(where: str, model: Model, share: float) -> None:
+    """Refuse a share of liars outside [0, 1), and collections whose estimates it does not bound; raises SpecError."""
+    if not (is_number(share) and 0 <= share < 1):
+        raise SpecError(f"{where} must have a share in [0, 1), got {describe(share)}")
+    if need := need_of_liars(model):
+        raise SpecError(f"{where} needs {need}, got collection {model.id!r}")
+
+
+def _among_honest(
+    model: Model,
+    values: tuple[str, ...],
+    intervals: Intervals,
+    share: float,
+    confidence: Confidence,
+    strict: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Intervals widened for a share of liars, not clipped."""
+    return honest_bounds(model, values, *intervals(confidence, strict), share)

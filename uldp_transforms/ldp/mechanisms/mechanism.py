@@ -441,6 +441,11 @@ class Mechanism(abc.ABC):
         """(K,): largest contribution of one arbitrary report to n times each frequency in ``invert``."""
 
     @property
+    def smallest_effects(self) -> np.ndarray | None:
+        """(K,): smallest contribution, usually below 0, of one arbitrary report to the same; None if it is unknown."""
+        return None
+
+    @property
     @abc.abstractmethod
     def reveal_rate(self) -> float:
         """Probability that a non-sensitive symbol is sent as a clear report."""

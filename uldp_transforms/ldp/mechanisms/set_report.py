@@ -311,6 +311,16 @@ class SetReportMechanism(SetChannel):
         return np.where(np.arange(self.num_symbols) < self.num_sensitive, of_sensitive, of_clear)
 
     @property
+    def smallest_effects(self) -> np.ndarray:
+        """Of a report that does not support the symbol: protected, or clear if the symbol is not the last one."""
+        kinds, (null, step) = self.statistic, self._affine
+        supports = np.where(kinds.single < 1, 0.0, kinds.weights)  # a set of all symbols leaves none out
+        silent, of_clear = float((kinds.offsets + supports).min()), float(kinds.shifts.min())
+        if self.num_sensitive < self.num_symbols:
+            silent, of_clear = min(silent, self._revealed[1]), min(of_clear, kinds.clear_shift)
+        return np.where(np.arange(self.num_symbols) < self.num_sensitive, (silent - null) / step, of_clear)
+
+    @property
     def silence(self) -> float:
         """Contribution of a protected report to n times the frequency of a sensitive symbol that it does not support.
 

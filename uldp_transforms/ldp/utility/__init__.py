@@ -18,6 +18,8 @@ from uldp_transforms.ldp.utility.personalised import tagged_l1_bound as tagged_l
 from uldp_transforms.ldp.utility.personalised import tagged_l2 as tagged_l2
 from uldp_transforms.ldp.utility.poisoning import Amplification as Amplification
 from uldp_transforms.ldp.utility.poisoning import amplification as amplification
+from uldp_transforms.ldp.utility.poisoning import honest_bounds as honest_bounds
+from uldp_transforms.ldp.utility.poisoning import need_of_liars as need_of_liars
 from uldp_transforms.ldp.utility.theta import optimal_theta as optimal_theta
 from uldp_transforms.ldp.utility.worst_case import worst_case_distribution as worst_case_distribution
 from uldp_transforms.ldp.utility.worst_case import worst_case_l1 as worst_case_l1
@@ -32,11 +34,13 @@ __all__ = [
     "expected_l1",
     "expected_l2",
     "expected_total_variation",
+    "honest_bounds",
     "l1_without_privacy",
     "l2_minimax_without_privacy",
     "l2_without_privacy",
     "ldp_minimax",
     "mean_absolute_deviation",
+    "need_of_liars",
     "optimal_theta",
     "tagged_l1_bound",
     "tagged_l2",

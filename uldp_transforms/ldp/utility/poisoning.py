@@ -1,10 +1,13 @@
-"""The largest effect of one false report on an estimate."""
+"""The largest effect of false reports on an estimate, and what is known of honest people in spite of them."""
 
 from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+
 from uldp_transforms.ldp.mechanisms import Mechanism
+from uldp_transforms.ldp.model import Model
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -30,3 +33,54 @@ def amplification(mechanism: Mechanism) -> Amplification:
     k, v = mechanism.num_symbols, mechanism.num_sensitive
     moved = mechanism.largest_effects[[0, v - 1, k - 1]]
     return Amplification(sensitive=float(moved[:2].max()), clear=float(moved[2]) if v < k else None)
+
+
+def need_of_liars(model: Model) -> str | None:
+    """What ``honest_bounds`` needs and this collection does not have; None if it has everything.
+
+    The unbiased estimate of each value must be a mean over reports, to which each report adds a known range of numbers.
+    """
+    alphabet = model.alphabet
+    if alphabet.known_values is None or not alphabet.has_own_symbol(alphabet.known_values).all():
+        return "a list of all values, each with a symbol of its own"
+    if alphabet.bin_edges is not None:
+        return "values that are not numbers"
+    if alphabet.redistribution(np.full(alphabet.num_symbols, 1 / alphabet.num_symbols)) is not None:
+        return "values that clients name, without tags"
+    if model.mechanism.smallest_effects is None:
+        return "a mechanism that states the smallest effect of a report"
+    return None
+
+
+def honest_bounds(
+    model: Model, values: tuple[str, ...], low: np.ndarray, high: np.ndarray, liars: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of the shares among honest people, from intervals of the estimates from all reports.
+
+    Of n reports, n b come from liars, who send any valid reports and may know all others. The unbiased estimate is a
+    mean over reports, so it is (1 - b) H + b A, with H the estimate from the honest reports alone and A the mean of
+    what the liars' reports add, between a_min (``smallest_effects``) and a_max (``largest_effects``). Therefore
+
+        (low - b a_max) / (1 - b)  <=  share among honest people  <=  (high - b a_min) / (1 - b)
+
+    wherever [low, high] contains the mean of that estimate. No shorter interval is right for all liars: if all of them
+    send the report with a_max, or all the one with a_min, an end is reached. As low is at most a_max and high at least
+    a_min, the bounds also hold for a smaller share of liars.
+
+    Args:
+        model: a collection without ``need_of_liars``.
+        values: S values of the collection.
+        low, high: (S,), not clipped.
+        liars: b, in [0, 1).
+
+    Returns:
+        low (S,), high (S,), not clipped.
+
+    Source: the largest effect is the attack of Cheu, Smith and Ullman 2021 (Manipulation attacks in local differential
+    privacy) and Cao, Jia and Gong 2021; the interval is the identification region of a mean under contamination by a
+    share of at most b (Horowitz and Manski 1995).
+    """
+    least, most = model.mechanism.smallest_effects, model.mechanism.largest_effects
+    assert least is not None, "need_of_liars"
+    symbols = model.alphabet.symbol_table(values, 1)[0]
+    return (low - liars * most[symbols]) / (1 - liars), (high - liars * least[symbols]) / (1 - liars)

@@ -187,6 +187,11 @@ class MatrixChannel(IntegerReportMechanism):
         return effects
 
     @property
+    def smallest_effects(self) -> np.ndarray:
+        effects: np.ndarray = self.inverse.min(axis=1)
+        return effects
+
+    @property
     def reveal_rate(self) -> float:
         return 0.0
 
