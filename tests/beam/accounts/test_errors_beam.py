@@ -26,12 +26,12 @@ import uldp_transforms
 from tests.beam import test_dimensions, test_groups, test_spec, test_wiring
 from tests.beam.accounts import test_manifests
 from tests.beam.windows import test_pool_versions
-from tests.jobs.commands import test_compact, test_compare, test_total
+from tests.jobs.commands import test_compact, test_compare, test_plan_groups, test_total
 from tests.jobs.engines import test_yaml
 from tests.jobs.follow import test_follow, test_follow_topic
 from tests.jobs.gateway import test_gateway_errors
 from tests.jobs.kafka import test_kafka_reader, test_kafka_secrets, test_kafka_topics
-from tests.jobs.report import test_row_frame
+from tests.jobs.report import test_report_compared, test_row_frame
 from tests.jobs.streams import test_dev_queue, test_live
 from tests.jobs.survey import test_navigations
 from tests.servers import test_pubsub_refusals
@@ -1220,7 +1220,8 @@ def calls() -> Iterator[Callable[[], Any]]:
         test_follow.REFUSED,
         test_follow_topic.REFUSED,
     )
-    tables = (*tables, test_pool_versions.REFUSED, test_compact.REFUSED)
+    tables = (*tables, test_pool_versions.REFUSED, test_compact.REFUSED, test_plan_groups.REFUSED)
+    tables = (*tables, test_report_compared.REFUSED)
     for table in (SENTENCES, *tables, test_gateway_errors.REFUSED, test_live.REFUSED, test_pubsub_refusals.REFUSED):
         for row in table:
             yield next(

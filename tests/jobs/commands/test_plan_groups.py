@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -104,34 +108,49 @@ def _mutual_information(table: np.ndarray) -> float:
     return float((joint[held] * np.log(joint[held] / alone[held])).sum())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (f"{COMMAND} --groups 1", "--groups must be at least 2, got 1"),
-        (f"{COMMAND} --groups 70000", "--groups must be at most 65,536 groups times cohorts, got 70,000 groups"),
-        (f"{COMMAND} --smallest_group 0.1", "--smallest_group can be given only with --groups, got 0.1"),
-        (
-            f"{COMMAND} --groups 4 --smallest_group 0.6",
-            "--smallest_group must be a share above 0, at most 0.5, got 0.6",
-        ),
-        (
-            f"{COMMAND} --groups 20000",
-            "--reports must give the smallest group at least 1 report, got 10,000 for all",
-        ),
-        (f"{COMMAND} --dimensions arm", "--dimensions can be given only with --values, got arm"),
-        (
-            "--open --num_candidates 9 --epsilon 1 --reports 1000000 --groups 40000",
-            "--groups must be at most 32,768 with --open, got 40,000",
-        ),
-        ("TABLE arm --groups 4", "--groups can be given only without --dimensions, got 4"),
-        ("TABLE arm,arm", "--dimensions must name each column once, such as country,arm, got arm,arm"),
-        ("TABLE country", "--dimensions must be columns with at least 2 different groups, got 1"),
-    ],
-)
-def test_refusals(arguments, said, tmp_path, capsys):
-    table = write(tmp_path / "v.csv", [f"v{at % 2},2026-01-01T00:00:00Z,DE,{'ab'[at % 2]}" for at in range(9)])
-    assert program.main(arguments.replace("TABLE", table).split()) == 2
-    assert f"plan: {said}\n" in capsys.readouterr().err
+def planned(arguments: str) -> None:
+    """Reads a command line, with a file of people in place of TABLE, and plans."""
+    with tempfile.TemporaryDirectory() as folder:
+        people = [f"v{at % 2},2026-01-01T00:00:00Z,DE,{'ab'[at % 2]}" for at in range(9)]
+        tables = {"TABLE": people, "NOBODY": [",2026-01-01T00:00:00Z,DE,a"]}
+        for name, lines in tables.items():
+            arguments = arguments.replace(name, write(Path(folder) / f"{name}.csv", lines))
+        program.job(program.configure(arguments.split()))
+
+
+SAID = [
+    (f"{COMMAND} --groups 1", "--groups must be at least 2, got 1"),
+    (f"{COMMAND} --groups 70000", "--groups must be at most 65,536 groups times cohorts, got 70,000 groups"),
+    (f"{COMMAND} --smallest_group 0.1", "--smallest_group can be given only with --groups, got 0.1"),
+    (
+        f"{COMMAND} --groups 4 --smallest_group 0.6",
+        "--smallest_group must be a share above 0, at most 0.5, got 0.6",
+    ),
+    (
+        f"{COMMAND} --groups 20000",
+        "--reports must give the smallest group at least 1 report, got 10,000 for all",
+    ),
+    (f"{COMMAND} --dimensions arm", "--dimensions can be given only with --values, got arm"),
+    (
+        "--open --num_candidates 9 --epsilon 1 --reports 1000000 --groups 40000",
+        "--groups must be at most 32,768 with --open, got 40,000",
+    ),
+    ("TABLE arm --groups 4", "--groups can be given only without --dimensions, got 4"),
+    ("TABLE arm,arm", "--dimensions must name each column once, such as country,arm, got arm,arm"),
+    ("TABLE country", "--dimensions must be columns with at least 2 different groups, got 1"),
+    ("NOBODY arm --missing skip", "NOBODY.csv must have at least 1 value, got none"),
+]
+
+REFUSED: list[tuple[type[Exception], Callable[[], object], str]] = [
+    (SpecError, functools.partial(planned, arguments), said) for arguments, said in SAID
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][:50] for row in REFUSED])
+def test_refusals(kind, call, sentence):
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value).rpartition("/")[2] == sentence
 
 
 def test_a_share_of_nothing_is_refused():

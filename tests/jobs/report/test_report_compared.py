@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from tests.support import report_rows as rows
 from tests.support.browser import Browser, browser, needs_browser
 from tests.support.html_tree import Node, tree_of
 from uldp_transforms.jobs import uldp
+from uldp_transforms.jobs.report.compared.compared_rows import comparisons_of
+from uldp_transforms.ldp.errors import SpecError
 
 LONG = "a value with a rather long name, longer than most names of values"
 HOSTILE = '<script>alert(1)</script>"\u202e'
@@ -153,6 +157,26 @@ def test_other_content_is_refused(content: str, folder: Path, capsys: pytest.Cap
     assert uldp.main(["report", "--input", str(folder), "--output", str(folder / "page.html")]) != 0
     said = f"{folder / 'comparisons.jsonl'} must contain rows of uldp compare (the content is not shown)"
     assert said in capsys.readouterr().err
+
+
+def _read(content: str) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "comparisons.jsonl").write_text(content, "utf-8")
+        return comparisons_of(folder, 9)
+
+
+SAID = "comparisons.jsonl must contain rows of uldp compare (the content is not shown)"
+
+REFUSED: list[tuple[type[Exception], Callable[[], object], str]] = [
+    (SpecError, functools.partial(_read, "[]\n"), SAID),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED)
+def test_the_library_refuses_it_too(kind: type[Exception], call: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value).rpartition("/")[2] == sentence
 
 
 @pytest.fixture(scope="module")
