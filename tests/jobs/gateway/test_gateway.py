@@ -194,7 +194,11 @@ def test_what_is_too_much_at_once_is_told_to_come_again(tmp_path: Path) -> None:
 
 
 def test_memory_is_bounded_under_a_flood(tmp_path: Path) -> None:
-    """400 connections send a megabyte each, 8 of which may wait; the least that a body costs is twice its size."""
+    """400 connections send a megabyte each, 8 of which may wait; the least that a body costs is twice its size.
+
+    Each connection may also have 256 KiB that came with its first byte, and the parser a copy: 226 MB together. Without
+    the limit there would be the 400 bodies twice, 800 MB.
+    """
     options = [*PUBLISHING, "--max_waiting_bytes=8000000", *SOON]
     flood = [b"\x04" + bytes(999_999)] * 1_200
     with live.broker(), gateway(options, tmp_path, fork=False) as found:
@@ -214,7 +218,7 @@ def test_memory_is_bounded_under_a_flood(tmp_path: Path) -> None:
 
         statuses = Counter(status for part in asyncio.run(run()) for status in part)
         assert set(statuses) <= {400, 429}
-        assert most - before < 200e6  # all bodies together are 1,200 MB
+        assert most - before < 350e6
         assert found.send(single()).status == 200
 
 
