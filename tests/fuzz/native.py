@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _again_with_sanitizers([f"--messages={args.messages}", f"--seed={args.seed}", "--sanitize"])
     if args.sanitize:
         module = load(Path(os.environ[_BUILT]))
-        compiled_part.built = lambda: module  # type: ignore[assignment]
+        compiled_part.built = lambda: module  # type: ignore[assignment]  # the one built with sanitizers, not a cached one
     fuzzer, tally, escapes = Fuzzer(args.seed), Counter[str](), 0
     for call, size in enumerate(chunks(args.messages, fuzz.CALL)):
         messages = fuzzer.messages(size)

@@ -138,7 +138,7 @@ def test_a_declared_share_of_nobody_changes_no_interval() -> None:
 class Silent(KaryRR):
     """As a mechanism of another package that does not state the smallest effect."""
 
-    smallest_effects = None  # type: ignore[assignment]
+    smallest_effects = None  # type: ignore[assignment]  # as mechanisms of others
 
 
 REFUSED: list[tuple[Any, str]] = [
@@ -164,7 +164,7 @@ def test_wrong_shares_and_mechanisms_that_state_no_effect_are_refused() -> None:
     estimate = collection.estimate(collection.count(collection.perturb(["a"] * 50)), "eb")
     for wrong in (1, -0.1, float("nan"), "0.1", None, True):
         with pytest.raises(SpecError) as found:
-            estimate.with_liars(collection, wrong)  # type: ignore[arg-type]
+            estimate.with_liars(collection, wrong)  # type: ignore[arg-type]  # wrong types too
         assert str(found.value) == f"Estimate.with_liars must have a share in [0, 1), got {wrong!r}"
     mechanism = Silent(num_symbols=5, num_sensitive=5, epsilon=1.0)
     silent = Model(id="c", alphabet=collection.alphabet, mechanism=mechanism)

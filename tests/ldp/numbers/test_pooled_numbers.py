@@ -71,8 +71,8 @@ def test_versions_of_other_mechanisms_are_covered_and_shorter() -> None:
             lengths.append(mean.high - mean.low)
         assert pooled.mean is not None
         share, median = pooled.shares_above[0], pooled.quantiles[0]
-        held[0] += bool(pooled.mean.low <= TRUE_MEAN <= pooled.mean.high)  # type: ignore[operator]
-        held[1] += bool(share.low <= P[4:].sum() <= share.high)  # type: ignore[operator]
+        held[0] += bool(pooled.mean.low <= TRUE_MEAN <= pooled.mean.high)  # type: ignore[operator]  # has ends
+        held[1] += bool(share.low <= P[4:].sum() <= share.high)  # type: ignore[operator]  # as above
         held[2] += (median.low is None or median.low <= 0.25) and (median.high is None or median.high >= 0.25)
         shorter += lengths[0] < min(lengths[1:])
     assert held.min() >= binomial_limits(runs, 0.94)[0]
@@ -87,8 +87,8 @@ def test_weights_do_not_depend_on_the_answers() -> None:
     for cells in ((np.eye(12)[0], np.eye(8)[0]), (np.eye(12)[3], np.eye(8)[7])):
         parts = [NumberReports(item, one(900 * own)) for item, own in zip(items, cells)]
         means = [found.mean for found in (figures(*parts), *(figures(part) for part in parts))]
-        both, first, second = (mean.value for mean in means)  # type: ignore[union-attr]
-        weights.append((both - second) / (first - second))  # type: ignore[operator]
+        both, first, second = (mean.value for mean in means)  # type: ignore[union-attr]  # all have one
+        weights.append((both - second) / (first - second))  # type: ignore[operator]  # numbers
     assert weights[0] == pytest.approx(weights[1])
     assert 0 < weights[0] < 1
 
@@ -103,16 +103,16 @@ def test_a_row_of_a_question_has_the_pooled_figures() -> None:
     parts = [NumberReports(item, counts[item.fingerprint]) for item in (old, new)]
     expected = figures(*parts)
     told = as_dict(row)["numbers"]
-    assert told["mean"] == dataclasses.asdict(expected.mean)  # type: ignore[arg-type]
+    assert told["mean"] == dataclasses.asdict(expected.mean)  # type: ignore[arg-type]  # has one
     assert told["shares_above"] == [dataclasses.asdict(found) for found in expected.shares_above]
     assert [bin_["share"] for bin_ in told["curve"]] == [bin_.share for bin_ in expected.curve]
     alone, _ = estimate_question(
         question, {new.fingerprint: counts[new.fingerprint]}, PLACE, EmpiricalBayes(), None, None
     )
     expected_alone = estimate_numbers(new, counts[new.fingerprint])
-    assert as_dict(alone)["numbers"]["mean"] == dataclasses.asdict(expected_alone.mean)  # type: ignore[arg-type]
+    assert as_dict(alone)["numbers"]["mean"] == dataclasses.asdict(expected_alone.mean)  # type: ignore[arg-type]  # too
     several, _ = estimate_question(question, counts, PLACE, EmpiricalBayes(), None, None, anytime_scale=100)
-    assert several.numbers.mean.high > row.numbers.mean.high  # type: ignore[operator]
+    assert several.numbers.mean.high > row.numbers.mean.high  # type: ignore[operator]  # both have ends
 
 
 def test_numbers_in_another_unit_are_not_pooled() -> None:
