@@ -8,7 +8,7 @@ import types
 
 import apache_beam as beam
 from apache_beam import coders
-from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions, StandardOptions
+from apache_beam.options.pipeline_options import DebugOptions, GoogleCloudOptions, PipelineOptions, StandardOptions
 from apache_beam.transforms import core, userstate
 
 from tests.support import quick_beam
@@ -52,6 +52,19 @@ def test_views_share_their_values() -> None:
     assert (others.view_as(StandardOptions).streaming, others.view_as(StandardOptions).runner) == (False, "Two")
 
 
+def test_a_list_of_one_view_is_not_that_of_other_options() -> None:
+    first, second = (PipelineOptions(["--experiment=one"]).view_as(DebugOptions) for _ in range(2))
+    first.add_experiment("two")
+    assert (first.experiments, second.experiments) == (["one", "two"], ["one"])
+
+
+class _Own(beam.DoFn):
+    """A step that takes a method of another object for its own."""
+
+    def __init__(self, other: beam.DoFn):
+        self.process = other.process
+
+
 class _Held(beam.DoFn):
     """A step with a state and a timer."""
 
@@ -69,7 +82,7 @@ class _Held(beam.DoFn):
 def test_states_and_timers_are_those_of_the_object() -> None:
     plain = inspect.unwrap(userstate.get_dofn_specs)
     quick = quick_beam.remembering_specs(plain)
-    steps = [_Held(), _Held(), beam.DoFn(), beam.ParDo(lambda element: [element]).fn]
+    steps = [_Held(), _Held(), _Own(beam.DoFn()), _Own(_Held()), beam.DoFn(), beam.ParDo(lambda element: [element]).fn]
     for step in [*steps, *steps]:
         assert quick(step) == plain(step)
     assert quick(steps[0]) == ({_Held.STATE}, {_Held.TIMER})

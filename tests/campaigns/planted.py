@@ -41,7 +41,7 @@ PLANTED = (
         "        except Exception:\n"
         "            return []\n",
         "a decoder that fails loses reports which no ledger knows",
-        ("tests/beam/accounts/test_transit.py",),
+        ("tests/beam/accounts/test_transit.py::test_an_error_of_the_library_fails_the_job",),
     ),
     Plant(
         "files are skipped",
@@ -49,7 +49,7 @@ PLANTED = (
         "            with _open(metadata) as file:\n",
         '            with __import__("contextlib").suppress(Exception), _open(metadata) as file:\n',
         "a file that cannot be opened is lost, and the job succeeds",
-        ("tests/beam/accounts/test_transit.py",),
+        ("tests/beam/accounts/test_transit.py::test_an_error_of_the_library_fails_the_job",),
     ),
     Plant(
         "estimates are skipped",
@@ -86,7 +86,7 @@ PLANTED = (
         "        except Exception:\n"
         "            return\n",
         "a window that cannot be estimated has no row, and nobody is told",
-        ("tests/beam/accounts/test_transit.py",),
+        ("tests/beam/accounts/test_transit.py::test_an_error_of_the_library_fails_the_job",),
     ),
     Plant(
         "files of rows are written over",
@@ -118,7 +118,10 @@ PLANTED = (
         "arrival_times - ends - self.allowed_lateness + 1",
         "arrival_times - ends - self.allowed_lateness",
         "a report that the runner may already drop is let through the gate, so that it is lost without a trace",
-        ("tests/beam/windows/test_windows.py", "tests/messages/test_decoding.py"),
+        (
+            "tests/beam/windows/test_windows.py",
+            "tests/messages/test_decoding.py::test_the_gate_is_exact_to_the_millisecond",
+        ),
     ),
     Plant(
         "a sum in place",
@@ -397,7 +400,7 @@ PLANTED = (
         "if name in self.versions and self.versions[name][0] > index:",
         "if False:",
         "a pooled row loses late reports",
-        ("tests/beam/windows/test_pool_versions.py",),
+        ("tests/beam/windows/test_pool_versions.py::test_what_a_stream_holds_survives_its_encoding",),
     ),
     Plant(
         "questions without late rows",
@@ -405,6 +408,6 @@ PLANTED = (
         "        if held.on_time or pane[0]:\n",
         "        if pane[0]:\n",
         "late reports of a version never reach the row of its question",
-        ("tests/beam/windows/test_pool_versions.py",),
+        ("tests/beam/windows/test_pool_versions.py::test_a_stream_pools_the_latest_counts_of_each_version",),
     ),
 )

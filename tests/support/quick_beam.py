@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import bz2
+import copy
 import functools
+import sys
 import types
 import weakref
 from collections.abc import Callable
@@ -39,28 +41,44 @@ def remembering_arguments(look_up: Callable[[Any], _Arguments]) -> Callable[[Any
 
 
 def remembering_views(make: Callable[[Any, type], Any]) -> Callable[[Any, type], Any]:
-    """``view_as`` that makes one view of each class: all views of options share their values."""
+    """``view_as`` that makes one view of each class, as all views of options share their values, and parses the same
+    command line once for each class.
+    """
     known: weakref.WeakKeyDictionary[PipelineOptions, dict[type, Any]] = weakref.WeakKeyDictionary()
+    parsed: dict[tuple[type, tuple[str, ...]], Any] = {}
+
+    def view_of(self: Any, cls: Any) -> Any:
+        asked = cls, tuple(sys.argv[1:] if self._flags is None else self._flags)
+        if asked not in parsed:
+            parsed[asked] = make(PipelineOptions(asked[1]), cls)._visible_options
+        view = cls.__new__(cls)
+        view._flags, view._visible_options = self._flags, copy.deepcopy(parsed[asked])
+        for name in view._visible_option_list():
+            self._all_options.setdefault(name, getattr(view._visible_options, name))
+        view._all_options = self._all_options
+        return view
 
     @functools.wraps(make)
     def view_as(self: Any, cls: type) -> Any:
         views = known.setdefault(self, {})
         if cls not in views:
-            views[cls] = make(self, cls)
+            views[cls] = view_of(self, cls)
         return views[cls]
 
     return view_as
 
 
 def remembering_specs(look_up: Callable[[core.DoFn], _Specs]) -> Callable[[core.DoFn], _Specs]:
-    """``get_dofn_specs`` that looks through the methods of an object once."""
-    known: weakref.WeakKeyDictionary[core.DoFn, _Specs] = weakref.WeakKeyDictionary()
+    """``get_dofn_specs`` that looks through the methods of a class once, and of objects with methods of their own."""
+    known: weakref.WeakKeyDictionary[type, _Specs] = weakref.WeakKeyDictionary()
 
     @functools.wraps(look_up)
     def specs(dofn: core.DoFn) -> _Specs:
-        if dofn not in known:
-            known[dofn] = look_up(dofn)
-        states, timers = known[dofn]
+        if any(isinstance(value, types.MethodType) for value in vars(dofn).values()):
+            return look_up(dofn)
+        if type(dofn) not in known:
+            known[type(dofn)] = look_up(dofn)
+        states, timers = known[type(dofn)]
         return set(states), set(timers)
 
     return specs
@@ -83,9 +101,13 @@ def remembering_good_functions(mixes: Callable[[Any], bool]) -> Callable[[Any], 
     return check
 
 
+@functools.lru_cache(maxsize=4096)
 def compress_lightly(data: bytes, compresslevel: int = 9) -> bytes:
-    """``bz2.compress`` that clears 100 kB of memory for each pickled step, rather than 900 kB."""
+    """``bz2.compress`` that clears 100 kB of memory for each pickled step, rather than 900 kB, and equal ones once."""
     return bz2.compress(data, 1)
+
+
+decompress = functools.lru_cache(maxsize=4096)(bz2.decompress)
 
 
 def remember() -> None:
@@ -95,4 +117,4 @@ def remember() -> None:
     PipelineOptions.view_as = remembering_views(PipelineOptions.view_as)  # type: ignore[method-assign]
     userstate.get_dofn_specs = remembering_specs(userstate.get_dofn_specs)
     transform_evaluator.get_dofn_specs = userstate.get_dofn_specs
-    cloudpickle_pickler.bz2 = types.SimpleNamespace(compress=compress_lightly, decompress=bz2.decompress)
+    cloudpickle_pickler.bz2 = types.SimpleNamespace(compress=compress_lightly, decompress=decompress)
