@@ -117,6 +117,15 @@ def test_other_texts_are_malformed(line: bytes) -> None:
     assert checked(line, 0.0) == ([], Counter({Reason.MALFORMED: 1}))
 
 
+def test_lines_that_are_too_short_are_not_parsed() -> None:
+    """A body of line ends would cost as much as a thousand requests; the shortest line is one."""
+    shortest = b'{"confidence":"low","rate":0,"duration":0}'
+    with mock.patch("json.loads", wraps=json.loads) as parsed:
+        assert checked(b"\n" * (1 << 16), 0.0) == ([], Counter({Reason.MALFORMED: 1 << 16}))
+        assert not parsed.called
+        assert len(checked(shortest + b"\n" + shortest[1:], 0.0)[0]) == parsed.call_count == 1
+
+
 def test_a_line_cannot_smuggle_in_another_one() -> None:
     """Also not by characters that some readers take for line ends."""
     body = '{"confidence": "high", "rate": 0.5, "duration": 1}\u2028{"confidence": "low", "rate": 0, "duration": 1}'
@@ -150,6 +159,26 @@ def test_a_full_disk_refuses_and_the_next_line_begins_another_file(tmp_path: Pat
 
     asyncio.run(run())
     assert len(list(tmp_path.glob("navigations-*.jsonl"))) == 2
+
+
+def test_a_file_that_cannot_be_closed_stops_nobody(tmp_path: Path) -> None:
+    """Otherwise all later requests would wait for ever."""
+    full = OSError(errno.EIO, "Input/output error")
+
+    async def run() -> None:
+        log = NavigationLog(str(tmp_path))
+        await log.start()
+        await log.write(LINE + b"\n")
+        assert log._file is not None
+        log._file.close()
+        log._file = mock.Mock(**{"write.side_effect": full, "close.side_effect": full})
+        with pytest.raises(Undelivered, match="Input/output error"):
+            await log.write(LINE + b"\n")
+        await asyncio.wait_for(log.write(LINE + b"\n"), 600)
+        await log.close()
+
+    asyncio.run(run())
+    assert len(kept(tmp_path)) == 2
 
 
 def test_reports_and_navigations_together(tmp_path: Path) -> None:

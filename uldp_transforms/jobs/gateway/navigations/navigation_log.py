@@ -91,6 +91,7 @@ class NavigationLog:
         os.fsync(self._file.fileno())
 
     def _end(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        file, self._file = self._file, None
+        if file is not None:
+            with contextlib.suppress(OSError):  # of lines that are on disk, or whose requests were told the error
+                file.close()

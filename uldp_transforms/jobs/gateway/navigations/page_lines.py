@@ -13,6 +13,9 @@ LONGEST = 1e9
 FIELDS = {"confidence", "rate", "duration"}
 """The members of a line; another one is refused, so that nothing else about a person is kept."""
 
+SHORTEST = len('{"confidence":"low","rate":0,"duration":0}')
+"""Minimum number of bytes of a line. Shorter ones are not parsed, so that a body of line ends costs nothing."""
+
 
 def checked(body: bytes, now: float) -> tuple[list[bytes], Counter[Reason]]:
     """The lines of a body as they are kept, and the numbers of refused ones by reason.
@@ -34,6 +37,8 @@ def checked(body: bytes, now: float) -> tuple[list[bytes], Counter[Reason]]:
 
 
 def _object(line: bytes) -> dict[str, object] | None:
+    if len(line) < SHORTEST:
+        return None
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
