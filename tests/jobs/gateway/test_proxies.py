@@ -86,9 +86,9 @@ ENVOY = Kind(
         "address: 0.0.0.0, port_value: 443": "address: 127.0.0.1, port_value: {port}",
         '      additional_addresses:\n        - address: {socket_address: {address: "::", port_value: 443}}\n': "",
         "address: 127.0.0.1, port_value: 8080": "address: 127.0.0.1, port_value: {gateway.port}",
-        "use_remote_address: true": "original_ip_detection_extensions: [{{name: test, typed_config: {{header_name: X-Test, "
-        '"@type": type.googleapis.com/'
-        "envoy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig}}}}]",
+        "use_remote_address: true": "original_ip_detection_extensions: [{{name: test, typed_config: {{"
+        'header_name: X-Test, "@type": type.googleapis.com/envoy.extensions.http.original_ip_detection'
+        ".custom_header.v3.CustomHeaderConfig}}}}]",
         "max_tokens: 100, tokens_per_fill: 20": "max_tokens: 100, tokens_per_fill: 2",
         "request_headers_timeout: 10s": "request_headers_timeout: 2s",
         "request_timeout: 10s": "request_timeout: 2s",

@@ -1,0 +1,107 @@
+"""Brokers that cannot be reached for a while: ``--kafka_topic --follow`` waits for them and loses nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from tests.jobs.follow.test_follow_topic import FollowedTopic
+from tests.support.kafka_cluster import Cluster
+from tests.support.kafka_line import Line
+from uldp_transforms.jobs import estimate
+from uldp_transforms.jobs.follow import topic_reading
+from uldp_transforms.jobs.follow.follower import Follower
+from uldp_transforms.jobs.kafka import reader
+
+QUICK = {"socket.timeout.ms": "1000", "reconnect.backoff.ms": "50", "reconnect.backoff.max.ms": "100"}
+KINDS: dict[str, tuple[Callable[[Line], None], Callable[[Line], None]]] = {
+    "refused": (Line.cut, Line.mend),
+    "silent": (Line.hold, Line.let_go),
+}
+
+
+class Behind(FollowedTopic):
+    """A topic of which the job has only a line that is cut and mended."""
+
+    def __init__(self, folder: Path, cluster: Cluster, line: Line):
+        super().__init__(folder, cluster)
+        self._line = line
+
+    def source(self) -> list[str]:
+        servers = ["--bootstrap_servers", self._line.server, "--kafka_idle_lag", "10ms"]
+        return ["--kafka_topic", self.topic, *servers, *(f"--kafka_property={n}={v}" for n, v in QUICK.items())]
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_reading, "TURN_SECONDS", 0.1)
+    monkeypatch.setattr(topic_reading, "PARTITIONS_SECONDS", 0.0)
+    monkeypatch.setattr(reader, "ANSWER_SECONDS", 0.5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_broker_that_is_away_costs_no_report(kind: str, tmp_path: Path) -> None:
+    """Windows wait, the run goes on, and what was sent meanwhile is counted once."""
+    cluster = Cluster()
+    away, back = KINDS[kind]
+    with Line(cluster.servers) as line:
+        followed = Behind(tmp_path, cluster, line)
+        followed.send()
+        job = followed.job()
+        follower = Follower(job.source, str(followed.output), job.spec, job.state, late_every=0, with_counts=True)
+        try:
+            _until(follower, job, followed.sent_by())
+            away(line)
+            followed.send()  # the sender has a line of its own
+            seen = _until_still(follower, job)
+            for _ in range(5):
+                follower.step()
+            assert job.source.seen_until == seen, "windows wait while brokers do not answer"
+            back(line)
+            _until(follower, job, time.time_ns() // 1_000_000)
+        finally:
+            for part in (job.source, job.state, job.directory):
+                part.close()
+        followed.assert_exact()
+
+
+def _until(follower: Follower, job: Any, moment: int) -> None:
+    """Run steps until everything before a moment was read."""
+    end = time.monotonic() + 600
+    while job.source.seen_until is None or job.source.seen_until < moment:
+        assert time.monotonic() < end
+        follower.step()
+
+
+def _until_still(follower: Follower, job: Any) -> int:
+    """Run steps until brokers have not answered for some of them."""
+    seen = []
+    while len(seen) < 4 or len(set(seen[-4:])) > 1:
+        assert len(seen) < 100, "the time before which everything was read goes on although brokers are away"
+        follower.step()
+        seen.append(job.source.seen_until)
+    return int(seen[-1])
+
+
+def test_a_run_that_starts_while_brokers_are_away_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It ends before it wrote anything, and a later start continues."""
+    cluster = Cluster()
+    with Line(cluster.servers) as line:
+        followed = Behind(tmp_path, cluster, line)
+        followed.send()
+        followed.until_counted()
+        before = sorted(path.name for path in followed.output.iterdir())
+        line.cut()
+        with mock.patch("uldp_transforms.jobs.kafka.offsets.ANSWER_SECONDS", 0.5):
+            assert estimate.main(followed.argv()) == 2
+        assert "estimate: brokers of --bootstrap_servers must answer, got " in capsys.readouterr().err
+        assert sorted(path.name for path in followed.output.iterdir()) == before
+        line.mend()
+        followed.send()
+        followed.until_counted()
+        followed.assert_exact()
