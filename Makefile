@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # workers of the tests share the cores; one process is enough for what is quick
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo live test quick golden publish slow fuzz soak soak-flink mutants bench peers flink cluster monitoring prism pubsub axe envoy lint lock \
+.PHONY: demo live test quick golden publish slow cost fuzz soak soak-flink mutants bench peers flink cluster monitoring prism pubsub axe envoy lint lock \
   audit-deps sbom oldest javascript packages native fuzz-native smoke hooks clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
@@ -43,6 +43,9 @@ golden: $(VENV)/.test-installed  ## writes golden files, and what pages say of m
 
 slow: $(VENV)/.test-installed  ## the tests that take minutes or compare running times
 	$(BIN)/python -m pytest -m slow
+
+cost: $(VENV)/.test-installed  ## make test without ruff and mypy, and its CPU seconds by file and by test
+	$(BIN)/python -m tests.campaigns.cpu_seconds
 
 fuzz: $(VENV)/.test-installed  ## a million spoiled messages against a slow reference; some minutes
 	$(BIN)/python -m tests.fuzz.fuzz

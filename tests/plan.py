@@ -28,6 +28,7 @@ PLAN = (
         "Simulates hundreds of windows; the same file tests the steps of the computation one by one.",
         NONE,
         {
+            "beam/test_estimate_reports.py": ("test_a_report_is_in_exactly_the_windows_that_contain_its_time",),
             "beam/windows/test_many_windows.py": ("test_only_as_many_windows_are_open_as_the_gate_lets_through",),
             "jobs/commands/test_evaluate.py": (
                 "test_open_alphabets_have_the_errors_that_the_planner_forecasts",
@@ -69,7 +70,9 @@ PLAN = (
             "jobs/commands/test_plan.py": (
                 "test_no_other_sizes_have_a_better_forecast",
                 "test_needed_reports_meet_the_target_and_one_less_does_not",
+                "test_no_row_promises_less_error_than_no_privacy",
             ),
+            "labs/test_reproduce_carriers.py": ("test_a_repetition_finds_what_q_values_find",),
             "labs/test_reproduce_kairouz.py": (
                 "test_finds_what_the_documentation_says",
                 "test_draws_its_rows",
@@ -80,7 +83,6 @@ PLAN = (
                 "test_finds_what_the_documentation_says",
             ),
             "labs/test_reproduce_uldp.py": (
-                "test_the_reduced_experiment_shows_what_the_paper_claims",
                 "test_rows_are_flat",
                 "test_estimates_that_are_distributions_lose_at_most_everything",
             ),
@@ -101,6 +103,7 @@ PLAN = (
                 "test_lifts_cover",
                 "test_false_alarms_of_homogeneity",
             ),
+            "ldp/counts/test_sparse_counts.py": ("test_large_tables_have_the_same_counts_in_every_part",),
             "ldp/discovery/test_discovery.py": (
                 "test_scores_of_prefixes_that_nobody_has_are_standard_normal",
                 "test_a_search_works_with_every_mechanism_and_tells_no_public_values",
@@ -119,6 +122,7 @@ PLAN = (
                 "test_the_fit_of_a_complete_list_is_a_p_value",
                 "test_estimates_are_finite_or_refused_for_any_number_of_reports",
             ),
+            "ldp/estimators/test_fit.py": ("test_honest_windows_have_even_p_values",),
             "ldp/estimators/test_intervals.py": (
                 "test_few_reports_of_values_that_share_buckets_are_held",
                 "test_uneven_cohorts_are_held",
@@ -184,10 +188,7 @@ PLAN = (
         "Runs a whole pipeline, or kills a process, for each case; the cases differ in one option of the same path.",
         FIRST,
         {
-            "beam/accounts/test_failures_running.py": (
-                "test_the_first_and_the_last_moment_have_a_window",
-                "test_a_machine_without_credentials_is_told_so",
-            ),
+            "beam/accounts/test_failures_running.py": ("test_the_first_and_the_last_moment_have_a_window",),
             "beam/accounts/test_ledger.py": (
                 "test_streams_balance",
                 "test_files_balance",
@@ -195,6 +196,12 @@ PLAN = (
                 "test_without_a_loss_the_same_job_succeeds",
             ),
             "beam/accounts/test_manifests.py": ("test_a_file_that_changed_is_not_as_listed",),
+            "beam/accounts/test_metrics.py": (
+                "test_of_files",
+                "test_of_a_stream",
+                "test_of_a_stream_on_prism",
+                "test_the_page_names_every_metric",
+            ),
             "beam/accounts/test_rejected_share.py": (
                 "test_files_of_which_most_is_refused_end_with_another_code",
                 "test_a_stream_that_refuses_nearly_everything_stops",
@@ -208,7 +215,6 @@ PLAN = (
                 "test_a_loss_shows_in_a_stream",
                 "test_in_a_stream_both_sides_add_up_to_nothing",
             ),
-            "beam/rows/test_flushed_rows.py": ("test_rows_that_wait_are_in_one_file_of_each_kind",),
             "beam/state/test_deduplicate.py": ("test_in_how_many_parts_reports_are_held_changes_nothing",),
             "beam/state/test_determinism.py": ("test_every_engine_writes_the_same",),
             "beam/state/test_faults.py": (
@@ -217,15 +223,28 @@ PLAN = (
                 "test_random_exceptions_change_nothing",
                 "test_an_exception_that_stays_fails_the_job",
             ),
+            "beam/state/test_same_counts.py": (
+                "test_batch_equals_numpy",
+                "test_stream_equals_numpy",
+            ),
             "beam/state/test_state_machine.py": ("test_the_main_job_counts_the_same",),
             "beam/test_browser.py": ("test_the_switch_of_a_browser_rings_within_two_windows",),
             "beam/test_dimensions.py": ("test_groups_add_up_and_change_nothing_else",),
             "beam/test_estimate_reports.py": (
                 "test_a_stream_gives_the_rows_of_plain_python",
                 "test_messages_give_the_rows_of_the_transforms_and_of_numpy",
+                "test_files_that_cannot_be_read_are_in_the_ledger_too",
+                "test_the_ledger_is_by_base_period",
             ),
-            "beam/test_spec.py": ("test_files_of_candidates_are_not_held",),
-            "beam/test_transforms.py": ("test_other_workers_give_the_same_rows",),
+            "beam/test_spec.py": (
+                "test_files_of_candidates_are_not_held",
+                "test_what_candidates_are_not",
+                "test_open_alphabets_need_candidates",
+            ),
+            "beam/test_transforms.py": (
+                "test_other_workers_give_the_same_rows",
+                "test_no_messages_make_no_rows",
+            ),
             "beam/windows/test_many_windows.py": (
                 "test_each_key_of_a_stream_has_one_window",
                 "test_sums_of_files_are_added_up_without_triggers",
@@ -234,7 +253,10 @@ PLAN = (
                 "test_stored_counts_give_the_same_rows",
                 "test_the_views_have_the_latest_row_of_each_question",
             ),
-            "beam/windows/test_release.py": ("test_the_row_is_that_of_the_last_pane",),
+            "beam/windows/test_release.py": (
+                "test_the_row_is_that_of_the_last_pane",
+                "test_windows_are_released_to_the_millisecond",
+            ),
             "beam/windows/test_transcripts.py": ("test_bundles_do_not_matter",),
             "jobs/commands/test_cli.py": (
                 "test_estimates_are_those_of_plain_numpy",
@@ -242,19 +264,27 @@ PLAN = (
             ),
             "jobs/commands/test_hostile_directories.py": ("test_rows_of_other_types_are_refused_in_one_sentence",),
             "jobs/commands/test_import_of_jobs.py": ("test_help",),
-            "jobs/commands/test_memo_people.py": ("test_the_ledger_has_every_report_and_its_copy",),
+            "jobs/commands/test_memo_people.py": ("test_rows_are_those_of_the_library",),
             "jobs/commands/test_parquet_input.py": ("test_a_manifest_lists_tables_too",),
             "jobs/commands/test_reestimate.py": (
                 "test_the_estimates_of_files_are_made_again_byte_for_byte",
                 "test_of_a_stream_the_last_panes_are_made_again_byte_for_byte",
             ),
+            "jobs/commands/test_runs.py": ("test_a_cancelled_job_leaves_the_results_of_the_run_before",),
             "jobs/commands/test_sql.py": (
                 "test_impossible_numbers_are_malformed",
                 "test_windows_must_consist_of_whole_periods",
+                "test_a_wrong_command_line_is_refused",
+                "test_no_time_of_a_report_ends_the_query",
+                "test_the_page_has_the_query_of_each_dialect",
             ),
             "jobs/engines/test_dataflow.py": (
                 "test_files",
                 "test_streams",
+            ),
+            "jobs/engines/test_prism.py": (
+                "test_each_window_is_released_once",
+                "test_stream_equals_numpy",
             ),
             "jobs/engines/test_yaml.py": ("test_messages_are_bytes_or_rows",),
             "jobs/follow/test_follow.py": (
@@ -271,11 +301,18 @@ PLAN = (
             "jobs/report/test_report_page.py": ("test_pages_of_any_size_are_bounded",),
             "jobs/sinks/test_parquet.py": ("test_a_stream_writes_the_rows_of_its_other_files",),
             "jobs/sinks/test_tables.py": ("test_rows_go_from_the_new_source_to_the_new_sink",),
-            "jobs/streams/test_local_pubsub.py": ("test_a_stream_that_is_told_to_stop_has_counted_everything",),
+            "jobs/streams/test_local_pubsub.py": (
+                "test_a_stream_that_is_told_to_stop_has_counted_everything",
+                "test_late_reports_that_wait_are_in_the_last_row",
+            ),
             "ldp/client/test_client.py": ("test_what_was_sent_before_a_kill_is_not_answered_anew",),
             "ldp/counts/test_count_patterns.py": (
                 "test_streams_have_the_findings_of_numpy_with_copies_and_conflicts",
                 "test_files_have_the_findings_of_numpy",
+            ),
+            "project/test_entry_points.py": (
+                "test_what_is_taken_is_refused",
+                "test_a_broken_package_ends_a_command_that_needs_it_in_one_sentence",
             ),
         },
     ),
@@ -283,10 +320,6 @@ PLAN = (
         "A grid of cases; those that stay have every value of every parameter.",
         COVER,
         {
-            "beam/state/test_same_counts.py": (
-                "test_batch_equals_numpy",
-                "test_stream_equals_numpy",
-            ),
             "beam/windows/test_calendar_windows.py": (
                 "test_no_more_windows_are_open_than_the_bound_says",
                 "test_periods_of_thousands_of_reports_are_those_of_each",
@@ -294,8 +327,6 @@ PLAN = (
             "beam/windows/test_many_windows.py": (
                 "test_counts_of_files_are_in_beams_windows_as_its_own_grouping_puts_them",
             ),
-            "jobs/commands/test_plan.py": ("test_no_row_promises_less_error_than_no_privacy",),
-            "jobs/commands/test_runs.py": ("test_a_cancelled_job_leaves_the_results_of_the_run_before",),
             "ldp/alphabets/test_open_uldp.py": ("test_exact_counts_give_the_truth",),
             "ldp/alphabets/test_several_hashes.py": ("test_the_noise_is_at_least_h_times_that_of_one",),
             "ldp/client/test_client.py": ("test_rounded_times_stay_in_their_window",),
@@ -320,27 +351,55 @@ PLAN = (
         "Runs whole jobs for seconds; shorter tests read the same rows.",
         NONE,
         {
+            "beam/accounts/test_failures_running.py": ("test_a_machine_without_credentials_is_told_so",),
             "beam/accounts/test_ledger.py": ("test_rows_of_a_stream_are_the_same_in_whatever_bundles_messages_come",),
+            "beam/accounts/test_metrics.py": ("test_without_our_help_the_engine_shows_the_first_bundle_alone",),
+            "beam/rows/test_flushed_rows.py": ("test_rows_that_wait_are_in_one_file_of_each_kind",),
             "beam/rows/test_rows_in_beam.py": ("test_rows_keep_their_fields_between_processes",),
+            "beam/state/test_deduplicate.py": ("test_thirty_orders_of_arrival_have_one_result",),
+            "beam/windows/test_pool_versions.py": (
+                "test_the_page_shows_the_question",
+                "test_the_other_rows_are_those_of_collections_without_a_question",
+                "test_discovered_values_are_candidates_of_a_question",
+                "test_pooled_rows_in_kafka_are_those_of_the_files",
+                "test_longer_windows_pool_what_is_in_them",
+                "test_pooled_rows_fit_the_tables_of_bigquery",
+            ),
+            "jobs/commands/test_demo.py": ("test_delays_are_numbers_beside_the_truth",),
             "jobs/commands/test_discover.py": (
                 "test_candidates_and_the_search_go_together",
                 "test_windows_that_are_suppressed_have_no_rows",
             ),
+            "jobs/commands/test_memo_people.py": ("test_the_ledger_has_every_report_and_its_copy",),
             "jobs/commands/test_plan.py": (
                 "test_a_picture",
                 "test_the_module_runs",
+                "test_rows_of_open_alphabets_with_a_list",
             ),
             "jobs/commands/test_reestimate.py": (
                 "test_days_of_a_place_are_alike_in_files_streams_and_from_stored_hours",
             ),
+            "jobs/engines/test_expansion_service.py": ("test_what_does_not_end_well_is_quoted",),
+            "jobs/engines/test_prism.py": ("test_files_give_the_rows_of_the_local_engine",),
             "jobs/engines/test_yaml.py": (
                 "test_the_example_writes_what_python_gets",
                 "test_the_stream_example_publishes_what_was_counted",
             ),
             "jobs/follow/test_follow.py": ("test_kills_at_random_moments_while_files_arrive",),
+            "jobs/follow/test_follow_topic.py": ("test_a_program_that_is_killed_counts_each_record_once",),
             "jobs/gateway/test_gateway.py": ("test_memory_is_bounded_under_a_flood",),
-            "jobs/sinks/test_parquet.py": ("test_the_program_of_the_page_makes_an_iceberg_table",),
-            "labs/test_reproduce_uldp.py": ("test_the_picture_can_be_drawn",),
+            "jobs/gateway/test_service.py": ("test_the_canary_is_heard_and_missed",),
+            "jobs/sinks/test_consume.py": ("test_all_programs_print_the_same",),
+            "jobs/sinks/test_parquet.py": (
+                "test_the_program_of_the_page_makes_an_iceberg_table",
+                "test_the_query_of_the_page_reads_values",
+                "test_stored_counts_are_estimated_again_into_parquet",
+            ),
+            "labs/test_reproduce_carriers.py": ("test_the_commands_find_them_and_the_page_shows_it",),
+            "labs/test_reproduce_uldp.py": (
+                "test_the_picture_can_be_drawn",
+                "test_the_reduced_experiment_shows_what_the_paper_claims",
+            ),
         },
     ),
     Group(

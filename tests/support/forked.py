@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import importlib
 import json
 import os
 import signal
@@ -188,9 +189,24 @@ PROGRAM = ""
 """What a job runs."""
 
 
+IMPORTED = (
+    "apache_beam.runners.direct.direct_runner",
+    "apache_beam.runners.portability.fn_api_runner",
+    "uldp_transforms.beam.estimate_reports",
+    "uldp_transforms.jobs.estimate.build",
+    "uldp_transforms.jobs.estimate.run",
+    "uldp_transforms.jobs.gateway.serve",
+    "uldp_transforms.jobs.gateway.web",
+    "uldp_transforms.jobs.simulate.simulate_command",
+    "uldp_transforms.jobs.uldp",
+)
+"""Modules that most programs need."""
+
+
 def serve(fd: int) -> None:
     """Fork until nobody asks any more; it returns in jobs alone."""
-
+    for name in IMPORTED:
+        importlib.import_module(name)
     gc.collect()
     gc.freeze()
     own = socket.socket(fileno=fd)
