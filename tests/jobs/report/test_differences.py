@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 from scipy import stats
 
-from uldp_transforms.jobs.report.differences import Panel, PanelRows, as_json, reach_of
+from uldp_transforms.jobs.report.differences import FigurePanel, Panel, PanelRows, as_json, reach_of
 
 FALSE_ALARM = 1e-6
 TRIALS, PEOPLE, VALUES, EPSILON = 4000, 4000, 8, 1.0
@@ -33,13 +34,12 @@ def test_intervals_hold_for_all_values_at_once() -> None:
         for trial in range(TRIALS):
             panel = Panel(
                 values=[str(value) for value in range(VALUES)],
-                windows=["first", "second"],
+                sides=["first", "second"],
                 raw=np.array([first[trial], second[trial]]),
                 error=np.array([first_error[trial], second_error[trial]]),
                 reach=reach_of(number),
             )
-            difference, half = panel.difference(0, 1)
-            wrong += bool((np.abs(difference) > half).any())  # the true difference is 0
+            wrong += any(one.told_apart for one in panel.differences(1, 0))  # the true difference is 0
         missed[number] = wrong
     assert missed[VALUES] <= stats.binom.isf(FALSE_ALARM, TRIALS, 0.05)
     assert missed[1] > stats.binom.isf(FALSE_ALARM, TRIALS, 0.05)
@@ -52,9 +52,9 @@ def test_the_panel_has_the_latest_windows_with_numbers() -> None:
         rows.add(window, [entry, entry | {"value": "unlisted"}])
     names = ["one", "two", "three", "four"]
     panel = rows.panel(names, 2, 100)
-    assert panel is not None and list(panel.windows) == ["one", "two", "four"]
+    assert panel is not None and list(panel.sides) == ["one", "two", "four"]
     few = rows.panel(names, 2, 4)
-    assert few is not None and list(few.windows) == ["two", "four"]
+    assert few is not None and list(few.sides) == ["two", "four"]
     assert json.loads(few.as_json())["raw"] == [[0.1, None], [0.3, None]]
     assert PanelRows(4, ["a"]).panel(names, 1, 100) is None
 
@@ -62,3 +62,21 @@ def test_the_panel_has_the_latest_windows_with_numbers() -> None:
 def test_no_text_ends_a_script() -> None:
     text = as_json({"values": ["</script><!--&"]})
     assert not set(text) & set("<>&") and json.loads(text) == {"values": ["</script><!--&"]}
+
+
+def test_figures_have_the_intervals_of_zou_and_donner_and_may_be_open() -> None:
+    """a - b has the ends d - sqrt((a - l_a)^2 + (u_b - b)^2) and d + sqrt((u_a - a)^2 + (b - l_b)^2)."""
+    panel = FigurePanel(
+        values=["mean", "p90"],
+        is_share=[False, False],
+        sides=["old", "new"],
+        value=np.array([[10.0, 40.0], [13.0, 50.0]]),
+        low=np.array([[9.0, 30.0], [12.0, 45.0]]),
+        high=np.array([[11.0, np.nan], [17.0, 60.0]]),
+    )
+    mean, p90 = panel.differences(1, 0)
+    assert (mean.difference, mean.low, mean.high) == pytest.approx((3.0, 3 - 2**0.5, 3 + 17**0.5))
+    assert mean.told_apart and mean.half == pytest.approx((2**0.5 + 17**0.5) / 2)
+    assert (p90.difference, p90.low, p90.high) == (10.0, None, pytest.approx(10 + 200**0.5))
+    assert not p90.told_apart and p90.half == pytest.approx(200**0.5)
+    assert json.loads(panel.as_json())["high"] == [[11.0, None], [17.0, 60.0]]

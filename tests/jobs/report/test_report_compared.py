@@ -84,17 +84,17 @@ def test_what_differs_stands_first_and_what_cannot_be_told_apart_from_it(folder:
     of = section(written(folder, COMPARED))
     assert (
         "2 of 4 differences are found: ant is 6.0 points higher in arm=new than in arm=control (4.0 to 8.0); bee is "
-        "5.0 points lower in arm=new than in arm=control (-7.6 to -2.4)."
+        "5.0 points lower in arm=new than in arm=control (2.4 to 7.6)."
     ) in of.text.replace(" ;", ";").replace(" .", ".")
     assert "From 2026-11-01T00:00:00Z to 2026-11-03T00:00:00Z." in of.text
     assert "Intervals are for one look" in of.text
     assert cells(of, "compared-1-found-table") == [
-        ["ant", "", "6.0 %", "4.0 to 8.0 %", "1e-15", "arm=new", "arm=control"],
-        ["bee", "", "-5.0 %", "-7.6 to -2.4 %", "1e-12", "arm=new", "arm=control"],
+        ["ant", "", "+6.0", "+4.0 to +8.0", "1e-15", "arm=new", "arm=control"],
+        ["bee", "", "-5.0", "-7.6 to -2.4", "1e-12", "arm=new", "arm=control"],
     ]
     assert cells(of, "compared-1-untold-table") == [
-        [LONG, "", "1.0 %", "-1.0 to 3.0 %", "2.9 %", "arm=new", "arm=control"],
-        ["cat", "", "-0.1 %", "-2.1 to 1.9 %", "2.9 %", "arm=new", "arm=control"],
+        [LONG, "", "+1.0", "-1.0 to +3.0", "2.9", "arm=new", "arm=control"],
+        ["cat", "", "-0.1", "-2.1 to +1.9", "2.9", "arm=new", "arm=control"],
     ]
 
 
@@ -116,7 +116,7 @@ def test_many_looks_and_rows_of_earlier_versions(folder: Path) -> None:
         if name not in ("selected_low", "selected_high", "noticeable", "interval")
     }
     of = section(written(folder, [before, before | {"q_value": 0.3, "p_value": 0.3}]))
-    assert cells(of, "compared-1-found-table")[0][3] == "10.0 to 50.0 %"
+    assert cells(of, "compared-1-found-table")[0][3] == "+10.0 to +50.0"
     assert cells(of, "compared-1-untold-table")[0][4] == "\N{EN DASH}"
     assert "From" not in of.text
 
@@ -128,8 +128,8 @@ def test_figures_of_numbers_are_no_shares(folder: Path) -> None:
     of = section(written(folder, [mean, p90, row("error", 0.01, 0.02, 0.5)]))
     assert "mean is 12.0 higher in arm=new than in arm=control (8.0 to 16.0)" in of.text
     found = cells(of, "compared-1-found-table")
-    assert found[0][1:4] == ["", "12.0", "8.0 to 16.0"]
-    assert found[1][3] == "from 5.250"
+    assert found[0][1:4] == ["", "+12.0", "+8.0 to +16.0"]
+    assert found[1][3] == "from +5.2"
     assert len(list(of.all("svg"))) == 1
 
 

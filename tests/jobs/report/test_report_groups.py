@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.report.test_report_page import page_of
+from tests.jobs.report.test_report_tools import choose, names, saved
 from tests.rigs import axe
 from tests.support import report_rows as rows
 from tests.support.browser import Browser, browser, needs_browser
@@ -50,6 +51,57 @@ def test_groups_of_a_value_stand_together(folder: Path) -> None:
     ]
     assert "By group: Tue 7 Nov 2000" in tree.text
     assert "Without numbers: arm=few ." in tree.text  # as text of elements
+
+
+def test_two_groups_are_compared(folder: Path) -> None:
+    """The last one minus the one before; both intervals hold at once with 95 % confidence."""
+    page = tree_of(page_of(folder))
+    half = 100 * 2.241402727604947 * (0.03**2 + 0.01**2) ** 0.5  # the quantile of 1 - 0.05 / 2 / 2
+    [caption] = [node.text for node in page.all("caption") if node.text.startswith("Differences: arm")]
+    assert caption == f"Differences: arm=new minus {HOSTILE}"
+    assert cells(page, "part-1-groups-compare-table") == [
+        ["ant", "+10.0", f"{10 - half:+.1f} to {10 + half:+.1f}", "yes"],
+        ["bee", "-10.0", f"{-10 - half:+.1f} to {-10 + half:+.1f}", "yes"],
+    ]
+
+
+def test_groups_of_the_whole_period(folder: Path) -> None:
+    """As ``uldp total --by`` writes them, beside those of the latest window."""
+    of = rows.collection(["ant", "bee"])
+    shares = [rows.entry("ant", 0.6), rows.entry("bee", 0.4)]
+    period = {"window_start": rows.span(0)["window_start"], "window_end": rows.span(1)["window_end"]}
+    written = [rows.estimate(of, None, shares, group=group) | period for group in ("", "arm=new", "arm=old")]
+    rows.write(folder, "totals.jsonl", written)
+    page = tree_of(page_of(folder))
+    assert "By group: 6 Nov 2000 to 7 Nov 2000" in page.text
+    assert [line[1] for line in cells(page, "part-1-groups-2-table")] == ["arm=new", "arm=old"] * 2
+    assert [line[1] for line in cells(page, "part-1-groups-2-compare-table")] == ["0.0", "0.0"]
+    assert len(cells(page)) == 4
+
+
+@needs_browser
+def test_groups_are_searched_sorted_compared_and_saved(folder: Path) -> None:
+    page_of(folder)
+    with browser(folder) as window:
+        window.open((folder / "page.html").as_uri())
+        groups, compared = "#part-1-groups-table", "#part-1-groups-compare-table"
+        choose(window, "[data-find='part-1-groups-table'] input[type=search]", "new")
+        assert names(window, groups) == ["ant", "bee"]
+        saved_rows = json.loads(saved(window, f"[data-table='{groups[1:]}'] [data-form=json]"))
+        assert [(one["value"], one["group"], one["low"]) for one in saved_rows] == [
+            ("ant", "arm=new", pytest.approx(0.6412)),
+            ("bee", "arm=new", pytest.approx(0.2412)),
+        ]
+        window.click(f"{groups} th[data-name=share] .sort")
+        assert names(window, groups) == ["ant", "bee"]
+        before = window.text(compared)
+        choose(window, "[data-compare='part-1-groups-compare-table'] label:nth-child(1) select", "0")
+        assert set(window.text(f"{compared} td:nth-child(2)")) == {"\N{EN DASH}"}  # a group and itself
+        choose(window, "[data-compare='part-1-groups-compare-table'] label:nth-child(2) select", "1")
+        assert window.text(f"{compared} td:nth-child(2)") == "-10.0"
+        choose(window, "[data-compare='part-1-groups-compare-table'] label:nth-child(1) select", "1")
+        choose(window, "[data-compare='part-1-groups-compare-table'] label:nth-child(2) select", "0")
+        assert window.text(compared) == before
 
 
 def test_a_page_without_groups_has_no_table_of_them(tmp_path: Path) -> None:

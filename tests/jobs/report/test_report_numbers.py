@@ -112,6 +112,25 @@ def test_figures_over_the_windows(tree: Node) -> None:
     assert not [node for node in tree.all("h3", "b") if node.text == "Trends" or node.name == "b"]
 
 
+def test_two_windows_are_compared_by_figures(tree: Node) -> None:
+    """The difference of means, with the interval of Zou and Donner; bins are not compared."""
+    means = [row(collection(), window)["numbers"]["mean"] for window in (2, 0)]
+    (a, low_a, high_a), (b, low_b, high_b) = ([of[name] for name in ("value", "low", "high")] for of in means)
+    low, high = a - b - np.hypot(a - low_a, high_b - b), a - b + np.hypot(high_a - a, b - low_b)
+    table = cells_of(tree, "part-1-compare-table")
+    assert [line[0] for line in table] == ["figure", "mean", "median", "p98", "share from 60 <b>min</b>"]
+    assert table[1][1:3] == [f"{a - b:+.1f}", f"{low:+.1f} to {high:+.1f}"]
+
+
+def test_the_whole_period_has_figures(tmp_path: Path) -> None:
+    item = collection()
+    whole = row(item, 2) | {"group": None}
+    rows.write(tmp_path, "totals.jsonl", [whole])
+    tree = directory(tmp_path, item, [row(item, 0), row(item, 1)])
+    assert cells_of(tree, "part-1-whole-numbers-table")[1][1] == f"{whole['numbers']['mean']['value']:.1f}"
+    assert "reports : the mean is" in tree.text or "reports: the mean is" in tree.text
+
+
 def test_without_a_smooth_posterior_there_is_one_interval(tmp_path: Path) -> None:
     item = collection("rappor")
     tree = directory(tmp_path, item, [row(item, 0)])

@@ -128,9 +128,9 @@ def test_two_windows_are_compared_as_the_page_itself_does(window: Browser, page:
     assert caption == "Differences: Sat 11 Nov 2000 minus Mon 6 Nov 2000"
     found = {name: [difference, interval, apart] for name, difference, interval, apart in cells(window, COMPARED)}
     half = 100 * 2.5758293035489004 * 0.01 * 2**0.5  # the quantile of 1 - 0.05 / 2 / 5
-    assert found["bee"] == ["10.0 %", f"{10 - half:.1f} to {10 + half:.1f} %", "yes"]
-    assert found["ant"] == ["-10.0 %", f"{-10 - half:.1f} to {-10 + half:.1f} %", "yes"]
-    assert found["dog"] == ["0.0 %", f"{-half:.1f} to {half:.1f} %", "no"]
+    assert found["bee"] == ["+10.0", f"{10 - half:+.1f} to {10 + half:+.1f}", "yes"]
+    assert found["ant"] == ["-10.0", f"{-10 - half:+.1f} to {-10 + half:+.1f}", "yes"]
+    assert found["dog"] == ["0.0", f"{-half:+.1f} to {half:+.1f}", "no"]
     window.click(f"[data-find='{COMPARED[1:]}'] input[value=differs]")
     assert set(names(window, COMPARED)) == {"ant", "bee"}
     choose(window, "[data-compare] label:nth-child(2) select", "4")
@@ -167,11 +167,12 @@ def test_a_chart_is_saved(window: Browser) -> None:
 def test_long_names_are_read_by_keyboard(window: Browser) -> None:
     """Cut by the style alone, and whole in focus."""
     cut = (
-        "const it = document.querySelector('tbody .long'); {} return [it.scrollWidth > it.clientWidth, it.offsetHeight]"
+        "const it = document.querySelector('tbody .long'); {} const begin = it.querySelector('.begin');"
+        "return [begin.scrollWidth > begin.clientWidth && it.clientWidth > 0, it.offsetHeight, it.textContent]"
     )
-    is_cut, height = window.run(cut.format(""))
-    whole, taller = window.run(cut.format("it.focus();"))
-    assert is_cut and not whole and taller > height
+    is_cut, height, text = window.run(cut.format(""))
+    whole, taller, _ = window.run(cut.format("it.focus();"))
+    assert is_cut and not whole and taller > height and text == VALUES[4]
 
 
 def test_its_policy_lets_nothing_else_run(window: Browser) -> None:

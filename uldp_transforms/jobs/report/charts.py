@@ -17,7 +17,7 @@ import numpy as np
 import vl_convert
 
 from uldp_transforms.jobs.report.facts import CollectionPart, Entry, Latest, Report, Trend, WindowLine
-from uldp_transforms.jobs.report.texts_for_readers import in_words, percent, shown, span
+from uldp_transforms.jobs.report.texts_for_readers import in_words, named, percent, shown, span
 from uldp_transforms.jobs.report.window_names import clock, local
 from uldp_transforms.windows import moment_of
 
@@ -28,6 +28,8 @@ FEW = 60  # maximum number of windows with visible points
 _COUNTABLE = 5  # maximum number of windows with a label each
 _IN_PICTURE = 6  # maximum number of trends in the picture
 _PARTS_IN_PICTURE = 4  # maximum number of collections in the picture
+_DAY, _FEW_DAYS = 86_400_000, 62  # up to so many days, the first day of a month has its date on an axis
+LABELS = 120  # pixels of the names beside the chart of a window
 _LONGEST = 18  # maximum number of letters of an axis label
 
 _MOMENTS = {
@@ -155,21 +157,24 @@ def _unexplained(windows: Sequence[WindowLine], zone: str) -> Any:
     return alt.layer(*layers)
 
 
-def _latest(entries: Sequence[Entry]) -> Any:
+def _latest(entries: Sequence[Entry], least: float = 0) -> Any:
+    """Values with intervals; their names take at least ``least`` pixels."""
     rows = [
         {
             "place": place,
-            "value": shown(entry.value, _LONGEST),
+            "value": named(entry.value, _LONGEST),
             "share": entry.share,
             "low": entry.low,
             "high": entry.high,
             "truth": entry.truth,
-            "said": f"{shown(entry.value)}: {percent(entry.share)} ({span(entry.low, entry.high)})",
+            "said": f"{named(entry.value)}: {percent(entry.share)} ({span(entry.low, entry.high)})",
         }
         for place, entry in enumerate(entries)
     ]
     names = json.dumps([row["value"] for row in rows])
-    axis = alt.Axis(title=None, labelExpr=f"{names}[datum.value]", ticks=False, grid=False, labelLimit=120)
+    axis = alt.Axis(
+        title=None, labelExpr=f"{names}[datum.value]", ticks=False, grid=False, labelLimit=LABELS, minExtent=least
+    )
     scale = alt.Axis(title=None, format=".2~p", tickCount=4, orient="top")
     base = alt.Chart(data_of(rows)).encode(y=alt.Y("place:O", axis=axis))
     base = base.encode(description="said:N")
@@ -234,7 +239,7 @@ def _part(part: CollectionPart, zone: str) -> Any:
     assert part.latest is not None
     entries, window = part.latest.entries[:20], part.latest.window
     title = _titled(f"{shown(part.id)}, {part.which}: {window.name}", part.latest)
-    latest = _latest(entries).properties(width=260, title=title)
+    latest = _latest(entries, LABELS).properties(width=260, title=title)
     timed = [line for line in part.windows if line.start is not None]
     trends = part.trends[:_IN_PICTURE] if len(timed) > 1 else []
     return beside(latest, [(trend.entry.value, _trend(trend, part.windows, zone)) for trend in trends])
@@ -243,7 +248,7 @@ def _part(part: CollectionPart, zone: str) -> Any:
 def beside(latest: Any, trends: Sequence[tuple[str, Any]]) -> Any:
     """The latest window with named trends beside it, two in a row."""
     charts = [
-        chart.properties(width=260, height=120, title=alt.TitleParams(shown(name, 30), fontSize=12))
+        chart.properties(width=260, height=120, title=alt.TitleParams(named(name, 30), fontSize=12))
         for name, chart in trends
     ]
     rows = [alt.hconcat(*charts[at : at + 2]) for at in range(0, len(charts), 2)]
@@ -288,7 +293,8 @@ def through_time(
         if line.start is not None
     ]
     axis: dict[str, Any] = {"title": None, "grid": False, "tickCount": 5, "labelFlush": True, "labelOverlap": True}
-    axis["format"] = _MOMENTS
+    days = (rows[-1]["time"] - rows[0]["time"]) / _DAY if rows else 0.0
+    axis["format"] = _MOMENTS if days > _FEW_DAYS else _MOMENTS | dict.fromkeys(("quarter", "month"), _MOMENTS["week"])
     if len(rows) <= _COUNTABLE:
         axis["values"] = [row["time"] for row in rows]
     return alt.Chart(data_of(rows)).encode(x=alt.X("time:T", scale=alt.Scale(type="utc"), axis=alt.Axis(**axis)))
@@ -356,5 +362,5 @@ def sentence_of(trend: Trend, windows: Sequence[WindowLine]) -> str:
     moved = [windows[at].name for at in np.flatnonzero(trend.moved).tolist()]
     ends = (f"{percent(trend.share[at])} in {windows[at].name}" for at in (first, last))
     low, high = percent(np.nanmin(trend.share)), percent(np.nanmax(trend.share))
-    sentence = f"{shown(trend.entry.value)}: {', '.join(ends)}, between {low} and {high} in {len(known)} windows."
+    sentence = f"{named(trend.entry.value)}: {', '.join(ends)}, between {low} and {high} in {len(known)} windows."
     return f"{sentence} It changed in {in_words(moved)}." if moved else sentence

@@ -114,12 +114,13 @@ def reports_in_words(windows: Sequence[Mapping[str, Any]]) -> str:
     numbers = [row["num_reports"] for row in windows if row["num_reports"] is not None]
     if not numbers:
         return "not shown: every window has too few"
-    starts, ends = ([row[name] or "" for row in windows] for name in ("window_start", "window_end"))
+    begun, ended = ([row[name] or "" for row in windows] for name in ("window_start", "window_end"))
     if len(numbers) == 1:
         return f"{numbers[0]:,}"
-    spread = f"{min(numbers):,} to {max(numbers):,} in each of the {len(numbers):,} windows that show the number"
-    overlap = any(start < end for start, end in zip(starts[1:], ends))
-    return f"{spread}; windows overlap" if overlap else f"{sum(numbers):,}, {spread}"
+    ends = dict.fromkeys((f"{min(numbers):,}", f"{max(numbers):,}"))
+    spread = f"{' to '.join(ends)} in each of the {len(numbers):,} windows that show the number"
+    overlap = any(start < end for start, end in zip(begun[1:], ended))
+    return f"{spread}; windows overlap" if overlap else f"{sum(numbers):,}; {spread}"
 
 
 def shares_of_liars(rows: Iterable[Mapping[str, Any] | None]) -> list[float]:

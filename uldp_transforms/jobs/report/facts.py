@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from uldp_transforms.jobs.report.compared.compared_rows import Comparisons
-from uldp_transforms.jobs.report.differences import Panel
+from uldp_transforms.jobs.report.differences import FigurePanel, Panel
 from uldp_transforms.jobs.report.groups.group_facts import GroupPart
 from uldp_transforms.jobs.report.numbers.number_facts import NumberPart
 
@@ -197,8 +197,8 @@ class Account:
 class CollectionPart:
     """Content about one version of one collection, or about a question with all its versions.
 
-    ``numbers`` is what is said of an ordered alphabet, ``groups`` of groups; None without. Sentinels examined
-    ``judged`` windows,
+    ``numbers`` is what is said of an ordered alphabet, and ``whole_numbers`` the same of the whole period; None
+    without. ``groups`` are those of the latest window and of the whole period. Sentinels examined ``judged`` windows,
     and ``watched`` of them were examined for changes. ``changed`` has the name of the latest window in which a
     value changed. ``panel`` has the numbers for comparing windows; None if fewer than two windows have numbers.
     ``whole`` has the shares of the whole period, if they are known. ``not_there`` are requested values without a
@@ -210,7 +210,8 @@ class CollectionPart:
     fingerprint: str
     pooled: bool
     numbers: NumberPart | None
-    groups: GroupPart | None
+    whole_numbers: NumberPart | None
+    groups: Sequence[GroupPart]
     asked: Sequence[tuple[str, str]]
     costs: Sequence[Cost]
     statuses: Sequence[tuple[str, int]]
@@ -220,7 +221,7 @@ class CollectionPart:
     whole: Latest | None
     trends: Sequence[Trend]
     changed: Mapping[str, str]
-    panel: Panel | None
+    panel: Panel | FigurePanel | None
     not_there: Sequence[str]
     alarms: Sequence[Alarm]
     alarms_left_out: int

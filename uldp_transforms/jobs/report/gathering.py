@@ -39,11 +39,11 @@ from uldp_transforms.jobs.report.facts import (
     Trend,
     WindowLine,
 )
-from uldp_transforms.jobs.report.groups.group_facts import groups_of
-from uldp_transforms.jobs.report.numbers.number_facts import numbers_of
+from uldp_transforms.jobs.report.groups.group_facts import Entries, GroupPart, GroupsAsked, groups_of
+from uldp_transforms.jobs.report.numbers.number_facts import figure_panel, numbers_of
 from uldp_transforms.jobs.report.reading import Row, RowDirectory
 from uldp_transforms.jobs.report.truth_file import Truth
-from uldp_transforms.jobs.report.whole_period import totals_of
+from uldp_transforms.jobs.report.whole_period import group_totals_of, totals_of
 from uldp_transforms.jobs.report.window_names import clock, name_of_window
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.versions import VersionedQuestion
@@ -93,7 +93,7 @@ def _gathered(asked: Asked, directory: RowDirectory) -> Report:
     found = directory.discovered(windows)
     specification = dict(records[-1].specification) if records else {}
     known = collections_of(records, asked.collections)
-    totals = totals_of(asked.directory, records, known)
+    totals, group_totals = totals_of(asked.directory, records, known), group_totals_of(asked.directory)
     parts = []
     questions = questions_in(known.values())
     for fingerprint, rows in itertools.groupby(windows, key=lambda row: row["fingerprint"]):
@@ -102,8 +102,9 @@ def _gathered(asked: Asked, directory: RowDirectory) -> Report:
             of_part.gather(
                 [row for row in health if row["fingerprint"] == fingerprint],
                 [row for row in found if row["fingerprint"] == fingerprint],
-                totals.get(fingerprint),
                 [row for row in groups if row["fingerprint"] == fingerprint],
+                totals.get(fingerprint),
+                group_totals.get(fingerprint, []),
             )
         )
     accounts, balanced = _accounts(directory, records)
@@ -162,10 +163,14 @@ class _Part:
         self._rows = rows[-asked.limits.windows :]
 
     def gather(
-        self, health: Sequence[Row], found: Sequence[Row], total: Row | None, groups: Sequence[Row]
+        self,
+        health: Sequence[Row],
+        found: Sequence[Row],
+        groups: Sequence[Row],
+        total: Row | None,
+        group_totals: Sequence[Row],
     ) -> CollectionPart:
-        """The facts of the collection; ``health``, ``found`` and ``groups`` are its rows, ``total`` that of all
-        windows."""
+        """The facts of the collection from its rows; ``total`` and ``group_totals`` are of the whole period."""
         limits, first = self._asked.limits, self._all[0]
         latest, charted = self._latest()
         values = [entry.value for entry in charted]
@@ -178,14 +183,21 @@ class _Part:
         alarms = [self._alarm(row, entry) for row in health for entry in row["findings"] if entry["fired"]]
         shown = self._found(found)
         num_values = len(listed) + (latest.others if latest else 0)
+        whole = None if total is None or not total["estimates"] else self._shares(total, total["estimates"])[0]
+        is_compared = not shares_of_liars(self._rows)
+        figures = figure_panel(names, self._rows, self._unit)
         timed = [row for row in self._all if row["window_start"] is not None]
         return CollectionPart(
             id=first["collection_id"],
             version=first["collection_version"],
             fingerprint=first["fingerprint"],
             pooled=bool(first.get("pooled")),
-            numbers=numbers_of(self._rows, "" if self._collection is None else self._collection.alphabet.unit),
-            groups=groups_of(groups, self._directory.entries, listed, self._name, limits.rows),
+            numbers=numbers_of(self._rows, self._unit),
+            whole_numbers=None if total is None else numbers_of([total], self._unit),
+            groups=[
+                *self._groups(groups, self._directory.entries, latest),
+                *self._groups(group_totals, _with_entries, whole),
+            ],
             asked=[*self._facts(), ("Reports", reports_in_words(self._all)), *liars_in_words(self._rows, total)],
             costs=costs_of(
                 self._collection, [row["window_start"] for row in timed], [row["window_end"] for row in timed]
@@ -194,13 +206,13 @@ class _Part:
             windows=windows,
             windows_left_out=len(self._all) - len(windows),
             latest=latest,
-            whole=None if total is None or not total["estimates"] else self._shares(total, total["estimates"])[0],
+            whole=whole,
             trends=[
                 Trend(entry=entry, moved=moved[at], **{name: table[:, at] for name, table in tables.items()})
                 for at, entry in enumerate(charted)
             ],
             changed=_changed(_moved(health, starts, listed), listed, names),
-            panel=None if shares_of_liars(self._rows) else panel.panel(names, num_values, limits.cells),
+            panel=(figures or panel.panel(names, num_values, limits.cells)) if is_compared else None,
             not_there=[value for value in self._asked.values if value not in values],
             alarms=alarms[-limits.rows :][::-1],
             alarms_left_out=max(0, len(alarms) - limits.rows),
@@ -212,6 +224,23 @@ class _Part:
             coverage=coverage,
             simulated=any(row.get("simulated") for row in self._rows),
         )
+
+    @property
+    def _unit(self) -> str:
+        return "" if self._collection is None else self._collection.alphabet.unit
+
+    def _groups(self, rows: Sequence[Row], entries: Entries, everybody: Latest | None) -> list[GroupPart]:
+        """The groups of the latest of these rows; of the values that the table of everybody shows."""
+        listed = [entry.value for entry in everybody.entries] if everybody else []
+        asked = GroupsAsked(
+            values=listed,
+            num_values=len(listed) + (everybody.others if everybody else 0),
+            unit=self._unit,
+            most=self._asked.limits.rows,
+            most_cells=self._asked.limits.cells,
+            is_compared=not shares_of_liars(rows),
+        )
+        return groups_of(asked, rows, entries, self._name)
 
     def _facts(self) -> list[tuple[str, str]]:
         if self._question is not None:
@@ -346,6 +375,11 @@ class _Part:
             if _start(row) == last
         ]
         return sorted(found, key=lambda row: -row.share)
+
+
+def _with_entries(rows: Iterable[Row]) -> list[tuple[Row, Sequence[Row]]]:
+    """Rows that were read with their entries."""
+    return [(row, row["estimates"]) for row in rows]
 
 
 def _start(row: Row) -> str:

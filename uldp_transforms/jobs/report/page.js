@@ -54,7 +54,8 @@
     let number = 0;
     for (const row of rowsOf(table)) {
       const has = (row.dataset.flags ?? "").split(" ");
-      const fits = row.cells[0].textContent.toLocaleLowerCase().includes(text) && flags.every((flag) => has.includes(flag));
+      const names = [row.cells[0], ...row.querySelectorAll(".side")].map((cell) => cell.textContent.toLocaleLowerCase());
+      const fits = names.some((name) => name.includes(text)) && flags.every((flag) => has.includes(flag));
       row.hidden = !fits;
       number += fits;
     }
@@ -69,31 +70,68 @@
     return Number.isFinite(least) ? Math.min(Math.max(1 - Math.floor(Math.log10(100 * least)), 1), 4) : 1;
   }
 
+  // Decimals of a number, such that half the length of its interval shows two digits.
+  const decimalsOf = (half) => (half > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(half)), 0), 6) : 3);
+
+  function signed(number, digits) {
+    const text = Math.abs(number).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    return /[1-9]/.test(text) ? (number < 0 ? "-" : "+") + text : text;
+  }
+
+  function spanText(ends, digits) {
+    const [low, high] = ends.map((end) => (end === null ? null : signed(end, digits)));
+    if (low === null) return high === null ? DASH : `below ${high}`;
+    return high === null ? `from ${low}` : `${low} to ${high}`;
+  }
+
+  // A share or figure of one side minus that of another one: null without one of them; ends may be open, and then null.
+  function differenceOf(panel, first, second, at) {
+    const table = panel.value ?? panel.raw;
+    const [a, b] = [table[first][at], table[second][at]];
+    if (a === null || b === null || first === second) return null;
+    const difference = a - b;
+    if (panel.raw) {
+      const half = panel.reach * Math.hypot(panel.error[first][at], panel.error[second][at]);
+      return { difference, low: difference - half, high: difference + half, isShare: true };
+    }
+    const [lowA, highA, lowB, highB] = [panel.low[first][at], panel.high[first][at], panel.low[second][at], panel.high[second][at]];
+    return {
+      difference,
+      low: lowA === null || highB === null ? null : difference - Math.hypot(a - lowA, highB - b),
+      high: highA === null || lowB === null ? null : difference + Math.hypot(highA - a, b - lowB),
+      isShare: panel.shares[at],
+    };
+  }
+
+  // Half the length of an interval; of one with an open end, the distance of the other one.
+  function halfOf(of) {
+    if (of === null || (of.low === null && of.high === null)) return 0;
+    return of.low === null ? of.high - of.difference : of.high === null ? of.difference - of.low : (of.high - of.low) / 2;
+  }
+
   function compare(tools) {
     const table = document.getElementById(tools.dataset.compare);
     if (!table) return;
     const panel = panelOf(table);
-    const [later, earlier] = [...tools.querySelectorAll("select")].map((select) => Number(select.value));
-    const found = panel.values.map((_, at) => {
-      const numbers = [panel.raw[later][at], panel.raw[earlier][at], panel.error[later][at], panel.error[earlier][at]];
-      if (numbers.includes(null)) return null;
-      return { difference: numbers[0] - numbers[1], half: panel.reach * Math.hypot(numbers[2], numbers[3]) };
-    });
-    const digits = decimals(found.map((of) => of?.half ?? 0));
-    const text = (number) => (100 * number).toFixed(digits).replace(/^-(?=[0.]*$)/, "");
+    const selects = [...tools.querySelectorAll("select")];
+    const [first, second] = selects.map((select) => Number(select.value));
+    const found = panel.values.map((_, at) => differenceOf(panel, first, second, at));
+    const common = decimals(found.map(halfOf));
     for (const row of rowsOf(table)) {
       const of = found[row.dataset.at];
       const [, difference, interval, differs] = row.cells;
-      const isApart = of !== null && Math.abs(of.difference) > of.half;
-      const ends = of && [of.difference - of.half, of.difference + of.half];
-      difference.textContent = of ? `${text(of.difference)} %` : DASH;
+      const isApart = of !== null && ((of.low !== null && of.low > 0) || (of.high !== null && of.high < 0));
+      const ends = of && [of.low, of.high];
+      const factor = of?.isShare ? 100 : 1;
+      const digits = panel.raw ? common : of?.isShare ? decimals([halfOf(of)]) : decimalsOf(halfOf(of));
+      difference.textContent = of ? signed(factor * of.difference, digits) : DASH;
       difference.dataset.n = of ? of.difference.toPrecision(6) : "";
-      interval.textContent = of ? `${text(ends[0])} to ${text(ends[1])} %` : DASH;
-      interval.dataset.n = of ? ends.map((end) => end.toPrecision(6)).join(" ") : "";
+      interval.textContent = of ? spanText(ends.map((end) => end && factor * end), digits) : DASH;
+      interval.dataset.n = of ? ends.map((end) => end?.toPrecision(6) ?? "open").join(" ") : "";
       differs.textContent = isApart ? "yes" : "no";
       row.dataset.flags = isApart ? "differs" : "";
     }
-    table.caption.textContent = `Differences: ${panel.windows[later]} minus ${panel.windows[earlier]}`;
+    table.caption.textContent = `Differences: ${selects.map((select) => select.selectedOptions[0].textContent).join(" minus ")}`;
     arrange(table);
     for (const other of document.querySelectorAll(`[data-find="${table.id}"]`)) find(other);
   }
@@ -106,6 +144,7 @@
     const all = names.map((name, at) => (table.tHead.rows[0].cells[at].dataset.name ? name : [name.join("_")]));
     return rowsOf(table).filter((row) => !row.hidden).map((row) =>
       Object.fromEntries(all.flatMap((own, at) => {
+        if (own[0] === "-") return []; // a picture
         const cell = row.cells[at];
         if (!("n" in cell.dataset)) return [[own[0], at === 0 ? values[row.dataset.at] ?? cell.textContent : cell.textContent]];
         const numbers = numbersOf(cell);
@@ -153,7 +192,7 @@
   // ------------------------------------------------------------------------------------------------- events, updates
 
   document.addEventListener("click", ({ target }) => {
-    if (target.matches("button.sort")) sort(target.parentNode);
+    if (target.matches("button.sort")) sort(target.closest("th"));
     if (target.matches("button[data-form]")) save(target);
   });
   document.addEventListener("input", ({ target }) => {

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from markupsafe import Markup, escape
 
 _JOINERS = "\u200c\u200d"  # used in Persian, Hindi and other scripts, and in some emoji
 _NOTHING = 1e-6  # percent
+_TAIL = 10  # letters at the end of a cut value, which values of one beginning often do not share
+_QUOTED = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 _FEWEST_DIGITS, _MOST_DIGITS = 1, 4
 
 
@@ -18,6 +23,63 @@ def shown(text: str, longest: int = 120) -> str:
     if not clean.strip():
         return "(empty)" if not clean else "(white space)"
     return clean if len(clean) <= longest else f"{clean[: longest - 1]}\N{HORIZONTAL ELLIPSIS}"
+
+
+def named(value: str, longest: int = 120) -> str:
+    """A value as ``shown`` writes it, cut in the middle: many long values, such as addresses, differ in their ends."""
+    text = shown(value, len(value))
+    if len(text) <= longest:
+        return text
+    tail = min(_TAIL, longest // 3)
+    return f"{text[: longest - 1 - tail]}\N{HORIZONTAL ELLIPSIS}{text[-tail:]}"
+
+
+def ends_of(text: str) -> tuple[str, str]:
+    """A long text as its beginning, which a page may cut, and its end; no letter is divided from its accents."""
+    at = max(len(text) - _TAIL, 0)
+    while 0 < at < len(text) and (unicodedata.combining(text[at]) or text[at] in _JOINERS or text[at - 1] in _JOINERS):
+        at += 1
+    return text[:at], text[at:]
+
+
+def with_values(sentence: str) -> Markup:
+    """A sentence whose quoted values cannot change the direction of what stands around them."""
+    parts = (
+        f"<bdi>{escape(part)}</bdi>" if at % 2 else escape(part) for at, part in enumerate(_QUOTED.split(sentence))
+    )
+    return Markup("".join(parts))
+
+
+def group_words(group: str) -> Markup:
+    """A group such as ``country=DE,arm=new`` that may be broken into lines between its dimensions."""
+    return Markup(",<wbr>").join(group.split(","))
+
+
+def points(difference: float | None, digits: int) -> str:
+    """Format a difference of shares as ``+3.10``, in percentage points."""
+    return signed(None if difference is None else 100 * difference, digits)
+
+
+def points_span(low: float | None, high: float | None, digits: int) -> str:
+    """Format the interval of such a difference as ``-2.90 to +5.80``."""
+    low, high = (None if end is None else 100 * end for end in (low, high))
+    return signed_span(low, high, digits)
+
+
+def signed(difference: float | None, digits: int) -> str:
+    """Format a difference as ``+3.10``; a dash if unknown; zero without a sign."""
+    if difference is None or math.isnan(difference):
+        return "\N{EN DASH}"
+    text = f"{difference:+,.{digits}f}"
+    return text[1:] if not text.strip("+-0.,") else text
+
+
+def signed_span(low: float | None, high: float | None, digits: int) -> str:
+    """Format an interval as ``-2.9 to +5.8``; ``below +5.8`` or ``from -2.9`` if an end is open."""
+    ends = [None if end is None else signed(end, digits) for end in (low, high)]
+    if ends[0] is None:
+        return f"below {ends[1]}" if ends[1] is not None else "\N{EN DASH}"
+    return f"{ends[0]} to {ends[1]}" if ends[1] is not None else f"from {ends[0]}"
 
 
 def percent(share: float | None, digits: int = 1) -> str:

@@ -13,10 +13,28 @@ import jinja2
 from markupsafe import Markup
 
 from uldp_transforms.jobs.report import charts
-from uldp_transforms.jobs.report.differences import as_json
-from uldp_transforms.jobs.report.facts import CollectionPart, Latest, Limits, Report
+from uldp_transforms.jobs.report.compared.compared_rows import Difference as Compared
+from uldp_transforms.jobs.report.differences import Difference, as_json
+from uldp_transforms.jobs.report.facts import Latest, Limits, Report
+from uldp_transforms.jobs.report.groups.group_facts import GroupPart
 from uldp_transforms.jobs.report.numbers import number_charts, number_facts
-from uldp_transforms.jobs.report.texts_for_readers import digits_of, fixed, fixed_span, in_words, percent, shown, span
+from uldp_transforms.jobs.report.texts_for_readers import (
+    digits_of,
+    ends_of,
+    fixed,
+    fixed_span,
+    group_words,
+    in_words,
+    named,
+    percent,
+    points,
+    points_span,
+    shown,
+    signed,
+    signed_span,
+    span,
+    with_values,
+)
 from uldp_transforms.version import __version__
 
 _HERE = Path(__file__).parent
@@ -74,15 +92,23 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "shown": shown, "fixed": fixed}
+    environment.filters |= {"percent": percent, "shown": shown, "named": named, "fixed": fixed}
+    environment.filters |= {"with_values": with_values, "group_words": group_words}
     environment.globals |= {
         "span": span,
+        "ends_of": ends_of,
+        "points": points,
+        "points_span": points_span,
+        "signed": signed,
+        "signed_span": signed_span,
         "fixed_span": fixed_span,
         "digits_of_spans": _digits_of_spans,
         "digits_of": digits_of,
         "zip": zip,
-        "as_json": _as_json,
         "values_of": _values_of,
+        "values_of_groups": _values_of_groups,
+        "values_of_differences": _values_of_differences,
+        "digits_of_difference": _digits_of_difference,
         "in_words": in_words,
         "statuses": STATUSES,
         "drawn": _drawn,
@@ -92,6 +118,7 @@ def _template() -> jinja2.Template:
         "sentence_of_figure": number_charts.sentence_of_figure,
         "number_text": number_facts.number_text,
         "number_span": number_facts.number_span,
+        "said_of": number_facts.said_of,
         "digits_of_figure": number_facts.digits_of_figure,
     }
     return environment.get_template("page.html.jinja")
@@ -128,10 +155,21 @@ def _digits_of_spans(spans: Iterable[tuple[float | None, float | None]]) -> int:
     return digits_of(None if low is None or high is None else (high - low) / 2 for low, high in spans)
 
 
-def _as_json(part: CollectionPart) -> Markup:
-    """The values of a part, and the numbers for comparing its windows, for the page's script."""
-    listed = [entry.value for entry in part.latest.entries] if part.latest else []
-    return Markup(as_json({"values": listed}) if part.panel is None else part.panel.as_json())
+def _digits_of_difference(one: Difference) -> int:
+    """Number of decimals of a difference of figures: two digits of half the length of its interval."""
+    if one.is_share:
+        return digits_of([one.half])
+    return number_facts.digits_of_length([] if one.half is None else [2 * one.half])
+
+
+def _values_of_groups(groups: GroupPart) -> Markup:
+    """The value of each line of a table of groups as it is in the rows, for the page's script."""
+    return Markup(as_json({"values": [line.figure.name for line in groups.lines]}))
+
+
+def _values_of_differences(compared: Sequence[Compared]) -> Markup:
+    """The value of each line of a table of comparisons as it is in the rows, for the page's script."""
+    return Markup(as_json({"values": [one.value for one in compared]}))
 
 
 def _values_of(shares: Latest) -> Markup:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -39,6 +40,15 @@ def totals_of(path: str, records: Sequence[RunRecord], known: Mapping[str, Colle
     of_run = records[-1].specification
     settings = {name: of_run[name] for name in _SETTINGS if of_run.get(name) is not None}
     return {row["fingerprint"]: row for row in rows_of_counts(path, records, known.values(), settings)}
+
+
+def group_totals_of(path: str) -> dict[str, list[Mapping[str, Any]]]:
+    """Fingerprint -> rows of the groups of the whole period, which only the file can have. Raises as ``totals_of``."""
+    found: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in written_totals(path):
+        if row.get("group"):
+            found[row["fingerprint"]].append(row)
+    return dict(found)
 
 
 def written_totals(path: str) -> list[Mapping[str, Any]]:

@@ -23,7 +23,7 @@ FOUND = 0.05
 
 _TEXTS = ("collection_id", "value", "group_a", "group_b")
 _NUMBERS = ("difference", "p_value", "q_value")
-_MORE = ("low", "high", "selected_low", "selected_high", "noticeable")
+_MORE = ("low", "high", "selected_low", "selected_high", "noticeable", "display_low", "display_high")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,7 @@ class Difference:
         is_share: whether it is a share, rather than a mean or quantile of numbers.
         low, high: its 95 % interval; of one that is found the interval after the selection; None where it is open.
         noticeable: difference that would usually be noticed; None if unknown.
+        smooth_low, smooth_high: interval of the difference of smooth estimates; None where it is open or unknown.
     """
 
     value: str
@@ -45,6 +46,8 @@ class Difference:
     high: float | None
     q_value: float
     noticeable: float | None
+    smooth_low: float | None = None
+    smooth_high: float | None = None
 
     @property
     def found(self) -> bool:
@@ -53,7 +56,24 @@ class Difference:
     @property
     def digits(self) -> int:
         """Decimals of a mean or quantile."""
-        return digits_of_length([] if self.low is None or self.high is None else [self.high - self.low])
+        return _digits(self.difference, self.low, self.high)
+
+    @property
+    def smooth_digits(self) -> int:
+        """Decimals of the smooth interval."""
+        return _digits(self.difference, self.smooth_low, self.smooth_high)
+
+    @staticmethod
+    def negative(number: float | None) -> float | None:
+        """The end of an interval on the other side of 0."""
+        return None if number is None else -number
+
+
+def _digits(difference: float, low: float | None, high: float | None) -> int:
+    """Decimals for an interval; for one with an open end, from the distance of the other one."""
+    if low is None or high is None:
+        return digits_of_length([2 * abs(end - difference) for end in (low, high) if end is not None])
+    return digits_of_length([high - low])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -79,6 +99,12 @@ class Comparisons:
     def number(self) -> int:
         """Number of all differences."""
         return len(self.found) + self.found_left_out + len(self.untold) + self.untold_left_out
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether there are smooth intervals."""
+        listed = (*self.found, *self.untold)
+        return any(one.smooth_low is not None or one.smooth_high is not None for one in listed)
 
     @property
     def spans(self) -> list[tuple[float | None, float | None]]:
@@ -141,6 +167,8 @@ def _difference(row: Mapping[str, Any]) -> Difference:
         high=high,
         q_value=row["q_value"],
         noticeable=row.get("noticeable"),
+        smooth_low=row.get("display_low"),
+        smooth_high=row.get("display_high"),
     )
 
 

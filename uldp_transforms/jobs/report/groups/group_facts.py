@@ -1,12 +1,15 @@
-"""The groups of the latest window, value by value, from the rows of ``uldp estimate --by``."""
+"""The groups of a window or of the whole period, by value, from rows of ``uldp estimate`` and ``uldp total``."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from uldp_transforms.jobs.report.numbers.number_facts import Figure, numbers_of
+from uldp_transforms.jobs.report.differences import FigurePanel, Panel, PanelRows
+from uldp_transforms.jobs.report.numbers.number_facts import Figure, digits_of_length, figure_panel, figures_of
+from uldp_transforms.jobs.report.texts_for_readers import digits_of
 
 VALUES = 10
 """Maximum number of values of which groups are shown: those at the top of the page's table."""
@@ -17,14 +20,21 @@ class GroupLine:
     """A value in a group.
 
     Attributes:
-        group: such as ``country=DE, arm=new``.
+        group: such as ``country=DE,arm=new``.
         figure: the share of the value, or a figure of numbers.
         num_reports: of the group.
+        digits: decimals; equal for all shares, and for one figure in all groups.
     """
 
     group: str
     figure: Figure
     num_reports: int
+    digits: int
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the interval excludes 0."""
+        return self.figure.low is not None and self.figure.low > 0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,11 +42,12 @@ class GroupPart:
     """What a page says about the groups of a collection.
 
     Attributes:
-        window: the latest window that has groups with numbers, as its name for readers.
+        window: the latest window that has groups with numbers, or the whole period, as its name for readers.
         lines: by value, then by group.
         left_out: number of lines that are not shown.
         number: number of groups with numbers.
         without: names of groups without numbers.
+        panel: numbers for comparing two groups; None if fewer than two have numbers.
     """
 
     window: str
@@ -44,58 +55,105 @@ class GroupPart:
     left_out: int
     number: int
     without: Sequence[str]
+    panel: Panel | FigurePanel | None
 
 
 Row = Mapping[str, Any]
+Entries = Callable[[Iterable[Row]], Iterable[tuple[Row, Sequence[Row]]]]
 
 
-def groups_of(
-    rows: Sequence[Row],
-    entries: Callable[[Iterable[Row]], Iterable[tuple[Row, Sequence[Row]]]],
-    values: Sequence[str],
-    name: Callable[[Row], str],
-    most: int,
-) -> GroupPart | None:
-    """The part about one collection; None if no group has numbers.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GroupsAsked:
+    """What a page shows of groups.
+
+    Attributes:
+        values: values of the table of everybody, the largest first.
+        num_values: number of values that were estimated.
+        unit: unit of numbers.
+        most: maximum number of lines.
+        most_cells: maximum number of groups times values that can be compared.
+        is_compared: whether two groups can be compared.
+    """
+
+    values: Sequence[str]
+    num_values: int
+    unit: str
+    most: int
+    most_cells: int
+    is_compared: bool
+
+
+def groups_of(asked: GroupsAsked, rows: Sequence[Row], entries: Entries, name: Callable[[Row], str]) -> list[GroupPart]:
+    """The groups of the latest window of one collection; empty if no group has numbers.
 
     Args:
-        rows: the valid row of each window and group, without entries.
+        asked: what is shown.
+        rows: the valid row of each window and group.
         entries: reads the entries of rows.
-        values: values of the table of everybody, the largest first.
         name: gives a window its name.
-        most: maximum number of lines.
     """
     told = [row for row in rows if row["status"] == "ok"]
     if not told:
-        return None
+        return []
     window = max(row["window_start"] or "" for row in told)
     latest = [row for row in rows if (row["window_start"] or "") == window]
-    shown = [row for row in latest if row["status"] == "ok"]
-    lines = sorted(_lines(shown, entries, values[:VALUES]), key=lambda found: found[0])
-    return GroupPart(
-        window=name(shown[0]),
-        lines=[line for _, line in lines[:most]],
-        left_out=max(0, len(lines) - most),
-        number=len(shown),
-        without=sorted(row["group"] for row in latest if row["status"] != "ok"),
-    )
+    given = sorted(entries([row for row in latest if row["status"] == "ok"]), key=lambda pair: str(pair[0]["group"]))
+    figures = sorted(_figures(asked, given), key=lambda found: found[0])
+    lines = _lines([one for _, one in figures])
+    return [
+        GroupPart(
+            window=name(given[0][0]),
+            lines=lines[: asked.most],
+            left_out=max(0, len(lines) - asked.most),
+            number=len(given),
+            without=sorted(row["group"] for row in latest if row["status"] != "ok"),
+            panel=_panel(asked, given) if asked.is_compared else None,
+        )
+    ]
 
 
-def _lines(
-    rows: Sequence[Row],
-    entries: Callable[[Iterable[Row]], Iterable[tuple[Row, Sequence[Row]]]],
-    values: Sequence[str],
-) -> Iterator[tuple[tuple[int, str], GroupLine]]:
-    """Lines with their places: figures of numbers where rows have some, otherwise shares."""
-    places = {value: at for at, value in enumerate(values)}
-    for row, given in entries(rows):
-        numbers = numbers_of([row], "")
-        figures = [] if numbers is None else [*enumerate(numbers.figures)]
-        if numbers is None:
-            figures = [(places[one["value"]], _share(one)) for one in given if one["value"] in places]
+def _panel(asked: GroupsAsked, given: Sequence[tuple[Row, Sequence[Row]]]) -> Panel | FigurePanel | None:
+    names = [row["group"] for row, _ in given]
+    if figures := figure_panel(names, [row for row, _ in given], asked.unit):
+        return figures
+    if not asked.values:
+        return None
+    rows = PanelRows(len(given), asked.values)
+    for at, (_, shares) in enumerate(given):
+        rows.add(at, shares)
+    return rows.panel(names, asked.num_values, asked.most_cells)
+
+
+_Told = tuple[Row, Figure]
+
+
+def _figures(asked: GroupsAsked, given: Sequence[tuple[Row, Sequence[Row]]]) -> Iterator[tuple[tuple[int, str], _Told]]:
+    """Figures with their places: those of numbers where rows have some, otherwise shares."""
+    places = {value: at for at, value in enumerate(asked.values[:VALUES])}
+    for row, shares in given:
+        figures = [*enumerate(figures_of(row, asked.unit))]
+        if not figures:
+            figures = [(places[one["value"]], _share(one)) for one in shares if one["value"] in places]
         for at, figure in figures:
-            line = GroupLine(group=row["group"], figure=figure, num_reports=row["num_reports"])
-            yield (at, row["group"]), line
+            yield (at, row["group"]), (row, figure)
+
+
+def _lines(told: Sequence[_Told]) -> list[GroupLine]:
+    """The lines, with as many decimals as the shortest interval of a share, or of a figure, needs."""
+    lengths = defaultdict(list)
+    for _, figure in told:
+        if figure.low is not None and figure.high is not None:
+            lengths["" if figure.is_share else figure.name].append(figure.high - figure.low)
+    shares = digits_of(length / 2 for length in lengths[""])
+    return [
+        GroupLine(
+            group=row["group"],
+            figure=figure,
+            num_reports=row["num_reports"],
+            digits=shares if figure.is_share else digits_of_length(lengths[figure.name]),
+        )
+        for row, figure in told
+    ]
 
 
 def _share(entry: Row) -> Figure:

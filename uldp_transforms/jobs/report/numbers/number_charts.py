@@ -13,6 +13,7 @@ import numpy as np
 from uldp_transforms.jobs.report.charts import (
     FEW,
     INK,
+    LABELS,
     PLAIN,
     SMOOTHED,
     band,
@@ -61,11 +62,12 @@ def panel(part: CollectionPart, zone: str) -> Any:
         (f"{trend.figure.name}, {numbers.unit}" if numbers.unit else trend.figure.name, trend)
         for trend in numbers.trends
     ]
-    curve = _curve(numbers).properties(width=260, height=220, title=title)
+    curve = _curve(numbers, LABELS).properties(width=260, height=220, title=title)
     return beside(curve, [(name, _through(trend, part.windows, "", zone)) for name, trend in trends])
 
 
-def _curve(part: NumberPart) -> Any:
+def _curve(part: NumberPart, least: float = 0) -> Any:
+    """The histogram; the labels of its shares take at least ``least`` pixels."""
     rows = [
         {
             "begin": bar.low,
@@ -83,7 +85,7 @@ def _curve(part: NumberPart) -> Any:
         scale=alt.Scale(type="log" if _is_logarithmic(part.bars) else "linear", zero=False, nice=False),
         axis=alt.Axis(title=part.unit or None, grid=False, format=",.6~g", tickCount=8, labelOverlap=True),
     )
-    share = alt.Axis(title=None, format=".2~p", tickCount=4)
+    share = alt.Axis(title=None, format=".2~p", tickCount=4, minExtent=least)
     base = alt.Chart(data_of(rows)).encode(x=x, x2="end:Q", description="said:N")
     bars = base.mark_rect(color=SMOOTHED, opacity=0.16, aria=True).encode(y=alt.Y("zero:Q", axis=share), y2="share:Q")
     bars = bars.transform_calculate(zero="0")

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from uldp_transforms.jobs.report.differences import FigurePanel
+
 MEDIAN = "median"
 _NAMES = ("value", "low", "high", "sure_low", "sure_high")
 
@@ -104,6 +106,33 @@ def numbers_of(rows: Sequence[Mapping[str, Any]], unit: str) -> NumberPart | Non
     )
 
 
+def figure_panel(sides: Sequence[str], rows: Sequence[Mapping[str, Any]], unit: str) -> FigurePanel | None:
+    """The figures of windows or groups, for comparing two of them; None if fewer than two rows have some.
+
+    Args:
+        sides: names of the windows or groups.
+        rows: their rows.
+        unit: unit of the numbers.
+    """
+    found = {side: {one.name: one for one in figures_of(row, unit)} for side, row in zip(sides, rows)}
+    told = {side: figures for side, figures in found.items() if figures}
+    if len(told) < 2:
+        return None
+    last = [*told.values()][-1]
+    tables = {
+        name: np.array(
+            [[_or_nan(getattr(own[of], name) if of in own else None) for of in last] for own in told.values()]
+        )
+        for name in ("value", "low", "high")
+    }
+    return FigurePanel(values=[*last], is_share=[one.is_share for one in last.values()], sides=[*told], **tables)
+
+
+def figures_of(row: Mapping[str, Any], unit: str) -> list[Figure]:
+    """The figures of a row; empty if it has none."""
+    return list(_figures(row.get("numbers") or {}, unit)) if row["status"] == "ok" else []
+
+
 def _figures(numbers: Mapping[str, Any], unit: str) -> Iterator[Figure]:
     mean = numbers.get("mean") or {}
     if mean.get("value") is not None:
@@ -181,10 +210,20 @@ def _or_nan(number: float | None) -> float:
 # ------------------------------------------------------------------------------------------------------------- words
 
 
+def said_of(figure: Figure) -> str:
+    """``the mean is``, or such as ``10 % are below``: how a sentence begins that ends with the figure."""
+    if figure.name.startswith("p"):
+        return f"{figure.name[1:]} % are below"
+    return f"the {figure.name} is"
+
+
 def digits_of_figure(figure: Figure) -> int:
     """Decimals of a number, such that half the length of its interval shows two digits; from 0 to 6."""
     ends = (figure.low, figure.high), (figure.sure_low, figure.sure_high)
-    return digits_of_length([high - low for low, high in ends if low is not None and high is not None])
+    lengths = [high - low for low, high in ends if low is not None and high is not None]
+    if not lengths and figure.value is not None:  # twice the distance of an end, if the other one is open
+        lengths = [2 * abs(end - figure.value) for end in ends[0] if end is not None]
+    return digits_of_length(lengths)
 
 
 def digits_of_length(lengths: Sequence[float]) -> int:
