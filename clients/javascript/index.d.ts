@@ -17,7 +17,10 @@ export interface ClientOptions {
   timeUnit?: number;
 }
 
-/** A text for each dimension of the collection, which the report states in the clear: `{ country: "DE", arm: "new" }`. */
+/**
+ * A text for each dimension of the collection, which the report states in the clear: `{ country: "DE", arm: "new" }`.
+ * Dimensions with `set_by` are left out: the gateway or the reader of a queue sets them.
+ */
 export type Dimensions = Record<string, string>;
 
 /** Makes the reports of one collection. */

@@ -397,7 +397,11 @@ def form(spec: dict[str, Any]) -> dict[str, Any]:
     meaning = {"id": spec["id"], "version": spec["version"], "num_cohorts": num_cohorts, "wire_version": 1}
     asked = {key: spec[key] for key in ("client_window", "client_timezone") if spec.get(key) is not None}
     meaning |= asked
-    listed = [{"name": one["name"], "values": normal(one["values"])} for one in spec.get("dimensions") or []]
+    listed = [
+        {"name": one["name"], "values": normal(one["values"])}
+        | ({"set_by": one["set_by"]} if one.get("set_by", "client") != "client" else {})
+        for one in spec.get("dimensions") or []
+    ]
     of_groups = {"dimensions": listed} if listed else {}
     meaning |= of_groups
     canonical = json_text(meaning | {"alphabet": alphabet, "mechanism": fields | weights_of(sampler, rate)})
@@ -764,12 +768,12 @@ def cost(form: dict[str, Any], reports: int, symbols: int) -> float:
 
 def group_of(form: dict[str, Any], texts: dict[str, str]) -> int:
     """The number whose digits are the numbers of the texts, the first dimension being the most significant."""
-    if set(texts) != {one["name"] for one in form.get("dimensions", [])}:
+    if set(texts) != {one["name"] for one in form.get("dimensions", []) if "set_by" not in one}:
         raise ValueError("each dimension must have a text")
     group = 0
     for one in form.get("dimensions", []):
         digits = [*one["values"], "other"]
-        text = unicodedata.normalize("NFC", texts[one["name"]])
+        text = "other" if "set_by" in one else unicodedata.normalize("NFC", texts[one["name"]])
         group = group * len(digits) + digits.index(text if text in digits else "other")
     return group
 

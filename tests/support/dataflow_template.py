@@ -48,6 +48,10 @@ OWN_WORDS = {
         "Subscription with the reports",
         "full name, projects/PROJECT/subscriptions/NAME; exactly one job may read it",
     ),
+    "dimension": (
+        "Dimension from an attribute",
+        "which attribute of a message gives the dimension with set_by attribute, such as country=attribute:cc",
+    ),
     "output": ("Folder for the results", "folder in Cloud Storage, gs://BUCKET/FOLDER"),
 }
 """Label and help of options whose help on the command line would mislead here."""

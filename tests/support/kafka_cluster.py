@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import confluent_kafka
 import numpy as np
@@ -27,8 +28,15 @@ class Cluster:
         self._producer.list_topics(name, timeout=30)
         return name
 
-    def send(self, topic: str, values: Sequence[bytes | None], times: Sequence[int] | int, partition: int = 0) -> None:
+    def send(
+        self,
+        topic: str,
+        values: Sequence[bytes | None],
+        times: Sequence[int] | int,
+        partition: int = 0,
+        headers: Sequence[tuple[str, Any]] = (),
+    ) -> None:
         moments = np.broadcast_to(times, len(values)).tolist()
         for value, moment in zip(values, moments):
-            self._producer.produce(topic, value, b"key", partition=partition, timestamp=moment)
+            self._producer.produce(topic, value, b"key", partition=partition, timestamp=moment, headers=[*headers])
         self._producer.flush()

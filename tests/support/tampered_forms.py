@@ -135,6 +135,9 @@ CHANGES: tuple[tuple[str, str, Any, str], ...] = (
     ("groups-krr", "dimensions.0.name", "arm", _OTHER_GROUPS),
     ("groups-krr", "dimensions.0.values.0", 7, _TYPE),
     ("groups-krr", "dimensions.0.values", ABSENT, "a field is missing"),
+    ("groups-krr", "dimensions.0.set_by", "gateway", _OTHER_GROUPS),
+    ("groups-gateway", "dimensions.0.set_by", ABSENT, "a fact in clear that nobody asked for"),
+    ("groups-gateway", "dimensions.0.set_by", "attribute", _OTHER_GROUPS),
 )  # fmt: skip
 
 

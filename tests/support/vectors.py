@@ -469,6 +469,8 @@ _GROUPED: tuple[tuple[list[dict[str, Any]], dict[str, Any]], ...] = (
     ([_LANGUAGE], _spec("groups-texts", _BUCKETS, {"id": "urap"}, 16)),
     ([_COUNTRY, _LANGUAGE, _ARM], _spec("groups-largest", _BUCKETS, {"id": "krr"}, 1456)),
     ([_ARM], _spec("groups-memo", _ILLNESSES, {"id": "krr", "epsilon_inf": 2.0}, 3)),
+    ([_COUNTRY | {"set_by": "gateway"}, _ARM], _spec("groups-gateway", _ILLNESSES, {"id": "krr"})),
+    ([_ARM, _COUNTRY | {"set_by": "attribute"}], _spec("groups-attribute", _BUCKETS, {"id": "krr"}, 5)),
 )
 GROUPED = {spec["id"]: spec | {"dimensions": listed} for listed, spec in _GROUPED}
 """Collections with dimensions. They are not among ``COLLECTIONS``: clients came to know them later."""
@@ -481,14 +483,15 @@ def dimensions() -> Iterator[Record]:
     for name, spec in GROUPED.items():
         item = Collection.from_json(spec)
         known = spec["alphabet"].get("values", TEXTS)
-        digits = itertools.product(*(range(len(one["values"]) + 1) for one in spec["dimensions"]))
+        asked = [one for one in spec["dimensions"] if "set_by" not in one]
+        digits = itertools.product(*(range(len(one["values"]) + 1) for one in asked))
         told = []
         for number, group in enumerate(digits if "epsilon_inf" not in spec["mechanism"] else ()):
             typed = [
                 [*map(canonical if number % 2 else str, one["values"]), _UNLISTED[number % len(_UNLISTED)]][digit]
-                for one, digit in zip(spec["dimensions"], group)
+                for one, digit in zip(asked, group)
             ]
-            texts = dict(zip((one["name"] for one in spec["dimensions"]), typed))
+            texts = dict(zip((one["name"] for one in asked), typed))
             source = Words((), name, "group", number)
             value, time = known[number % len(known)], TIMES[number % len(TIMES)]
             batch = item.perturb([value], source, [time], {key: [text] for key, text in texts.items()})

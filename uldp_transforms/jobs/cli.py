@@ -319,6 +319,18 @@ def name_and_value(text: str) -> tuple[str, str]:
     return name, value
 
 
+def dimension_from(kind: str) -> OptionType:
+    """An argparse type: NAME=kind:KEY, the name of a dimension and what gives its text."""
+
+    def parse(text: str) -> tuple[str, str]:
+        found = re.fullmatch(rf"([a-z][a-z0-9_]*)={kind}:([!-~]+)", text)
+        if found is None:
+            raise argparse.ArgumentTypeError(f"must be NAME={kind}:KEY, such as country={kind}:cc, got {text!r}")
+        return found[1], found[2]
+
+    return OptionType(parse, f"[a-z][a-z0-9_]*={kind}:[!-~]+")
+
+
 def positive(kind: type = int) -> OptionType:
     """An argparse type: a number above zero."""
 

@@ -16,7 +16,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.report.collection_facts import facts_of, sensitive_values
 from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.alphabets.dimensions import OTHER
+from uldp_transforms.ldp.alphabets.dimensions import ATTRIBUTE, CLIENT, GATEWAY
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.solvers.intervals import quantile
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
@@ -109,9 +109,14 @@ def _facts(collection: Collection) -> Iterator[tuple[str, str]]:
     yield from facts_of(collection, {})
     if collection.question is not None:
         yield "Counted together", f"with other versions of this collection that name the question {collection.question}"
-    if collection.dimensions:
-        stated = "; ".join(f"{one.name} ({_named((*one.values, OTHER))})" for one in collection.dimensions)
-        yield "Stated about the person in clear, without any protection", stated
+    for title, setter in (
+        ("Stated about the person in clear, without any protection", CLIENT),
+        ("Added in clear by the gateway, from a header of the request", GATEWAY),
+        ("Added in clear by the reader of the queue, from an attribute of the message", ATTRIBUTE),
+    ):
+        stated = [f"{one.name} ({_named(one.all_values)})" for one in collection.dimensions if one.set_by == setter]
+        if stated:
+            yield title, "; ".join(stated)
     yield "Beside the perturbed answer, a report has in clear", _in_clear(collection)
     yield "Over time", _over_time(collection)
 
@@ -129,7 +134,7 @@ def _in_clear(collection: Collection) -> str:
         if collection.client_window is None
         else f"the start of the client window ({collection.client_window})"
     )
-    stated = "the dimensions above, " if collection.dimensions else ""
+    stated = "the dimensions above, " if any(one.is_own for one in collection.dimensions) else ""
     cohort = f"a cohort, drawn at random from {collection.num_cohorts:,}, " if collection.num_cohorts > 1 else ""
     return (
         f"the fingerprint of the collection, {stated}{cohort}the time rounded down to {when}, and 16 random bytes by "
@@ -139,7 +144,7 @@ def _in_clear(collection: Collection) -> str:
 
 def _message_bytes(collection: Collection) -> int:
     """Length of a message of one report of this century, in the cohort with the longest number."""
-    stated = {one.name: one.values[:1] for one in collection.dimensions} or None
+    stated = {one.name: one.values[:1] for one in collection.dimensions if one.is_own}
     batch = collection.perturb(collection.alphabet.examples[:1], event_times=[_LATE], dimensions=stated)
     last = collection.with_groups(np.array([collection.num_cohorts - 1]), np.array([collection.num_groups - 1]))
     return len(wire.encode_reports(dataclasses.replace(batch, cohorts=last))[0])
@@ -240,8 +245,9 @@ def consent(collection: Collection) -> str:
     sure = f"{100 * (1 - doubt):.0f} %" if doubt > 5e-3 else "more than 99 %"
     some = mechanism.num_sensitive < mechanism.num_symbols
     changed = "A sensitive answer is changed" if some else "Your answer is changed"
-    names = [one.name for one in collection.dimensions]
+    names, added = ([one.name for one in collection.dimensions if one.is_own is own] for own in (True, False))
     clear = f" Sent as it is, beside the answer: {', '.join(names)}." if names else ""
+    clear += f" Added to it on the way: {', '.join(added)}." if added else ""
     others = " Other answers are often sent as they are." if some else ""
     return (
         f"{changed} by chance before it leaves this device.{others} Many answers together show how many people gave "

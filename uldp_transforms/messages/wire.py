@@ -193,3 +193,13 @@ def read_long(data: bytes, at: int) -> tuple[int, int, Reason]:
                 return 0, at, Reason.NON_CANONICAL
             return (value >> 1) ^ -(value & 1), at, Reason.ACCEPTED
     return 0, at, Reason.NON_CANONICAL
+
+
+def written_long(value: int) -> bytes:
+    """One variable-length integer of 64 bits, as Avro writes it."""
+    left, written = (value << 1) ^ (value >> 63), bytearray()
+    while left >= 0x80:
+        written.append(left & 0x7F | 0x80)
+        left >>= 7
+    written.append(left)
+    return bytes(written)

@@ -3,13 +3,14 @@ import { require } from "./errors.js";
 import { canonical } from "./hashing.js";
 
 export function groupOf({ dimensions = [] }, given) {
-  const names = dimensions.map(({ name }) => name);
+  const names = dimensions.filter(({ set_by }) => !set_by).map(({ name }) => name);
   const right = Object.keys(given ?? {}).sort().join() === [...names].sort().join();
   require(right, `dimensions must give a text for ${names.join(", ") || "no dimension"}, got ${given ? "others" : "none"}`);
   let group = 0;
-  for (const { name, values } of dimensions) {
-    require(typeof given[name] === "string", `dimension ${name} must have a text, got ${typeof given[name]}`);
-    const place = values.indexOf(canonical(given[name]));
+  for (const { name, values, set_by } of dimensions) {
+    const text = set_by ? "other" : given[name]; // what is set on the way is not known here
+    require(typeof text === "string", `dimension ${name} must have a text, got ${typeof text}`);
+    const place = values.indexOf(canonical(text));
     group = group * (values.length + 1) + (place < 0 ? values.length : place);
   }
   return group;

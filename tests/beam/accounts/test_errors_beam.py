@@ -34,6 +34,7 @@ from tests.jobs.kafka import test_kafka_reader, test_kafka_secrets, test_kafka_t
 from tests.jobs.report import test_report_compared, test_row_frame
 from tests.jobs.streams import test_dev_queue, test_live
 from tests.jobs.survey import test_navigations
+from tests.messages import test_set_groups
 from tests.servers import test_pubsub_refusals
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms import (
@@ -114,6 +115,7 @@ def days_of(hour: int) -> WindowCounts:
 
 FILES = {
     "krr.json": KRR,
+    "set.json": KRR.to_json() | {"dimensions": [{"name": "country", "values": ["DE"], "set_by": "attribute"}]},
     "asked.json": dataclasses.replace(KRR, question="asked"),
     "few.avro": row_files.file_of(
         [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[1, 2], cells=[3])], "avro", COUNTS_SCHEMA
@@ -521,6 +523,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: cli.names("Arm"),
         "must be names of dimensions with commas between them, got 'Arm'",
     ),
+    (
+        argparse.ArgumentTypeError,
+        lambda: cli.dimension_from("attribute")("Country=attribute:cc"),
+        "must be NAME=attribute:KEY, such as country=attribute:cc, got 'Country=attribute:cc'",
+    ),
     (argparse.ArgumentTypeError, lambda: cli.share("2"), "must be a number from 0 to 1, got '2'"),
     (argparse.ArgumentTypeError, lambda: cli.dataset("d"), "must be PROJECT:DATASET, got 'd'"),
     (argparse.ArgumentTypeError, lambda: cli.SWITCH["type"]("yes"), "must be true or false, got 'yes'"),
@@ -776,6 +783,33 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         run(estimate.configure, "--collection krr.json --kafka_topic t --output out --window 1h"),
         "--kafka_topic needs --bootstrap_servers, got none",
+    ),
+    (
+        SpecError,
+        run(
+            estimate.configure,
+            "--collection set.json --kafka_topic t --bootstrap_servers b:1 --kafka_reader java --output out "
+            "--window 1h --dimension country=attribute:cc",
+        ),
+        "--dimension needs --kafka_reader python, got java",
+    ),
+    (
+        SpecError,
+        run(
+            estimate.configure,
+            "--collection set.json --subscription projects/p/subscriptions/s --output out --window 1h",
+        ),
+        "--dimension must say what gives 'country' (set_by attribute), got none",
+    ),
+    (
+        SpecError,
+        estimating("--dimension country=attribute:cc"),
+        "--dimension needs --subscription or --kafka_topic, got --input",
+    ),
+    (
+        SpecError,
+        estimating("--follow --window 1h --dimension country=attribute:cc"),
+        "--dimension needs --subscription or --kafka_topic, got --input",
     ),
     *(
         (SpecError, estimating(f"{option} {value}"), f"{option} needs --kafka_topic, got --input")
@@ -1221,7 +1255,7 @@ def calls() -> Iterator[Callable[[], Any]]:
         test_follow_topic.REFUSED,
     )
     tables = (*tables, test_pool_versions.REFUSED, test_compact.REFUSED, test_plan_groups.REFUSED)
-    tables = (*tables, test_report_compared.REFUSED)
+    tables = (*tables, test_report_compared.REFUSED, test_set_groups.REFUSED)
     for table in (SENTENCES, *tables, test_gateway_errors.REFUSED, test_live.REFUSED, test_pubsub_refusals.REFUSED):
         for row in table:
             yield next(

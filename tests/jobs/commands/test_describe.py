@@ -89,6 +89,21 @@ def test_what_is_stated_in_clear_is_said_and_in_the_dialog_too() -> None:
     assert "at most 36 bytes in all" in text_of(many)  # numbers of cohorts from 64 on need two bytes
 
 
+def test_what_is_set_on_the_way_is_not_said_to_be_sent() -> None:
+    dimensions = [
+        {"name": "country", "values": ["de", "fr"], "set_by": "gateway"},
+        {"name": "net", "values": ["fast"], "set_by": "attribute"},
+    ]
+    added = of(CLOSED, {"id": "krr", "epsilon": 1.0}, dimensions=dimensions)
+    text = text_of(added)
+    assert "Added in clear by the gateway, from a header of the request: country (de, fr, other)" in text
+    assert "by the reader of the queue, from an attribute of the message: net (fast, other)" in text
+    assert "Stated about the person" not in text and "the dimensions above" not in text
+    assert consent(added) == f"{consent(KRR)} Added to it on the way: country, net."
+    both = of(CLOSED, {"id": "krr", "epsilon": 1.0}, dimensions=[*dimensions, {"name": "arm", "values": ["new"]}])
+    assert consent(both).endswith(" Sent as it is, beside the answer: arm. Added to it on the way: country, net.")
+
+
 @pytest.mark.parametrize("collection", [*KNOWN, *NEW], ids=lambda collection: collection.id)
 def test_every_kind_of_collection_can_be_described(collection: Collection) -> None:
     text = text_of(collection)

@@ -123,6 +123,25 @@ def test_rows_that_are_left_out_keep_people_and_dimensions_together(tmp_path):
     assert written[0] == written[1] and len(written[0]) == 20
 
 
+@pytest.mark.parametrize("memo", [{}, {"epsilon_inf": 3.0}], ids=["fresh", "memos"])
+def test_dimensions_that_are_set_on_the_way_are_columns_too(memo, tmp_path):
+    dimensions = [
+        {"name": "arm", "values": ["new"]},
+        {"name": "country", "values": ["DE", "FR"], "set_by": "gateway"},
+    ]
+    fields = {"mechanism": {"id": "krr", "epsilon": 2.0} | memo, "dimensions": dimensions, "num_cohorts": 1}
+    closed = {"id": "closed", "values": ["cat", "dog"]}
+    (tmp_path / "C.json").write_text(json.dumps(COLLECTION | fields | {"alphabet": closed}))
+    (tmp_path / "V.csv").write_text(
+        "who,value,arm,country\na,cat,new,FR\nb,dog,old,DE\nc,cat,new,PL\nd,,new,DE\ne,dog,new,DE\n"
+    )
+    command = ["simulate", "--collection", str(tmp_path / "C.json"), "--values", str(tmp_path / "V.csv")]
+    command += ["--output", str(tmp_path / "r.avro"), "--seed", "4", "--missing", "skip"]
+    assert uldp.main([*command, *(["--person_column", "who"] if memo else [])]) == 0
+    with open(tmp_path / "r.avro", "rb") as file:
+        assert [record["cohort"] for record in fastavro.reader(file)] == [1, 3 + 0, 2, 0]
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -63,7 +63,8 @@ class Followed:
         return [*found, bytes(spoiled)]
 
     def _groups(self, collection: Collection, reports: int) -> dict[str, list[str]] | None:
-        return {d.name: self._rng.choice(d.all_values, reports).tolist() for d in collection.dimensions} or None
+        own = [one for one in collection.dimensions if one.is_own]
+        return {one.name: self._rng.choice(one.all_values, reports).tolist() for one in own} or None
 
     def add_file(self, reports: int = 60, minutes: int = 4) -> str:
         """Finish a file of packs, and bytes that are no report."""

@@ -11,16 +11,20 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 
-from tests.jobs.follow.spools import Followed
+from tests.jobs.follow.spools import COLLECTIONS, Followed
 from tests.jobs.follow.test_follow import POINTS
+from tests.ldp.alphabets.test_dimensions import ARM, COUNTRY, GROUPED, SPEC
 from tests.support.kafka_cluster import Cluster
+from tests.support.messages_cases import KRR
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.estimate.options import command_line
@@ -29,7 +33,7 @@ from uldp_transforms.jobs.follow.follow_job import BROKEN, follow_job, run_follo
 from uldp_transforms.jobs.follow.follower import Follower
 from uldp_transforms.jobs.follow.topic_reading import start_of
 from uldp_transforms.jobs.kafka.offsets import Part
-from uldp_transforms.ldp import SpecError
+from uldp_transforms.ldp import Collection, SpecError
 
 NOW = time.time_ns() // 1_000_000
 
@@ -37,8 +41,11 @@ NOW = time.time_ns() // 1_000_000
 class FollowedTopic(Followed):
     """A topic of four partitions, of which two receive messages, and the directory of a job that follows it."""
 
-    def __init__(self, folder: Path, cluster: Cluster, *options: str):
-        super().__init__(folder, *options)
+    def __init__(
+        self, folder: Path, cluster: Cluster, *options: str, of: Sequence[Collection] = COLLECTIONS, headers: Any = ()
+    ):
+        super().__init__(folder, *options, of=of)
+        self.headers = headers
         self.cluster, self.topic = cluster, cluster.topic()
         self._partitions = itertools.cycle([0, 1])
 
@@ -50,7 +57,8 @@ class FollowedTopic(Followed):
 
     def send(self, reports: int = 20) -> None:
         """Some records, one of them without a value."""
-        self.cluster.send(self.topic, [*self.messages(reports), None], NOW, partition=next(self._partitions))
+        messages = [*self.messages(reports), None]
+        self.cluster.send(self.topic, messages, NOW, partition=next(self._partitions), headers=self.headers)
 
     def job(self, *more: str) -> Any:
         parser = command_line()
@@ -109,6 +117,51 @@ def test_a_kill_at_any_point_loses_and_doubles_nothing(tmp_path: Path, kafka: Cl
     assert kills == len(POINTS)
     followed.until_counted()
     followed.assert_exact()
+
+
+IN_HEADERS = Collection.from_json(SPEC | {"dimensions": [COUNTRY | {"set_by": "attribute"}, ARM]})
+
+
+def test_groups_sliding_windows_and_liars_are_those_of_a_job_that_ends(tmp_path: Path, kafka: Cluster) -> None:
+    """Also rows of late reports: each round adds to the same windows."""
+    options = ("--by", "country,arm", "--slide", "30s", "--window", "90s", "--liars", "0.01")
+    followed = FollowedTopic(tmp_path, kafka, *options, of=(GROUPED, KRR))
+    for _ in range(2):
+        followed.send(reports=400)
+        followed.until_counted()
+    followed.assert_exact()
+    assert len({key[2] for key in followed.counts(followed.output)}) == 11
+    rows = followed.rows("estimates")
+    assert {row["liars"] for row in rows} == {0.01}
+    assert max(row["pane_index"] for row in rows) > 0
+
+
+def test_a_header_of_a_record_sets_a_dimension(tmp_path: Path, kafka: Cluster) -> None:
+    """And no sender can: reports that state the country themselves are in the ledger."""
+    options = ("--by", "country,arm", "--dimension", "country=attribute:cc")
+    followed = FollowedTopic(tmp_path, kafka, *options, of=(IN_HEADERS, KRR))
+    for followed.headers in ([("cc", b"DE")], [("x", b"DE")], [("cc", b"PL")], [("cc", b"FR"), ("cc", b"DE")]):
+        followed.send(reports=200)
+    followed.headers, honest = [("cc", b"FR")], followed.messages
+    with mock.patch.object(followed, "messages", lambda reports: list(map(_as_from_germany, honest(reports)))):
+        followed.send(reports=70)
+    followed.until_counted()
+    followed.assert_exact()
+    sums = followed.sums(followed.output)
+    assert sum(number for key, number in sums.items() if key[2] == "cohort_range") == 70
+    counted: Counter[str | None] = Counter()
+    for (_, _, group), (number, _) in followed.counts(followed.output).items():
+        counted[group and group.partition(",")[0]] += sum(number)
+    assert counted == {None: 870, "": 800, "country=DE": 200, "country=other": 600}
+
+
+def _as_from_germany(message: bytes) -> bytes:
+    """A pack whose reports state the first country instead of other."""
+    if message[1:9] != IN_HEADERS.fingerprint[:8]:
+        return message
+    start, size = 11, 2 * 70
+    cohorts = np.frombuffer(message[start : start + size], dtype="<u2") - 2 * 3
+    return message[:start] + cohorts.astype("<u2").tobytes() + message[start + size :]
 
 
 def test_windows_wait_for_every_partition(tmp_path: Path, kafka: Cluster) -> None:
@@ -243,6 +296,11 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (SpecError, functools.partial(_other_source, "topic"), "--output must be a directory for the same source, got "),
     (SpecError, functools.partial(_other_source, "spool"), "--output must be a directory for the same source, got "),
+    (
+        SpecError,
+        functools.partial(_refused, "--dimension", "country=attribute:cc"),
+        "--dimension must name a dimension with set_by attribute: the collections have none, got 'country'",
+    ),
     (SpecError, _no_such_topic, "--kafka_topic must be a topic"),
     (
         SpecError,

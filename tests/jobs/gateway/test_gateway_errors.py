@@ -223,6 +223,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             (f"{TOPIC} --navigations n", "--topic needs --collection, got none"),
             ("--spool s --navigations n", "--spool needs --collection, got none"),
             ("--window 1h --navigations n", "--window needs --collection, got none"),
+            ("--dimension a=header:b --navigations n", "--dimension needs --collection, got none"),
         )
     ),
     (OSError, deleting_from_a_disk_that_is_read_only, "[Errno 30] Read-only file system"),
@@ -257,6 +258,14 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             (f"{TOPIC} --spool_every 1s", "--spool_every needs --spool, got none"),
             (f"{TOPIC} --slide 1h", "--slide needs --window, got none"),
             (f"{TOPIC} --allowed_lateness 1h", "--allowed_lateness needs --window, got none"),
+            (
+                f"{TOPIC} --dimension country=x",
+                "--dimension must be NAME=header:KEY, such as country=header:cc, got 'country=x'",
+            ),
+            (
+                f"{TOPIC} --dimension country=header:cc",
+                "--dimension must name a dimension with set_by gateway: the collections have none, got 'country'",
+            ),
             (f"{TOPIC} --port 70000", "--port must be a number from 0 to 65535, got 70000"),
             (f"{TOPIC} --max_body 10000000", "--max_body must be at most 9999000, got 10000000"),
             (

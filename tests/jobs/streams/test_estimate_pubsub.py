@@ -6,6 +6,7 @@ once, and stands in the ledger, in the files and on ``--rejected_topic``.
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import signal
@@ -36,6 +37,7 @@ from tests.servers.pubsub_servers import (
 from tests.support import live
 from tests.support.messages_cases import BATCH, KRR, REPORT, decoder, packed, read_datum, single, write_files
 from uldp_transforms.jobs import estimate
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA
@@ -77,7 +79,8 @@ def publish(publisher: Any, messages: list[bytes], topic: str = live.TOPIC, **at
 
 def options(folder: Path) -> list[str]:
     """Of a job that reads the subscription, and writes to a folder in this one."""
-    write_files(folder, {"krr.json": KRR})
+    if not (folder / "krr.json").exists():
+        write_files(folder, {"krr.json": KRR})
     found = [f"--collection={folder / 'krr.json'}", f"--subscription={live.SUBSCRIPTION}", "--streaming"]
     found += [f"--output={folder / 'output'}", "--window=1s", "--allowed_lateness=1h", "--min_reports=1"]
     return [*found, *live.SOON]
@@ -94,13 +97,13 @@ def run_job(folder: Path, finished: Callable[[], bool], *more: str) -> None:
     assert number_in_last_row(output) == NUMBER
 
 
-def books_of_job(folder: Path, refused: int) -> Counter[str]:
+def books_of_job(folder: Path, refused: int, *more: str) -> Counter[str]:
     """The ledger of a job that is stopped when rows have all reports and so many refused ones.
 
     While the job runs, its ledger waits for a minute; to stop it completes the ledger.
     """
     output = folder / "output"
-    run_job(folder, lambda: number_in_last_row(output) == NUMBER and number_of_refused(output) == refused)
+    run_job(folder, lambda: number_in_last_row(output) == NUMBER and number_of_refused(output) == refused, *more)
     return live.books(output)
 
 
@@ -115,7 +118,7 @@ def number_of_refused(output: Path) -> int:
 
 def number_in_last_row(output: Path) -> int:
     """Reports in the last pane of the only window; 0 if there is none."""
-    rows = live.rows(output, "estimates")
+    rows = [row for row in live.rows(output, "estimates") if not row["group"]]
     return max(rows, key=lambda row: row["pane_index"])["num_reports"] if rows else 0
 
 
@@ -165,6 +168,30 @@ def test_what_cannot_be_read_is_no_dead_letter(server: str, tmp_path: Path) -> N
         books = books_of_job(tmp_path, GARBAGE)
         assert pull(live.SUBSCRIPTION) == pull(from_dead) == []
     assert books == Counter(received=NUMBER + GARBAGE, accepted=NUMBER, malformed=GARBAGE)
+
+
+# ---------------------------------------------------------------------- attributes
+
+
+def test_an_attribute_of_a_message_sets_a_dimension(tmp_path: Path) -> None:
+    """And no sender can set it in the report: such a report is in the ledger."""
+    country = {"name": "country", "values": ["DE", "FR"], "set_by": "attribute"}
+    collection = Collection.from_json(KRR.to_json() | {"dimensions": [country]})
+    times = [time.time_ns() // 1_000_000 - 60_000] * NUMBER
+    batch = collection.perturb(["0", "1", "2"] * (NUMBER // 3), np.random.default_rng(29), times)
+    forged = dataclasses.replace(batch[:GARBAGE], cohorts=np.zeros(GARBAGE, dtype=np.uint16))
+    with serving(IN_PROCESS), publishing() as publisher:
+        create(publisher)
+        publish(publisher, wire.encode_reports(batch[:25]), cc="DE")
+        publish(publisher, [wire.encode_batch(batch[25:50])], cc="PL")
+        publish(publisher, [wire.encode_batch(batch[50:])], country="DE")
+        publish(publisher, wire.encode_reports(forged), cc="DE")
+        write_files(tmp_path, {"krr.json": collection})
+        more = ["--by=country", "--dimension=country=attribute:cc"]
+        books = books_of_job(tmp_path, GARBAGE, *more)
+    assert books == Counter(received=NUMBER + GARBAGE, accepted=NUMBER, cohort_range=GARBAGE)
+    groups = {row["group"]: row["num_reports"] for row in live.rows(tmp_path / "output", "estimates")}
+    assert groups == {"": NUMBER, "country=DE": 25, "country=other": NUMBER - 25}
 
 
 # ---------------------------------------------------------------------- schemas

@@ -23,6 +23,7 @@ SPEC = {
     "dimensions": [COUNTRY, ARM],
 }
 GROUPED = Collection.from_json(SPEC)
+ON_THE_WAY = Collection.from_json(SPEC | {"dimensions": [COUNTRY | {"set_by": "gateway"}, ARM]})
 PLAIN = Collection.from_json({key: entry for key, entry in SPEC.items() if key != "dimensions"})
 HASHED = Collection.from_json(
     SPEC | {"alphabet": {"id": "hashed", "num_buckets": 4}, "mechanism": {"id": "rappor", "epsilon": 2.0}}
@@ -54,7 +55,17 @@ REFUSED = [
         (of(), "Collection.dimensions must be a list of at least one dimension or null, got []"),
         (of("arm"), "Dimension must be a JSON object, got 'arm'"),
         (of({"name": "arm"}), "Dimension needs the key 'values', got 'name'"),
-        (dimension(order=1), "Dimension takes the keys name, values, got 'order'"),
+        (dimension(order=1), "Dimension takes the keys name, values, set_by, got 'order'"),
+        (
+            dimension(set_by="proxy"),
+            "dimension 'arm': set_by must be client, gateway or attribute, got 'proxy'",
+        ),
+        (dimension(set_by=["client"]), "dimension 'arm': set_by must be client, gateway or attribute, got ['client']"),
+        (
+            of({"name": "d", "values": list(map(str, range(255))), "set_by": "gateway"}, num_cohorts=256),
+            "Collection.dimensions must have fewer than 65536 groups times cohorts if one is not set by the client, "
+            "because refused reports need a number, got as many",
+        ),
         (dimension("Arm"), f"{_NAMES}'Arm'"),
         (dimension("value"), f"{_NAMES}'value'"),
         (dimension(values="ab"), "dimension 'arm': values must be a list of texts, got 'ab'"),
@@ -89,10 +100,15 @@ REFUSED = [
                 mechanism=GROUPED.mechanism,
                 dimensions=[Dimension("arm", ("a",))],
             ),
-            "Collection.dimensions must be a tuple of Dimension, got [Dimension(name='arm', values=('a',))]",
+            "Collection.dimensions must be a tuple of Dimension, got [Dimension(name='arm', values=('a',), "
+            "set_by='client')]",
         ),
         (perturb(None), "dimensions must give a value for country, arm, got none"),
         (perturb({"arm": ["new"] * 2}), "dimensions must give a value for country, arm, got arm"),
+        (
+            perturb({"country": ["DE"] * 2, "arm": ["new"] * 2}, ON_THE_WAY),
+            "dimensions must give a value for arm (country is set by the gateway), got country, arm",
+        ),
         (perturb({"arm": ["new"]}, PLAIN), "dimensions must give a value for no dimension, got arm"),
         (
             perturb({"country": "DE", "arm": "new"}),
@@ -210,3 +226,30 @@ def test_a_client_states_its_group(tmp_path, epsilon_inf):
     assert (first.cohorts % 5 == second.cohorts % 5).all() or epsilon_inf is None
     with pytest.raises(SpecError, match="dimensions must give a value for country, arm, got none"):
         client.report("x", 0)
+
+
+def test_what_is_set_on_the_way_is_other_in_the_report():
+    batch = ON_THE_WAY.perturb(["a"] * 4, dimensions={"arm": TEXTS["arm"]})
+    known = GROUPED.perturb(["a"] * 4, dimensions={"arm": TEXTS["arm"], "country": ["other"] * 4})
+    assert batch.cohorts.tolist() == known.cohorts.tolist()
+    client = Client(ON_THE_WAY, _Memory(), Budget(epsilon=100.0))
+    assert ON_THE_WAY.groups_of(client.report("a", 0, {"arm": "new"}).cohorts).tolist() == [2 * 3 + 1]
+
+
+class _Memory:
+    """A storage for one client."""
+
+    text = None
+
+    def update(self, change):
+        self.text, answer = change(self.text)
+        return answer
+
+
+def test_who_sets_a_dimension_is_in_the_fingerprint_and_clients_need_not_say_so():
+    named = Collection.from_json(SPEC | {"dimensions": [COUNTRY | {"set_by": "client"}, ARM]})
+    assert (named.fingerprint, named.to_json()) == (GROUPED.fingerprint, GROUPED.to_json())
+    of_reader = Collection.from_json(SPEC | {"dimensions": [COUNTRY | {"set_by": "attribute"}, ARM]})
+    assert len({GROUPED.fingerprint, ON_THE_WAY.fingerprint, of_reader.fingerprint}) == 3
+    assert Collection.from_json(ON_THE_WAY.to_json()) == ON_THE_WAY
+    assert client_form(ON_THE_WAY)["dimensions"] == [COUNTRY | {"set_by": "gateway"}, ARM]

@@ -22,6 +22,7 @@ from uldp_transforms.jobs.records.run_records import new_run_id, read_records
 from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.jobs.sinks import SINKS, Sink
 from uldp_transforms.jobs.sources import SOURCES, Source
+from uldp_transforms.jobs.sources.source import ATTRIBUTES
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_options
 from uldp_transforms.ldp.errors import SpecError
 
@@ -88,6 +89,7 @@ def command_line() -> cli.Parser:
     for source in SOURCES:
         exclusive.add_argument(source.option, action=cli.StoreOnce, type=source.kind, help=source.help)
     cli.add_options(sources, _FOLLOWING)
+    cli.add_options(sources, ATTRIBUTES)
     of_sinks = {name: settings for sink in SINKS for name, settings in sink.options.items()}
     for title, options in (
         ("destination of the rows", {**of_sinks, **_SHOWING}),
@@ -174,6 +176,10 @@ def _check(args: argparse.Namespace, options: PipelineOptions, source: type[Sour
             for other in SOURCES
             if not issubclass(source, other)
             for name in other.own_options
+        ),
+        (
+            args.dimension is not None and not source.takes_attributes,
+            f"--dimension needs --subscription or --kafka_topic, got {source.option}",
         ),
         (
             args.release == FINAL and source.bounded,

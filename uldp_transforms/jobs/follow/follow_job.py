@@ -47,7 +47,7 @@ BROKEN = 1
 _SUPPORTED = (
     *("collection", "input", "follow", "output", "write_counts"),
     *("kafka_topic", "bootstrap_servers", "kafka_from", "kafka_timestamps", "kafka_idle_lag"),
-    *("kafka_property", "kafka_consumer_config"),
+    *("kafka_property", "kafka_consumer_config", "dimension"),
     *("window", "slide", "window_offset", "timezone", "late_every", "bit_patterns", "by"),
     *("estimator", "candidates", "limits", "quantiles", "min_reports", "show", "liars"),
 )
@@ -128,6 +128,8 @@ def _check(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence[str
         raise SpecError("--follow needs --window, got none")
     check_options_agree(args)
     if args.kafka_topic is None:
+        if args.dimension is not None:
+            raise SpecError("--dimension needs --subscription or --kafka_topic, got --input")
         check_spool(args.input)
     else:
         first_moment(args)

@@ -14,8 +14,10 @@ from uldp_transforms.jobs.gateway.app_keys import Key, read_keys
 from uldp_transforms.jobs.gateway.outlets import OUTLETS
 from uldp_transforms.jobs.gateway.outlets.outlet import Outlet
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option, spec_options
+from uldp_transforms.ldp.alphabets.dimensions import GATEWAY
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
+from uldp_transforms.messages.set_groups import SetGroups
 
 MOST_BYTES = wire.MAX_MESSAGE_BYTES - 1_000
 """Bytes of a message that are reserved, because Pub/Sub adds the name of the topic."""
@@ -66,6 +68,16 @@ _SERVING: cli.Options = {
     },
 }
 
+_SETTING: cli.Options = {
+    "--dimension": {
+        "action": "append",
+        "metavar": "NAME=header:KEY",
+        "type": cli.dimension_from("header"),
+        "help": "which header of a request gives a dimension with set_by gateway, such as country=header:X-Country; a "
+        "proxy in front must set it, and must remove it from what senders send; may be given several times",
+    },
+}
+
 _PACKING: cli.Options = {
     "--pack_size": {"type": cli.positive(), "default": 1_000, "help": "largest number of reports in a packed message"},
     "--pack_every": {
@@ -104,6 +116,7 @@ class GatewayConfig:
     """Options of the gateway."""
 
     spec: JobSpec | None
+    set_groups: SetGroups | None
     navigations: str | None
     outlet: Outlet | None
     spool: str | None
@@ -144,6 +157,7 @@ def command_line() -> argparse.ArgumentParser:
         ("spool files", _SPOOLING),
         ("packing", _PACKING),
         ("serving", _SERVING),
+        ("dimensions", _SETTING),
         ("rejection by time and id, as in the job; without --window, the job checks times", _JUDGING),
         *((f"only with {outlet.option}", outlet.own_options) for outlet in OUTLETS if outlet.own_options),
     ):
@@ -161,6 +175,7 @@ def configure(argv: Sequence[str]) -> GatewayConfig:
         _check_sizes(args, spec)
     return GatewayConfig(
         spec=spec,
+        set_groups=None if spec is None else _set_groups(args, spec),
         navigations=args.navigations,
         outlet=None if chosen is None else chosen.of(args),
         spool=args.spool,
@@ -187,6 +202,13 @@ def _spec(args: argparse.Namespace) -> JobSpec:
     return JobSpec.of(collections=cli.matching("--collection", args.collection), **given(args))
 
 
+def _set_groups(args: argparse.Namespace, spec: JobSpec) -> SetGroups | None:
+    """What sets dimensions; None if no dimension is set here or later, so that nothing is to be done."""
+    keys = [(name, header.lower()) for name, header in args.dimension or ()]
+    found = SetGroups(spec.collections, GATEWAY, tuple(keys))
+    return found if found.is_needed else None
+
+
 def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
     """Refuse options that contradict each other, by their names on the command line; raises SpecError."""
     given = "none" if outlet is None else outlet.option
@@ -197,7 +219,10 @@ def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
         (not reporting and args.navigations is None, "a gateway needs --collection or --navigations, got none"),
         *(
             (not reporting, f"{name} needs --collection, got none")
-            for name in (*targets, *(f"--{each}" for each in ("window", "deduplicate") if getattr(args, each)))
+            for name in (
+                *targets,
+                *(f"--{each}" for each in ("window", "deduplicate", "dimension") if getattr(args, each)),
+            )
         ),
         (reporting and not targets, f"a gateway needs {names} or --spool, got none"),
         (

@@ -51,6 +51,7 @@ def document() -> dict[str, Any]:
     body = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
     post = {
         "summary": "Send one message: a single report or a packed batch",
+        "description": "Dimensions with set_by gateway come from the headers of --dimension, which a proxy sets.",
         "security": [{}, {"key": []}],
         "requestBody": {"required": True, "content": body},
         "responses": responses,

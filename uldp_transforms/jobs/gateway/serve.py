@@ -92,7 +92,8 @@ def _reports(config: GatewayConfig, spec: JobSpec, door: Door, meters: Meters) -
     packer = Packer(delivery, config.pack_size, config.pack_every, meters)
     decoder = MessageDecoder(spec.catalog, spec.gate, spec.deduplicate)
     admission = Admission(decoder, config.pack_size)
-    desk = Desk(admission, packer, door, meters, spools=config.spool is not None)
+    spools, set_groups = config.spool is not None, config.set_groups
+    desk = Desk(admission, packer, door, meters, spools=spools, set_groups=set_groups)
 
     async def close() -> None:
         await packer.drain()

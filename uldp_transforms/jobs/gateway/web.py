@@ -33,6 +33,7 @@ from uldp_transforms.jobs.gateway.refusals import (
     UNSUPPORTED,
     Refused,
 )
+from uldp_transforms.messages.set_groups import SetGroups
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -88,20 +89,38 @@ class Desk:
         door: lets requests in.
         meters: count.
         spools: whether delivered means spooled.
+        set_groups: sets dimensions from the headers of requests; None: no dimension is set here.
     """
 
-    def __init__(self, admission: Admission, packer: Packer, door: Door, meters: Meters, *, spools: bool):
+    def __init__(
+        self,
+        admission: Admission,
+        packer: Packer,
+        door: Door,
+        meters: Meters,
+        *,
+        spools: bool,
+        set_groups: SetGroups | None = None,
+    ):
         self._admission = admission
         self._packer = packer
         self._door = door
         self._meters = meters
+        self._set_groups = set_groups
         self._done = (ACCEPTED, "spooled") if spools else (OK, "published")
         self._came: list[tuple[bytes, asyncio.Future[tuple[Verdict, Pack | None]]]] = []
 
     async def reports(self, request: Request) -> Response:
         """``POST /reports``."""
         begin = time.perf_counter()
-        response = await self._door.answer(request, self._deliver, self._meters.too_large)
+
+        async def deliver(message: bytes) -> Response:
+            if self._set_groups is not None:
+                headers = ((name.decode("latin-1"), text) for name, text in request.headers.raw)
+                message = self._set_groups.in_message(message, headers)
+            return await self._deliver(message)
+
+        response = await self._door.answer(request, deliver, self._meters.too_large)
         self._meters.seconds.observe(time.perf_counter() - begin)
         self._meters.requests.labels(str(response.status_code)).inc()
         return response

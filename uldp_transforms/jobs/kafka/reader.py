@@ -12,6 +12,7 @@ import numpy as np
 
 from uldp_transforms.jobs.kafka.offsets import ANSWER_SECONDS, NEEDED, ConsumerSettings
 from uldp_transforms.jobs.kafka.settings import confluent_kafka
+from uldp_transforms.messages.set_groups import SetGroups
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 AT_ONCE = 10_000
@@ -58,12 +59,13 @@ class Reader:
         settings: settings of the consumer.
         topic: the topic to read.
         kind_of_times: CreateTime or LogAppendTime.
+        set_groups: sets dimensions from the headers of records.
     """
 
-    def __init__(self, settings: ConsumerSettings, topic: str, kind_of_times: str):
+    def __init__(self, settings: ConsumerSettings, topic: str, kind_of_times: str, set_groups: SetGroups | None = None):
         self._client = confluent_kafka(NEEDED)
         self._consumer = settings.consumer()
-        self._topic, self._kind_of_times = topic, kind_of_times
+        self._topic, self._kind_of_times, self._set_groups = topic, kind_of_times, set_groups
         self._said, self._waiting_since = "nothing", time.monotonic()
         self._fault: str | None = None
         self._positions: dict[int, int] = {}
@@ -100,8 +102,14 @@ class Reader:
         times = np.clip(times, MIN_EVENT_TIME, MAX_EVENT_TIME)  # senders may choose any 64-bit number
         places = np.array([(record.partition(), record.offset()) for record in records], dtype=np.int64)
         self._note(places, times)
-        values = [record.value() or b"" for record in records]
+        values = [self._message(record) for record in records]
         return Polled(values, partitions=places[:, 0], offsets=places[:, 1], times=times)
+
+    def _message(self, record: Any) -> bytes:
+        value: bytes = record.value() or b""
+        if self._set_groups is None:
+            return value
+        return self._set_groups.in_message(value, record.headers() or ())
 
     def _heed(self, events: Sequence[Any], *, alone: bool) -> None:
         """Record ends of partitions and lost connections; raise fatal errors."""

@@ -9,7 +9,7 @@ import itertools
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import fastavro
@@ -30,6 +30,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
 from uldp_transforms.messages.manifest import listed_file, manifest_text
+from uldp_transforms.messages.set_groups import set_in_batch
 
 _CHUNK_ROWS = 1 << 16
 
@@ -159,15 +160,25 @@ def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]
     with reports_of("simulate", simulation.progress, simulation.values.about_rows) as line:
         for values, names, given, dimensions in _rows(simulation, rows_at_once):
             times = np.full(len(values), time.time_ns() // 1_000_000) if given is None else given
+            own, others = _by_setter(simulation.collection, dimensions or {})
             try:
                 if people:
-                    batch = people.reports(names, values, rng, times, dimensions)
+                    batch = people.reports(names, values, rng, times, own)
                 else:
-                    batch = simulation.collection.perturb(values, rng, times, dimensions)
+                    batch = simulation.collection.perturb(values, rng, times, own)
             except SpecError as error:
                 raise SpecError(_strangers(simulation) or f"{simulation.values.path}: {error}") from None
-            yield batch
+            yield set_in_batch(simulation.collection, batch, others) if others else batch
             line.update(len(batch))
+
+
+def _by_setter(
+    collection: Collection, columns: Mapping[str, list[str]]
+) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """The columns of dimensions that clients state, and of those that are set on the way."""
+    own = {one.name for one in collection.dimensions if one.is_own}
+    stated = {name: texts for name, texts in columns.items() if name in own}
+    return stated, {name: texts for name, texts in columns.items() if name not in own}
 
 
 def _rows(simulation: Simulation, rows_at_once: int) -> Iterator[tuple[Any, Any, Any, dict[str, list[str]] | None]]:

@@ -30,7 +30,7 @@ from uldp_transforms.jobs.kafka.polled import IDLE_LAG, PollKafka, Reading
 from uldp_transforms.jobs.kafka.providers import PROVIDERS, references_to
 from uldp_transforms.jobs.kafka.secrets import refuse_secrets
 from uldp_transforms.jobs.kafka.settings import refuse_taken
-from uldp_transforms.jobs.sources.source import Source
+from uldp_transforms.jobs.sources.source import Source, set_groups_of
 from uldp_transforms.ldp.errors import SpecError
 
 CREATE_TIME, LOG_APPEND_TIME = ReadFromKafka.create_time_policy, ReadFromKafka.log_append_time
@@ -163,6 +163,7 @@ class KafkaTopic(Source):
         },
     }
     bounded = False
+    takes_attributes = True
 
     def __init__(self, records: ReadKafka | PollKafka):
         self.records = records
@@ -188,6 +189,8 @@ class KafkaTopic(Source):
 
     @classmethod
     def _by_java(cls, args: argparse.Namespace, options: PipelineOptions) -> ReadKafka:
+        if set_groups_of(args) is not None:
+            raise SpecError(f"--dimension needs --kafka_reader {PYTHON}, got {JAVA}")
         require_java_engine(options, option=cls.option)
         timestamps, properties = args.kafka_timestamps or CREATE_TIME, dict(args.kafka_property or ())
         refuse_secrets(properties.items(), _CONFIG, references=True)
@@ -227,7 +230,8 @@ class KafkaRange(KafkaTopic):
 
 
 def reading_options(args: argparse.Namespace, readers: int = 1) -> Reading:
-    """Options for reading in Python; raises SpecError if a property is a secret, or no servers are given."""
+    """Options for reading in Python; raises SpecError if a property is a secret, or no servers are given, and as
+    ``set_groups_of``."""
     _require_servers(args)
     properties = tuple(args.kafka_property or ())
     refuse_secrets(properties, _CONFIG)
@@ -236,6 +240,7 @@ def reading_options(args: argparse.Namespace, readers: int = 1) -> Reading:
         kind_of_times=args.kafka_timestamps or CREATE_TIME,
         idle_lag=IDLE_LAG if args.kafka_idle_lag is None else args.kafka_idle_lag,
         readers=readers,
+        set_groups=set_groups_of(args),
     )
 
 

@@ -14,7 +14,31 @@ from apache_beam.pvalue import PCollection
 from uldp_transforms.beam.transforms.read_report_files import ReadFiles
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.stop import Stop
+from uldp_transforms.ldp.alphabets.dimensions import ATTRIBUTE
+from uldp_transforms.messages.set_groups import SetGroups
 from uldp_transforms.windows import Windows
+
+ATTRIBUTES: cli.Options = {
+    "--dimension": {
+        "action": "append",
+        "metavar": "NAME=attribute:KEY",
+        "type": cli.dimension_from(ATTRIBUTE),
+        "help": "which attribute of a message (Pub/Sub), or header of a record (Kafka), gives a dimension with set_by "
+        "attribute, such as country=attribute:cc; may be given several times",
+    },
+}
+"""Options of all sources whose messages have attributes."""
+
+
+def set_groups_of(args: argparse.Namespace) -> SetGroups | None:
+    """What sets the dimensions of ``--collection`` that attributes give; None if there are none.
+
+    Raises:
+        SpecError, OSError: if a collection cannot be read, or ``--dimension`` does not name exactly these dimensions.
+    """
+    collections = cli.read_collections(cli.matching("--collection", args.collection))
+    found = SetGroups(tuple(collections), ATTRIBUTE, tuple(args.dimension or ()))
+    return found if found.is_needed else None
 
 
 class Source(abc.ABC):
@@ -32,6 +56,9 @@ class Source(abc.ABC):
     """Whether the source is bounded."""
     resumes: ClassVar[bool] = False
     """Whether the next run continues where this one ended, because acknowledged messages are never delivered again."""
+
+    takes_attributes: ClassVar[bool] = False
+    """Whether messages have attributes, which can set dimensions."""
 
     @classmethod
     def variant(cls, args: argparse.Namespace) -> type[Source]:

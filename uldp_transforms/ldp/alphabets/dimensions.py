@@ -2,14 +2,18 @@
 
 A group is one combination of a value from each dimension. Groups are numbered in mixed radix, and the first dimension
 is the most significant. A report carries its group in its cohort number, as ``group * num_cohorts + cohort``.
+
+A dimension that clients cannot know, such as the country of an address, is set on the way: clients state ``other``, and
+``messages/set_groups.py`` replaces it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +30,12 @@ from uldp_transforms.ldp.hashing import canonical
 
 OTHER = "other"
 """Implied last value of every dimension, for all texts that are not listed."""
+
+CLIENT, GATEWAY, ATTRIBUTE = "client", "gateway", "attribute"
+SETTERS = (CLIENT, GATEWAY, ATTRIBUTE)
+"""What may set a dimension, in the order in which a report passes them: the client itself, the gateway by a header of
+the request, or the reader of a queue by an attribute of the message.
+"""
 
 MAX_GROUPS = 1 << 16
 """Maximum number of groups of a collection times its cohorts, because packed reports have 16-bit cohort numbers."""
@@ -45,10 +55,12 @@ class Dimension:
     Attributes:
         name: ``[a-z][a-z0-9_]{0,31}``, but not ``value`` or ``event_time``.
         values: the listed values, in Unicode NFC, without ``other``.
+        set_by: one of ``SETTERS``.
     """
 
     name: str
     values: tuple[str, ...]
+    set_by: str = CLIENT
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name) or self.name in _RESERVED:
@@ -67,11 +79,29 @@ class Dimension:
                     f"{describe(value)}"
                 )
         require_visible_differences(where, self.values)
+        if self.set_by not in SETTERS:
+            raise SpecError(
+                f"dimension {self.name!r}: set_by must be {', '.join(SETTERS[:-1])} or {SETTERS[-1]}, "
+                f"got {describe(self.set_by)}"
+            )
 
     @property
     def all_values(self) -> tuple[str, ...]:
         """The listed values, then ``other``."""
         return (*self.values, OTHER)
+
+    def place_of(self, text: str) -> int:
+        """Number of a text among ``all_values``."""
+        return self._places.get(canonical(text), len(self.values))
+
+    @functools.cached_property
+    def _places(self) -> dict[str, int]:
+        return {value: place for place, value in enumerate(self.values)}
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the client states it."""
+        return self.set_by == CLIENT
 
 
 def dimensions_of(spec: object) -> tuple[Dimension, ...]:
@@ -89,16 +119,20 @@ def dimensions_of(spec: object) -> tuple[Dimension, ...]:
 
 def _dimension(entry: object) -> Dimension:
     fields = require_mapping("Dimension", entry)
-    require_keys("Dimension", fields, ("name", "values"), ("name", "values"))
+    require_keys("Dimension", fields, ("name", "values"), ("name", "values", "set_by"))
     values = fields["values"]
     if isinstance(values, (list, tuple)) and all(isinstance(value, str) for value in values):
         values = tuple(map(canonical, values))
-    return Dimension(fields["name"], values)
+    return Dimension(fields["name"], values, fields.get("set_by", CLIENT))
 
 
 def dimensions_json(dimensions: Sequence[Dimension]) -> list[dict[str, Any]]:
     """The JSON form from which ``dimensions_of`` makes equal dimensions."""
-    return [{"name": dimension.name, "values": list(dimension.values)} for dimension in dimensions]
+    return [
+        {"name": dimension.name, "values": list(dimension.values)}
+        | ({} if dimension.is_own else {"set_by": dimension.set_by})
+        for dimension in dimensions
+    ]
 
 
 def check_dimensions(dimensions: object, num_cohorts: int) -> None:
@@ -114,6 +148,11 @@ def check_dimensions(dimensions: object, num_cohorts: int) -> None:
             f"Collection.dimensions must have at most {MAX_GROUPS} groups times cohorts, got {number} groups (each "
             f"dimension has one value more than it lists, {OTHER!r}) and {num_cohorts} cohort(s)"
         )
+    if number * num_cohorts == MAX_GROUPS and not all(one.is_own for one in dimensions):
+        raise SpecError(
+            f"Collection.dimensions must have fewer than {MAX_GROUPS} groups times cohorts if one is not set by the "
+            "client, because refused reports need a number, got as many"
+        )
 
 
 def num_groups(dimensions: Sequence[Dimension]) -> int:
@@ -128,29 +167,55 @@ def _sizes(dimensions: Sequence[Dimension]) -> tuple[int, ...]:
 def encode_groups(
     dimensions: Sequence[Dimension], columns: Mapping[str, Sequence[str]] | None, num_reports: int
 ) -> np.ndarray:
-    """Group numbers of reports (n,) int64 from one column of texts per dimension; unlisted texts are ``other``.
+    """Group numbers of reports (n,) int64, as clients state them, from one column of texts per dimension of theirs.
+
+    Unlisted texts are ``other``, and so are all dimensions that are not set by the client.
 
     Raises:
         SpecError: if columns are missing, unknown, not texts or of another length.
     """
-    names = [dimension.name for dimension in dimensions]
+    own = [dimension.name for dimension in dimensions if dimension.is_own]
     given = {} if columns is None else columns
-    if not isinstance(given, Mapping) or set(given) != set(names):
+    if not isinstance(given, Mapping) or set(given) != set(own):
         got = ", ".join(map(str, given)) if isinstance(given, Mapping) else describe(given)
-        raise SpecError(f"dimensions must give a value for {', '.join(names) or 'no dimension'}, got {got or 'none'}")
+        others = "".join(f" ({one.name} is set by the {one.set_by})" for one in dimensions if not one.is_own)
+        wanted = ", ".join(own) or "no dimension"
+        raise SpecError(f"dimensions must give a value for {wanted}{others}, got {got or 'none'}")
     groups = np.zeros(num_reports, dtype=np.int64)
     for dimension in dimensions:
-        texts = given[dimension.name]
+        texts = given[dimension.name] if dimension.is_own else [OTHER] * num_reports
         if isinstance(texts, (str, bytes)) or len(texts) != num_reports:
             got = f"a single {type(texts).__name__}" if isinstance(texts, (str, bytes)) else str(len(texts))
             raise SpecError(f"dimension {dimension.name!r} must have {num_reports} texts, one per report, got {got}")
         if not all(isinstance(text, str) for text in texts):
             raise SpecError(f"dimension {dimension.name!r} must have texts only, got another type")
-        places = {value: place for place, value in enumerate(dimension.values)}
-        other = len(places)
-        numbers = np.fromiter((places.get(canonical(text), other) for text in texts), np.int64, num_reports)
-        groups = groups * (other + 1) + numbers
+        numbers = np.fromiter(map(dimension.place_of, texts), np.int64, num_reports)
+        groups = groups * len(dimension.all_values) + numbers
     return groups
+
+
+def shifts_of(dimensions: Sequence[Dimension], columns: Mapping[str, Sequence[str]], num_reports: int) -> np.ndarray:
+    """What to add (n,) int64 to groups in which these dimensions are ``other``, so that they have these texts."""
+    shifts = np.zeros(num_reports, dtype=np.int64)
+    for dimension, stride in zip(dimensions, _strides(dimensions)):
+        if dimension.name in columns:
+            places = np.fromiter(map(dimension.place_of, columns[dimension.name]), np.int64, num_reports)
+            shifts += stride * (places - len(dimension.values))
+    return shifts
+
+
+def groups_without(dimensions: Sequence[Dimension], names: Collection[str]) -> np.ndarray:
+    """(G,) bool: for each group, whether the named dimensions are all ``other``."""
+    groups, without = np.arange(num_groups(dimensions)), np.ones(num_groups(dimensions), dtype=bool)
+    for dimension, stride in zip(dimensions, _strides(dimensions)):
+        if dimension.name in names:
+            without &= groups // stride % len(dimension.all_values) == len(dimension.values)
+    return without
+
+
+def _strides(dimensions: Sequence[Dimension]) -> list[int]:
+    sizes = _sizes(dimensions)
+    return [math.prod(sizes[place + 1 :]) for place in range(len(sizes))]
 
 
 @dataclasses.dataclass(frozen=True)
