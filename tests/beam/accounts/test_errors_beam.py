@@ -806,11 +806,6 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         estimating("--dimension country=attribute:cc"),
         "--dimension needs --subscription or --kafka_topic, got --input",
     ),
-    (
-        SpecError,
-        estimating("--follow --window 1h --dimension country=attribute:cc"),
-        "--dimension needs --subscription or --kafka_topic, got --input",
-    ),
     *(
         (SpecError, estimating(f"{option} {value}"), f"{option} needs --kafka_topic, got --input")
         for option, value in (

@@ -267,6 +267,10 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             (["--deduplicate"], "--deduplicate cannot be combined with --follow, got both"),
             (["--max_rejected_share", "0.5"], "--max_rejected_share cannot be combined with --follow, got both"),
             (["--smooth"], "--smooth cannot be combined with --follow, got both"),
+            (
+                ["--dimension", "country=attribute:cc"],
+                "--dimension needs --subscription or --kafka_topic, got --input",
+            ),
             (["--report"], "--report cannot be combined with --follow, got both"),
             (["--release", "final"], "--release cannot be combined with --follow, got both"),
             (["--manifest", "m.json"], "--manifest cannot be combined with --follow, got both"),
