@@ -35,8 +35,10 @@ PLAN = (
                 "test_errors_are_those_of_theory",
             ),
             "jobs/commands/test_plan.py": ("test_needed_epsilons_meet_the_target_and_a_step_less_does_not",),
+            "labs/test_group_coverage.py": ("test_the_reduced_experiment_finds_what_the_page_says",),
             "labs/test_reproduce_numbers.py": ("test_smooth_intervals_hold_in_all_settings",),
             "ldp/comparisons/test_comparisons.py": (
+                "test_a_shift_that_is_said_to_be_noticed_is_noticed",
                 "test_few_discoveries_are_false",
                 "test_intervals_of_selected_differences_cover",
             ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from labs.experiments.carriers import Carriers
 from labs.experiments.estimators import Estimators
 from labs.experiments.frame import Experiment
+from labs.experiments.group_coverage import GroupCoverage
 from labs.experiments.kairouz import accuracy, decoder_grid, needed, sweeps
 from labs.experiments.kairouz.alphabets import BucketsAndCohorts, ClosedCounters, OpenSurnames
 from labs.experiments.kairouz.budgets import EpsilonByPeople, EpsilonByValues
@@ -65,7 +66,7 @@ ULDP: tuple[Experiment, ...] = (
 )
 TANG: tuple[Experiment, ...] = (TangFigure1(), TangFigure2(), DeclaredPriors(), MissingAnswers())
 
-OURS: tuple[Experiment, ...] = (Estimators(), RepeatedReports(), SmoothIntervals(), Carriers())
+OURS: tuple[Experiment, ...] = (Estimators(), RepeatedReports(), SmoothIntervals(), Carriers(), GroupCoverage())
 
 EXPERIMENTS: tuple[Experiment, ...] = (*KAIROUZ, *TANG, *ULDP, *OURS)
 """All of them, in the order in which they are listed."""

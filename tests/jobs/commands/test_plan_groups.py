@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -58,6 +59,42 @@ def test_the_difference_is_found_in_80_of_100_cases(capsys):
     found = np.abs(np.subtract.outer(counts, counts)) / n > 1.96 * np.hypot.outer(errors, errors)
     power = laws[0] @ found @ laws[1]
     assert power >= 0.78, "the shown size has two digits"
+
+
+def test_needed_reports_show_the_difference_in_80_of_100_cases(capsys):
+    """k-RR with 4 values, both numbers by the exact law of two counts; the q-value of the only difference among 24."""
+    said = printed(f"{COMMAND} --groups 4 --smallest_group 0.1 --difference 0.06", capsys)
+    [line] = [line for line in said.splitlines() if line.startswith("For a difference of 0.06 in 80 of 100 cases")]
+    found = re.findall(r"([\d,]+) reports \(([\d,]+) in all groups\)", line)
+    numbers = [[int(number.replace(",", "")) for number in pair] for pair in found]
+    assert [of_all for _, of_all in numbers] == [10 * alone for alone, _ in numbers]
+    for (n, _), level in zip(numbers, (0.05, 0.05 / 24)):
+        assert 0.78 < power_of(n, 0.06, level) < 0.82
+    [shown] = re.findall(r"and one of ([\d.]+) a q-value below .05, even if it is the only one \(6 pairs x 4", said)
+    assert 0.75 < power_of(1000, float(shown), 0.05 / 24) < 0.85, "the shown size has two digits"
+
+
+def power_of(n, difference, level):
+    """Probability that a difference of k-RR around a fourth has a p-value below the level, by the score of two counts;
+    counts farther than 9 standard errors from their means are left out."""
+    q, z = 1 / (3 + math.e**2), stats.norm.isf(level / 2)
+    rates = [q + (math.e**2 - 1) * q * share for share in (0.25 - difference / 2, 0.25 + difference / 2)]
+    counts = [np.arange(max(0, int(n * r - 9 * math.sqrt(n))), int(n * r + 9 * math.sqrt(n))) for r in rates]
+    laws = [stats.binom.pmf(each, n, rate) for each, rate in zip(counts, rates)]
+    errors = [np.sqrt(each * (n - each) / n**3) for each in counts]
+    found = np.abs(np.subtract.outer(*counts)) / n > z * np.hypot.outer(*errors)
+    return laws[0] @ found @ laws[1]
+
+
+def test_many_groups_are_compared_with_one(capsys):
+    assert "(99 pairs x 4 values)" in printed(f"{COMMAND} --groups 100", capsys)
+    assert "(1 pair x 4 values)" in printed(f"{COMMAND} --groups 2", capsys)
+
+
+def test_collisions_with_unlisted_texts_may_hide_a_difference(capsys):
+    question = "--open --num_candidates 20 --epsilon 4 --reports 1000000 --max_cohorts 2 --groups 2"
+    said = printed(f"{question} --difference 0.000001", capsys)
+    assert "the smallest group needs no number of reports for a p-value below .05, and no number of reports" in said
 
 
 def write(path, rows):
@@ -122,6 +159,8 @@ SAID = [
     (f"{COMMAND} --groups 1", "--groups must be at least 2, got 1"),
     (f"{COMMAND} --groups 70000", "--groups must be at most 65,536 groups times cohorts, got 70,000 groups"),
     (f"{COMMAND} --smallest_group 0.1", "--smallest_group can be given only with --groups, got 0.1"),
+    (f"{COMMAND} --difference 0.1", "--difference can be given only with --groups or --dimensions, got 0.1"),
+    (f"{COMMAND} --groups 4 --difference 1", "--difference must be between 0 and 1, got 1"),
     (
         f"{COMMAND} --groups 4 --smallest_group 0.6",
         "--smallest_group must be a share above 0, at most 0.5, got 0.6",

@@ -13,6 +13,7 @@ from scipy import stats
 from tests.support.tolerance import binomial_limits, generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection, Comparison, SpecError, compare, homogeneity
 from uldp_transforms.ldp.comparisons.compare import _Looks, difference_interval, lift_interval, q_values
+from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
 from uldp_transforms.ldp.estimators import Estimate
 
 
@@ -266,6 +267,50 @@ def test_false_alarms_of_homogeneity(mechanism: str) -> None:
         p_values.append(found.p_value)
     assert sum(p_value < 0.05 for p_value in p_values) <= binomial_limits(np.array(150), np.array(0.05))[1]
     assert abs(np.mean(p_values) - 1 / 2) <= normal_limit() / np.sqrt(12 * 150)
+
+
+def test_noticeable_shifts_have_the_power_of_pearsons_test() -> None:
+    """Two groups of k-RR: noncentrality by the law of reported symbols, and scipy's noncentral chi-square law."""
+    model, sizes = collection(4, 1.5), np.array([3000, 1000])
+    shares = np.array([0.4, 0.3, 0.2, 0.1])
+    law = model.mechanism.response(shares)
+    groups = [CohortCounts(np.array([n]), np.rint(n * law).astype(np.int64)[np.newaxis]) for n in sizes]
+    d = noticeable_shift(model, groups)
+    powers = []
+    for value in range(4):
+        moved = shares * (1 - d / (1 - shares[value]))
+        moved[value] = shares[value] + d
+        change = model.mechanism.response(moved) - law
+        noncentrality = np.prod(sizes) / sizes.sum() * (change**2 / law).sum()
+        powers.append(stats.ncx2.sf(stats.chi2.isf(0.05, 3), 3, noncentrality))
+    assert min(powers) == pytest.approx(0.8, abs=0.005)
+    twice = [CohortCounts(2 * group.num_reports, 2 * group.cells) for group in groups]
+    assert noticeable_shift(model, twice) == pytest.approx(d / np.sqrt(2), rel=1e-3)
+    more = noticeable_shift(model, groups, power=0.9)
+    assert more > d
+    full = CohortCounts.empty(1, 4)
+    assert noticeable_shift(model, [*groups, full]) == pytest.approx(d)
+
+
+@pytest.mark.parametrize(("mechanism", "symbol"), [("krr", 0), ("rappor", 3), ("ss", 5)])
+def test_a_shift_that_is_said_to_be_noticed_is_noticed(mechanism: str, symbol: int) -> None:
+    """200 triples of groups; the power is .8 for the value that is noticed least, and larger for others."""
+    model, rng, sizes = collection(6, 1.5, mechanism), generator("shift", mechanism), (2000, 2000, 800)
+    shares = np.full(6, 1 / 6)
+    values = np.array([f"v{number}" for number in range(6)])
+
+    def counted(n: int, p: np.ndarray) -> CohortCounts:
+        return model.count(model.perturb(rng.choice(values, n, p=p).tolist(), rng))
+
+    d = noticeable_shift(model, [counted(n, shares) for n in sizes])
+    moved = shares * (1 - d / (1 - shares[symbol]))
+    moved[symbol] = shares[symbol] + d
+    found = 0
+    for _ in range(200):
+        test = homogeneity(model, [counted(n, p) for n, p in zip(sizes, (shares, shares, moved))])
+        found += test is not None and test.p_value <= 0.05
+    assert stats.binom.cdf(found, 200, 0.78) > 1e-7
+    assert stats.binom.sf(found - 1, 200, 0.9) > 1e-7
 
 
 def test_a_group_without_reports_is_left_out() -> None:

@@ -13,6 +13,7 @@ from scipy import special
 
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.people_options import people_in
+from uldp_transforms.jobs.plan.group_power import GroupPower
 from uldp_transforms.ldp.alphabets.dimensions import MAX_GROUPS
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
@@ -24,9 +25,6 @@ _MUCH = 0.05
 
 _SURE = 0.01
 """Largest p-value at which a table is taken to show any dependence."""
-
-_SHOWS = math.sqrt(2) * (1.96 + 0.84) / 1.96
-"""Difference of two equal groups that has a p-value below .05 in 80 of 100 cases, in half lengths of an interval."""
 
 GROUPS: cli.Options = {
     "--groups": {
@@ -41,6 +39,11 @@ GROUPS: cli.Options = {
     "--dimensions": {
         "help": "with --values, instead of --groups: columns of public facts, such as country,arm; also says how much "
         "they tell about the value",
+    },
+    "--difference": {
+        "type": cli.positive(float),
+        "help": "with --groups or --dimensions: also say how many reports show this difference in one value between "
+        "two groups, such as 0.01",
     },
 }
 
@@ -79,17 +82,21 @@ class GroupPlan:
         number: of groups, with ``other`` of each dimension.
         smallest: share of the reports that come from the smallest group.
         told: what each dimension tells about the value, and all together; empty without a table.
+        difference: difference between two groups that is to show; None: not asked for.
     """
 
     number: int
     smallest: float
     told: tuple[Told, ...] = ()
+    difference: float | None = None
 
     def __post_init__(self) -> None:
         if self.number > MAX_GROUPS:
             raise SpecError(f"--groups must be at most {MAX_GROUPS:,} groups times cohorts, got {self.number:,} groups")
         if not 0 < self.smallest <= 1 / 2:
             raise SpecError(f"--smallest_group must be a share above 0, at most 0.5, got {self.smallest:g}")
+        if self.difference is not None and not 0 < self.difference < 1:
+            raise SpecError(f"--difference must be between 0 and 1, got {self.difference:g}")
 
     @property
     def max_cohorts(self) -> int:
@@ -114,12 +121,13 @@ def read_groups(args: Any) -> GroupPlan | None:
                 raise SpecError(f"--{name} can be given only without --dimensions, got {getattr(args, name):g}")
         return _groups_of_table(args)
     if args.groups is None:
-        if args.smallest_group is not None:
-            raise SpecError(f"--smallest_group can be given only with --groups, got {args.smallest_group:g}")
+        for name, where in (("smallest_group", "--groups"), ("difference", "--groups or --dimensions")):
+            if getattr(args, name) is not None:
+                raise SpecError(f"--{name} can be given only with {where}, got {getattr(args, name):g}")
         return None
     if args.groups < 2:
         raise SpecError(f"--groups must be at least 2, got {args.groups}")
-    return GroupPlan(number=args.groups, smallest=args.smallest_group or 1 / args.groups)
+    return GroupPlan(number=args.groups, smallest=args.smallest_group or 1 / args.groups, difference=args.difference)
 
 
 def _groups_of_table(args: Any) -> GroupPlan:
@@ -139,7 +147,12 @@ def _groups_of_table(args: Any) -> GroupPlan:
     if len(names) > 1:
         sets.append(("+".join(names), tuple(range(len(names)))))
     told = tuple(_told(name, held, places) for name, places in sets)
-    return GroupPlan(number=number, smallest=min(of_groups.values()) / of_groups.total(), told=told)
+    return GroupPlan(
+        number=number,
+        smallest=min(of_groups.values()) / of_groups.total(),
+        told=told,
+        difference=args.difference,
+    )
 
 
 def _rows(args: Any, names: list[str]) -> Iterator[tuple[str, ...]]:
@@ -190,13 +203,20 @@ def heading_of_groups(groups: GroupPlan, num_reports: int) -> list[str]:
     ]
 
 
-def advice_on_groups(groups: GroupPlan, found: Plan) -> list[str]:
-    """What two groups show, the limit of their number, and what the dimensions reveal."""
+def advice_on_groups(groups: GroupPlan, found: Plan, num_values: int) -> list[str]:
+    """What two groups show, the limit of their number, and what the dimensions reveal.
+
+    Args:
+        groups: the groups.
+        found: the plan for the smallest one.
+        num_values: number of values that are compared.
+    """
+    power = GroupPower(plan=found, num_groups=groups.number, num_values=num_values, smallest=groups.smallest)
     setup = found.best.setup
     cohorts = 1 if setup is None else setup.num_cohorts
     lines = [
-        f"A difference of {_SHOWS * found.best.half_width:.2g} in one sensitive value between two groups of this size "
-        "has a p-value below .05 in 80 of 100 cases; with many groups or values, only larger ones stay below q .05.",
+        *power.advice(),
+        *([] if groups.difference is None else [power.needed_for(groups.difference)]),
         f"Groups times cohorts: {groups.number:,} x {cohorts:,} = {groups.number * cohorts:,} (limit {MAX_GROUPS:,}).",
     ]
     for told in groups.told:

@@ -50,7 +50,7 @@ def job(planning: Planning | NumberPlanning) -> int:
         *advice(planning, found),
     ]
     if planning.groups is not None:
-        lines += advice_on_groups(planning.groups, found)
+        lines += advice_on_groups(planning.groups, found, planning.question.num_frequencies)
     print("\n".join([*lines, *over_time(planning, found)]))
     if planning.json is None:
         print("\n" + spec_text(spec), end="")

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 Numbers = TypeVar("Numbers", float, np.ndarray)
 
+MAX_PAIRS = 1_000
+"""Maximum number of pairs of groups of a collection that are compared."""
+
 _GRID = np.linspace(0.05, 8.2, 164)
 """Normal quantiles for p-values; beyond the last one a confidence is 1 in floating point."""
 

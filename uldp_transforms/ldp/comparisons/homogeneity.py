@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from scipy import special
+
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement, PooledVersions
+from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
 
 def homogeneity(model: Model, groups: Sequence[CohortCounts]) -> Agreement | None:
-    """Chi-square test whether all groups have the same shares, with (G - 1)(K - 1) degrees of freedom.
+    """Chi-square test whether all groups have the same shares.
+
+    It has (G - 1)(K - 1) degrees of freedom, and G more if the frequencies of a group do not sum to 1 by themselves.
 
     A large p-value does not say that groups are alike: noise hides much. The intervals of ``compare`` say how much.
 
@@ -40,3 +46,34 @@ def homogeneity(model: Model, groups: Sequence[CohortCounts]) -> Agreement | Non
     if len(groups) < 2:
         raise SpecError(f"homogeneity needs two groups or more, got {len(groups)}")
     return PooledVersions([model] * len(groups)).estimate(groups).agreement
+
+
+def noticeable_shift(model: Model, groups: Sequence[CohortCounts], alpha: float = 0.05, power: float = 0.8) -> float:
+    """The shift of one value in one group that ``homogeneity`` notices with this probability, whatever value and group.
+
+    If the share of value x is higher by d in group g than in the others, and those of all other values are lower in
+    proportion, the statistic has the noncentral chi-square law with noncentrality n_g (1 - n_g / n) d^2 s^T V^- s. Here
+    V is the covariance of one report at the pooled estimate, and s the direction of the shift.
+
+    Args:
+        model, groups: as for ``homogeneity``, which does not return None for them.
+        alpha: largest p-value of a difference that is noticed.
+        power: probability, above ``alpha``.
+
+    Returns:
+        d, the largest over values and groups; above 1 if no shift is noticed so often.
+
+    Source: Patnaik 1949, for the power of chi-square tests.
+    """
+    pooled = PooledVersions([model] * len(groups))
+    found = pooled.estimate(groups)
+    degrees = 0 if found.agreement is None else found.agreement.degrees
+    sizes = np.array([group.total for group in groups if group.total], dtype=np.float64)
+    held = clip_and_normalize(found.raw_frequencies) + 0.5 / sizes.sum()
+    held /= held.sum()
+    shifts = np.eye(len(held)) - held / (1 - held)[:, np.newaxis]
+    np.fill_diagonal(shifts, 1)
+    inverse = np.linalg.pinv(pooled.covariance_of_report(0, held), hermitian=True)
+    of_values = np.einsum("xi,ij,xj->x", shifts, inverse, shifts)
+    noncentrality = special.chndtrinc(special.chdtri(degrees, alpha), degrees, 1 - power)
+    return float(np.sqrt(noncentrality / (of_values.min() * (sizes * (1 - sizes / sizes.sum())).min())))

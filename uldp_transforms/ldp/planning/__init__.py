@@ -10,6 +10,7 @@ from uldp_transforms.ldp.planning.open_question import OpenQuestion as OpenQuest
 from uldp_transforms.ldp.planning.planning import Plan as Plan
 from uldp_transforms.ldp.planning.planning import PlanRow as PlanRow
 from uldp_transforms.ldp.planning.planning import plan as plan
+from uldp_transforms.ldp.planning.planning import reports_for_half_width as reports_for_half_width
 
 __all__ = [
     "ClosedQuestion",
@@ -22,4 +23,5 @@ __all__ = [
     "distinguishable_share",
     "hashed_variance",
     "plan",
+    "reports_for_half_width",
 ]

@@ -174,6 +174,11 @@ def _reports_needed(forecast: Callable[[int], Forecast], aim: _Aim) -> int | Non
     return high
 
 
+def reports_for_half_width(setup: Setup, half_width: float) -> int | None:
+    """Smallest number of reports with which ``Forecast.half_width`` is at most this number, above 0; None: none is."""
+    return _reports_needed(setup.forecast, _Aim(1, "half_width", half_width))
+
+
 def _epsilon_needed(make: Callable[[float], Setup | None], aim: _Aim) -> float | None:
     """Smallest epsilon that meets the target, by bisection; the result is evaluated."""
     if aim.target is None:
