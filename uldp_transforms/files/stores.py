@@ -120,6 +120,13 @@ def stamp_of(path: str) -> tuple[str, int, int]:
     return path, found.st_size, found.st_mtime_ns
 
 
+def written_at(path: str) -> float:
+    """When a file was last written, in seconds since 1970; 0 if the store does not say."""
+    if in_store(path):
+        return float(_stores().match([path])[0].metadata_list[0].last_updated_in_seconds or 0)
+    return os.stat(path).st_mtime_ns / 1e9
+
+
 def name_of(path: str) -> str:
     """The last part of a path."""
     return path.rpartition("/")[2] if in_store(path) else os.path.basename(path)

@@ -293,6 +293,7 @@ class ComparedValue(NamedTuple):
     selected_high: Optional[float] = None
     noticeable: Optional[float] = None
     interval: Optional[str] = None
+    liars: Optional[float] = None
 
 
 class LedgerRow(NamedTuple):

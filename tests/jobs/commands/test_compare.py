@@ -140,6 +140,30 @@ def test_many_looks_are_paid_for(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_a_declared_share_of_liars_is_allowed_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rows are those of the library for groups and for windows, also after the selection."""
+    cells = [1200, 800, 800], [700, 1300, 800]
+    store([*arms(*cells), *arms(*cells, start=PERIOD)])
+    for options, factor in (("--by arm", 2), ("--windows", 1)):
+        rows = compared(f"--collection grouped.json {options} --liars 0.01")
+        sides = [estimated([factor * c for c in side]) for side in (cells[1], cells[0])]
+        if factor == 1:
+            sides = [estimated(np.sum(cells, axis=0).tolist())] * 2
+        sides = [side.with_liars(GROUPED, 0.01) for side in sides]
+        found = library(*sides)
+        for name, column in {"low": found.low, "high": found.high, "p_value": found.p_values}.items():
+            assert [one[name] for one in rows] == pytest.approx(column.tolist())
+        assert {one["liars"] for one in rows} == {0.01}
+        selected = [one for one in rows if one["selected_low"] is not None]
+        assert len(selected) == int((found.q_values <= 0.05).sum())
+        assert all(one["selected_low"] <= one["low"] <= one["high"] <= one["selected_high"] for one in selected)
+        said = capsys.readouterr().out
+        assert "Whether they differ at all is not tested, because that test takes all reports as honest." in said
+        assert "whatever liars send, who are at most 1 % of each side." in said
+    assert {one["liars"] for one in compared("--collection grouped.json --by arm")} == {None}
+
+
+@pytest.mark.usefixtures("folder")
 def test_pairs_are_in_the_declared_order_and_q_values_over_all_of_them() -> None:
     groups = [(("arm", arm), ("c", c)) for arm in ("new", "control", "other") for c in ("DE", "other")]
     cells = [[200 + 10 * number, 150, 100] for number in range(6)]

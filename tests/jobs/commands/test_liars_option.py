@@ -104,3 +104,15 @@ def test_smoothing_and_discovery_are_refused(capsys: pytest.CaptureFixture[str])
         assert "--liars cannot be combined with --smooth, whose intervals and alarms take all reports as honest" in (
             capsys.readouterr().err
         )
+
+
+def test_comparisons_allow_for_the_share_that_the_run_declared(capsys: pytest.CaptureFixture[str]) -> None:
+    """Unless another one is given; what cannot be bounded is refused as in a job."""
+    estimated(f"{JOB} --liars 0.02", [KRR])
+    for options, share in (("", 0.02), ("--liars 0.05", 0.05)):
+        assert uldp.main(shlex.split(f"compare job --windows {options} --min_reports 20")) == 0
+        rows = [json.loads(line) for line in Path("job/comparisons.jsonl").read_text("utf-8").splitlines()]
+        assert {row["liars"] for row in rows} == {share}
+    capsys.readouterr()
+    assert uldp.main(shlex.split("compare job --windows --liars 1")) == 2
+    assert "liars must have a share in [0, 1), got 1.0" in capsys.readouterr().err

@@ -86,6 +86,37 @@ def power_of(n, difference, level):
     return laws[0] @ found @ laws[1]
 
 
+def test_a_plan_with_liars_shows_a_difference_that_they_hide(capsys):
+    """k-RR with 4 values, and 2 % of liars: in the group with more they send another value, in the other one this
+    value. The needed number shows the difference in 80 of 100 cases, or a little more, as liars have no noise."""
+    said = printed(f"{COMMAND} --groups 2 --difference 0.2 --liars 0.02", capsys)
+    n = int(re.findall(r"group needs ([\d,]+) reports", said)[0].replace(",", ""))
+    fewer = printed(f"{COMMAND} --groups 2 --difference 0.2", capsys)
+    assert n > 1.5 * int(re.findall(r"group needs ([\d,]+) reports", fewer)[0].replace(",", ""))
+    q = 1 / (3 + math.e**2)
+    step = (math.e**2 - 1) * q
+    room, liars, honest = 0.02 / step, round(0.02 * n), n - round(0.02 * n)
+    yes = np.arange(honest + 1)
+    laws = [stats.binom.pmf(yes, honest, q + step * share) for share in (0.25 + 0.1, 0.25 - 0.1)]
+    counts = [yes, yes + liars]
+    errors = [np.sqrt(each * (n - each) / n**3) / step for each in counts]
+    differences = np.subtract.outer(*counts) / n / step
+    shown = differences - 1.96 * np.hypot.outer(*errors) > room
+    assert 0.76 < laws[0] @ shown @ laws[1] < 0.86
+    assert "the smallest group needs no number of reports" in printed(
+        f"{COMMAND} --groups 2 --difference 0.05 --liars 0.02", capsys
+    )
+
+
+def test_the_length_of_intervals_with_liars_is_that_of_the_bounds(capsys):
+    said = printed(f"{COMMAND} --liars 0.03", capsys)
+    lengths = re.search(r"If at most 3 % .* is ([\d.]+) long, instead of ([\d.]+), and ([\d.]+) with any number", said)
+    with_lies, without, at_least = map(float, lengths.groups())
+    room = 0.03 * (3 + math.e**2) / (math.e**2 - 1) / 0.97
+    assert at_least == pytest.approx(room, abs=0.001)
+    assert with_lies == pytest.approx(without / 0.97 + room, abs=0.002)
+
+
 def test_many_groups_are_compared_with_one(capsys):
     assert "(99 pairs x 4 values)" in printed(f"{COMMAND} --groups 100", capsys)
     assert "(1 pair x 4 values)" in printed(f"{COMMAND} --groups 2", capsys)
@@ -159,6 +190,11 @@ SAID = [
     (f"{COMMAND} --groups 1", "--groups must be at least 2, got 1"),
     (f"{COMMAND} --groups 70000", "--groups must be at most 65,536 groups times cohorts, got 70,000 groups"),
     (f"{COMMAND} --smallest_group 0.1", "--smallest_group can be given only with --groups, got 0.1"),
+    (f"{COMMAND} --liars 1", "--liars must be below 1, got 1"),
+    (
+        "--open --num_candidates 9 --epsilon 1 --reports 1000 --liars 0.1",
+        "--liars can be given only without --open, got 0.1",
+    ),
     (f"{COMMAND} --difference 0.1", "--difference can be given only with --groups or --dimensions, got 0.1"),
     (f"{COMMAND} --groups 4 --difference 1", "--difference must be between 0 and 1, got 1"),
     (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +19,9 @@ from tests.support.browser import Browser, browser, needs_browser
 from tests.support.html_tree import Node, tree_of
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.report.compared.compared_rows import comparisons_of
+from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.row_types import COUNTS_SCHEMA
 
 LONG = "a value with a rather long name, longer than most names of values"
 HOSTILE = '<script>alert(1)</script>"\u202e'
@@ -104,6 +107,26 @@ def test_pictures_are_on_one_scale(folder: Path) -> None:
     ends = [(float(node.attributes["x1"]), float(node.attributes["x2"])) for node in found]
     expected = [(4.0, 8.0), (-7.6, -2.4), (-1.0, 3.0), (-2.1, 1.9)]
     assert ends == [pytest.approx([100 + 95 * end / 8 for end in both], abs=0.06) for both in expected]
+
+
+def test_comparisons_older_than_counts_are_called_so(folder: Path) -> None:
+    """By the times at which the files were written; a run that adds counts makes them old."""
+    old = "Counts were written after these comparisons, which lack them. Run uldp compare again."
+    assert old not in section(written(folder, COMPARED)).text
+    counts, compared = folder / "counts-1.avro", folder / "comparisons.jsonl"
+    counts.write_bytes(b"")
+    os.utime(counts, (1_000, 1_000))
+    os.utime(compared, (1_001, 1_001))
+    assert not comparisons_of(str(folder), 9)[0].is_old
+    os.utime(compared, (999, 999))
+    counts.write_bytes(file_of([], "avro", COUNTS_SCHEMA))
+    assert old in section(tree_of(page_of(folder))).text
+
+
+def test_the_share_of_liars_is_said(folder: Path) -> None:
+    said = "They are of shares among honest people, whatever liars send, who are at most 1.5 % of each side."
+    assert said not in section(written(folder, COMPARED)).text
+    assert said in section(written(folder, [one | {"liars": 0.015} for one in COMPARED])).text
 
 
 def test_many_looks_and_rows_of_earlier_versions(folder: Path) -> None:

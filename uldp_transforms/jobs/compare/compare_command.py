@@ -89,6 +89,14 @@ def configure(argv: Sequence[str]) -> Comparing:
         action="append",
         help="JSON file of a collection to compare; may be given several times (default: those of the runs in DIR)",
     )
+    parser.add_argument(
+        "--liars",
+        **spec_option(
+            "liars",
+            help="largest share of false reports, such as 0.01, for which intervals and p-values allow; they are then "
+            "of the shares among honest people (default: that of the runs in DIR)",
+        ),
+    )
     parser.add_argument("--output", metavar="FILE", help=f"file for the rows (default: {FILE} in DIR)")
     for name in _ESTIMATES:
         parser.add_argument(f"--{name}", **spec_option(name))
@@ -100,6 +108,7 @@ def configure(argv: Sequence[str]) -> Comparing:
     check_options_agree(args)
     values = given(args)
     records = list(read_records(args.directory))
+    values = {"liars": _declared(records)} | values
     collections = args.collection or list(collections_of(records, ()).values())
     if not collections:
         raise SpecError(f"--collection must be given, because no run in {args.directory} names a collection, got none")
@@ -114,6 +123,12 @@ def configure(argv: Sequence[str]) -> Comparing:
         against=args.against,
         anytime=args.anytime,
     )
+
+
+def _declared(records: Sequence[RunRecord]) -> float | None:
+    """The largest share of liars that a run declared; None if none did."""
+    shares = [record.specification.get("liars") for record in records]
+    return max((share for share in shares if share is not None), default=None)
 
 
 def job(task: Comparing) -> int:
@@ -203,6 +218,7 @@ def _rows(task: Comparing, family: Family, pairs: Sequence[tuple[Side, Side]]) -
                 lift_high=_finite(found.lift_high[at]),
                 noticeable=float(found.noticeable[at]),
                 interval=ANYTIME if task.anytime else FIXED,
+                liars=task.spec.liars,
             )
 
 
@@ -278,13 +294,19 @@ def _lines(family: Family, pairs: Sequence[tuple[Side, Side]], rows: Sequence[Co
     if len(sides) < 2:
         return [f"{name}: fewer than two can be compared"]
     found = sum(row.q_value <= FOUND for row in rows)
+    declared = next((row.liars for row in rows if row.liars is not None), None)
     lines = [
         f"{name}: {len(sides):,} compared, {len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'}, "
         f"{sum(side.counts.total for side in sides):,} reports",
-        _do_they_differ(family),
+        _do_they_differ(family, declared),
         f"{found:,} of {len(rows):,} differences are found (q at most {FOUND}).",
         *_smallest(rows),
     ]
+    if declared is not None:
+        lines.append(
+            "Intervals, p and q are of the shares among honest people, whatever liars send, who are at most "
+            f"{100 * declared:.4g} % of each side."
+        )
     if any(row.interval == ANYTIME for row in rows):
         lines.append("Intervals, p and q hold at all looks while reports arrive; the chi-square test is for one look.")
     numbers = [("smooth interval",)] if any(row.figure for row in rows) else []
@@ -298,8 +320,10 @@ def _lines(family: Family, pairs: Sequence[tuple[Side, Side]], rows: Sequence[Co
     return lines + [f"and {len(rows) - MOST_PRINTED:,} more"] * (len(rows) > MOST_PRINTED)
 
 
-def _do_they_differ(family: Family) -> str:
+def _do_they_differ(family: Family, liars: float | None) -> str:
     """One sentence: the test of homogeneity of all sides."""
+    if liars is not None:
+        return "Whether they differ at all is not tested, because that test takes all reports as honest."
     if family.times != 1:
         return "Whether they differ at all is not tested, because people report several times."
     try:

@@ -149,6 +149,9 @@ def _add(family: Family, spec: JobSpec, name: str, stored: StoredCounts, keys: S
     except EstimationError as error:
         family.left_out.append(f"{name} is left out, because it has no estimate ({error.status})")
         return
+    estimate = with_repeated_people(family.collection, estimate, times)
+    if spec.liars is not None:
+        estimate = estimate.with_liars(family.collection, spec.liars)
     reports = NumberReports(family.collection, counts, times)
     starts, ends = ([row[field] for row in rows] for field in ("window_start", "window_end"))
     family.sides.append(
@@ -157,7 +160,7 @@ def _add(family: Family, spec: JobSpec, name: str, stored: StoredCounts, keys: S
             start=None if None in starts else min(starts),
             end=None if None in ends else max(ends),
             counts=counts,
-            estimate=with_repeated_people(family.collection, estimate, times),
+            estimate=estimate,
             sums=None if family.collection.alphabet.bin_edges is None else NumberSums([reports]),
         )
     )

@@ -203,15 +203,18 @@ def heading_of_groups(groups: GroupPlan, num_reports: int) -> list[str]:
     ]
 
 
-def advice_on_groups(groups: GroupPlan, found: Plan, num_values: int) -> list[str]:
+def advice_on_groups(groups: GroupPlan, found: Plan, num_values: int, liars: float = 0.0) -> list[str]:
     """What two groups show, the limit of their number, and what the dimensions reveal.
 
     Args:
         groups: the groups.
         found: the plan for the smallest one.
         num_values: number of values that are compared.
+        liars: largest share of false reports in each group.
     """
-    power = GroupPower(plan=found, num_groups=groups.number, num_values=num_values, smallest=groups.smallest)
+    power = GroupPower(
+        plan=found, num_groups=groups.number, num_values=num_values, smallest=groups.smallest, liars=liars
+    )
     setup = found.best.setup
     cohorts = 1 if setup is None else setup.num_cohorts
     lines = [

@@ -16,6 +16,24 @@ _SHOWN = 0.8
 """Probability with which a difference shows."""
 
 
+def room_for_lies(found: Plan, liars: float) -> float:
+    """By how much this share of liars can raise and lower the mean of all reports of a sensitive value, together."""
+    assert found.best.setup is not None, "a mechanism is always recommended"
+    mechanism = found.best.setup.mechanism
+    assert mechanism.smallest_effects is not None, "the planner compares no mechanisms of others"
+    return liars * float(mechanism.largest_effects[0] - mechanism.smallest_effects[0])
+
+
+def advice_on_liars(found: Plan, liars: float) -> str:
+    """How much longer intervals become."""
+    length = 2 * found.best.half_width
+    return (
+        f"If at most {100 * liars:.4g} % of the reports are lies, the 95 % interval of a sensitive value among honest "
+        f"people is {(length + room_for_lies(found, liars)) / (1 - liars):.2g} long, instead of {length:.2g}, and "
+        f"{room_for_lies(found, liars) / (1 - liars):.2g} with any number of reports."
+    )
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GroupPower:
     """Comparisons of groups that have as many reports as the smallest one.
@@ -25,12 +43,14 @@ class GroupPower:
         num_groups: number of groups.
         num_values: number of values that are compared.
         smallest: share of the reports that come from the smallest group.
+        liars: largest share of false reports in each group.
     """
 
     plan: Plan
     num_groups: int
     num_values: int
     smallest: float
+    liars: float = 0.0
 
     @property
     def pairs(self) -> int:
@@ -49,25 +69,35 @@ class GroupPower:
         return self._factor(self.pairs * self.num_values)
 
     def _factor(self, number: int) -> float:
-        """Two equal groups have the variance of one, twice."""
+        """Two equal groups have twice the variance of one."""
         quantiles = special.ndtri(1 - _ALPHA / (2 * number)) + special.ndtri(_SHOWN)
         return float(math.sqrt(2) * quantiles / special.ndtri((1 + CONFIDENCE) / 2))
 
+    @property
+    def _room(self) -> float:
+        """By how much lies can hide a difference among honest people, times 1 - ``liars``."""
+        return 2 * room_for_lies(self.plan, self.liars) if self.liars else 0.0
+
     def advice(self) -> list[str]:
         """The differences that show."""
-        half = self.plan.best.half_width
+        half, honest = self.plan.best.half_width, 1 - self.liars
+        alone, among_all = ((factor * half + self._room) / honest for factor in (self.alone, self.among_all))
         pairs = f"{self.pairs:,} {'pair' if self.pairs == 1 else 'pairs'}"
         return [
-            f"A difference of {self.alone * half:.2g} in one sensitive value between two groups of this size has a "
-            f"p-value below .05 in 80 of 100 cases, and one of {self.among_all * half:.2g} a q-value below .05, even "
-            f"if it is the only one ({pairs} x {self.num_values:,} values)."
+            f"A difference of {alone:.2g} in one sensitive value between two groups of this size has a p-value below "
+            f".05 in 80 of 100 cases, and one of {among_all:.2g} a q-value below .05, even if it is the only one "
+            f"({pairs} x {self.num_values:,} values)."
         ]
 
     def needed_for(self, difference: float) -> str:
         """How many reports show a difference in a sensitive value."""
         setup = self.plan.best.setup
         assert setup is not None, "a mechanism is always recommended"
-        numbers = [reports_for_half_width(setup, difference / factor) for factor in (self.alone, self.among_all)]
+        left = difference * (1 - self.liars) - self._room
+        numbers = [
+            reports_for_half_width(setup, left / factor) if left > 0 else None
+            for factor in (self.alone, self.among_all)
+        ]
         texts = [
             "no number of reports" if number is None else f"{number:,} reports ({self._of_all(number):,} in all groups)"
             for number in numbers

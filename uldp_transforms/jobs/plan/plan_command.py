@@ -11,6 +11,7 @@ from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.plan.collection_text import spec_text
 from uldp_transforms.jobs.plan.group_plan import advice_on_groups, heading_of_groups
+from uldp_transforms.jobs.plan.group_power import advice_on_liars
 from uldp_transforms.jobs.plan.number_plan import NumberPlanning, run_number_plan
 from uldp_transforms.jobs.plan.plan_options import Planning, read_arguments
 from uldp_transforms.jobs.plan.plan_text import advice, described, heading, legend, over_time, table
@@ -49,8 +50,10 @@ def job(planning: Planning | NumberPlanning) -> int:
         "",
         *advice(planning, found),
     ]
+    if planning.liars is not None:
+        lines.append(advice_on_liars(found, planning.liars))
     if planning.groups is not None:
-        lines += advice_on_groups(planning.groups, found, planning.question.num_frequencies)
+        lines += advice_on_groups(planning.groups, found, planning.question.num_frequencies, planning.liars or 0.0)
     print("\n".join([*lines, *over_time(planning, found)]))
     if planning.json is None:
         print("\n" + spec_text(spec), end="")

@@ -35,6 +35,7 @@ class Planning:
     reports_per_person: int | None
     epsilon_inf: float | None
     groups: GroupPlan | None = None
+    liars: float | None = None
 
     @property
     def planned_reports(self) -> int:
@@ -83,6 +84,11 @@ _QUESTION: cli.Options = {
         "help": "assumed share of people with sensitive values (default: worst case)",
     },
     **GROUPS,
+    "--liars": {
+        "type": cli.positive(float),
+        "help": "without --open: largest share of false reports, such as 0.01, for which intervals and comparisons are "
+        "to allow",
+    },
 }
 
 _RESULT: cli.Options = {
@@ -116,6 +122,8 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning | N
     if args.epsilon_inf is not None and args.reports_per_person is None:
         raise SpecError(f"--epsilon_inf needs --reports_per_person, got {args.epsilon_inf:g} alone")
     names = [name.removeprefix("--") for name in TARGETS]
+    if args.liars is not None and not args.liars < 1:
+        raise SpecError(f"--liars must be below 1, got {args.liars:g}")
     groups = read_groups(args)
     question = _question(args)
     if groups is not None and isinstance(question, OpenQuestion):
@@ -125,6 +133,7 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning | N
     return Planning(
         question=question,
         groups=groups,
+        liars=args.liars,
         epsilon=args.epsilon,
         num_reports=args.reports,
         targets={name: getattr(args, name) for name in names if getattr(args, name) is not None},
@@ -138,7 +147,7 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning | N
 
 NUMBERS = ("num_values", "num_sensitive", "num_candidates", "num_non_sensitive")
 OPEN_ONLY = ("num_candidates", "num_non_sensitive", "unlisted_share", "heaviest_unlisted", "frequencies", "max_cohorts")
-CLOSED_ONLY = ("num_values", "num_sensitive")
+CLOSED_ONLY = ("num_values", "num_sensitive", "liars")
 
 
 def _question(args: Any) -> ClosedQuestion | OpenQuestion:

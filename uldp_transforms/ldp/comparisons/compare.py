@@ -6,6 +6,14 @@ With the interval (l, u) of each of two independent shares, a difference has the
 
 (Zou and Donner 2008), and a ratio the one of Donner and Zou (2012). They inherit what single intervals do for rare
 values.
+
+If a share b of the reports of both are lies, and one report adds between a_min and a_max to n times an estimate, the
+interval [L, U] of the difference of the means of all reports becomes
+
+    (L - b (a_max - a_min)) / (1 - b)  to  (U + b (a_max - a_min)) / (1 - b)
+
+for the difference among honest people, and the ends of a ratio are those of (p_a - b a_max) / (p_b - b a_min) and of
+(p_a - b a_min) / (p_b - b a_max). The errors of chance are added in squares, those of lies are not.
 """
 
 from __future__ import annotations
@@ -62,8 +70,8 @@ class Comparison:
         selected_low, selected_high: for the values with a q-value of at most 1 - confidence, ends of longer intervals
             of the differences, of which a share of 1 - confidence at most is expected to miss although the values were
             selected by the same data (Benjamini and Yekutieli 2005); NaN for the others.
-        noticeable: differences that would have a p-value below .05 in at least about 80 of 100 cases; smaller ones are
-            often missed.
+        noticeable: differences that would have a p-value below .05 in at least about 80 of 100 cases, whatever declared
+            liars send; smaller ones are often missed.
         lifts: ratio of the raw frequencies; NaN where the second is not above 0.
         lift_low, lift_high: ends of the intervals of the ratios. NaN where ``lifts`` is; ``lift_high`` is infinite
             where the second share may be 0.
@@ -134,7 +142,8 @@ def compare(
         ('flu', True, True)
 
     Args:
-        first, second: estimates, whose values may be in different orders.
+        first, second: estimates, whose values may be in different orders. Of ``Estimate.with_liars``: all intervals and
+            p-values are then of differences and ratios among honest people, whatever the liars of both send.
         confidence: of each interval of a difference or lift.
         anytime_scale: if the comparison is repeated while reports arrive: number of reports, above 0, chosen before any
             report is seen and the same at all looks, as for ``Estimate.anytime``. Intervals then hold jointly at all
@@ -142,27 +151,26 @@ def compare(
             one look.
 
     Raises:
-        SpecError: if the values differ, the confidence is not between 0 and 1, the scale is not above 0, or there is
-            a scale and an estimate is anytime already.
+        SpecError: if the values or the shares of liars differ, the confidence is not between 0 and 1, the scale is not
+            above 0, or there is a scale and an estimate is anytime already.
     """
     both = _Pair.of(first, second, confidence, anytime_scale)
-    a, b = both.a, both.b
     low, high = both.interval(confidence)
-    p_values = _p_values(lambda level: difference_interval(a, b, *both.ends(level)), both.looks)
+    p_values = _p_values(both.of_look, both.looks)
     adjusted = q_values(p_values)
     found = adjusted <= 1 - confidence
     of_selected = both.interval(selected_confidence(found, 1 - confidence))
-    lifts, lift_low, lift_high = lift_interval(a, b, *both.ends(both.level(confidence)))
+    lifts, lift_low, lift_high = both.lifts(confidence)
     return Comparison(
         values=first.values,
-        differences=a - b,
+        differences=both.a - both.b,
         low=low,
         high=high,
         p_values=p_values,
         q_values=adjusted,
         selected_low=np.where(found, of_selected[0], np.nan),
         selected_high=np.where(found, of_selected[1], np.nan),
-        noticeable=noticeable_difference(np.subtract(*both.interval(CONFIDENCE)[::-1])),
+        noticeable=both.noticeable(),
         lifts=lifts,
         lift_low=lift_low,
         lift_high=lift_high,
@@ -196,6 +204,10 @@ class _Pair:
             raise SpecError(
                 f"compare.anytime_scale must be None for estimates of Estimate.anytime, got {anytime_scale!r}"
             )
+        if first.liars != second.liars:
+            raise SpecError(
+                f"compare needs estimates with the same share of liars, got {first.liars!r} and {second.liars!r}"
+            )
         looks = None if anytime_scale is None else _Looks(_number_of_both(first, second), anytime_scale)
         return cls(first, second, _order(first.values, second.values), looks)
 
@@ -213,13 +225,60 @@ class _Pair:
         return confidence if self.looks is None else self.looks.level(confidence)
 
     def ends(self, level: float) -> tuple[np.ndarray, ...]:
-        """Ends of the intervals of both for one look."""
-        low, high = self.second.unclipped(level)
-        return *self.first.unclipped(level), low[self.order], high[self.order]
+        """Ends of the intervals of both for one look, for chance alone."""
+        of_first, of_second = ((one.by_chance or one.unclipped)(level) for one in (self.first, self.second))
+        return *of_first, of_second[0][self.order], of_second[1][self.order]
 
     def interval(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
         """Ends of the intervals of the differences."""
-        return difference_interval(self.a, self.b, *self.ends(self.level(confidence)))
+        return self.of_look(self.level(confidence))
+
+    def of_look(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the intervals of the differences for one look."""
+        low, high = difference_interval(self.a, self.b, *self.ends(level))
+        downwards, upwards = self.rooms
+        return (low - downwards) / (1 - self.share), (high + upwards) / (1 - self.share)
+
+    @property
+    def share(self) -> float:
+        """Share of liars."""
+        return self.first.liars or 0.0
+
+    @property
+    def rooms(self) -> tuple[np.ndarray, np.ndarray]:
+        """By how much lies can raise and lower the difference of the means of all reports: (S,), (S,)."""
+        a, b = self.first.lies, self.second.lies
+        if a is None or b is None:
+            return np.zeros(len(self.order)), np.zeros(len(self.order))
+        return self.share * (a.most - b.least[self.order]), self.share * (b.most[self.order] - a.least)
+
+    def noticeable(self) -> np.ndarray:
+        """``Comparison.noticeable``: lies may hide as much as they may pretend."""
+        low, high = difference_interval(self.a, self.b, *self.ends(self.level(CONFIDENCE)))
+        downwards, upwards = self.rooms
+        noticed: np.ndarray = (noticeable_difference(high - low) + downwards + upwards) / (1 - self.share)
+        return noticed
+
+    def lifts(self, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Lifts, and the ends of their intervals."""
+        ends = self.ends(self.level(confidence))
+        lifts, low, high = lift_interval(self.a, self.b, *ends)
+        a, b = self.first.lies, self.second.lies
+        if a is None or b is None:
+            return lifts, low, high
+        least_of_b, most_of_b = b.least[self.order], b.most[self.order]
+        low = self._shifted_lifts(ends, self.share * a.most, self.share * least_of_b)[1]
+        high = self._shifted_lifts(ends, self.share * a.least, self.share * most_of_b)[2]
+        known = ~np.isnan(lifts)
+        high = np.where(np.isnan(high), np.inf, high)
+        return lifts, np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+    def _shifted_lifts(
+        self, ends: tuple[np.ndarray, ...], from_a: np.ndarray, from_b: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """``lift_interval`` of what remains after numbers are subtracted from both shares."""
+        subtracted = (from_a, from_b, from_a, from_a, from_b, from_b)
+        return lift_interval(*(each - less for each, less in zip((self.a, self.b, *ends), subtracted)))
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,7 +22,7 @@ from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.intervals import quantile, reaching
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE, Intervals, LinearEstimate, estimate_linear, picked_intervals
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, Question, ask
-from uldp_transforms.ldp.utility.poisoning import honest_bounds, need_of_liars
+from uldp_transforms.ldp.utility.poisoning import Lies, honest_bounds, need_of_liars
 
 if TYPE_CHECKING:
     import altair
@@ -73,7 +73,8 @@ class Estimate:
             alphabets.
         estimator: id of the estimator.
         interval: kind of all intervals: FIXED, or ANYTIME if the estimate comes from ``anytime``.
-        liars: largest share of false reports that the intervals allow for; None if nobody declared one.
+        lies: false reports that the intervals allow for; None if nobody declared any.
+        by_chance: ``unclipped`` before that, for chance alone; None without lies.
     """
 
     values: tuple[str, ...]
@@ -94,7 +95,13 @@ class Estimate:
     common_variances: np.ndarray | None = None
     estimator: str
     interval: str = FIXED
-    liars: float | None = None
+    lies: Lies | None = None
+    by_chance: Intervals | None = None
+
+    @property
+    def liars(self) -> float | None:
+        """Largest share of false reports that the intervals allow for; None if nobody declared one."""
+        return None if self.lies is None else self.lies.share
 
     def with_liars(self, model: Model, share: float) -> Estimate:
         """This estimate with intervals of the shares among honest people, if at most ``share`` of the reports are lies.
@@ -112,7 +119,8 @@ class Estimate:
         check_liars("Estimate.with_liars", model, share)
         unclipped = functools.partial(_among_honest, model, self.values, self.unclipped, share)
         intervals = functools.partial(intervals_of, unclipped, self.frequencies)
-        return dataclasses.replace(self, intervals=intervals, unclipped=unclipped, liars=share)
+        lies = Lies.of(model, self.values, share)
+        return dataclasses.replace(self, intervals=intervals, unclipped=unclipped, lies=lies, by_chance=self.unclipped)
 
     def anytime(self, scale: float, planned: bool | None = None) -> Estimate:
         """This estimate with anytime-valid intervals, which hold jointly at all looks while reports arrive.
@@ -139,6 +147,7 @@ class Estimate:
             self,
             intervals=functools.partial(_at_levels, self.intervals, at_all_looks),
             unclipped=functools.partial(_at_levels, self.unclipped, at_all_looks),
+            by_chance=self.by_chance and functools.partial(_at_levels, self.by_chance, at_all_looks),
             unexplained_intervals=functools.partial(_at_level, self.unexplained_intervals, at_all_looks),
             interval=ANYTIME,
         )

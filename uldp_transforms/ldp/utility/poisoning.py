@@ -52,6 +52,28 @@ def need_of_liars(model: Model) -> str | None:
     return None
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Lies:
+    """What false reports can do to the estimates of S values.
+
+    Attributes:
+        share: largest share of false reports, in [0, 1).
+        least, most: (S,), smallest and largest number that one report adds to n times each estimate.
+    """
+
+    share: float
+    least: np.ndarray
+    most: np.ndarray
+
+    @classmethod
+    def of(cls, model: Model, values: tuple[str, ...], share: float) -> Lies:
+        """The effects of reports on these values of a collection without ``need_of_liars``."""
+        least, most = model.mechanism.smallest_effects, model.mechanism.largest_effects
+        assert least is not None, "need_of_liars"
+        symbols = model.alphabet.symbol_table(values, 1)[0]
+        return cls(share=share, least=least[symbols], most=most[symbols])
+
+
 def honest_bounds(
     model: Model, values: tuple[str, ...], low: np.ndarray, high: np.ndarray, liars: float
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -80,7 +102,5 @@ def honest_bounds(
     privacy) and Cao, Jia and Gong 2021; the interval is the identification region of a mean under contamination by a
     share of at most b (Horowitz and Manski 1995).
     """
-    least, most = model.mechanism.smallest_effects, model.mechanism.largest_effects
-    assert least is not None, "need_of_liars"
-    symbols = model.alphabet.symbol_table(values, 1)[0]
-    return (low - liars * most[symbols]) / (1 - liars), (high - liars * least[symbols]) / (1 - liars)
+    lies = Lies.of(model, values, liars)
+    return (low - liars * lies.most) / (1 - liars), (high - liars * lies.least) / (1 - liars)

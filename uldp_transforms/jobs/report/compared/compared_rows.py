@@ -23,7 +23,7 @@ FOUND = 0.05
 
 _TEXTS = ("collection_id", "value", "group_a", "group_b")
 _NUMBERS = ("difference", "p_value", "q_value")
-_MORE = ("low", "high", "selected_low", "selected_high", "noticeable", "display_low", "display_high")
+_MORE = ("low", "high", "selected_low", "selected_high", "noticeable", "display_low", "display_high", "liars")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -85,6 +85,8 @@ class Comparisons:
         period: start and end of the time that all pairs cover together; None without windows.
         found_left_out, untold_left_out: numbers of those that are not listed.
         anytime: whether intervals hold at all looks.
+        liars: share of false reports on each side for which intervals allow; None: all reports are taken as honest.
+        is_old: whether counts in the directory were written after the comparisons.
     """
 
     name: str
@@ -94,6 +96,8 @@ class Comparisons:
     found_left_out: int
     untold_left_out: int
     anytime: bool
+    liars: float | None
+    is_old: bool
 
     @property
     def number(self) -> int:
@@ -136,10 +140,14 @@ def comparisons_of(path: str, most: int) -> list[Comparisons]:
     """
     files = files_of(path, FILE)
     rows = sorted(_rows(files[0]), key=lambda row: row["collection_id"]) if files else []
-    return [_of(name, list(own), most) for name, own in itertools.groupby(rows, key=lambda row: row["collection_id"])]
+    is_old = bool(files) and any(
+        stores.written_at(counts) > stores.written_at(files[0]) for counts in files_of(path, "counts*.avro")
+    )
+    by_name = itertools.groupby(rows, key=lambda row: row["collection_id"])
+    return [_of(name, list(own), most, is_old) for name, own in by_name]
 
 
-def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int) -> Comparisons:
+def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int, is_old: bool) -> Comparisons:
     listed = [_difference(row) for row in sorted(rows, key=lambda row: row["p_value"])]
     found, untold = ([one for one in listed if one.found is which] for which in (True, False))
     starts, ends = ([row[field] for row in rows if row.get(field)] for field in ("window_start", "window_end"))
@@ -151,6 +159,8 @@ def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int) -> Comparisons:
         found_left_out=max(0, len(found) - most),
         untold_left_out=max(0, len(untold) - most),
         anytime=any(row.get("interval") == ANYTIME for row in rows),
+        liars=max((row["liars"] for row in rows if row.get("liars") is not None), default=None),
+        is_old=is_old,
     )
 
 
