@@ -21,6 +21,7 @@ from uldp_transforms.rows.row_types import (
     MeanFigure,
     NumberFigures,
     QuantileFigure,
+    ShareBelow,
     ShareFigure,
     ValueEstimate,
     WindowedEstimate,
@@ -145,12 +146,16 @@ def unpacked(encoded: bytes) -> tuple[WindowedEstimate, WindowHealth]:
     return WindowedEstimate._make(row), WindowHealth._make(health)
 
 
-def _figures_of(mean: Any, quantiles: Any, shares_above: Any, curve: Any = ()) -> NumberFigures:
+def _figures_of(
+    mean: Any, quantiles: Any, shares_above: Any, curve: Any = (), below: Any = (), share: float | None = None
+) -> NumberFigures:
     return NumberFigures(
         MeanFigure._make(mean),
         tuple(map(QuantileFigure._make, quantiles)),
         tuple(map(ShareFigure._make, shares_above)),
         tuple(map(CurveBin._make, curve)),
+        tuple(map(ShareBelow._make, below)),
+        share,
     )
 
 

@@ -38,6 +38,12 @@ class MeanFigure(NamedTuple):
     display_value: Optional[float] = None
     display_low: Optional[float] = None
     display_high: Optional[float] = None
+    standard_error: Optional[float] = None
+    people_variance: Optional[float] = None
+    common_variance: Optional[float] = None
+    smoothed_value: Optional[float] = None
+    smoothed_low: Optional[float] = None
+    smoothed_high: Optional[float] = None
 
 
 class QuantileFigure(NamedTuple):
@@ -50,6 +56,9 @@ class QuantileFigure(NamedTuple):
     display_value: Optional[float] = None
     display_low: Optional[float] = None
     display_high: Optional[float] = None
+    smoothed_value: Optional[float] = None
+    smoothed_low: Optional[float] = None
+    smoothed_high: Optional[float] = None
 
 
 class ShareFigure(NamedTuple):
@@ -62,6 +71,9 @@ class ShareFigure(NamedTuple):
     display_value: Optional[float] = None
     display_low: Optional[float] = None
     display_high: Optional[float] = None
+    smoothed_value: Optional[float] = None
+    smoothed_low: Optional[float] = None
+    smoothed_high: Optional[float] = None
 
 
 class CurveBin(NamedTuple):
@@ -74,6 +86,15 @@ class CurveBin(NamedTuple):
     display_high: float
 
 
+class ShareBelow(NamedTuple):
+    """The share of people whose number is below an edge between two bins."""
+
+    edge: float
+    value: float
+    standard_error: float
+    common_variance: Optional[float] = None
+
+
 class NumberFigures(NamedTuple):
     """Figures of the numbers of a window."""
 
@@ -81,6 +102,8 @@ class NumberFigures(NamedTuple):
     quantiles: Sequence[QuantileFigure] = ()
     shares_above: Sequence[ShareFigure] = ()
     curve: Sequence[CurveBin] = ()
+    below: Sequence[ShareBelow] = ()
+    share: Optional[float] = None
 
 
 class DimensionValue(NamedTuple):

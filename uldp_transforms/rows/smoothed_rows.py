@@ -1,7 +1,9 @@
-"""Rows with smoothed shares in their entries, and the finding about values that changed."""
+"""Rows with smoothed shares in their entries, smoothed figures of numbers, and the finding about what changed."""
 
 from __future__ import annotations
 
+import dataclasses
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,7 +17,15 @@ from uldp_transforms.ldp.solvers.intervals import reaching
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.row_types import WindowedEstimate
+from uldp_transforms.rows.figure_history import (
+    has_figures,
+    in_order,
+    rows_of_figures,
+    sentence_of_change,
+    series_of_figures,
+    with_smoothed,
+)
+from uldp_transforms.rows.row_types import NumberFigures, WindowedEstimate
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, has_numbers, places_of
 
 HORIZON = 64
@@ -29,6 +39,7 @@ _FEWEST = 4  # minimum number of windows, for any number of values
 CHANGE = "change"
 """Name of the finding about values that changed."""
 
+_KINDS = 3  # of series in rows of numbers that share the false alarms: entries, mean, distribution function
 _NAMED = 5  # maximum number of values in a sentence
 _NOT_THERE = -1e9  # so far below all shares that the projection onto distributions is 0 there
 _SMOOTHED = ("smoothed_frequency", "smoothed_low", "smoothed_high")
@@ -45,6 +56,21 @@ def smooth_rows(
         alarm_every: mean number of windows between two false alarms.
         memos: whether clients keep memos, so that windows of the same people have noise in common.
     """
+    with_figures = [place for place, row in enumerate(rows) if has_numbers(row) and has_figures(row)]
+    every = _KINDS * alarm_every if with_figures else alarm_every
+    results = list(_smooth_entries(rows, jump, every, memos))
+    if with_figures:
+        told = _smooth_figures([rows[place] for place in with_figures], jump, every, memos)
+        for place, (numbers, changes) in zip(with_figures, told):
+            row, change = results[place]
+            results[place] = row._replace(numbers=numbers), _joined([*changes, change])
+    yield from results
+
+
+def _smooth_entries(
+    rows: Sequence[WindowedEstimate], jump: float, alarm_every: float, memos: bool
+) -> Iterator[tuple[WindowedEstimate, Finding | None]]:
+    """The rows with smoothed entries, and findings about these."""
     windows = Neighbours.of(rows, jump, memos)
     if not len(windows):
         yield from ((row._replace(estimates=list(row.estimates)), None) for row in rows)
@@ -62,6 +88,26 @@ def smooth_rows(
             yield next(shown), _change(windows, series, alarms, t)
 
 
+def _smooth_figures(
+    rows: Sequence[WindowedEstimate], jump: float, alarm_every: float, memos: bool
+) -> Iterator[tuple[NumberFigures, list[Finding]]]:
+    """The smoothed numbers of rows that all have some, and findings about each kind of figures."""
+    first = rows_of_figures(min(rows, key=bounds_of))
+    names = [name for one in first for name in EntryColumns.of(one.estimates).values]
+    kinds = []
+    for of_kind in zip(*(rows_of_figures(row, names) for row in rows)):
+        windows = Neighbours.of(of_kind, jump, memos)
+        series = series_of_figures(windows)
+        kinds.append((windows, series, judge(series, alarm_every), in_order(smoothed(series), windows.values)))
+    for row in rows:
+        shown, changes = row, []
+        for windows, series, alarms, shares in kinds:
+            t = int(np.searchsorted(windows.spans[:, 0], bounds_of(row)[0]))
+            shown = with_smoothed(shown, windows.values, shares, t)
+            changes.append(_change_of_figures(row, windows, series, alarms, t))
+        yield shown.numbers, changes
+
+
 def filter_row(
     windows: Neighbours, row: WindowedEstimate, alarm_every: float, horizon: int | None = None
 ) -> tuple[Neighbours, WindowedEstimate, Finding | None]:
@@ -77,15 +123,46 @@ def filter_row(
     """
     if not has_numbers(row):
         return windows, row, None
-    windows, t = windows.with_window(row)
+    later, t = windows.with_window(row)
     if t is None:
         return windows, row, None
-    series = windows.series()
+    every = _KINDS * alarm_every if has_figures(row) else alarm_every
+    most = horizon_of(len(later.values)) if horizon is None else horizon
+    series = later.series()
+    kept, alarms = _judged(later, series, every, most)
+    [shown] = _shown([(0, row)], later, filtered(series, t))
+    change = _change(later, series, alarms, t)
+    if not has_figures(row):
+        return kept, shown, change
+    figures, numbers, changes = _filter_figures(windows, row, every, most)
+    return dataclasses.replace(kept, figures=figures), shown._replace(numbers=numbers), _joined([*changes, change])
+
+
+def _judged(windows: Neighbours, series: Series, alarm_every: float, horizon: int) -> tuple[Neighbours, Alarms]:
+    """The windows to keep, and the alarms of all of them."""
     alarms = judge(series, alarm_every, windows.alarm)
     _, _, course = follow(series, alarms.moved)
-    [shown] = _shown([(0, row)], windows, filtered(series, t))
-    most = horizon_of(len(windows.values)) if horizon is None else horizon
-    return windows.forget(course, alarm_every, most), shown, _change(windows, series, alarms, t)
+    return windows.forget(course, alarm_every, horizon), alarms
+
+
+def _filter_figures(
+    windows: Neighbours, row: WindowedEstimate, alarm_every: float, horizon: int
+) -> tuple[tuple[Neighbours, ...], NumberFigures, list[Finding]]:
+    """The next windows of each kind of figures, the smoothed numbers of the row, and what changed."""
+    told = rows_of_figures(row, [name for kind in windows.figures for name in kind.values])
+    nothing = Neighbours.of([], windows.jump, windows.memos)
+    kinds, shown, changes = [], row, []
+    for kind, one in zip(windows.figures or [nothing] * len(told), told):
+        later, t = kind.with_window(one)
+        if t is None:
+            kinds.append(kind)
+            continue
+        series = series_of_figures(later)
+        kept, alarms = _judged(later, series, alarm_every, horizon)
+        kinds.append(kept)
+        shown = with_smoothed(shown, later.values, in_order(filtered(series, t), later.values), 0)
+        changes.append(_change_of_figures(row, later, series, alarms, t))
+    return tuple(kinds), shown.numbers, changes
 
 
 def horizon_of(num_values: int) -> int:
@@ -120,13 +197,41 @@ def _shown(
 
 def _change(windows: Neighbours, series: Series, alarms: Alarms, t: int) -> Finding:
     """Values that changed in a window; the intervals hold simultaneously for all values, at 95 %."""
-    p_value, moved = float(alarms.p_value[t]), np.flatnonzero(alarms.moved[t])
+    moved = np.flatnonzero(alarms.moved[t])
+    sentence = _sentence(windows, change_of(series, alarms, t, moved), moved) if len(moved) else NOTHING_UNUSUAL
+    return _finding(alarms, t, sentence)
+
+
+def _finding(alarms: Alarms, t: int, sentence: str) -> Finding:
+    p_value = float(alarms.p_value[t])
     return Finding(
         name=CHANGE,
         statistic=0.0 if p_value == 1 else float(np.max(np.abs(alarms.change[t]) / alarms.change_error[t], initial=0)),
         p_value=p_value,
-        fired=bool(len(moved)),
-        sentence=_sentence(windows, change_of(series, alarms, t, moved), moved) if len(moved) else NOTHING_UNUSUAL,
+        fired=bool(alarms.moved[t].any()),
+        sentence=sentence,
+    )
+
+
+def _change_of_figures(row: WindowedEstimate, windows: Neighbours, series: Series, alarms: Alarms, t: int) -> Finding:
+    """Figures of one kind that changed in the window of a row."""
+    fired = alarms.moved[t].any()
+    return _finding(alarms, t, sentence_of_change(row, windows, series, alarms, t) if fired else NOTHING_UNUSUAL)
+
+
+def _joined(findings: Sequence[Finding | None]) -> Finding | None:
+    """One finding about several kinds of series, each of which was judged for a part of the false alarms."""
+    told = [one for one in findings if one is not None]
+    if len(told) < 2:
+        return told[0] if told else None
+    least = min(told, key=operator.attrgetter("p_value"))
+    sentences = [one.sentence for one in told if one.fired]
+    return Finding(
+        name=CHANGE,
+        statistic=least.statistic,
+        p_value=min(len(told) * least.p_value, 1.0),
+        fired=bool(sentences),
+        sentence=" ".join(sentences) or NOTHING_UNUSUAL,
     )
 
 

@@ -9,7 +9,7 @@ import dataclasses
 import itertools
 import json
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,11 +22,16 @@ from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_types import WindowedEstimate
 from uldp_transforms.windows import moment_of
 
+PEOPLE_VARIANCE = "people_variance"
+"""Column of entries that are no shares: the sampling variance of people, part of their squared standard error."""
+
+_CELLS = ("raw", "variances", "common", "people")
 _DAY = 86_400_000
 _HOUR = 3_600_000
 _VERSION = 4
 _PAST = 2
 _KEPT = {2: 10, 3: _PAST, _VERSION: _PAST}  # numbers per value beside windows and alarm, by version
+_STORED = 3  # arrays of cells in bytes, without that of people
 _HEAD = struct.Struct("<BI")  # version, length of the description in bytes
 
 
@@ -40,11 +45,14 @@ class Neighbours:
         num_reports: (T,) int64, number of reports per window.
         raw, variances, common: (T, S) raw frequencies, squared standard errors, and the part of these that all windows
             share; NaN where a window lacks the value.
+        people: (T, S) part of ``variances`` that comes from sampling people; NaN for shares, which imply it.
         gone: end of the last forgotten window, in milliseconds; None if none was forgotten.
         past: (2, S) summary of the forgotten windows: level and spread of ``Series``.
         alarm: state of the alarm after the forgotten windows.
         jump: n times the contribution of one more counted report to an estimate.
         memos: whether clients keep memos, so that windows of the same people have noise in common.
+        figures: the same windows with each kind of their figures of numbers in place of values; none of other
+            collections.
     """
 
     values: tuple[str, ...]
@@ -53,11 +61,13 @@ class Neighbours:
     raw: np.ndarray
     variances: np.ndarray
     common: np.ndarray
+    people: np.ndarray
     gone: int | None = None
     past: np.ndarray
     alarm: Past
     jump: float = 0.0
     memos: bool = False
+    figures: tuple[Neighbours, ...] = ()
 
     @classmethod
     def of(cls, rows: Iterable[WindowedEstimate], jump: float = 0.0, memos: bool = False) -> Neighbours:
@@ -66,13 +76,14 @@ class Neighbours:
         columns = [EntryColumns.of(row.estimates) for row in rows]
         lists = dict.fromkeys(column.values for column in columns)  # usually one list, the same for all windows
         values = tuple(dict.fromkeys(itertools.chain(*lists)))
-        cells = np.full((3, len(rows), len(values)), np.nan)
+        cells = np.full((4, len(rows), len(values)), np.nan)
         places = {own: places_of(own, values) for own in lists}
         for t, column in enumerate(columns):
             here = places[column.values]
             cells[0, t, here] = column.column("raw_frequency")
             cells[1, t, here] = np.square(column.column("standard_error"))
             cells[2, t, here] = column.column("common_variance")
+            cells[3, t, here] = column.column(PEOPLE_VARIANCE)
         cells[2] = np.where(np.isnan(cells[2]) & ~np.isnan(cells[0]), 0, cells[2])
         spans = list(map(bounds_of, rows))
         return cls(
@@ -82,6 +93,7 @@ class Neighbours:
             raw=cells[0],
             variances=cells[1],
             common=cells[2],
+            people=cells[3],
             past=_nothing_known(len(values)),
             alarm=Past.empty(len(values)),
             jump=jump,
@@ -113,6 +125,7 @@ class Neighbours:
             level=level,
             spread=spread,
             phases=self._weekdays(),
+            people=None if np.isnan(self.people).all() else self.people,
         )
 
     def _weekdays(self) -> np.ndarray | None:
@@ -137,7 +150,7 @@ class Neighbours:
         after = place + (place < len(self) and int(self.spans[place, 0]) == start)
         joined: dict[str, Any] = {
             name: np.concatenate([getattr(mine, name)[:place], getattr(other, name), getattr(mine, name)[after:]])
-            for name in ("spans", "num_reports", "raw", "variances", "common")
+            for name in ("spans", "num_reports", *_CELLS)
         }
         return dataclasses.replace(mine, **joined), place
 
@@ -145,9 +158,7 @@ class Neighbours:
         if values == self.values:
             return self
         here = places_of(self.values, values)
-        wider: dict[str, Any] = {
-            name: np.full((len(self), len(values)), np.nan) for name in ("raw", "variances", "common")
-        }
+        wider: dict[str, Any] = {name: np.full((len(self), len(values)), np.nan) for name in _CELLS}
         for name, cells in wider.items():
             cells[:, here] = getattr(self, name)
         past = _nothing_known(len(values))
@@ -170,7 +181,7 @@ class Neighbours:
 
     def _between(self, begin: int, end: int) -> Neighbours:
         """A range of the windows, with the summary of older ones."""
-        names = ("spans", "num_reports", "raw", "variances", "common")
+        names = ("spans", "num_reports", *_CELLS)
         some: dict[str, Any] = {name: getattr(self, name)[begin:end] for name in names}
         return dataclasses.replace(self, **some)
 
@@ -178,10 +189,14 @@ class Neighbours:
         """Version, a JSON description, then the arrays, little-endian."""
         told = {"values": self.values, "windows": len(self), "gone": self.gone, "jump": self.jump}
         told |= {"memos": True} if self.memos else {}
+        stored = _CELLS[:-1] if np.isnan(self.people).all() else _CELLS
+        told |= {"cells": len(stored)} if len(stored) > _STORED else {}
+        figures = [kind.to_bytes() for kind in self.figures]
+        told |= {"figures": list(map(len, figures))} if figures else {}
         head = json.dumps(told).encode()
         whole = np.concatenate([self.spans.ravel(), self.num_reports]).astype("<i8").tobytes()
-        cells = np.concatenate([self.past, self.raw, self.variances, self.common]).astype("<f8").tobytes()
-        return _HEAD.pack(_VERSION, len(head)) + head + whole + cells + self.alarm.to_bytes()
+        cells = np.concatenate([self.past, *(getattr(self, name) for name in stored)]).astype("<f8").tobytes()
+        return _HEAD.pack(_VERSION, len(head)) + head + whole + cells + self.alarm.to_bytes() + b"".join(figures)
 
     @classmethod
     def from_bytes(cls, encoded: bytes) -> Neighbours:
@@ -192,25 +207,34 @@ class Neighbours:
         body = _HEAD.size + length
         told = json.loads(encoded[_HEAD.size : body])
         t, values = told["windows"], tuple(told["values"])
-        kept = _KEPT[version]
-        rows, end = kept + 3 * t, body + 24 * t
+        kept, stored = _KEPT[version], told.get("cells", _STORED)
+        rows, end = kept + stored * t, body + 24 * t
         whole = np.frombuffer(encoded, "<i8", 3 * t, body).astype(np.int64)
         cells = np.frombuffer(encoded, "<f8", rows * len(values), end).reshape(rows, -1).astype(np.float64)
-        past, raw, variances, common = np.split(cells, [kept, kept + t, kept + 2 * t])
+        past, *parts = np.split(cells, [kept + t * place for place in range(stored)])
+        if stored == _STORED:
+            parts.append(np.full((t, len(values)), np.nan))
         rest = encoded[end + 8 * rows * len(values) :]
         return cls(
             values=values,
             spans=whole[: 2 * t].reshape(t, 2),
             num_reports=whole[2 * t :],
-            raw=raw,
-            variances=variances,
-            common=common,
+            **dict(zip(_CELLS, parts)),
             gone=told["gone"],
             past=past[:_PAST],
             alarm=Past.from_bytes(rest, len(values)) if version == _VERSION else Past.empty(len(values)),
             jump=told["jump"],
             memos=told.get("memos", False),
+            figures=tuple(map(cls.from_bytes, _last_parts(encoded, told.get("figures", ())))),
         )
+
+
+def _last_parts(encoded: bytes, lengths: Sequence[int]) -> Iterator[bytes]:
+    """The last parts of the bytes, with these lengths."""
+    begin = len(encoded) - sum(lengths)
+    for length in lengths:
+        yield encoded[begin : begin + length]
+        begin += length
 
 
 def jump_of(model: Model) -> float:

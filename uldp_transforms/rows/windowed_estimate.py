@@ -24,6 +24,7 @@ from uldp_transforms.rows.row_types import (
     MeanFigure,
     NumberFigures,
     QuantileFigure,
+    ShareBelow,
     ShareFigure,
     ValueEstimate,
     WindowedEstimate,
@@ -173,6 +174,8 @@ def number_figures(
         quantiles=tuple(QuantileFigure(**dataclasses.asdict(one)) for one in found.quantiles),
         shares_above=tuple(ShareFigure(**dataclasses.asdict(one)) for one in found.shares_above),
         curve=tuple(CurveBin(**dataclasses.asdict(one)) for one in found.curve),
+        below=tuple(ShareBelow(**dataclasses.asdict(one)) for one in found.below),
+        share=found.share,
     )
 
 

@@ -80,18 +80,21 @@ def test_rows_of_before_the_curve_are_read():
     """A record without the newer fields, written with the schema of then."""
     schema = json.loads(json.dumps(ESTIMATE_SCHEMA))
     numbers = next(field for field in schema["fields"] if field["name"] == "numbers")
-    numbers["default"].pop("curve")
     record = to_avro(row_of(TIMES), ESTIMATE_SCHEMA)
-    inner = [field for field in numbers["type"]["fields"] if field["name"] != "curve"]
-    numbers["type"]["fields"], record["numbers"]["curve"] = inner, None
+    inner = [field for field in numbers["type"]["fields"] if field["name"] in ("mean", "quantiles", "shares_above")]
+    numbers["type"]["fields"] = inner
+    numbers["default"] = {field["name"]: numbers["default"][field["name"]] for field in inner}
     for field in inner:
         kind = field["type"].get("items", field["type"])
-        kind["fields"] = [of for of in kind["fields"] if not of["name"].startswith("display_")]
+        kind["fields"] = [
+            of for of in kind["fields"] if of["name"] in ("value", "low", "high", "half_bin", "q", "limit")
+        ]
     file = io.BytesIO()
     fastavro.writer(file, schema, [record])
     file.seek(0)
     [read] = fastavro.reader(file, reader_schema=ESTIMATE_SCHEMA)
-    assert read["numbers"]["curve"] == []
+    assert read["numbers"]["curve"] == read["numbers"]["below"] == []
+    assert read["numbers"]["mean"]["standard_error"] is None
     assert read["numbers"]["quantiles"][0]["display_low"] is None
     assert read["numbers"]["quantiles"][0]["high"] == record["numbers"]["quantiles"][0]["high"]
 

@@ -52,6 +52,7 @@ from uldp_transforms.rows.row_types import (
     NumberFigures,
     QuantileFigure,
     RejectedReport,
+    ShareBelow,
     ShareFigure,
     ValueEstimate,
     WindowCounts,
@@ -72,7 +73,10 @@ KINDS: dict[str, tuple[Any, Any]] = {  # outputs of EstimateReports
 INNER: dict[str, Any] = {
     "ValueEstimate": ValueEstimate,
     "Finding": HealthFinding,
-    **{cls.__name__: cls for cls in (NumberFigures, MeanFigure, QuantileFigure, ShareFigure, CurveBin, DimensionValue)},
+    **{
+        cls.__name__: cls
+        for cls in (NumberFigures, MeanFigure, QuantileFigure, ShareFigure, ShareBelow, CurveBin, DimensionValue)
+    },
 }
 """Rows inside of rows, by the names that the Avro schemas give them."""
 

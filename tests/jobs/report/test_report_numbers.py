@@ -131,6 +131,25 @@ def test_the_whole_period_has_figures(tmp_path: Path) -> None:
     assert "reports : the mean is" in tree.text or "reports: the mean is" in tree.text
 
 
+def test_smoothed_figures_and_a_window_that_contradicts_them(tmp_path: Path) -> None:
+    """The line breaks where the window's own interval and the smoothed one have no number in common."""
+    item, told = collection(), [row(collection(), window) for window in range(3)]
+    for window, numbers in enumerate(one["numbers"] for one in told):
+        mean = numbers["mean"]
+        high = mean["low"] - 1 if window == 1 else mean["high"]
+        mean |= {"smoothed_value": high - 1, "smoothed_low": high - 2, "smoothed_high": high}
+    tree = directory(tmp_path, item, told)
+    table = cells_of(tree, "part-1-figure-1-table")
+    assert table[0][-2:] == ["smoothed", "its interval"]
+    last = told[2]["numbers"]["mean"]["high"]
+    assert table[3][-2:] == [f"{last - 1:.1f}", f"{last - 2:.1f} to {last:.1f}"]
+    assert "smoothed" not in cells_of(tree, "part-1-figure-2-table")[0]
+    broken = [node.text for node in tree.all("span") if node.attributes.get("class") == "broken"]
+    assert len(broken) == 1
+    assert broken[0].startswith("The smoothed line breaks in ")
+    assert "smoothed over neighbouring windows" in tree.text
+
+
 def test_without_a_smooth_posterior_there_is_one_interval(tmp_path: Path) -> None:
     item = collection("rappor")
     tree = directory(tmp_path, item, [row(item, 0)])

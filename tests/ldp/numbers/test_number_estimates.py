@@ -57,6 +57,33 @@ def test_figures_of_every_report_average_to_the_truth():
     assert between == pytest.approx(0.6 * P[2:].sum() + 0.4 * P[3:].sum(), abs=1e-12)
 
 
+def test_errors_and_their_parts():
+    """At expected counts; golden variances of one report. Without noise the variance of people would remain."""
+    found = estimate_numbers(collection(), one(np.rint(1e8 * collection().mechanism.response(P))))
+    centres = (np.arange(8) + 0.5) / 8
+    assert found.mean is not None
+    assert found.mean.standard_error**2 * 1e8 == pytest.approx(0.883288, rel=1e-4)
+    assert found.mean.people_variance * 1e8 == pytest.approx(P @ centres**2 - (P @ centres) ** 2, rel=1e-4)
+    assert found.mean.common_variance is None
+    assert [below.edge for below in found.below] == (np.arange(1, 8) / 8).tolist()
+    np.testing.assert_allclose([below.value for below in found.below], np.cumsum(P)[:-1], atol=1e-6)
+    assert found.below[3].standard_error ** 2 * 1e8 == pytest.approx(6.420553, rel=1e-4)
+    assert found.share == 1
+
+
+def test_what_memos_add_is_in_common():
+    """The variance of the memos of k-RR alone, less that of people, from the inverse of their matrix."""
+    spec = collection("krr").to_json() | {"mechanism": {"id": "krr", "epsilon": 1.0, "epsilon_inf": 2.0}}
+    item = Collection.from_json(spec)
+    cells = np.rint(1e8 * item.mechanism.response(P))
+    found = estimate_numbers(item, one(cells))
+    memo = item.mechanism.memo.response(np.eye(8)).T
+    for weights, figure in (((np.arange(8) + 0.5) / 8, found.mean), (np.arange(8) < 3, found.below[2])):
+        whole = (np.linalg.inv(memo).T @ weights) ** 2 @ (memo @ P) - (weights @ P) ** 2
+        people = weights**2 @ P - (weights @ P) ** 2
+        assert figure.common_variance * cells.sum() == pytest.approx(whole - people, rel=1e-3)
+
+
 def test_intervals_of_a_few_people_by_enumeration():
     """All possible counts of 30 reports of two bins: the outputs of the square wave have four probabilities."""
     item, people = collection(edges=[0, 1, 2], low=None, high=None, num_bins=None, epsilon=2.0), 30

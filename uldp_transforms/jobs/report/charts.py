@@ -17,6 +17,7 @@ import numpy as np
 import vl_convert
 
 from uldp_transforms.jobs.report.facts import CollectionPart, Entry, Latest, Report, Trend, WindowLine
+from uldp_transforms.jobs.report.numbers.number_facts import FigureTrend
 from uldp_transforms.jobs.report.texts_for_readers import in_words, named, percent, shown, span
 from uldp_transforms.jobs.report.window_names import clock, local
 from uldp_transforms.windows import moment_of
@@ -346,7 +347,7 @@ def _drawn(spec: str) -> str:
     return re.sub(r' (?:d|transform)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), svg)
 
 
-def broken_of(trend: Trend, windows: Sequence[WindowLine]) -> str:
+def broken_of(trend: Trend | FigureTrend, windows: Sequence[WindowLine]) -> str:
     """Why the smoothed line of a trend has gaps; empty if it has none."""
     names = [windows[at].name for at in np.flatnonzero(trend.contradicted).tolist()]
     if not names:

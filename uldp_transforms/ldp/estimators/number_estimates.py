@@ -42,6 +42,10 @@ class Mean:
         half_bin: half the width of the widest bin, by which the mean of the numbers, once clamped to the ends, differs
             from ``value`` at most; no interval contains this difference.
         display_value, display_low, display_high: smooth estimate and its interval; None without a smooth posterior.
+        standard_error: standard deviation of ``value``; None where ``value`` is.
+        people_variance: part of its square that would remain if everybody reported the truth, because other people
+            could have reported; nearly unbiased, so it can be below 0.
+        common_variance: part of its square that windows of the same people share; None unless clients keep memos.
     """
 
     value: float | None
@@ -51,6 +55,9 @@ class Mean:
     display_value: float | None = None
     display_low: float | None = None
     display_high: float | None = None
+    standard_error: float | None = None
+    people_variance: float | None = None
+    common_variance: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -97,6 +104,22 @@ class ShareAbove:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ShareBelow:
+    """The share of people whose number is below an inner edge: a point of the distribution function.
+
+    Attributes:
+        edge: between two bins.
+        value: unbiased and unclipped as in ``Mean``.
+        standard_error, common_variance: as in ``Mean``.
+    """
+
+    edge: float
+    value: float
+    standard_error: float
+    common_variance: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class NumberEstimate:
     """Figures of numbers in one window.
 
@@ -105,12 +128,16 @@ class NumberEstimate:
             their centres would be near the mean.
         quantiles, shares_above: one for each that was asked for, in that order.
         curve: the smooth distribution, one entry for each bin; empty without a smooth posterior.
+        below: the unbiased distribution function at all inner edges; empty if nobody seems to have a number.
+        share: unbiased share of people whose value is a number; 1 without ``others``.
     """
 
     mean: Mean | None
     quantiles: tuple[Quantile, ...]
     shares_above: tuple[ShareAbove, ...]
     curve: tuple[CurveBin, ...] = ()
+    below: tuple[ShareBelow, ...] = ()
+    share: float = 1.0
 
 
 def estimate_numbers(
@@ -161,6 +188,8 @@ def figures_of(
         mean=None if centres is None else _mean(sums, centres, z),
         quantiles=tuple(_quantile(sums, float(q), z) for q in quantiles),
         shares_above=tuple(_share_above(sums, float(limit), z) for limit in limits),
+        below=_below(sums),
+        share=sums.people if sums.has_others else 1.0,
     )
     if not smooth or sums.smooth is None:
         return found
@@ -170,7 +199,14 @@ def figures_of(
 def _mean(sums: NumberSums, centres: np.ndarray, z: float) -> Mean:
     ratio, ends = sums.ratio(centres), centres[[0, -1]].tolist()
     low, high = ratio.interval(z)
+    told, error, of_people, common = sums.per_person(centres), None, None, None
+    if told is not None:
+        error, of_people = float(np.sqrt(told.variances)), float(told.of_people)
+        common = None if told.common is None else float(told.common)
     return Mean(
+        standard_error=error,
+        people_variance=of_people,
+        common_variance=common,
         value=ratio.value,
         low=None if low is None else float(np.clip(low, *ends)),
         high=None if high is None else float(np.clip(high, *ends)),
@@ -185,6 +221,19 @@ def _share_above(sums: NumberSums, limit: float, z: float) -> ShareAbove:
         value=sums.ratio(weights_above(sums.edges, limit)).value,
         low=None if low is None else min(max(low, 0.0), 1.0),
         high=None if high is None else min(max(high, 0.0), 1.0),
+    )
+
+
+def _below(sums: NumberSums) -> tuple[ShareBelow, ...]:
+    """The distribution function at the inner edges."""
+    told = sums.per_person(np.tri(sums.bins - 1, sums.bins))
+    if told is None:
+        return ()
+    common = [None] * (sums.bins - 1) if told.common is None else told.common.tolist()
+    columns = (sums.edges[1:-1].tolist(), told.values.tolist(), np.sqrt(told.variances).tolist(), common)
+    return tuple(
+        ShareBelow(edge=edge, value=value, standard_error=error, common_variance=same)
+        for edge, value, error, same in zip(*columns)
     )
 
 
@@ -216,7 +265,8 @@ def _with_smooth(found: NumberEstimate, smooth: SmoothFigures, centres: np.ndarr
     mean = found.mean
     if mean is not None and centres is not None:
         mean = dataclasses.replace(mean, **smooth.mean(centres)._asdict())
-    return NumberEstimate(
+    return dataclasses.replace(
+        found,
         mean=mean,
         quantiles=tuple(dataclasses.replace(one, **smooth.quantile(one.q)._asdict()) for one in found.quantiles),
         shares_above=tuple(

@@ -16,12 +16,14 @@ import dataclasses
 import functools
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import NoReportsError
 from uldp_transforms.ldp.estimators.log_smooth import LogSmooth, fit_versions
+from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 
@@ -72,6 +74,23 @@ class Ratio:
         slope = self.total * self.people - z**2 * self.covariance
         half = math.sqrt(max(slope**2 - curvature * (self.total**2 - z**2 * self.of_sum), 0))
         return (slope - half) / curvature, (slope + half) / curvature
+
+
+class PerPerson(NamedTuple):
+    """Sums per person whose value is a number, with the parts of their variances; all of one shape.
+
+    Attributes:
+        values: unbiased, or quotients of unbiased sums.
+        variances: of ``values``, by linearisation where they are quotients.
+        of_people: part of ``variances`` that would remain if everybody reported the truth, because other people could
+            have reported; nearly unbiased, can be below 0.
+        common: part that windows of the same people share, because clients keep memos; None if they keep none.
+    """
+
+    values: np.ndarray
+    variances: np.ndarray
+    of_people: np.ndarray
+    common: np.ndarray | None
 
 
 class NumberSums:
@@ -128,6 +147,31 @@ class NumberSums:
         plus, minus, of_sum, of_numbers = self.variances(every).tolist()
         return Ratio(total, self.people, of_sum, of_numbers, (plus - minus) / 4)
 
+    def per_person(self, of_bins: np.ndarray) -> PerPerson | None:
+        """Sums with the weights (..., B); None if nobody seems to have a number."""
+        people = self.people if self._others else 1.0
+        if people <= 0:
+            return None
+        values = of_bins @ self._unbiased[: self.bins] / people
+        weights = np.zeros((*np.shape(values), len(self.is_number)))
+        weights[..., : self.bins] = (of_bins - values[..., np.newaxis]) / people
+        variances = self.variances(weights)
+        spread = weights**2 @ self._unbiased + variances  # the squared weights are those of an estimated centre
+        number = sum(share**2 * one.times / one.counts.total for share, one in zip(self._shares.tolist(), self.reports))
+        return PerPerson(values, variances, spread * number, self._common(weights))
+
+    def _common(self, weights: np.ndarray) -> np.ndarray | None:
+        """Variances of sums with the weights (..., K) if nothing but memos were random."""
+        memos = [_memo_of(one.model.mechanism) for one in self.reports]
+        if not any(memos):
+            return None
+        found, spread = np.zeros(weights.shape[:-1]), weights**2 @ self._nearest - (weights @ self._nearest) ** 2
+        for share, one, memo in zip(self._shares.tolist(), self.reports, memos):
+            if memo is not None:
+                noise = _variance_of(one.model, weights, self._nearest, memo) - spread
+                found += share**2 * one.times * np.maximum(0, noise) / one.counts.total
+        return found
+
     def refuted(self, q: float) -> np.ndarray:
         """(B,): by how many standard errors each bin is refuted as that of the quantile q, at least 0.
 
@@ -153,6 +197,11 @@ class NumberSums:
         return float(self.edges[place] + min(part, 1.0) * (self.edges[place + 1] - self.edges[place])), place
 
     @property
+    def has_others(self) -> bool:
+        """Whether some values are not numbers."""
+        return self._others > 0
+
+    @property
     def _others(self) -> int:
         return len(self.is_number) - self.bins
 
@@ -168,10 +217,19 @@ class NumberSums:
         return found
 
 
-def _variance_of(model: Model, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+def _variance_of(
+    model: Model, weights: np.ndarray, frequencies: np.ndarray, mechanism: Mechanism | None = None
+) -> np.ndarray:
     """``Mechanism.variance_of`` for weights and frequencies of bins and, after them, the other values."""
     order = np.argsort(model.alphabet.symbols_in_order)
-    return model.mechanism.variance_of(weights[..., order], frequencies[order])
+    return (mechanism or model.mechanism).variance_of(weights[..., order], frequencies[order])
+
+
+def _memo_of(mechanism: Mechanism) -> Mechanism | None:
+    """The channel from values to memos; None if clients keep none."""
+    if isinstance(mechanism, SetReportMechanism) and mechanism.epsilon_inf is not None:
+        return mechanism.memo
+    return None
 
 
 def _shares_of_versions(reports: Sequence[NumberReports], bins: int) -> np.ndarray:

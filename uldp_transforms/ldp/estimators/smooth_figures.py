@@ -61,10 +61,7 @@ class SmoothFigures:
         """The number below which a share q lies, and where the ends of the interval of the distribution function
         reach q."""
         below, half = self._below
-        upper = np.maximum.accumulate(below + half)
-        lower = np.minimum.accumulate((below - half)[::-1])[::-1]
-        value, low, high = (float(np.interp(q, shares, self.edges)) for shares in (below, upper, lower))
-        return Smooth(value, low if low >= self.edges[1] else None, high if high <= self.edges[-2] else None)
+        return crossing_of(q, self.edges, below, below - half, below + half)
 
     def curve(self) -> tuple[CurveBin, ...]:
         """The share of each bin, with a pointwise band."""
@@ -87,3 +84,17 @@ class SmoothFigures:
         value, deviation = (float(number) for number in self.posterior.of(weights))
         half = self.z * deviation
         return Smooth(value, min(max(value - half, least), most), min(max(value + half, least), most))
+
+
+def crossing_of(q: float, edges: np.ndarray, below: np.ndarray, low: np.ndarray, high: np.ndarray) -> Smooth:
+    """The number at which a distribution function reaches q, linear within bins, and those at which its interval does.
+
+    Args:
+        q: in (0, 1).
+        edges: (B + 1,) float64, increasing.
+        below: (B + 1,) shares below the edges, not decreasing.
+        low, high: (B + 1,) ends of their intervals, which need not be monotone.
+    """
+    upper, lower = np.maximum.accumulate(high), np.minimum.accumulate(low[::-1])[::-1]
+    value, first, last = (float(np.interp(q, shares, edges)) for shares in (below, upper, lower))
+    return Smooth(value, first if first >= edges[1] else None, last if last <= edges[-2] else None)

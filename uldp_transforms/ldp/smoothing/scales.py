@@ -91,7 +91,8 @@ def scales_of(series: Series, law: Law) -> tuple[Scales, np.ndarray]:
     likelihoods = everything.likelihoods(series, law)
     few = likelihoods[:, np.argsort(-law.shares, kind="stable")[:FITTED]]
     most = few.max(axis=0)
-    evidence = np.log(grid.priors @ np.exp(few - most)).sum(axis=1) + most.sum() + np.log(grid.density)
+    told = np.log(grid.priors @ np.exp(few - most)).sum(axis=1) + most.sum()
+    evidence = told / series.copies + np.log(grid.density)
     weights = np.exp(evidence - evidence.max())
     whole, kept = weights.sum(), weights > _LEAST_WEIGHT * weights.sum()
     weights = weights[kept] / weights[kept].sum()

@@ -27,6 +27,10 @@ class Series:
         level, spread: (S,) mean and variance of the drifting share just before the first window, from earlier windows
             that were forgotten. Default: 0 and 1, which is uninformative.
         phases: (T,) int64 phase of each window in a season, such as its weekday; None: no season is fitted.
+        people: (T, S) part of ``variances`` that comes from sampling people, unbiased; NaN, or None for all, where an
+            estimate is a share f, for which it is f (1 - f) / n.
+        copies: number of values that say nearly the same, such as shares below neighbouring edges: evidence about the
+            scales that values have in common is divided by it.
     """
 
     raw: np.ndarray
@@ -39,6 +43,8 @@ class Series:
     level: np.ndarray | float = 0.0
     spread: np.ndarray | float = 1.0
     phases: np.ndarray | None = None
+    people: np.ndarray | None = None
+    copies: float = 1.0
 
     @property
     def seen(self) -> np.ndarray:
@@ -48,7 +54,7 @@ class Series:
 
     def until(self, end: int) -> Series:
         """The windows before position ``end``."""
-        names = ("raw", "variances", "num_reports", "steps", "phases")
+        names = ("raw", "variances", "num_reports", "steps", "phases", "people")
         parts: dict[str, Any] = {name: None if (part := getattr(self, name)) is None else part[:end] for name in names}
         return dataclasses.replace(self, **parts)
 
@@ -60,8 +66,10 @@ class Series:
         n = self.num_reports[:, np.newaxis]
         shares = np.clip(raw.sum(axis=0) / times, LEAST_SHARE, 1)
         each = (variances * n).sum(axis=0) / times  # variance per report
-        people = (raw - raw**2 + variances).sum(axis=0) / times  # variances correct the bias of raw^2
-        people = np.clip(people, LEAST_SHARE, 1 / 4)
+        people = raw - raw**2 + variances  # variances correct the bias of raw^2
+        if self.people is not None:
+            people = np.where(seen & ~np.isnan(self.people), self.people * n, people)
+        people = np.clip(people.sum(axis=0) / times, LEAST_SHARE, 1 / 4)
         least = self.jump * shares / max(float(self.num_reports.sum()), 1.0)
         return Law(shares, np.maximum(each - people, least) / n, people / n)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import altair as alt
@@ -16,6 +16,7 @@ from uldp_transforms.jobs.report.charts import (
     LABELS,
     PLAIN,
     SMOOTHED,
+    Axis,
     band,
     beside,
     data_of,
@@ -54,10 +55,10 @@ def panel(part: CollectionPart, zone: str) -> Any:
     assert part.numbers is not None and part.latest is not None
     window, numbers = part.latest.window, part.numbers
     reports = [f"{window.num_reports:,} reports"] if window.num_reports else []
-    title = alt.TitleParams(
-        f"{shown(part.id)}, {part.which}: {window.name}",
-        subtitle=[*reports, "Blue: smooth. Grey: intervals that assume nothing"],
-    )
+    colours = "Blue: smooth. Grey: intervals that assume nothing"
+    if numbers.trends and numbers.trends[0].is_smoothed:
+        colours = "Blue: smoothed over windows. Grey: each window alone"
+    title = alt.TitleParams(f"{shown(part.id)}, {part.which}: {window.name}", subtitle=[*reports, colours])
     trends = [
         (f"{trend.figure.name}, {numbers.unit}" if numbers.unit else trend.figure.name, trend)
         for trend in numbers.trends
@@ -116,12 +117,40 @@ def _through(trend: FigureTrend, windows: Sequence[WindowLine], unit: str, zone:
     columns = {name: getattr(trend, name) for name in names}
     has_open_end = np.isnan(trend.sure_low) | np.isnan(trend.sure_high)
     columns |= {name: np.where(has_open_end, np.nan, columns[name]) for name in names[3:]}
+    if trend.is_smoothed:
+        return _smoothed_through(trend, windows, columns, zone, functools.partial(_number, unit=unit), words)
     base = through_time(windows, columns, zone, words)
     y = functools.partial(_number, unit=unit)
     layers = [
         band(base, "sure_low", "sure_high", PLAIN, 0.22, y),
         band(base, "low", "high", SMOOTHED, 0.28, y),
         line_of(base, "value", SMOOTHED, y),
+    ]
+    if len(windows) <= FEW:
+        layers.append(points(base, "value", y))
+    return alt.layer(*layers)
+
+
+def _smoothed_through(
+    trend: FigureTrend,
+    windows: Sequence[WindowLine],
+    columns: dict[str, np.ndarray],
+    zone: str,
+    y: Axis,
+    words: Callable[[float, float, float], str],
+) -> Any:
+    """Each window alone in grey, and the figure smoothed over neighbouring windows, where no window contradicts it."""
+    has_open_end = np.isnan(trend.smoothed_low) | np.isnan(trend.smoothed_high)
+    columns |= {
+        "smoothed": np.where(trend.contradicted, np.nan, trend.smoothed),
+        "smoothed_low": np.where(trend.contradicted | has_open_end, np.nan, trend.smoothed_low),
+        "smoothed_high": np.where(trend.contradicted | has_open_end, np.nan, trend.smoothed_high),
+    }
+    base = through_time(windows, columns, zone, words)
+    layers = [
+        band(base, "low", "high", PLAIN, 0.22, y),
+        band(base, "smoothed_low", "smoothed_high", SMOOTHED, 0.28, y),
+        line_of(base, "smoothed", SMOOTHED, y),
     ]
     if len(windows) <= FEW:
         layers.append(points(base, "value", y))

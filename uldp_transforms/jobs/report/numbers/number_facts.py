@@ -12,7 +12,7 @@ import numpy as np
 from uldp_transforms.jobs.report.differences import FigurePanel
 
 MEDIAN = "median"
-_NAMES = ("value", "low", "high", "sure_low", "sure_high")
+_NAMES = ("value", "low", "high", "sure_low", "sure_high", "smoothed", "smoothed_low", "smoothed_high")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -25,6 +25,7 @@ class Figure:
         value: the unbiased mean; of all other figures the smooth estimate, if the row has one; None if unknown.
         low, high: its interval; None where an end is open.
         sure_low, sure_high: the interval that does not depend on smoothness.
+        smoothed, smoothed_low, smoothed_high: over neighbouring windows; None if the job did not smooth, or open.
     """
 
     name: str
@@ -34,6 +35,9 @@ class Figure:
     high: float | None
     sure_low: float | None
     sure_high: float | None
+    smoothed: float | None = None
+    smoothed_low: float | None = None
+    smoothed_high: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -54,7 +58,7 @@ class FigureTrend:
 
     Attributes:
         figure: the figure in the latest window.
-        value, low, high, sure_low, sure_high: as for ``Figure``.
+        value, low, high, sure_low, sure_high, smoothed, smoothed_low, smoothed_high: as for ``Figure``.
     """
 
     figure: Figure
@@ -63,6 +67,20 @@ class FigureTrend:
     high: np.ndarray
     sure_low: np.ndarray
     sure_high: np.ndarray
+    smoothed: np.ndarray
+    smoothed_low: np.ndarray
+    smoothed_high: np.ndarray
+
+    @property
+    def is_smoothed(self) -> bool:
+        """Whether any window has a smoothed number."""
+        return bool(np.isfinite(self.smoothed).any())
+
+    @property
+    def contradicted(self) -> np.ndarray:
+        """(W,) bool, whether the window's own interval and the smoothed one have no number in common."""
+        found: np.ndarray = (self.smoothed_low > self.sure_high) | (self.smoothed_high < self.sure_low)
+        return found
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -164,6 +182,9 @@ def _figure(name: str, told: Mapping[str, Any], is_share: bool = False) -> Figur
         high=high,
         sure_low=told.get("low"),
         sure_high=told.get("high"),
+        smoothed=told.get("smoothed_value"),
+        smoothed_low=told.get("smoothed_low"),
+        smoothed_high=told.get("smoothed_high"),
     )
 
 

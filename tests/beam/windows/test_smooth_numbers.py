@@ -1,0 +1,235 @@
+"""Means and quantiles over windows: the series that are smoothed, rows of files and of streams, alarms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.support.tolerance import generator, student_limit
+from uldp_transforms.jobs import uldp
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.figure_history import rows_of_figures, side_of
+from uldp_transforms.rows.row_identity import span_of
+from uldp_transforms.rows.row_types import NumberFigures, WindowedEstimate
+from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
+from uldp_transforms.rows.window_history import Neighbours
+from uldp_transforms.rows.windowed_estimate import estimate_window
+
+DAY = 86_400_000
+LOW, HIGH, BINS = -60, 180, 16
+EVERY = 1000  # windows between false alarms
+
+
+def delays(epsilon: float = 2.0, **alphabet: object) -> Collection:
+    spec = {"id": "ordered", "low": LOW, "high": HIGH, "num_bins": BINS} | alphabet
+    return Collection.from_json(
+        {"id": "delays", "version": 1, "alphabet": spec, "mechanism": {"id": "sw", "epsilon": epsilon}}
+    )
+
+
+def shares_of(middle: float) -> np.ndarray:
+    """A population of numbers around a bin."""
+    shares = np.exp(-(((np.arange(BINS) - middle) / 2) ** 2) / 2)
+    found: np.ndarray = shares / shares.sum()
+    return found
+
+
+def row_of(item: Collection, day: int, held: np.ndarray, rng: np.random.Generator) -> WindowedEstimate:
+    """The row of a day on which so many people hold each symbol."""
+    channel = item.mechanism.response(np.eye(len(held)))
+    cells = sum(rng.multinomial(number, law / law.sum()) for number, law in zip(held, channel))
+    place = span_of(day * DAY, DAY) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": None}
+    counts = CohortCounts(np.array([held.sum()]), np.asarray(cells)[np.newaxis])
+    return estimate_window(
+        item, counts, place, ESTIMATORS["projected"](), None, None, limits=(15.0, 20.0), quantiles=(0.1, 0.5, 0.9)
+    )
+
+
+def rows_of(
+    item: Collection, middles: Sequence[float], rng: np.random.Generator, people: int = 5000
+) -> tuple[list[WindowedEstimate], np.ndarray]:
+    """Rows of days, and the shares of the people of each day."""
+    held = np.array([rng.multinomial(people, shares_of(middle)) for middle in middles])
+    return [row_of(item, day, own, rng) for day, own in enumerate(held)], held / people
+
+
+def quantile_of(shares: np.ndarray, q: float) -> float:
+    return float(np.interp(q, np.append(0, np.cumsum(shares)), np.linspace(LOW, HIGH, BINS + 1)))
+
+
+def test_series_are_shares_measured_from_the_nearer_end():
+    row = row_of(delays(), 0, np.full(BINS, 2000), generator("series"))
+    of_mean, of_edges = (EntryColumns.of(one.estimates) for one in rows_of_figures(row))
+    mean, below = row.numbers.mean, np.array([one.value for one in row.numbers.below])
+    way = (mean.value - LOW - 7.5) / (HIGH - LOW - 15)
+    assert of_mean.column("raw_frequency")[0] == pytest.approx(min(way, 1 - way))
+    assert of_mean.column("standard_error")[0] == pytest.approx(mean.standard_error / 225)
+    assert of_mean.column("people_variance")[0] == pytest.approx(mean.people_variance / 225**2)
+    np.testing.assert_allclose(of_edges.column("raw_frequency"), np.minimum(below, 1 - below), atol=1e-12)
+    assert [side_of(name).edge for name in of_edges.values] == [one.edge for one in row.numbers.below]
+    assert [side_of(name).from_above for name in of_edges.values] == (below > 0.5).tolist()
+    again = rows_of_figures(row._replace(num_reports=1), [*of_mean.values, *of_edges.values])
+    assert [EntryColumns.of(one.estimates).values for one in again] == [of_mean.values, of_edges.values]
+
+
+def test_sampling_variances_are_those_of_people_with_a_number():
+    """Expected counts of 60 % of people with numbers; the share of these people multiplies the variance."""
+    item = delays(others=["none"])
+    held = np.append(np.rint(600_000 * shares_of(7)), 400_000).astype(int)
+    cells = np.rint(item.mechanism.response(held / held.sum()) * held.sum()).astype(int)[np.newaxis]
+    row = estimate_window(
+        item,
+        CohortCounts(cells.sum(axis=1), cells),
+        span_of(0, DAY) | {"pane_index": 0, "pane_timing": "", "run": None},
+        ESTIMATORS["projected"](),
+        None,
+        None,
+    )
+    shares, centres = held[:-1] / held[:-1].sum(), np.linspace(LOW + 7.5, HIGH - 7.5, BINS)
+    spread = shares @ centres**2 - (shares @ centres) ** 2
+    assert row.numbers.share == pytest.approx(0.6, rel=1e-4)
+    assert row.numbers.mean.people_variance == pytest.approx(spread / 600_000, rel=1e-3)
+    [of_mean, of_edges] = Neighbours.of([rows_of_figures(row)[0]]), Neighbours.of([rows_of_figures(row)[1]])
+    below = np.cumsum(shares)[:-1]
+    np.testing.assert_allclose(of_edges.people[0] * 600_000, below * (1 - below), rtol=0.05, atol=1e-4)
+    assert of_mean.series().law().people[0, 0] == pytest.approx(spread / 225**2 / 1e6 / 0.6, rel=1e-3)
+
+
+def test_smoothed_figures_are_shorter_in_order_and_the_same_in_any_order():
+    item, rng = delays(), generator("smoothed numbers")
+    rows, _ = rows_of(item, [6.0] * 14, rng)
+    order = rng.permutation(14)
+    smooth = [row for row, _ in smooth_rows(rows, 0.0, EVERY)]
+    assert [row for row, _ in smooth_rows([rows[at] for at in order], 0.0, EVERY)] == [smooth[at] for at in order]
+    for row in smooth:
+        mean, numbers = row.numbers.mean, row.numbers
+        assert LOW < mean.smoothed_low < mean.smoothed_value < mean.smoothed_high < HIGH
+        for one in numbers.quantiles:
+            assert one.smoothed_low < one.smoothed_value < one.smoothed_high
+        at_edge, inside = numbers.shares_above
+        assert 0 <= at_edge.smoothed_low < at_edge.smoothed_value < at_edge.smoothed_high <= 1
+        assert inside.smoothed_high == at_edge.smoothed_high  # from 20: between the edges 15 and 30
+        assert inside.smoothed_low < at_edge.smoothed_low
+    own, other = (
+        np.mean([getattr(row.numbers.mean, high) - getattr(row.numbers.mean, low) for row in smooth])
+        for low, high in (("low", "high"), ("smoothed_low", "smoothed_high"))
+    )
+    assert other < 0.8 * own
+
+
+def test_rows_without_numbers_pass():
+    item = delays()
+    rows, _ = rows_of(item, [6.0] * 3, generator("without numbers"))
+    withheld = rows[1]._replace(status="suppressed", estimates=[], numbers=NumberFigures(), num_reports=None)
+    smooth = list(smooth_rows([rows[0], withheld, rows[2]], 0.0, EVERY))
+    assert smooth[1] == (withheld, None)
+    assert smooth[0][0].numbers.mean.smoothed_value is not None
+    logs = delays(low=1, scale="log")
+    [(row, _)] = smooth_rows([row_of(logs, 0, np.full(BINS, 2000), generator("log"))], 0.0, EVERY)
+    assert row.numbers.mean.smoothed_value is None
+    assert row.numbers.quantiles[1].smoothed_value is not None
+
+
+def test_a_stream_has_the_figures_and_alarms_of_its_windows_so_far():
+    """Its last row is that of files, though its state went through bytes; one window was late; the mean moves."""
+    item = delays()
+    rows, _ = rows_of(item, [6.0] * 12 + [9.0] * 2, generator("stream of numbers"), people=20_000)
+    windows, changes = Neighbours.of([], 0.0), []
+    for at in (0, 1, 2, 4, 3, *range(5, 14)):
+        windows, row, change = filter_row(Neighbours.from_bytes(windows.to_bytes()), rows[at], EVERY)
+        changes.append(change)
+    whole = list(smooth_rows(rows, 0.0, EVERY))
+    assert row.numbers == whole[-1][0].numbers
+    assert changes[5:] == [change for _, change in whole[5:]]
+    assert [change.fired for change in changes] == [False] * 12 + [True, False]
+    sentence = changes[12].sentence
+    assert "The mean moved by +4" in sentence
+    assert "Quantiles moved: p10 from" in sentence
+    assert "Shares of numbers moved, in percentage points: below" in sentence
+    assert len(windows.figures) == 2
+    kept = filter_row(windows, rows[13], EVERY, horizon=5)[0]
+    assert [len(kind) for kind in kept.figures] == [5, 5]
+    late = filter_row(kept, rows[1], EVERY, horizon=5)
+    assert late == (kept, rows[1], None)
+
+
+def test_jobs_and_stored_counts_have_smoothed_figures(tmp_path: Path):
+    """``uldp estimate --smooth``, and ``uldp reestimate --smooth`` of its counts; the page draws them."""
+    collection, values = tmp_path / "C.json", tmp_path / "V.csv"
+    collection.write_text(json.dumps(delays().to_json() | {"client_window": "1d"}))
+    rng = generator("job of numbers")
+    lines = [f"{number},2001-09-{day:02}T12:00:00Z" for day in (1, 2, 3) for number in rng.normal(30, 30, 300).round()]
+    values.write_text("\n".join(["value,event_time", *lines]))
+    reports, output, again = (str(tmp_path / name) for name in ("R.avro", "output", "again"))
+    common = ["--collection", str(collection)]
+    assert uldp.main(["simulate", *common, "--values", str(values), "--output", reports, "--seed", "1"]) == 0
+    options = ["--smooth", "--quantiles", "0.5", "--limits", "30"]
+    assert (
+        uldp.main(
+            ["estimate", *common, "--input", reports, "--output", output, "--window", "1d", "--write_counts", *options]
+        )
+        == 0
+    )
+    assert uldp.main(["reestimate", *common, "--counts", output, "--output", again, *options]) == 0
+    first, second = (
+        [json.loads(line)["numbers"] for line in (Path(folder) / "estimates.jsonl").read_text().splitlines()]
+        for folder in (output, again)
+    )
+    assert first == second
+    for numbers in first:
+        mean = numbers["mean"]
+        assert mean["smoothed_high"] - mean["smoothed_low"] < mean["high"] - mean["low"]
+        assert numbers["quantiles"][0]["smoothed_value"] is not None
+        assert numbers["shares_above"][0]["smoothed_value"] is not None
+
+
+@pytest.mark.slow
+def test_intervals_of_smoothed_figures_hold():
+    """Populations that stay, vary by day, walk and jump: 10 series of 40 windows each.
+
+    Windows of a series are dependent, so that limits are those of the mean over series.
+    """
+    item, rng, days = delays(1.0), generator("coverage of smoothed numbers"), np.arange(40)
+    series = {
+        "still": lambda: np.full(40, 6.0),
+        "days": lambda: 6 + rng.normal(0, 0.3, 40),
+        "walk": lambda: 6 + np.cumsum(rng.normal(0, 0.1, 40)),
+        "jump": lambda: 6 + 1.0 * (days >= 20),
+    }
+    centres = np.linspace(LOW + 7.5, HIGH - 7.5, BINS)
+    for name, middles in series.items():
+        for people in (2000, 20_000):
+            held = np.zeros((10, 5))
+            for run in range(10):
+                rows, own = rows_of(item, middles().tolist(), rng, people)
+                for (row, _), shares in zip(smooth_rows(rows, 0.0, EVERY), own):
+                    numbers = row.numbers
+                    told = [(numbers.mean, shares @ centres), (numbers.shares_above[0], shares[5:].sum())]
+                    told += [(one, quantile_of(shares, one.q)) for one in numbers.quantiles]
+                    for place, (figure, true) in enumerate(told):
+                        low = -np.inf if figure.smoothed_low is None else figure.smoothed_low
+                        high = np.inf if figure.smoothed_high is None else figure.smoothed_high
+                        held[run, place] += low <= true <= high
+            covered = held / 40
+            print(name, people, covered.mean(axis=0).round(3))
+            errors = covered.std(axis=0, ddof=1) / np.sqrt(10)
+            assert (covered.mean(axis=0) > 0.9 - student_limit(9, 40) * errors).all(), (name, people)
+
+
+@pytest.mark.slow
+def test_figures_of_honest_streams_ring_as_rarely_as_stated():
+    """1 in 50 windows at most is allowed here, so that rings could be seen: 15 streams of 60 windows of each kind."""
+    item, rng = delays(2.0), generator("false alarms of numbers")
+    for spread in (0.0, 0.1):
+        rings = np.zeros(15)
+        for run in range(15):
+            rows, _ = rows_of(item, (6 + rng.normal(0, spread, 60)).tolist(), rng, 3000)
+            rings[run] = sum(change.fired for _, change in smooth_rows(rows, 0.0, 50) if change is not None)
+        print(spread, rings.sum(), "rings in", 15 * 52, "windows")
+        assert rings.mean() / 52 <= 1 / 50
