@@ -23,6 +23,7 @@ from uldp_transforms.rows.row_types import (
     QuantileFigure,
     ShareBelow,
     ShareFigure,
+    SumFigure,
     ValueEstimate,
     WindowedEstimate,
     WindowHealth,
@@ -147,7 +148,7 @@ def unpacked(encoded: bytes) -> tuple[WindowedEstimate, WindowHealth]:
 
 
 def _figures_of(
-    mean: Any, quantiles: Any, shares_above: Any, curve: Any = (), below: Any = (), share: float | None = None
+    mean: Any, quantiles: Any, shares_above: Any, curve: Any, below: Any, share: float | None, total: Any
 ) -> NumberFigures:
     return NumberFigures(
         MeanFigure._make(mean),
@@ -156,6 +157,7 @@ def _figures_of(
         tuple(map(CurveBin._make, curve)),
         tuple(map(ShareBelow._make, below)),
         share,
+        SumFigure._make(total),
     )
 
 

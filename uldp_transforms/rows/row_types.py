@@ -95,6 +95,15 @@ class ShareBelow(NamedTuple):
     common_variance: Optional[float] = None
 
 
+class SumFigure(NamedTuple):
+    """Sum of the numbers of all reports of a window, with its interval."""
+
+    value: Optional[float] = None
+    low: Optional[float] = None
+    high: Optional[float] = None
+    half_bins: Optional[float] = None
+
+
 class NumberFigures(NamedTuple):
     """Figures of the numbers of a window."""
 
@@ -104,6 +113,7 @@ class NumberFigures(NamedTuple):
     curve: Sequence[CurveBin] = ()
     below: Sequence[ShareBelow] = ()
     share: Optional[float] = None
+    sum: SumFigure = SumFigure()
 
 
 class DimensionValue(NamedTuple):

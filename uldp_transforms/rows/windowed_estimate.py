@@ -26,6 +26,7 @@ from uldp_transforms.rows.row_types import (
     QuantileFigure,
     ShareBelow,
     ShareFigure,
+    SumFigure,
     ValueEstimate,
     WindowedEstimate,
 )
@@ -176,6 +177,7 @@ def number_figures(
         curve=tuple(CurveBin(**dataclasses.asdict(one)) for one in found.curve),
         below=tuple(ShareBelow(**dataclasses.asdict(one)) for one in found.below),
         share=found.share,
+        sum=SumFigure() if found.sum is None else SumFigure(**dataclasses.asdict(found.sum)),
     )
 
 

@@ -20,7 +20,14 @@ from uldp_transforms.ldp.estimators import Empirical
 from uldp_transforms.rows.arrow_form import parquet_bytes
 from uldp_transforms.rows.entry_columns import packed, unpacked
 from uldp_transforms.rows.json_and_avro import as_dict, to_avro, to_json
-from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, MeanFigure, NumberFigures, WindowedEstimate, WindowHealth
+from uldp_transforms.rows.row_types import (
+    ESTIMATE_SCHEMA,
+    MeanFigure,
+    NumberFigures,
+    SumFigure,
+    WindowedEstimate,
+    WindowHealth,
+)
 from uldp_transforms.rows.windowed_estimate import estimate_window
 
 DELAYS = collection("delays", {"id": "ordered", "low": 0, "high": 1, "num_bins": 8}, "sw")
@@ -48,6 +55,8 @@ def test_a_row_has_the_figures_that_were_asked_for():
     assert (numbers.curve[0].low, numbers.curve[0].high, numbers.curve[-1].high) == (None, 0.125, None)
     assert sum(one.share for one in numbers.curve) == pytest.approx(1)
     assert [one.q for one in numbers.quantiles] == [0.5, 0.9]
+    assert numbers.sum.value == pytest.approx(0.344906 * 10_000, abs=0.01)
+    assert numbers.sum.low < numbers.sum.value < numbers.sum.high
     [above] = numbers.shares_above  # 7 is beyond the bins of this collection
     assert (above.limit, above.value) == (0.5, pytest.approx(0.326236, abs=1e-6))
 
@@ -63,6 +72,7 @@ def test_no_figures_without_numbers_or_estimates():
     )
     assert row_of(quantiles=()).numbers.quantiles == ()
     assert row_of(TIMES).numbers.mean == MeanFigure()
+    assert row_of(TIMES).numbers.sum == SumFigure()
 
 
 def test_intervals_of_several_looks_are_longer():

@@ -54,6 +54,7 @@ from uldp_transforms.rows.row_types import (
     RejectedReport,
     ShareBelow,
     ShareFigure,
+    SumFigure,
     ValueEstimate,
     WindowCounts,
     WindowedEstimate,
@@ -75,7 +76,16 @@ INNER: dict[str, Any] = {
     "Finding": HealthFinding,
     **{
         cls.__name__: cls
-        for cls in (NumberFigures, MeanFigure, QuantileFigure, ShareFigure, ShareBelow, CurveBin, DimensionValue)
+        for cls in (
+            NumberFigures,
+            MeanFigure,
+            QuantileFigure,
+            ShareFigure,
+            ShareBelow,
+            SumFigure,
+            CurveBin,
+            DimensionValue,
+        )
     },
 }
 """Rows inside of rows, by the names that the Avro schemas give them."""

@@ -76,7 +76,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Node:
 def test_figures_are_those_of_the_row(tree: Node) -> None:
     numbers = row(collection(), 2)["numbers"]
     table = cells_of(tree, "part-1-numbers-table")
-    assert [line[0] for line in table] == ["figure", "mean", "median", "p98", "share from 60 <b>min</b>"]
+    assert [line[0] for line in table] == ["figure", "mean", "median", "p98", "share from 60 <b>min</b>", "sum"]
     mean, median, above = numbers["mean"], numbers["quantiles"][0], numbers["shares_above"][0]
     assert table[1][1:] == [f"{mean['value']:.1f}", *[f"{mean['low']:.1f} to {mean['high']:.1f}"] * 2]
     assert table[2][1:3] == [

@@ -71,6 +71,36 @@ def test_errors_and_their_parts():
     assert found.share == 1
 
 
+def test_a_sum_has_the_noise_of_its_reports_alone():
+    """Its variance is the mean over people of that of their reports' weights, from the inverse of the channel."""
+    item, centres = collection(), (np.arange(8) + 0.5) / 8
+    channel = item.mechanism.response(np.eye(8)).T
+    cells = np.rint(1e8 * (channel @ P))
+    weights = (
+        centres
+        @ np.linalg.solve(channel.T @ np.diag(1 / channel.mean(axis=1)) @ channel, channel.T)
+        / (channel.mean(axis=1))
+    )
+    noise = (weights**2 @ channel - (weights @ channel) ** 2) @ P
+    found = estimate_numbers(item, one(cells)).sum
+    assert found.value == pytest.approx(1e8 * P @ centres, rel=1e-6)
+    assert found.high - found.value == pytest.approx(1.959964 * math.sqrt(1e8 * noise), rel=1e-3)
+    assert found.half_bins == cells.sum() / 16
+    assert estimate_numbers(item, one(cells), reports_of_a_person=3).sum == found
+
+
+def test_sums_hold_as_often_as_they_say():
+    """Of the same 500 people, 200 of whom have no number, in 700 windows."""
+    item, held, windows = collection(others=["none"]), np.array([90, 60, 45, 30, 30, 15, 15, 15, 200]), 700
+    rng, truth = generator("sums"), float(np.array([90, 60, 45, 30, 30, 15, 15, 15]) @ (np.arange(8) + 0.5) / 8)
+    channel = item.mechanism.response(np.eye(9))
+    drawn = sum(rng.multinomial(people, law / law.sum(), size=windows) for people, law in zip(held, channel))
+    sums = [estimate_numbers(item, one(cells), smooth=False).sum for cells in drawn]
+    low, high = binomial_limits(np.array([windows]), np.array([0.95]))
+    assert low[0] <= sum(found.low <= truth <= found.high for found in sums) <= high[0]
+    assert estimate_numbers(collection(low=1, high=1000, scale="log"), one(COUNTS)).sum is None
+
+
 def test_what_memos_add_is_in_common():
     """The variance of the memos of k-RR alone, less that of people, from the inverse of their matrix."""
     spec = collection("krr").to_json() | {"mechanism": {"id": "krr", "epsilon": 1.0, "epsilon_inf": 2.0}}

@@ -35,6 +35,22 @@ def test_the_page_prints_what_it_says(
     assert capsys.readouterr().out == printed
 
 
+def test_the_sum_of_visits_is_that_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir(tmp_path)
+    (part,) = re.findall(r"\n## Sums and bounded counts\n(.*?)\n## ", PAGE, flags=re.DOTALL)
+    blocks = re.findall(r"```(\w*)\n(.*?)```", part, flags=re.DOTALL)
+    texts = {language: [text for name, text in blocks if name == language] for language, _ in blocks}
+    (tmp_path / "visits.json").write_text(texts["json"][0], encoding="utf-8")
+    exec(texts["python"][0], {})
+    assert capsys.readouterr().out == texts[""][0]
+    for command in texts["sh"][0].replace("\\\n", "").strip().splitlines():
+        capsys.readouterr()
+        assert uldp.main(shlex.split(command)[1:]) == 0
+    assert capsys.readouterr().out == texts[""][1]
+
+
 def test_the_table_is_that_of_the_benchmark():
     for row in numbers.rows():
         assert f"| {' | '.join(row)} |" in PAGE

@@ -120,6 +120,23 @@ class ShareBelow:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Sum:
+    """The sum of the centres of the bins of all reports; other values count as 0.
+
+    Attributes:
+        value: unbiased and unclipped.
+        low, high: confidence interval for the sum of exactly these reports, cut to what sums can be.
+        half_bins: half the width of the widest bin, times the number of reports: by so much the sum of the numbers,
+            once clamped to the ends, differs from ``value`` at most; no interval contains this difference.
+    """
+
+    value: float
+    low: float
+    high: float
+    half_bins: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class NumberEstimate:
     """Figures of numbers in one window.
 
@@ -130,6 +147,7 @@ class NumberEstimate:
         curve: the smooth distribution, one entry for each bin; empty without a smooth posterior.
         below: the unbiased distribution function at all inner edges; empty if nobody seems to have a number.
         share: unbiased share of people whose value is a number; 1 without ``others``.
+        sum: None on the scale ``log``, as the mean.
     """
 
     mean: Mean | None
@@ -138,6 +156,7 @@ class NumberEstimate:
     curve: tuple[CurveBin, ...] = ()
     below: tuple[ShareBelow, ...] = ()
     share: float = 1.0
+    sum: Sum | None = None
 
 
 def estimate_numbers(
@@ -190,6 +209,7 @@ def figures_of(
         shares_above=tuple(_share_above(sums, float(limit), z) for limit in limits),
         below=_below(sums),
         share=sums.people if sums.has_others else 1.0,
+        sum=None if centres is None else _sum(sums, centres, z),
     )
     if not smooth or sums.smooth is None:
         return found
@@ -221,6 +241,19 @@ def _share_above(sums: NumberSums, limit: float, z: float) -> ShareAbove:
         value=sums.ratio(weights_above(sums.edges, limit)).value,
         low=None if low is None else min(max(low, 0.0), 1.0),
         high=None if high is None else min(max(high, 0.0), 1.0),
+    )
+
+
+def _sum(sums: NumberSums, centres: np.ndarray, z: float) -> Sum:
+    value, variance = sums.total(centres)
+    reports, half = sum(one.counts.total for one in sums.reports), z * float(np.sqrt(variance))
+    ends = [float(centres[0]), float(centres[-1]), *([0.0] if sums.has_others else [])]
+    least, most = reports * min(ends), reports * max(ends)
+    return Sum(
+        value=value,
+        low=min(max(value - half, least), most),
+        high=min(max(value + half, least), most),
+        half_bins=reports * float(np.diff(sums.edges).max() / 2),
     )
 
 

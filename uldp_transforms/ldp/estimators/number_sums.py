@@ -114,12 +114,14 @@ class NumberSums:
         assert edges is not None
         self.edges, self.centres, self.bins = edges, alphabet.bin_centres, len(edges) - 1
         self.is_number = np.arange(alphabet.num_symbols) < self.bins
-        each = [
-            one.model.mechanism.invert(one.counts.pooled())[0][one.model.alphabet.symbols_in_order]
-            for one in self.reports
-        ]
+        self._each = np.array(
+            [
+                one.model.mechanism.invert(one.counts.pooled())[0][one.model.alphabet.symbols_in_order]
+                for one in self.reports
+            ]
+        )
         self._shares = _shares_of_versions(self.reports, self.bins)
-        self._unbiased = self._shares @ np.array(each)
+        self._unbiased = self._shares @ self._each
         self._nearest = project_onto_simplex(self._unbiased)
         self._shown = self._nearest if distribution is None else np.maximum(distribution, 0)
 
@@ -159,6 +161,23 @@ class NumberSums:
         spread = weights**2 @ self._unbiased + variances  # the squared weights are those of an estimated centre
         number = sum(share**2 * one.times / one.counts.total for share, one in zip(self._shares.tolist(), self.reports))
         return PerPerson(values, variances, spread * number, self._common(weights))
+
+    def total(self, of_bins: np.ndarray) -> tuple[float, float]:
+        """The sum with the (B,) weights over all reports, in which other values count as 0, and its variance.
+
+        The values are those of exactly these reports, so the variance is that of their noise. The noise of different
+        reports is independent, whoever sends them, unless clients keep memos: then all reports of a person may agree.
+        """
+        weights, found, variance = self._weights(of_bins), 0.0, 0.0
+        for one, unbiased in zip(self.reports, self._each):
+            found += one.counts.total * float(weights @ unbiased)
+            noise = max(
+                float(_variance_of(one.model, weights, at)) - float(weights**2 @ at - (weights @ at) ** 2)
+                for at in (self._unbiased, self._nearest)
+            )
+            times = 1 if _memo_of(one.model.mechanism) is None else one.times
+            variance += one.counts.total * times * max(noise, 0.0)
+        return found, variance
 
     def _common(self, weights: np.ndarray) -> np.ndarray | None:
         """Variances of sums with the weights (..., K) if nothing but memos were random."""

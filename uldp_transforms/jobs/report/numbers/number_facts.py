@@ -12,6 +12,7 @@ import numpy as np
 from uldp_transforms.jobs.report.differences import FigurePanel
 
 MEDIAN = "median"
+SUM = "sum"
 _NAMES = ("value", "low", "high", "sure_low", "sure_high", "smoothed", "smoothed_low", "smoothed_high")
 
 
@@ -120,7 +121,7 @@ def numbers_of(rows: Sequence[Mapping[str, Any]], unit: str) -> NumberPart | Non
         is_smooth=bool(numbers.get("curve")),
         figures=figures,
         bars=_bars(numbers.get("curve") or ()),
-        trends=[_trend(figure, by_window) for figure in figures if not figure.is_share] if len(rows) > 1 else [],
+        trends=[_trend(figure, by_window) for figure in figures if _has_trend(figure)] if len(rows) > 1 else [],
     )
 
 
@@ -159,6 +160,14 @@ def _figures(numbers: Mapping[str, Any], unit: str) -> Iterator[Figure]:
         yield _figure(name_of_quantile(one["q"]), one)
     for one in numbers.get("shares_above") or ():
         yield _figure(name_of_share(one["limit"], unit), one, is_share=True)
+
+    total = numbers.get("sum") or {}
+    if total.get("value") is not None:
+        yield _figure(SUM, total)
+
+
+def _has_trend(figure: Figure) -> bool:
+    return not figure.is_share and figure.name != SUM
 
 
 def name_of_quantile(q: float) -> str:
