@@ -118,7 +118,7 @@ def test_two_windows_are_compared_by_figures(tree: Node) -> None:
     (a, low_a, high_a), (b, low_b, high_b) = ([of[name] for name in ("value", "low", "high")] for of in means)
     low, high = a - b - np.hypot(a - low_a, high_b - b), a - b + np.hypot(high_a - a, b - low_b)
     table = cells_of(tree, "part-1-compare-table")
-    assert [line[0] for line in table] == ["figure", "mean", "median", "p98", "share from 60 <b>min</b>"]
+    assert [line[0] for line in table] == ["figure", "mean", "median", "p98", "share from 60 <b>min</b>", "sum"]
     assert table[1][1:3] == [f"{a - b:+.1f}", f"{low:+.1f} to {high:+.1f}"]
 
 
