@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from typing import Any
 from unittest import mock
 
@@ -38,9 +39,9 @@ def _told(name: str, part: Any, collections: list[Collection], messages: list[by
     decoder = MessageDecoder(catalog)
     groups = [messages[at : at + together] for at in range(0, len(messages), together)]
     with mock.patch.object(native_module, "native", lambda: part):
-        decoded = [decoder.decode(group).batches for group in groups]
+        decoded = [decoder.decode(group).parts for group in groups]
         decoding = cpu_seconds(lambda: [decoder.decode(group) for group in groups], 5)
-        counting = cpu_seconds(lambda: [list(count_batches(catalog, batches, None)) for batches in decoded], 5)
+        counting = cpu_seconds(lambda: [deque(count_batches(catalog, parts, None), 0) for parts in decoded], 5)
     rate = len(messages) / (decoding + counting) / 1e6
     return f"{name} {1e9 * decoding / len(messages):6.0f} ns, with counting {rate:5.2f} M/s"
 

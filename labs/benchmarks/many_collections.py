@@ -59,8 +59,8 @@ def decode_and_count(catalog: CollectionCatalog, messages: list[bytes], together
     """Decode a bundle of messages, ``together`` at a time; returns the number of its sums."""
     decoder = MessageDecoder(catalog)
     parts = [messages[start : start + together] for start in range(0, len(messages), together)]
-    batches = [batch for part in parts for batch in decoder.decode(part).batches]
-    return len(list(counting.count_batches(catalog, batches, BasePeriods(HOUR))))
+    decoded = [reports for part in parts for reports in decoder.decode(part).parts]
+    return sum(1 for _ in counting.count_batches(catalog, decoded, BasePeriods(HOUR)))
 
 
 def rates() -> None:

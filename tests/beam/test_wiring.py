@@ -281,6 +281,11 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         "streaming_mode_at_least_once",
     ),
     (lambda: ReadReportFiles(5), "ReadReportFiles.pattern must be a text, got 5"),
+    (lambda: ReadReportFiles("*.avro", grouped=1), "ReadReportFiles.grouped must be true or false, got 1"),
+    (
+        lambda: DecodeReports(JobSpec(collections=(KRR,)), mixed=None),
+        "DecodeReports.mixed must be true or false, got None",
+    ),
     (EstimateReports, "JobSpec needs the key 'collections', got no keys"),
     (
         lambda: EstimateReports(collections=[KRR], windows="1h"),
@@ -369,12 +374,13 @@ def test_slack_is_as_the_engine_needs(options: list[str], slack: int) -> None:
     assert lateness.micros == 1000 * (FIXED.allowed_lateness + slack)
 
 
-def test_the_output_of_files_goes_through_the_pipe_as_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_output_of_files_goes_through_the_pipe_as_it_is(tmp_path: Path, grouped: bool) -> None:
     """And its messages alone are taken too."""
     batch = KRR.perturb(["1"] * 5, event_times=[0] * 5)
     write_files(tmp_path, {"a.avro": container([(1, m) for m in wire.encode_reports(batch)]), "b.avro": b"none"})
     with beam.Pipeline(options=PipelineOptions([])) as pipeline:
-        files = pipeline | ReadReportFiles(f"{tmp_path}/*.avro")
+        files = pipeline | ReadReportFiles(f"{tmp_path}/*.avro", grouped=grouped)
         whole, part = files | "Whole" >> EstimateReports(FIXED), files.messages | "Part" >> EstimateReports(FIXED)
         for name, outputs, received in (("whole", whole, [1, 5]), ("part", part, [5])):
             numbers = outputs.ledger | f"Received {name}" >> beam.Map(lambda row: row.received)

@@ -281,7 +281,8 @@ def test_a_flood_is_a_row_for_each_size_and_millisecond():
     """Not for each message: otherwise a small compressed block could be a gigabyte of rows."""
     messages = [single(STRANGER)] * 5_000 + [b"\x02garbage"] * 3_000 + [packed(STRANGER)] * 2_000
     arrivals = NOON + np.arange(10_000) % 2
-    _, rejections, received, *_ = decoder(gate=GATE).decode(messages, arrivals)
+    decoded = decoder(gate=GATE).decode(messages, arrivals)
+    rejections, received = decoded.rejections, decoded.num_received
     assert sorted((r.reason.code, r.num_reports, r.arrival_time - NOON) for r in rejections) == [
         (code, number, moment)
         for code, number in (("malformed", 1_500), ("unknown_collection", 2_000), ("unknown_collection", 2_500))
@@ -483,7 +484,8 @@ def is_good(of: Collection, row: Row) -> bool:
 
 def check(messages: list[bytes]) -> None:
     """Decoded together: no exception, the right reports accepted, and one verdict for each."""
-    batches, rejections, received, *_ = decoder().decode(messages)
+    decoded = decoder().decode(messages)
+    batches, rejections, received = decoded.batches, decoded.rejections, decoded.num_received
     verdicts = list(map(verdict, messages))
     assert received.total() == sum(number for number, _ in verdicts)
     assert rows_of(batches) == Counter(itertools.chain.from_iterable(rows for _, rows in verdicts))
@@ -562,7 +564,9 @@ def test_a_bad_message_does_not_borrow_from_its_neighbour():
 
 
 def test_nothing_comes_of_nothing():
-    assert decoder().decode([]) == ([], [], {}, {}, 0, b"")
+    decoded = decoder().decode([])
+    assert (decoded.batches, decoded.rejections, decoded.num_received) == ([], [], {})
+    assert (decoded.off_by, decoded.num_messages, decoded.stranger) == ({}, 0, b"")
 
 
 def test_a_hundred_thousand_spoiled_messages():

@@ -18,6 +18,7 @@ from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import containers, wire
 from uldp_transforms.messages import decoder as decoders
 from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms.messages.mixed_reports import Batches, MixedReports
 
 pytestmark = pytest.mark.usefixtures("decoding_part")
 
@@ -95,14 +96,14 @@ def raising(self: MessageDecoder, messages: Any, received: Any = None) -> Any:
 
 def doubling(self: MessageDecoder, messages: Any, received: Any = None) -> Any:
     decoded = DECODE(self, messages, received)
-    return decoded._replace(batches=[*decoded.batches, *decoded.batches[:1]])
+    return decoded._replace(batches=Batches([*decoded.parts, *decoded.parts[:1]]))
 
 
 def masking(self: MessageDecoder, messages: Any, received: Any = None) -> Any:
     """Cohorts are taken modulo their number."""
     decoded = DECODE(self, messages, received)
     kept = [dataclasses.replace(batch, cohorts=batch.cohorts % np.uint16(2)) for batch in decoded.batches]
-    return decoded._replace(batches=kept)
+    return decoded._replace(batches=Batches(list(map(MixedReports.of, kept))))
 
 
 def greedy(*arguments: Any) -> Any:

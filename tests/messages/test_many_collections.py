@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import weakref
 from collections import Counter
 from typing import Any
 
@@ -11,10 +12,10 @@ import pytest
 
 from tests.support.cases import MECHANISMS_TO_TEST
 from tests.support.messages_cases import KNOWN, NOON, STRANGER, long, packed, rows_of, single
+from uldp_transforms.beam.runtime.coders import MixedReportsCoder
 from uldp_transforms.beam.transforms.decode_reports import received_entries
 from uldp_transforms.beam.transforms.period_counts import count_batches, count_periods
-from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
-from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
@@ -142,7 +143,8 @@ def test_collections_have_numbers_by_size_and_layout() -> None:
     assert [CATALOG.numbered[number] for number in numbers[:-1]] == list(CATALOG)
     layouts = [(of.num_cohorts, of.mechanism.layout) for of in CATALOG.numbered]
     assert [len(set(layouts[: number + 1])) - 1 for number in range(len(layouts))] == CATALOG.layouts.tolist()
-    assert (np.diff(CATALOG.payload_sizes) >= 0).all()
+    assert (np.diff(CATALOG.payload_sizes) >= 0).all() and (np.diff(CATALOG.passes) >= 0).all()
+    assert [row.tobytes() for row in CATALOG.table] == [of.fingerprint for of in CATALOG.numbered]
     assert CATALOG.payload_sizes.tolist() == [of.mechanism.payload_size for of in CATALOG.numbered]
     assert CATALOG.shapes.tolist() == [[of.num_cohorts, of.num_cells] for of in CATALOG.numbered]
 
@@ -150,7 +152,8 @@ def test_collections_have_numbers_by_size_and_layout() -> None:
 def test_collections_are_counted_in_one_pass_where_they_can_be() -> None:
     """All of one layout are, and of reports in one cell all with payloads of one size."""
     for of in CATALOG:
-        together = {other for other in CATALOG if CATALOG.passes[other.fingerprint] == CATALOG.passes[of.fingerprint]}
+        passes = {CATALOG.numbered[number]: one for number, one in enumerate(CATALOG.passes.tolist())}
+        together = {other for other in CATALOG if passes[other] == passes[of]}
         if of.mechanism.one_place:
             assert of.mechanism.num_cells == of.mechanism.num_symbols
             assert of.mechanism.num_patterns == 0
@@ -177,13 +180,22 @@ def test_owners_and_periods_as_pairs() -> None:
     assert split_by_owner_and_period(np.array([2, 0]), np.array([5, 5]), None)[:2] == ([0, 2], [None, None])
 
 
-def test_several_batches_need_columns_that_fit() -> None:
-    columns = {
-        "cohorts": np.zeros(3, np.uint16),
-        "payloads": np.zeros((3, 1), np.uint8),
-        "event_times": np.zeros(2, np.int64),
-        "report_ids": np.zeros((0, 16), np.uint8),
-    }
-    with pytest.raises(SpecError) as error:
-        ReportBatch.several([b"a"], np.array([3]), columns)
-    assert str(error.value) == "ReportBatch.event_times must be int64 (3,), got int64 (2,)"
+def test_reports_of_another_table_are_found_in_the_catalog() -> None:
+    """Reports that came over the wire bring fingerprints of their own."""
+    parts = MessageDecoder(CATALOG).decode(mixed(5)).parts
+    assert max(len(part.owners) for part in parts) > 5
+    for part in parts:
+        sent = MixedReportsCoder().decode(MixedReportsCoder().encode(part))
+        assert sent.table is not CATALOG.table and np.array_equal(sent.numbers_in(CATALOG), part.owners)
+        assert sent.apart() == part.apart() and len(sent) == len(part) == sum(map(len, part.apart()))
+        assert dict(count_batches(CATALOG, [sent], HOUR)) == dict(count_batches(CATALOG, part.apart(), HOUR))
+
+
+def test_what_is_counted_becomes_objects_one_by_one() -> None:
+    """So a bundle of many collections does not hold all of their sums at once."""
+    parts = MessageDecoder(CATALOG).decode(mixed(6)).parts
+    made, most = list[weakref.ref[CohortCounts]](), 0
+    for _, counts in count_batches(CATALOG, parts, None):
+        made.append(weakref.ref(counts))
+        most = max(most, sum(one() is not None for one in made))
+    assert 1 <= most < len(made) // 2

@@ -162,4 +162,4 @@ class Model:
         of_cells = periods_of_rows[row] * length + each + cohorts[row] * self.num_cells + cell
         places = np.concatenate([of_reports, of_cells])
         order = np.argsort(places, kind="stable")  # linear: both parts are sorted
-        return split_counts(shapes, places[order], np.concatenate([sizes, numbers])[order], patterns)
+        return list(split_counts(shapes, places[order], np.concatenate([sizes, numbers])[order], patterns))

@@ -16,19 +16,22 @@ from uldp_transforms.ldp.errors import SpecError
 class CollectionCatalog:
     """A fixed set of collections, including several versions of one collection.
 
-    Each collection has a number from 0 on. Collections with payloads of one size have consecutive numbers, and among
-    them those of one *layout*: their reports are checked and counted in the same way.
+    Each collection has a number from 0 on. Collections with payloads of one size have consecutive numbers, among them
+    those of one *pass*, and among these those of one *layout*: their reports are checked and counted in the same way.
 
     Attributes:
         numbered: the collections by number.
         fingerprints: fingerprints by number, followed by an empty one for "no collection".
+        table: (N, 32) uint8, fingerprints by number.
         layouts: (N,) int64, the layout of each, from 0 on.
         payload_sizes: (N,) int64, size of each collection's payloads in bytes.
         shapes: (N, 2) int64, numbers of cohorts and of counted cells of each.
         strata: (N,) int64, number of groups times cohorts of each, which bounds the cohort numbers in its reports.
         grouped: fingerprints of the collections with dimensions.
-        passes: an integer per fingerprint, equal for collections whose reports can be counted in one pass: those of one
-            layout; or those with payloads of one size, if a payload is the number of the cell to count.
+        prefixes: (N,) uint64, the first bytes of the fingerprints as little-endian numbers, increasing.
+        by_prefix: (N,) int64, numbers of the collections in the order of ``prefixes``.
+        passes: (N,) int64, equal for collections whose reports can be counted in one pass: those of one layout; or
+            those with payloads of one size, if a payload is the number of the cell to count.
 
     Raises:
         SpecError: if there are no collections, or two whose reports cannot be distinguished.
@@ -62,22 +65,22 @@ class CollectionCatalog:
         known: dict[Hashable, int] = {}
         layouts = np.array([known.setdefault(_layout(c), len(known)) for c in self])
         sizes = np.array([c.mechanism.payload_size for c in self], dtype=np.int64)
+        passes = np.where([c.mechanism.one_place for c in self], -1, layouts)
         prefixes = np.array([_as_integer(c.fingerprint) for c in self], dtype="<u8")
-        order = np.lexsort((prefixes, layouts, sizes))
+        order = np.lexsort((prefixes, layouts, passes, sizes))
         collections = list(self)
         self.numbered: list[Collection] = [collections[place] for place in order.tolist()]
-        self.layouts = np.cumsum(np.diff(layouts[order], prepend=layouts[order[0]]) != 0)
+        self.layouts = _ranks(layouts[order])
+        self.passes = _ranks(np.where(passes < 0, -sizes, passes)[order])
         self.payload_sizes = sizes[order]
         self.shapes = np.array([(c.num_cohorts, c.num_cells) for c in self.numbered], dtype=np.int64)
         self.strata = np.array([c.num_strata for c in self.numbered], dtype=np.int64)
         self.grouped = frozenset(c.fingerprint for c in self.numbered if c.dimensions)
-        one_place = [c.mechanism.one_place for c in self.numbered]
-        passes = np.where(one_place, -self.payload_sizes, self.layouts).tolist()
-        self.passes: dict[bytes, int] = dict(zip((c.fingerprint for c in self.numbered), passes))
         self.fingerprints = [*(c.fingerprint for c in self.numbered), b""]
+        self.table = np.frombuffer(b"".join(self.fingerprints), dtype=np.uint8).reshape(len(self), -1)
         self._numbers = {c.fingerprint[:PREFIX_BYTES]: number for number, c in enumerate(self.numbered)}
-        self._by_value = np.argsort(prefixes[order])
-        self._sorted = prefixes[order][self._by_value]
+        self.by_prefix = np.argsort(prefixes[order])
+        self.prefixes = prefixes[order][self.by_prefix]
 
     def __reduce__(self) -> tuple[Callable[[str], CollectionCatalog], tuple[str]]:
         return _catalog_in, (self._json,)
@@ -107,8 +110,8 @@ class CollectionCatalog:
         """``number`` of (n,) prefixes, as little-endian uint64; (n,) int64."""
         if (prefixes == prefixes[:1]).all():
             return np.full(len(prefixes), self.number(prefixes[:1].tobytes()))
-        places = np.minimum(np.searchsorted(self._sorted, prefixes), len(self) - 1)
-        return np.where(self._sorted[places] == prefixes, self._by_value[places], -1)
+        places = np.minimum(np.searchsorted(self.prefixes, prefixes), len(self) - 1)
+        return np.where(self.prefixes[places] == prefixes, self.by_prefix[places], -1)
 
 
 @functools.lru_cache(maxsize=4)
@@ -125,6 +128,12 @@ def _catalog_in(text: str) -> CollectionCatalog:
 
 def _as_integer(fingerprint: bytes) -> int:
     return int.from_bytes(fingerprint[:PREFIX_BYTES], "little")
+
+
+def _ranks(labels: np.ndarray) -> np.ndarray:
+    """(N,) int64, labels whose equal ones are together, replaced by 0, 1 and so on."""
+    ranks: np.ndarray = np.cumsum(np.diff(labels, prepend=labels[:1]) != 0)
+    return ranks
 
 
 def _layout(collection: Collection) -> Hashable:

@@ -58,14 +58,12 @@ class Splitter:
         """Arguments after the messages: prefixes in order, their numbers, where the prefixes with each first bits
         begin, sizes and strata by number; then the number of other bits, the header and the limits."""
         catalog = self.catalog
-        prefixes = np.array([int.from_bytes(c.fingerprint[:8], "little") for c in catalog.numbered], dtype=np.uint64)
-        order = np.argsort(prefixes)
         bits = min(max(len(catalog).bit_length(), _MIN_BITS), _MAX_BITS)
-        firsts = prefixes[order] >> np.uint64(64 - bits)
+        firsts = catalog.prefixes >> np.uint64(64 - bits)
         bounds = np.searchsorted(firsts, np.arange((1 << bits) + 1, dtype=np.uint64))
-        arrays = (order, bounds, catalog.payload_sizes, catalog.strata)
+        arrays = (catalog.by_prefix, bounds, catalog.payload_sizes, catalog.strata)
         return (
-            prefixes[order].tobytes(),
+            catalog.prefixes.astype(np.uint64).tobytes(),
             *(array.astype(np.int64).tobytes() for array in arrays),
             64 - bits,
             wire.REPORT_HEADER,

@@ -19,11 +19,13 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from uldp_transforms.ldp.collection import PREFIX_BYTES
+from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanism
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.compiled import Split, Splitter
+from uldp_transforms.messages.mixed_reports import Batches, MixedReports
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.verdicts import NOBODY, Verdicts
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, TimeGate
@@ -40,19 +42,33 @@ class Decoded(NamedTuple):
     Attributes:
         batches: accepted reports.
         rejections: rejected reports and messages.
-        num_received: number of reports by fingerprint (empty if unknown), counted when they were taken out of their
-            messages, before any check; a message without extracted reports that was not rejected counts as one report.
+        received: (N + 1,) int64, number of reports by the number of their collection (last: unknown), counted when they
+            were taken out of their messages, before any check; a message without extracted reports that was not
+            rejected counts as one report.
         off_by: largest number of milliseconds by which a report was too early or too late, by reason.
         num_messages: number of messages.
+        catalog: the collections of the job.
         stranger: beginning of an unknown fingerprint, if there was one.
     """
 
-    batches: list[ReportBatch]
+    batches: Batches
     rejections: list[Rejection]
-    num_received: Counter[bytes]
+    received: np.ndarray
     off_by: dict[Reason, int]
     num_messages: int
+    catalog: CollectionCatalog
     stranger: bytes = b""
+
+    @property
+    def parts(self) -> list[MixedReports]:
+        """The accepted reports of all collections together."""
+        return self.batches.parts
+
+    @property
+    def num_received(self) -> Counter[bytes]:
+        """Number of received reports by fingerprint (empty if unknown)."""
+        present = self.received.nonzero()[0].tolist()
+        return Counter({self.catalog.fingerprints[number]: int(self.received[number]) for number in present})
 
 
 class _Columns(NamedTuple):
@@ -155,9 +171,11 @@ class MessageDecoder:
         if split is None or len(split.rest):
             rest = np.arange(len(messages)) if split is None else split.rest
             columns = itertools.chain(columns, self._split(messages, rest, verdicts))
-        batches = [batch for part in columns for batch in self._judge(part, verdicts)]
-        received, off_by = verdicts.num_received, verdicts.off_by
-        return Decoded(batches, verdicts.rejections, received, off_by, len(messages), verdicts.stranger)
+        parts = [judged for part in columns if len(judged := self._judge(part, verdicts))]
+        received, off_by = verdicts.num_received(), verdicts.off_by
+        return Decoded(
+            Batches(parts), verdicts.rejections, received, off_by, len(messages), self._catalog, verdicts.stranger
+        )
 
     def _taken(self, split: Split, verdicts: Verdicts) -> Iterator[_Columns]:
         """The reports that the compiled splitter accepted, by size of their payloads."""
@@ -305,11 +323,11 @@ class MessageDecoder:
 
     # ---------------------------------------------------------------- content of the reports
 
-    def _judge(self, part: _Columns, verdicts: Verdicts) -> list[ReportBatch]:
+    def _judge(self, part: _Columns, verdicts: Verdicts) -> MixedReports:
         """The reports that pass all checks of content and time; the others are added to the verdicts."""
         found = [violation for violation in self._violations(part, verdicts) if violation[2].any()]
         if not found:
-            return self._apart(part)
+            return self._mixed(part)
         reason = np.zeros(len(part.cohorts), dtype=np.uint8)
         for looked_at, why, mask in found:
             here = reason[looked_at]
@@ -321,10 +339,10 @@ class MessageDecoder:
                 periods = self._gate.periods.start_of(times)
                 verdicts.note(why, self._gate.off_by[why](times, verdicts.arrival_times[messages]))
             verdicts.refuse_reports(messages, why, part.numbers[rows], periods)
-        return self._apart(part, np.flatnonzero(reason == 0))
+        return self._mixed(part, np.flatnonzero(reason == 0))
 
-    def _apart(self, part: _Columns, rows: np.ndarray | None = None) -> list[ReportBatch]:
-        """Split all reports, or those at increasing ``rows``, into batches of one collection each."""
+    def _mixed(self, part: _Columns, rows: np.ndarray | None = None) -> MixedReports:
+        """All reports, or those at increasing ``rows``."""
 
         def of(column: np.ndarray) -> np.ndarray:
             return column if rows is None else column[rows]
@@ -332,16 +350,14 @@ class MessageDecoder:
         owners, sizes = part.owners, part.sizes
         if rows is not None:
             owners, sizes = _runs(part.numbers[rows])
-        return ReportBatch.several(
-            list(map(self._catalog.fingerprints.__getitem__, owners.tolist())),
-            sizes,
-            {
-                "cohorts": of(part.cohorts).astype(np.uint16, copy=False),
-                "payloads": of(part.payloads),
-                "event_times": of(part.event_times).astype(np.int64, copy=False),
-                "report_ids": of(part.report_ids) if len(part.report_ids) else part.report_ids,
-            },
+        reports = ReportBatch(
+            fingerprint=b"",
+            cohorts=of(part.cohorts).astype(np.uint16, copy=False),
+            payloads=of(part.payloads),
+            event_times=of(part.event_times).astype(np.int64, copy=False),
+            report_ids=of(part.report_ids) if len(part.report_ids) else part.report_ids,
         )
+        return MixedReports(self._catalog.table, owners, sizes, reports)
 
     def _violations(self, part: _Columns, verdicts: Verdicts) -> Iterator[tuple[slice, Reason, np.ndarray]]:
         """For each check, in order: the checked rows, the reason, and a mask of the rows that fail."""
@@ -350,12 +366,7 @@ class MessageDecoder:
             strata = self._catalog.strata[part.owners]
             most = int(strata[0]) if (strata == strata[0]).all() else part.of_each(strata)
             yield every, Reason.COHORT_RANGE, (part.cohorts < 0) | (part.cohorts >= most)
-        begin = 0
-        for first, last in _runs_of(self._catalog.layouts[part.owners]):
-            rows = slice(begin, begin := begin + int(np.add.reduce(part.sizes[first:last])))
-            mechanism = self._catalog.numbered[part.owners[first]].mechanism
-            for why, mask in mechanism.violations(part.payloads[rows]):
-                yield rows, why, mask
+        yield from self._violations_of_payloads(part)
         if self._require_ids and len(part.report_ids) < len(part.cohorts):
             yield every, Reason.NO_REPORT_ID, np.ones(len(part.cohorts), dtype=bool)
         times = part.event_times
@@ -366,6 +377,21 @@ class MessageDecoder:
             arrived = verdicts.arrival_times[part.message]
             yield every, Reason.TOO_EARLY, self._gate.early_by(times, arrived) > 0
             yield every, Reason.TOO_OLD, self._gate.late_by(times, arrived) > 0
+
+    def _violations_of_payloads(self, part: _Columns) -> Iterator[tuple[slice, Reason, np.ndarray]]:
+        """``_violations`` of payloads: one layout at a time, but integers that name cells are compared all together."""
+        catalog, begin = self._catalog, 0
+        for first, last in _runs_of(catalog.passes[part.owners]):
+            sizes, owners = part.sizes[first:last], part.owners[first:last]
+            rows = slice(begin, begin := begin + int(np.add.reduce(sizes)))
+            mechanism = catalog.numbered[owners[0]].mechanism
+            if catalog.layouts[owners[0]] == catalog.layouts[owners[-1]]:
+                for why, mask in mechanism.violations(part.payloads[rows]):
+                    yield rows, why, mask
+                continue
+            assert isinstance(mechanism, IntegerReportMechanism), "CollectionCatalog.passes"
+            num_cells = np.repeat(catalog.shapes[owners, 1], sizes)
+            yield rows, Reason.VALUE_DOMAIN, mechanism.integers(part.payloads[rows]) >= num_cells
 
 
 def _order_of(numbers: np.ndarray) -> np.ndarray | slice:

@@ -51,16 +51,11 @@ class Verdicts:
         """(n,) int64, bytes of the messages."""
         return np.fromiter(map(len, self._messages), dtype=np.int64, count=len(self._messages))
 
-    @property
-    def num_received(self) -> Counter[bytes]:
-        """See ``Decoded.num_received``."""
-        received = self._num_received.copy()
+    def num_received(self) -> np.ndarray:
+        """See ``Decoded.received``."""
+        received: np.ndarray = self._num_received.copy()
         received[NOBODY] += len(self._settled) - np.count_nonzero(self._settled)
-        present = received.nonzero()[0]
-        found = Counter[bytes]()
-        for number, own in zip(present.tolist(), received[present].tolist()):
-            found[self._catalog.fingerprints[number]] = own
-        return found
+        return received
 
     def refuse(
         self, messages: np.ndarray, reason: Reason, numbers: np.ndarray | int = NOBODY, num_reports: int = 1

@@ -65,7 +65,7 @@ class EstimateReports(beam.PTransform[Any, "dict[str, PCollection[Any]]"]):
             return _as_messages(source)
         if not isinstance(source, PBegin):
             raise SpecError("EstimateReports.files must be absent if there is an input, got both")
-        return source | "ReadReportFiles" >> ReadReportFiles(self._files)
+        return source | "ReadReportFiles" >> ReadReportFiles(self._files, grouped=True)
 
 
 def _as_messages(source: Any) -> PCollection[bytes]:

@@ -46,7 +46,7 @@ from uldp_transforms import (
     SummarizeLedger,
 )
 from uldp_transforms.beam.accounts.rejected_share import RejectedShareError, Watch
-from uldp_transforms.beam.runtime.coders import CohortCountsCoder, ReportBatchCoder
+from uldp_transforms.beam.runtime.coders import CohortCountsCoder, MixedReportsCoder, ReportBatchCoder
 from uldp_transforms.beam.transforms.decode_reports import _DecodeFn
 from uldp_transforms.beam.transforms.deduplicate import _split
 from uldp_transforms.files.text_files import read_lines, read_text
@@ -58,7 +58,7 @@ from uldp_transforms.jobs.estimate import run as estimate
 from uldp_transforms.jobs.estimate.options import _run_that_goes_on
 from uldp_transforms.jobs.evaluate import evaluate_command as evaluate
 from uldp_transforms.jobs.files.values_file import ValuesFile
-from uldp_transforms.jobs.gateway.apps.app_keys import read_keys
+from uldp_transforms.jobs.gateway.app_keys import read_keys
 from uldp_transforms.jobs.plan import plan_command as plan
 from uldp_transforms.jobs.pubsub import pubsub_access
 from uldp_transforms.jobs.records import run_records as runs
@@ -394,6 +394,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (ValueError, lambda: Neighbours.from_bytes(b"\x01" * 9), "Neighbours reads versions 2 to 4, got version 1"),
     (ValueError, lambda: unpacked(b"\x09" * 50), f"unpacked reads version {entry_columns._VERSION}, got version 9"),
     (ValueError, lambda: ReportBatchCoder().decode(b"\x02" * 50), "ReportBatchCoder reads version 1, got version 2"),
+    (ValueError, lambda: MixedReportsCoder().decode(b"\x02" * 5), "MixedReportsCoder reads version 1, got version 2"),
     # transforms
     (
         SpecError,

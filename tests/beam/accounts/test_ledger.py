@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -47,6 +48,7 @@ from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.json_and_avro import to_avro, to_json
 from uldp_transforms.rows.ledger_row import imbalance, missing
@@ -215,8 +217,10 @@ def loses_a_refusal(found: LedgerEntry | Rejection) -> tuple[str, dict[str, int]
     return (key, {}) if "cohort_range" in numbers else (key, numbers)
 
 
-def loses_what_it_judges(decoder: MessageDecoder, *parts: Any) -> list[ReportBatch]:
-    return [batch[:-1] for batch in judge(decoder, *parts)]
+def loses_what_it_judges(decoder: MessageDecoder, *parts: Any) -> MixedReports:
+    judged = judge(decoder, *parts)
+    sizes = np.append(judged.sizes[:-1], judged.sizes[-1] - 1)
+    return dataclasses.replace(judged, sizes=sizes, reports=judged.reports[:-1])
 
 
 def leaves_a_message_out(decoder: MessageDecoder, *parts: Any) -> Iterator[Any]:

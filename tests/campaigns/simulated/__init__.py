@@ -6,12 +6,11 @@ from collections import Counter
 
 import numpy as np
 
-SENT, COUNTED, REFUSED, UNANSWERED, AGAIN, SPOILED, DELETED, MISSED, UNREAD = (
+SENT, COUNTED, REFUSED, UNANSWERED, AGAIN, SPOILED, DELETED, MISSED = (
     *("sent", "counted", "refused at the door", "never answered", "counted again"),
     *("in spoiled files", "deleted before they were read", "records that were deleted before they were read"),
-    "records that were deleted from new partitions",
 )
-"""What becomes of reports, and of records. A new partition is read from the first record that it has then."""
+"""What becomes of reports, and of records."""
 
 
 class Faults:

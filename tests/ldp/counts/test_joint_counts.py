@@ -48,7 +48,7 @@ def test_groups_are_counted_as_each_is_alone(
 ) -> None:
     monkeypatch.setattr(joint_counts, "_MAX_NUMBERS", most)
     cohorts, cells, groups = reports(shapes, sizes)
-    found = count_cells(cohorts, cells, groups, np.array(shapes))
+    found = list(count_cells(cohorts, cells, groups, np.array(shapes)))
     assert len(found) == len(shapes)
     for group, (shape, counts) in enumerate(zip(shapes, found)):
         own = groups == group

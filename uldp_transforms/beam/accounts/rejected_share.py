@@ -63,7 +63,7 @@ class Watch:
         for rejection in decoded.rejections:
             rejected[rejection.reason] += rejection.num_reports
         with self._lock:
-            self._parts.append((decoded.num_received.total(), rejected))
+            self._parts.append((int(decoded.received.sum()), rejected))
             total = sum(number for number, _ in self._parts)
             while total - self._parts[0][0] >= CONSECUTIVE:
                 total -= self._parts.popleft()[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 
 import numpy as np
@@ -13,7 +14,8 @@ from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.counts.sparse_table import SparseCounts
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.messages import wire
-from uldp_transforms.messages.group_keys import split_key
+from uldp_transforms.messages.group_keys import FINGERPRINT_BYTES, split_key
+from uldp_transforms.messages.mixed_reports import MixedReports
 
 _COUNTS, _COUNTS_AND_PATTERNS, _COUNTS_IN_BITS = 1, 2, 3
 _BATCH_VERSION = 1
@@ -177,6 +179,36 @@ class ReportBatchCoder(coders.Coder):
         return ReportBatch
 
 
+class MixedReportsCoder(coders.Coder):
+    """Coder of the reports of several collections: version, number of collections (uint32), their fingerprints and
+    numbers of reports (uint32), and the bytes of ``ReportBatchCoder`` for all reports."""
+
+    def encode(self, value: MixedReports) -> bytes:
+        head = struct.pack("<BI", _BATCH_VERSION, len(value.owners))
+        sizes = value.sizes.astype("<u4").tobytes()
+        reports = dataclasses.replace(value.reports, fingerprint=bytes(FINGERPRINT_BYTES))
+        fingerprints = bytes(value.table[value.owners])
+        return head + fingerprints + sizes + _BATCH_CODER.encode(reports)
+
+    def decode(self, encoded: bytes) -> MixedReports:
+        version, number = struct.unpack_from("<BI", encoded)
+        if version != _BATCH_VERSION:
+            raise ValueError(f"MixedReportsCoder reads version {_BATCH_VERSION}, got version {version}")
+        sizes_at = 5 + number * FINGERPRINT_BYTES
+        table = np.frombuffer(encoded[5:sizes_at], dtype=np.uint8).reshape(number, FINGERPRINT_BYTES)
+        sizes = np.frombuffer(encoded, dtype="<u4", count=number, offset=sizes_at).astype(np.int64)
+        return MixedReports(table, np.arange(number), sizes, _BATCH_CODER.decode(encoded[sizes_at + 4 * number :]))
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> type:
+        return MixedReports
+
+
+_BATCH_CODER = ReportBatchCoder()
+
+
 def key_of_sum(owner: bytes, start: int | None) -> bytes:
     """Key of the sum of counts for one collection or group and one base period or window.
 
@@ -198,3 +230,4 @@ KEYED_COUNTS = typehints.Tuple[bytes, CohortCounts]
 
 coders.registry.register_coder(CohortCounts, CohortCountsCoder)
 coders.registry.register_coder(ReportBatch, ReportBatchCoder)
+coders.registry.register_coder(MixedReports, MixedReportsCoder)

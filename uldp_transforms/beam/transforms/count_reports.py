@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -21,11 +22,12 @@ from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.beam.transforms.deduplicate import CountNewReports
-from uldp_transforms.beam.transforms.period_counts import count_strata, split_strata
+from uldp_transforms.beam.transforms.period_counts import Reports, count_strata, split_strata
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages.group_keys import is_total
+from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.windows import Windows
 
 _MAX_CELLS = 1 << 22
@@ -35,7 +37,7 @@ _OF_A_SUM = 64
 """Memory overhead of a sum, expressed as a number of counters."""
 
 _LONG = 1 << 12
-"""Maximum number of reports of a batch that are counted at once."""
+"""Number of reports of a collection from which on a batch is counted at once."""
 
 _WAITING_BYTES = 1 << 21
 """Number of reports up to which batches are collected before counting, so that many collections need few passes."""
@@ -52,10 +54,15 @@ class CountedReports(NamedTuple):
     ledger: PCollection[LedgerEntry]
 
 
+def kind_of_reports(elements: object) -> type:
+    """``MixedReports`` for a PCollection of them, otherwise ``ReportBatch``."""
+    return MixedReports if getattr(elements, "element_type", None) is MixedReports else ReportBatch
+
+
 class CountReports(beam.PTransform[PCollection[ReportBatch], CountedReports]):
     """Counts reports per collection, cohort and window of event time.
 
-    Input: ``ReportBatch`` in the global window, for instance from ``DecodeReports``.
+    Input: ``ReportBatch`` in the global window, for instance from ``DecodeReports``, or ``MixedReports``.
 
     Output: ``counts`` has pairs of a collection's fingerprint and the counts of *all* its reports in the window so
     far. With ``JobSpec.by`` it also has the counts of each group, under the key ``owner_of_group``, and the counts of
@@ -87,7 +94,7 @@ class CountReports(beam.PTransform[PCollection[ReportBatch], CountedReports]):
         self._spec = require_spec("CountReports", spec)
 
     def expand(self, reports: PCollection[ReportBatch]) -> CountedReports:
-        spec = spec_for("CountReports", self._spec, reports, ReportBatch)
+        spec = spec_for("CountReports", self._spec, reports, kind_of_reports(reports))
         if spec.deduplicate:
             sums = reports | "CountNewReports" >> CountNewReports(spec)
         else:
@@ -257,18 +264,19 @@ class _CountBundleFn(beam.DoFn):
     def _forget(self) -> None:
         self._sums: dict[tuple[bytes, int | None], RunningSum] = {}
         self._held = 0
-        self._waiting: list[ReportBatch] = []
+        self._waiting: list[MixedReports] = []
         self._bytes_waiting = 0
 
-    def process(self, batch: ReportBatch, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[Any]:
+    def process(self, batch: Reports, timestamp: Any = beam.DoFn.TimestampParam) -> Iterator[Any]:
         if self._is_of_another_period(timestamp):
             yield from self.finish_bundle()
         self._arrival = timestamp
-        if len(batch) >= _LONG:
-            yield from self._count([batch])
+        part = batch if isinstance(batch, MixedReports) else MixedReports.of(batch)
+        if len(part) >= _LONG * len(part.owners):
+            yield from self._count([part])
             return
-        self._waiting.append(batch)
-        self._bytes_waiting += batch.num_bytes
+        self._waiting.append(part)
+        self._bytes_waiting += part.reports.num_bytes
         if self._bytes_waiting >= _WAITING_BYTES:
             yield from self._count_waiting()
 
@@ -281,11 +289,17 @@ class _CountBundleFn(beam.DoFn):
         return bool(self._arrivals.number_of(now) != self._arrivals.number_of(before))
 
     def _count_waiting(self) -> Iterator[Any]:
-        waiting, self._waiting, self._bytes_waiting = self._waiting, [], 0
-        yield from self._count(waiting)
+        yield from self._count(self._taken())
 
-    def _count(self, batches: list[ReportBatch]) -> Iterator[Any]:
-        for key, counts in count_strata(self._catalog, batches, self._periods, self._bit_patterns, self._by):
+    def _taken(self) -> list[MixedReports]:
+        waiting, self._waiting, self._bytes_waiting = self._waiting, [], 0
+        return waiting
+
+    def _counted(self, batches: list[MixedReports]) -> Iterator[_Sum]:
+        return count_strata(self._catalog, batches, self._periods, self._bit_patterns, self._by)
+
+    def _count(self, batches: list[MixedReports]) -> Iterator[Any]:
+        for key, counts in self._counted(batches):
             known = self._sums.get(key)
             if known is None:
                 self._sums[key] = RunningSum(counts)
@@ -298,15 +312,21 @@ class _CountBundleFn(beam.DoFn):
                 yield from self._hand_on()
 
     def finish_bundle(self) -> Iterator[Any]:
-        yield from self._count_waiting()
-        yield from self._hand_on()
+        if self._sums:
+            yield from self._count_waiting()
+            yield from self._hand_on()
+        else:  # nothing to add to: each sum is handed on as it is counted, so that they are not all objects at once
+            yield from self._as_elements(self._counted(self._taken()))
 
     def _hand_on(self) -> Iterator[Any]:
         sums, self._sums, self._held = self._sums, {}, 0
-        moments = {start: Timestamp(micros=(start or 0) * 1000) for start in {start for _, start in sums}}
+        yield from self._as_elements((key, running.snapshot()) for key, running in sums.items())
+
+    def _as_elements(self, sums: Iterable[_Sum]) -> Iterator[Any]:
+        """The counts of totals and of their groups, with the start of their period as timestamp; and ledger entries."""
         accepted = 0
-        for (owner, start), counts in self._split(sums):
-            yield WindowedValue((key_of_sum(owner, start), counts), moments[start], _NO_WINDOW)
+        for (owner, start), counts in itertools.chain.from_iterable(map(self._split, sums)):
+            yield WindowedValue((key_of_sum(owner, start), counts), Timestamp(micros=(start or 0) * 1000), _NO_WINDOW)
             if not is_total(owner):
                 continue
             total = counts.total
@@ -315,9 +335,9 @@ class _CountBundleFn(beam.DoFn):
             yield TaggedOutput("ledger", WindowedValue(entry, self._arrival, _NO_WINDOW))
         metrics.count(accepted, metrics.ACCEPTED)
 
-    def _split(
-        self, sums: dict[tuple[bytes, int | None], RunningSum]
-    ) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
-        """The counts of the totals, and of their groups."""
-        for key, running in sums.items():
-            yield from split_strata(self._catalog, key, running.snapshot(), self._by)
+    def _split(self, one: _Sum) -> Iterable[_Sum]:
+        return split_strata(self._catalog, *one, self._by) if self._by else (one,)
+
+
+_Sum = tuple[tuple[bytes, int | None], CohortCounts]
+"""Counts, with their collection or group and the start of their base period."""

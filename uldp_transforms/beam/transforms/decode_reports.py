@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import itertools
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -22,17 +20,20 @@ from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.beam.transforms.gather_messages import Gathered, GatherMessages, kind_of_messages
+from uldp_transforms.ldp.checks import describe
+from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
+from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.windows import BasePeriods, split_by_owner_and_period, split_by_period
+from uldp_transforms.windows import BasePeriods, split_by_owner_and_period
 
 
 class DecodedReports(NamedTuple):
     """Outputs of ``DecodeReports``."""
 
-    reports: PCollection[ReportBatch]
+    reports: PCollection[ReportBatch] | PCollection[MixedReports]
     rejected: PCollection[Rejection]
     ledger: PCollection[LedgerEntry]
 
@@ -66,11 +67,19 @@ class DecodeReports(beam.PTransform[Any, DecodedReports]):
 
     Args:
         spec: specification of the job.
+        mixed: emit the reports of all collections together, as ``MixedReports``, which costs less per collection
+            (default: one ``ReportBatch`` per collection).
+
+    Raises:
+        SpecError: if an argument has the wrong type.
     """
 
-    def __init__(self, spec: JobSpec):
+    def __init__(self, spec: JobSpec, *, mixed: bool = False):
         super().__init__()
         self._spec = require_spec("DecodeReports", spec)
+        if not isinstance(mixed, bool):
+            raise SpecError(f"DecodeReports.mixed must be true or false, got {describe(mixed)}")
+        self._mixed = mixed
 
     def expand(self, messages: PCollection[Any]) -> DecodedReports:
         spec = spec_for("DecodeReports", self._spec, messages, kind_of_messages(messages))
@@ -78,9 +87,10 @@ class DecodeReports(beam.PTransform[Any, DecodedReports]):
             messages = messages | "WithoutTrigger" >> beam.WindowInto(GlobalWindows())
         decoder = MessageDecoder(spec.catalog, spec.gate, spec.deduplicate)
         gathered, counted = messages | "Gather" >> GatherMessages(spec)
-        decode_fn = _DecodeFn(decoder, spec.periods, spec if spec.gate and spec.rejected_share < 1 else None)
+        watched = spec if spec.gate and spec.rejected_share < 1 else None
+        decode_fn = _DecodeFn(decoder, spec.periods, watched, self._mixed)
         outputs = gathered | "Decode" >> beam.ParDo(decode_fn).with_outputs("rejected", "ledger", main="reports")
-        outputs.reports.element_type = ReportBatch
+        outputs.reports.element_type = MixedReports if self._mixed else ReportBatch
         outputs.rejected.element_type = Rejection
         outputs.ledger.element_type = LedgerEntry
         ledger = (outputs.ledger, counted) | "Ledger" >> beam.Flatten()
@@ -98,10 +108,18 @@ class _DecodeFn(beam.DoFn):
         decoder: decoder for the messages.
         periods: base periods of the job.
         watched: the specification, if too many rejected reports stop the job.
+        mixed: see ``DecodeReports``.
     """
 
-    def __init__(self, decoder: MessageDecoder, periods: BasePeriods | None, watched: JobSpec | None = None):
+    def __init__(
+        self,
+        decoder: MessageDecoder,
+        periods: BasePeriods | None,
+        watched: JobSpec | None = None,
+        mixed: bool = False,
+    ):
         self._decoder = decoder
+        self._mixed = mixed
         self._periods = periods
         self._watched = watched
         self._watch = Shared()  # per process, because an engine may create a new DoFn for every bundle
@@ -126,7 +144,7 @@ class _DecodeFn(beam.DoFn):
         for reason, worst in decoded.off_by.items():
             metrics.observe(worst, metrics.OFF_BY, reason.code)
         return [
-            *decoded.batches,
+            *(decoded.parts if self._mixed else decoded.batches),
             *(TaggedOutput("rejected", rejection) for rejection in decoded.rejections),
             *(TaggedOutput("ledger", entry) for entry in (*entries, handed_on(-decoded.num_messages))),
         ]
@@ -138,29 +156,18 @@ def received_entries(decoded: Decoded, periods: BasePeriods | None) -> Iterator[
     Verdicts identify collections and periods, but the numbers are counted separately: received reports without a
     verdict, or with two, are entered without a period, so that the ledger does not balance.
     """
-    unaccounted = Counter(decoded.num_received)
-    for fingerprint, start, number in _accepted(decoded.batches, periods):
-        unaccounted[fingerprint] -= number
-        yield LedgerEntry(RECEIVED, fingerprint, start, number)
+    catalog, unaccounted = decoded.catalog, decoded.received.copy()
+    for part in decoded.parts:
+        numbers = part.numbers_in(catalog)
+        owners = np.repeat(np.arange(len(numbers)), part.sizes)
+        of, starts, index = split_by_owner_and_period(owners, part.reports.event_times, periods)
+        of_entries, num_reports = numbers[of], np.bincount(index)
+        np.subtract.at(unaccounted, of_entries, num_reports)
+        for owner, start, number in zip(of_entries.tolist(), starts, num_reports.tolist()):
+            yield LedgerEntry(RECEIVED, catalog.fingerprints[owner], start, number)
     for found in decoded.rejections:
         fingerprint = found.collection.fingerprint if found.collection else b""
-        unaccounted[fingerprint] -= found.num_reports
+        unaccounted[catalog.number(fingerprint[:PREFIX_BYTES])] -= found.num_reports
         yield LedgerEntry(RECEIVED, fingerprint, found.period_start, found.num_reports)
-    for fingerprint, number in unaccounted.items():
-        if number:
-            yield LedgerEntry(RECEIVED, fingerprint, None, number)
-
-
-def _accepted(batches: Sequence[ReportBatch], periods: BasePeriods | None) -> Iterator[tuple[bytes, int | None, int]]:
-    """Fingerprint, start and number of reports of each batch and base period."""
-    if len(batches) == 1:
-        (batch,) = batches
-        alone, index = split_by_period(batch.event_times, periods)
-        yield from zip(itertools.repeat(batch.fingerprint), alone, np.bincount(index).tolist())
-    if len(batches) < 2:
-        return
-    owners = np.repeat(np.arange(len(batches)), [len(batch) for batch in batches])
-    times = np.concatenate([batch.event_times for batch in batches])
-    of, starts, index = split_by_owner_and_period(owners, times, periods)
-    for owner, start, number in zip(of, starts, np.bincount(index).tolist()):
-        yield batches[owner].fingerprint, start, number
+    for owner in unaccounted.nonzero()[0].tolist():
+        yield LedgerEntry(RECEIVED, catalog.fingerprints[owner], None, int(unaccounted[owner]))

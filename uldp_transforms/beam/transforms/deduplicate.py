@@ -30,10 +30,11 @@ from uldp_transforms.beam.runtime.coders import ReportBatchCoder, key_of_sum
 from uldp_transforms.beam.runtime.worker_memory import VERSION_BYTES, Held, new_version
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.beam.transforms.known_reports import HEAD, Changes, KnownReports, to_rows
-from uldp_transforms.beam.transforms.period_counts import count_batches
+from uldp_transforms.beam.transforms.period_counts import Reports, count_batches
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
+from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.windows import BasePeriods, split_by_period
 
 _BLOCK = 1 << 15
@@ -77,7 +78,13 @@ class CountNewReports(beam.PTransform[PCollection[ReportBatch], Any]):
 _KEYED_REPORTS = beam.typehints.Tuple[bytes, bytes]
 
 
-def _split(batch: ReportBatch, periods: BasePeriods | None, num_parts: int) -> Iterator[tuple[bytes, bytes]]:
+def _split(reports: Reports, periods: BasePeriods | None, num_parts: int) -> Iterator[tuple[bytes, bytes]]:
+    """``_split_batch`` of each collection."""
+    for batch in reports.apart() if isinstance(reports, MixedReports) else (reports,):
+        yield from _split_batch(batch, periods, num_parts)
+
+
+def _split_batch(batch: ReportBatch, periods: BasePeriods | None, num_parts: int) -> Iterator[tuple[bytes, bytes]]:
     """Split a batch by base period and by the first bytes of the id; returns pairs of key and rows."""
     if len(batch.report_ids) < len(batch):
         raise SpecError("CountReports needs reports with ids where JobSpec.deduplicate is true, got some without")

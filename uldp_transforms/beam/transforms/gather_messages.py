@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -16,6 +16,7 @@ from uldp_transforms.beam.accounts.ledger import LedgerEntry
 from uldp_transforms.beam.accounts.transit import handed_on
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import BasePeriods, split_by_period
 
 _FLUSH_BYTES = 1 << 21
@@ -33,6 +34,30 @@ GATHERED = beam.typehints.Tuple[beam.typehints.List[Any], beam.typehints.List[in
 def kind_of_messages(elements: object) -> Any:
     """``GATHERED`` for a PCollection of groups of messages, otherwise ``bytes``."""
     return GATHERED if getattr(elements, "element_type", None) == GATHERED else bytes
+
+
+class Grouping:
+    """Forms groups of messages without arrival times."""
+
+    def __init__(self) -> None:
+        self._messages: list[bytes] = []
+        self._size = 0
+
+    def add(self, items: Iterable[bytes | Rejection]) -> Iterator[Gathered | Rejection]:
+        """Yield each group as it becomes full, and rejections at once."""
+        for item in items:
+            if isinstance(item, Rejection):
+                yield item
+                continue
+            self._messages.append(item)
+            self._size += len(item)
+            if self._size >= _FLUSH_BYTES or len(self._messages) >= _FLUSH_MESSAGES:
+                yield from self.rest()
+
+    def rest(self) -> list[Gathered]:
+        """The last group, if it has messages."""
+        messages, self._messages, self._size = self._messages, [], 0
+        return [(messages, [])] if messages else []
 
 
 class GatheredMessages(NamedTuple):

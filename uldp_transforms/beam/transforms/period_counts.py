@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from uldp_transforms.ldp.alphabets.dimensions import RollUp, roll_up_of
-from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
+from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.counts.grouped_counts import split_groups
 from uldp_transforms.ldp.counts.many_collections import count_cells
@@ -16,6 +17,7 @@ from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanis
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.group_keys import fingerprint_of, is_total, owner_of_group
+from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.windows import BasePeriods, split_by_owner_and_period, split_by_period
 
 _MAX_CELLS = 1 << 22
@@ -23,6 +25,9 @@ _MAX_CELLS = 1 << 22
 
 _SMALL = 1 << 15
 """Maximum number of counters of a batch for which a full table is always built."""
+
+Reports = ReportBatch | MixedReports
+"""Reports of one collection, or of several."""
 
 
 def count_periods(
@@ -46,7 +51,7 @@ def count_periods(
 
 def count_batches(
     catalog: CollectionCatalog,
-    batches: Sequence[ReportBatch],
+    batches: Sequence[Reports],
     periods: BasePeriods | None,
     bit_patterns: bool = False,
     by: Sequence[str] | None = None,
@@ -55,21 +60,24 @@ def count_batches(
 
     Args:
         catalog: catalog of the job.
-        batches: batches of at least one report each; several may belong to one collection.
+        batches: batches of at least one report each; several may have reports of one collection.
         periods, bit_patterns: as for ``count_periods``.
         by: names of the dimensions by which to count, besides the total, in collections that have them all.
 
-    Yields:
+    Returns:
         ((fingerprint, start in milliseconds), counts), once for each collection and base period; then the same with
-        ``owner_of_group`` instead of the fingerprint, for each group that has reports.
+        ``owner_of_group`` instead of the fingerprint, for each group that has reports. Counts become objects as they
+        are taken, so that those of many collections need not be held at once.
     """
-    for key, counts in count_strata(catalog, batches, periods, bit_patterns, by):
-        yield from split_strata(catalog, key, counts, by)
+    found = count_strata(catalog, batches, periods, bit_patterns, by)
+    if not by:
+        return found
+    return itertools.chain.from_iterable(split_strata(catalog, key, counts, by) for key, counts in found)
 
 
 def count_strata(
     catalog: CollectionCatalog,
-    batches: Sequence[ReportBatch],
+    batches: Sequence[Reports],
     periods: BasePeriods | None,
     bit_patterns: bool = False,
     by: Sequence[str] | None = None,
@@ -81,22 +89,58 @@ def count_strata(
         a row for each group and cohort; if those tables could be too large, or patterns are counted, total and groups
         are counted separately.
     """
-    passes: dict[int, dict[bytes, list[ReportBatch]]] = {}
-    grouped: dict[bytes, list[ReportBatch]] = {}
-    for batch in batches:
-        fingerprint = batch.fingerprint
-        of_groups = bool(by) and _roll_up(catalog, fingerprint, by) is not None
-        own = grouped if of_groups else passes.setdefault(catalog.passes[fingerprint], {})
-        own.setdefault(fingerprint, []).append(batch)
-    for by_fingerprint in passes.values():
-        (fingerprint, parts), *others = by_fingerprint.items()
-        if others:
-            yield from _count_together(catalog, by_fingerprint, periods, bit_patterns)
+    mixed, grouped = _without_grouped(catalog, batches, by) if by else (list(map(_as_mixed, batches)), {})
+    passes: dict[int, list[_Numbered]] = {}
+    for part in mixed:
+        for one in _passes_of(catalog, part):
+            passes.setdefault(int(catalog.passes[one.numbers[0]]), []).append(one)
+    for parts in passes.values():
+        first = parts[0].numbers[0]
+        if any(len(part.numbers) > 1 or part.numbers[0] != first for part in parts):
+            yield from _count_together(catalog, parts, periods, bit_patterns)
             continue
-        for start, counts in count_periods(catalog[fingerprint], _joined(parts), periods, bit_patterns):
-            yield (fingerprint, start), counts
-    for parts in grouped.values():
-        yield from _count_grouped(catalog, _joined(parts), periods, bit_patterns, by)
+        batch = _joined([batch for part in parts for batch in part.reports.apart()])
+        for start, counts in count_periods(catalog.numbered[first], batch, periods, bit_patterns):
+            yield (batch.fingerprint, start), counts
+    for own in grouped.values():
+        yield from _count_grouped(catalog, _joined(own), periods, bit_patterns, by)
+
+
+class _Numbered(NamedTuple):
+    """Reports, and the numbers (R,) of their collections in the catalog."""
+
+    numbers: np.ndarray
+    reports: MixedReports
+
+
+def _as_mixed(batch: Reports) -> MixedReports:
+    return batch if isinstance(batch, MixedReports) else MixedReports.of(batch)
+
+
+def _without_grouped(
+    catalog: CollectionCatalog, batches: Sequence[Reports], by: Sequence[str]
+) -> tuple[list[MixedReports], dict[bytes, list[ReportBatch]]]:
+    """The reports of the collections without the wanted groups, and the batches of each collection with them."""
+    others: list[MixedReports] = []
+    grouped: dict[bytes, list[ReportBatch]] = {}
+    for batch in itertools.chain.from_iterable(_as_mixed(batch).apart() for batch in batches):
+        if _roll_up(catalog, batch.fingerprint, by) is None:
+            others.append(MixedReports.of(batch))
+        else:
+            grouped.setdefault(batch.fingerprint, []).append(batch)
+    return others, grouped
+
+
+def _passes_of(catalog: CollectionCatalog, part: MixedReports) -> Iterator[_Numbered]:
+    """The reports of each pass."""
+    numbers = part.numbers_in(catalog)
+    passes = catalog.passes[numbers]
+    if (passes == passes[0]).all():
+        yield _Numbered(numbers, part)
+        return
+    bounds = [0, *(np.flatnonzero(np.diff(passes)) + 1).tolist(), len(passes)]
+    for (first, last), own in zip(itertools.pairwise(bounds), part.between(bounds)):
+        yield _Numbered(numbers[first:last], own)
 
 
 def split_strata(
@@ -157,30 +201,30 @@ def _count_by(
 
 
 def _count_together(
-    catalog: CollectionCatalog,
-    by_fingerprint: dict[bytes, list[ReportBatch]],
-    periods: BasePeriods | None,
-    bit_patterns: bool,
+    catalog: CollectionCatalog, parts: list[_Numbered], periods: BasePeriods | None, bit_patterns: bool
 ) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
-    """``count_batches`` in one pass."""
-    fingerprints = list(by_fingerprint)
-    sizes = [sum([len(batch.cohorts) for batch in own]) for own in by_fingerprint.values()]
-    together = list(itertools.chain.from_iterable(by_fingerprint.values()))
+    """``count_batches`` of one pass."""
+    numbers = np.concatenate([part.numbers for part in parts])
+    sizes = np.concatenate([part.reports.sizes for part in parts])
     cohorts, payloads, times = (
-        np.concatenate([getattr(batch, name) for batch in together]) for name in ("cohorts", "payloads", "event_times")
+        _column([getattr(part.reports.reports, name) for part in parts])
+        for name in ("cohorts", "payloads", "event_times")
     )
-    if not catalog.grouped.isdisjoint(fingerprints):
-        cohorts = np.concatenate([catalog[b.fingerprint].without_groups(b.cohorts) for b in together])
-    of, starts, index = split_by_owner_and_period(np.repeat(np.arange(len(sizes)), sizes), times, periods)
-    first = catalog[fingerprints[0]]
-    found: Iterable[CohortCounts]
+    if catalog.grouped and (catalog.strata[numbers] != catalog.shapes[numbers, 0]).any():
+        cohorts = cohorts % np.repeat(catalog.shapes[numbers, 0], sizes)
+    lowest = int(numbers.min())
+    of, starts, index = split_by_owner_and_period(np.repeat(numbers - lowest, sizes), times, periods)
+    first = catalog.numbered[lowest]
     if isinstance(first.mechanism, IntegerReportMechanism) and first.mechanism.one_place:
         cells = first.mechanism.integers(payloads)
-        numbers = np.array([catalog.number(fingerprint[:PREFIX_BYTES]) for fingerprint in fingerprints])
-        found = count_cells(cohorts, cells, index, catalog.shapes[numbers[of]])
+        found = count_cells(cohorts, cells, index, catalog.shapes[lowest:][of])
     else:
         found = _count_groups(first, payloads, cohorts, index, len(starts), bit_patterns)
-    yield from zip(zip([fingerprints[owner] for owner in of], starts), found)
+    return zip(zip([catalog.fingerprints[lowest + owner] for owner in of], starts), found)
+
+
+def _column(parts: list[np.ndarray]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _joined(batches: list[ReportBatch]) -> ReportBatch:

@@ -8,11 +8,15 @@ from typing import IO, Any, NamedTuple
 import apache_beam as beam
 from apache_beam.io import fileio
 from apache_beam.pvalue import PBegin, PCollection, TaggedOutput
+from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.timestamp import MIN_TIMESTAMP
+from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.beam.accounts.ledger import RECEIVED, LedgerEntry
 from uldp_transforms.beam.accounts.transit import handed_on
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.file_patterns import absolute, check_files, files_of
+from uldp_transforms.beam.transforms.gather_messages import GATHERED, Gathered, Grouping
 from uldp_transforms.files import stores
 from uldp_transforms.files.text_files import read_text
 from uldp_transforms.ldp.checks import describe, parse_json
@@ -28,7 +32,7 @@ from uldp_transforms.messages.wire import reports_in
 class ReadFiles(NamedTuple):
     """Outputs of ``ReadReportFiles``."""
 
-    messages: PCollection[bytes]
+    messages: PCollection[bytes] | PCollection[Gathered]
     rejected: PCollection[Rejection]
     ledger: PCollection[LedgerEntry]
     simulated: PCollection[bool]
@@ -57,6 +61,7 @@ class ReadReportFiles(beam.PTransform[PBegin, ReadFiles]):
         pattern: file pattern, such as ``reports-*.avro`` or ``gs://bucket/reports-*.avro``. It must match a file.
         manifest: pattern of manifests, which list the expected content of the files (see ``docs/wire.md``). Missing
             content and unlisted files are rejected as ``not_as_listed``. None: accept the files as they are.
+        grouped: emit the messages in groups, which costs less per message (default: one by one).
 
     Raises:
         SpecError: when the pipeline is built, if the pattern matches local directories or broken links, if there is no
@@ -64,12 +69,15 @@ class ReadReportFiles(beam.PTransform[PBegin, ReadFiles]):
         OSError: if a manifest cannot be read.
     """
 
-    def __init__(self, pattern: str, manifest: str | None = None):
+    def __init__(self, pattern: str, manifest: str | None = None, *, grouped: bool = False):
         super().__init__()
         if not isinstance(pattern, str):
             raise SpecError(f"ReadReportFiles.pattern must be a text, got {describe(pattern)}")
         if manifest is not None and not isinstance(manifest, str):
             raise SpecError(f"ReadReportFiles.manifest must be a text or None, got {describe(manifest)}")
+        if not isinstance(grouped, bool):
+            raise SpecError(f"ReadReportFiles.grouped must be true or false, got {describe(grouped)}")
+        self._grouped = grouped
         self._pattern = absolute(pattern)
         self._manifest = manifest
         check_files("ReadReportFiles.pattern", pattern)
@@ -83,9 +91,11 @@ class ReadReportFiles(beam.PTransform[PBegin, ReadFiles]):
             matched
             | "Spread" >> beam.Reshuffle()
             | "Read"
-            >> beam.ParDo(_ReadFn(self._listed)).with_outputs("rejected", "ledger", "simulated", main="messages")
+            >> beam.ParDo(_ReadFn(self._listed, self._grouped)).with_outputs(
+                "rejected", "ledger", "simulated", main="messages"
+            )
         )
-        outputs.messages.element_type = bytes
+        outputs.messages.element_type = GATHERED if self._grouped else bytes
         outputs.rejected.element_type = Rejection
         outputs.ledger.element_type = LedgerEntry
         outputs.simulated.element_type = bool
@@ -98,25 +108,33 @@ class ReadReportFiles(beam.PTransform[PBegin, ReadFiles]):
 
 
 class _ReadFn(beam.DoFn):
-    def __init__(self, listed: Mapping[str, ListedFile] | None):
+    def __init__(self, listed: Mapping[str, ListedFile] | None, grouped: bool):
         self._listed = listed
+        self._grouped = grouped
 
     def start_bundle(self) -> None:
         metrics.start_bundle()
+        self._groups = Grouping()
+
+    def finish_bundle(self) -> list[WindowedValue]:
+        return [WindowedValue(group, MIN_TIMESTAMP, (GlobalWindow(),)) for group in self._groups.rest()]
 
     def process(self, metadata: Any) -> Iterator[Any]:
         name, account = metadata.path.replace("\\", "/").rpartition("/")[2], Account()
         if self._listed is None:
             with _open(metadata) as file:
-                yield from _tagged(_noted(_items(file, name, account), file, metadata.size_in_bytes))
+                yield from self._tagged(_noted(_items(file, name, account), file, metadata.size_in_bytes))
         elif metadata.path in self._listed:
-            yield from _tagged(self._read_listed(metadata, name, account))
+            yield from self._tagged(self._read_listed(metadata, name, account))
         else:
-            yield from _tagged(iter([Rejection(Reason.NOT_AS_LISTED, 1, metadata.size_in_bytes, source=name)]))
+            yield from self._tagged(iter([Rejection(Reason.NOT_AS_LISTED, 1, metadata.size_in_bytes, source=name)]))
             account.refused = True
         yield TaggedOutput("simulated", (account.randomness or "").startswith(SEEDED))
         if account.is_complete(metadata.size_in_bytes):
             yield TaggedOutput("ledger", handed_on(-1))
+
+    def _tagged(self, items: Iterator[bytes | Rejection]) -> Iterator[Any]:
+        return _tagged(self._groups.add(items) if self._grouped else items)
 
     def _read_listed(self, metadata: Any, name: str, account: Account) -> Iterator[bytes | Rejection]:
         """Read the messages of a listed file, and reject missing content."""
@@ -164,7 +182,7 @@ def _open(metadata: Any) -> IO[bytes]:
     return stores.opened(metadata.path)
 
 
-def _tagged(items: Iterator[bytes | Rejection]) -> Iterator[Any]:
+def _tagged(items: Iterator[bytes | Gathered | Rejection]) -> Iterator[Any]:
     """Tag messages and rejections; rejections also count as received."""
     for item in items:
         if isinstance(item, Rejection):

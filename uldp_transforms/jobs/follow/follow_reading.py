@@ -79,7 +79,7 @@ class MessageCounter:
         reading.entries.append(handed_on(len(messages) - decoded.num_messages))
         reading.rejections += decoded.rejections
         for (owner, start), counts in count_batches(
-            spec.catalog, decoded.batches, spec.periods, spec.bit_patterns, spec.by
+            spec.catalog, decoded.parts, spec.periods, spec.bit_patterns, spec.by
         ):
             assert start is not None, "follow_job refuses a job without windows"
             reading.add((owner, start), counts)

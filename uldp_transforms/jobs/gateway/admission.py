@@ -42,6 +42,10 @@ def plain(message: bytes) -> bytes:
     return message[_MARKED:] if message[:_MARKED] in (wire.REPORT_HEADER, wire.BATCH_HEADER) else message
 
 
+_Judged = tuple[Sequence[Verdict], Sequence[ReportBatch]]
+"""Verdicts on messages, and the accepted reports."""
+
+
 class Admission:
     """Judges messages, many at a time, as ``DecodeReports`` would.
 
@@ -54,7 +58,7 @@ class Admission:
         self._decoder = decoder
         self._most = most
 
-    def judge(self, messages: Sequence[bytes], arrival: int) -> Iterator[tuple[Sequence[Verdict], list[ReportBatch]]]:
+    def judge(self, messages: Sequence[bytes], arrival: int) -> Iterator[_Judged]:
         """Verdicts on n messages in their order, in blocks, and their accepted reports.
 
         Args:
@@ -75,7 +79,7 @@ class Admission:
             total += number
         yield messages[begin:]
 
-    def _judge(self, messages: Sequence[bytes], arrival: int) -> Iterator[tuple[Sequence[Verdict], list[ReportBatch]]]:
+    def _judge(self, messages: Sequence[bytes], arrival: int) -> Iterator[_Judged]:
         """Decode messages together if all are good, else one by one, because rejections do not name their message."""
         decoded = self._decoder.decode(messages, np.full(len(messages), arrival, dtype=np.int64))
         if not decoded.rejections:

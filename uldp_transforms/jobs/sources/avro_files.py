@@ -69,7 +69,7 @@ class AvroFiles(Source):
                 )
 
     def read(self, pipeline: beam.Pipeline) -> ReadFiles:
-        return pipeline | "ReadReportFiles" >> ReadReportFiles(self.pattern, self.manifest)
+        return pipeline | "ReadReportFiles" >> ReadReportFiles(self.pattern, self.manifest, grouped=True)
 
     def num_bytes(self) -> int:
         return sum(stores.stamp_of(path)[1] for path in files_of(self.pattern))

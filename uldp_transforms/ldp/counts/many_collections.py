@@ -6,7 +6,6 @@ then its C M cells. A report adds 1 at two places of that list.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,7 +20,9 @@ _MAX_NUMBERS = 1 << 22
 """Maximum length of such a list, unless a single group needs more."""
 
 
-def count_cells(cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shapes: np.ndarray) -> list[CohortCounts]:
+def count_cells(
+    cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shapes: np.ndarray
+) -> Iterator[CohortCounts]:
     """Count the reports of each cell by group and cohort.
 
     Args:
@@ -37,15 +38,15 @@ def count_cells(cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shap
     sizes = np.bincount(groups, minlength=len(shapes))
     many = sizes * PAYS >= lengths - shapes[:, 0]
     if many.all() or lengths.sum() <= _SMALL:
-        return list(_in_full(cohorts, cells, groups, shapes))
+        return _in_full(cohorts, cells, groups, shapes)
     if not many.any():
         return _sparse(cohorts, cells, groups, shapes)
     ranks = np.where(many, np.cumsum(many), np.cumsum(~many)) - 1
     of_many, full_or_sparse = many[groups], {}
     for kind, count in ((True, _in_full), (False, _sparse)):
         rows = np.flatnonzero(of_many == kind)
-        full_or_sparse[kind] = iter(count(cohorts[rows], cells[rows], ranks[groups[rows]], shapes[many == kind]))
-    return [next(full_or_sparse[kind]) for kind in many.tolist()]
+        full_or_sparse[kind] = count(cohorts[rows], cells[rows], ranks[groups[rows]], shapes[many == kind])
+    return (next(full_or_sparse[kind]) for kind in many.tolist())
 
 
 def _in_full(cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shapes: np.ndarray) -> Iterator[CohortCounts]:
@@ -57,15 +58,18 @@ def _in_full(cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shapes:
         here = slice(None) if last - first == len(shapes) else (groups >= first) & (groups < last)
         places = _places(cohorts[here], cells[here], groups[here], shapes, ends - begin)
         numbers = np.bincount(places, minlength=int(ends[last - 1]) - begin)
-        stops = itertools.chain([0], (ends[first:last] - begin).tolist())
-        for (start, stop), (num_cohorts, num_cells) in zip(itertools.pairwise(stops), shapes[first:last].tolist()):
-            middle = start + num_cohorts
-            own = numbers[middle:stop].reshape(num_cohorts, num_cells)
-            yield CohortCounts(numbers[start:middle], own, none)
+        start = 0
+        for stop, shape in zip((ends[first:last] - begin).tolist(), shapes[first:last].tolist()):
+            middle = start + shape[0]
+            counts = object.__new__(CohortCounts)  # same as __init__, without its checks
+            own = numbers[middle:stop].reshape(shape)
+            vars(counts).update(num_reports=numbers[start:middle], cells=own, patterns=none)
+            yield counts
+            start = stop
         first = last
 
 
-def _sparse(cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shapes: np.ndarray) -> list[CohortCounts]:
+def _sparse(cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shapes: np.ndarray) -> Iterator[CohortCounts]:
     ends = np.cumsum(shapes[:, 0] * (1 + shapes[:, 1]))
     places = np.sort(_places(cohorts, cells, groups, shapes, ends))
     first = np.flatnonzero(np.diff(places, prepend=-1))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -134,7 +135,7 @@ def sum_of_sparse(parts: Sequence[SparseCounts], patterns: np.ndarray) -> Cohort
 
 def split_counts(
     shapes: np.ndarray, places: np.ndarray, numbers: np.ndarray, patterns: np.ndarray
-) -> list[CohortCounts]:
+) -> Iterator[CohortCounts]:
     """Split one list of numbers into many counts: sparse where that saves memory, else in full.
 
     Args:
@@ -148,11 +149,13 @@ def split_counts(
     stops = np.searchsorted(places, ends)
     sizes = np.diff(stops, prepend=0)
     places = places - np.repeat(ends - lengths, sizes)
-    start, found = 0, []
+    patterns_of_each = patterns if patterns.shape[1] else itertools.repeat(patterns.reshape(-1))
     as_tuples = zip(*shapes.T.tolist())
-    for shape, stop, pays, own in zip(as_tuples, stops.tolist(), (sizes * PAYS <= lengths).tolist(), patterns):
+    start = 0
+    for shape, stop, pays, own in zip(as_tuples, stops.tolist(), (sizes * PAYS <= lengths).tolist(), patterns_of_each):
         counts = object.__new__(SparseCounts)  # same as __init__, without its overhead
-        vars(counts).update(_shape=shape, places=places[start:stop], numbers=numbers[start:stop], patterns=own)
-        found.append(counts if pays else counts.in_full())
+        fields = counts.__dict__
+        fields["_shape"], fields["patterns"] = shape, own
+        fields["places"], fields["numbers"] = places[start:stop], numbers[start:stop]
+        yield counts if pays else counts.in_full()
         start = stop
-    return found

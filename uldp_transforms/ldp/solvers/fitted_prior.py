@@ -302,12 +302,14 @@ def _kernel(points: Noisy, atoms: np.ndarray) -> sparse.csr_array:
 
 
 def _most_likely(kernel: sparse.csr_array, shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.ndarray:
-    """Weights (A,) of the prior, by expectation maximisation."""
-    weights = np.full(len(atoms), 1 / len(atoms))
+    """Weights (A,) of the prior, by expectation maximisation; each step begins with the level of the one before."""
+    weights, level, above = np.full(len(atoms), 1 / len(atoms)), 0.0, atoms - bound
     whole: Any = kernel.toarray() if math.prod(kernel.shape) <= _DENSE else kernel
     transposed = whole.T if isinstance(whole, np.ndarray) else sparse.csr_array(whole.T)
     for _ in range(_STEPS):
-        weights = bounded_weights(weights * (transposed @ (shares / (whole @ weights))), atoms, bound)
+        joint = weights * (transposed @ (shares / (whole @ weights)))
+        level = _level(joint, above, 1 / bound, level)
+        weights = _weights(joint, above, level)
     return weights
 
 
@@ -323,18 +325,30 @@ def bounded_weights(shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.n
         bound: above 0.
     """
     above = atoms - bound
-    if shares @ above <= 0:
+    return _weights(shares, above, _level(shares, above, 1 / bound, 0.0))
+
+
+def _weights(shares: np.ndarray, above: np.ndarray, level: float) -> np.ndarray:
+    if not level:
         return shares
-    level, low, high = 0.0, 0.0, 1 / bound
+    weights = np.zeros(len(shares))
+    np.divide(shares[1:], 1 + level * above[1:], out=weights[1:])
+    weights[0] = max(1 - float(weights.sum()), 0.0)
+    return weights
+
+
+def _level(shares: np.ndarray, above: np.ndarray, most: float, level: float) -> float:
+    """The level of ``bounded_weights``, at most ``most``, by Newton's method from ``level``."""
+    if shares @ above <= 0:
+        return 0.0
+    low, high = 0.0, most
     for _ in range(_TRIES):
         terms = above / (1 + level * above)
-        excess = shares @ terms
+        weighted = shares * terms
+        excess = float(weighted.sum())
         low, high = (level, high) if excess > 0 else (low, level)
-        step = level + float(excess / (shares @ (terms * terms)))
+        step = level + excess / float(weighted @ terms)
         if abs(step - level) <= _SAME * level or high - low <= _SAME * high:
             break
         level = step if low < step < high else (low + high) / 2
-    weights = np.zeros(len(shares))
-    np.divide(shares[1:], 1 + level * above[1:], out=weights[1:])
-    weights[0] = max(1 - weights.sum(), 0.0)
-    return weights
+    return level

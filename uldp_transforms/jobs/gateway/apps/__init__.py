@@ -1,1 +1,0 @@
-"""Apps that may send: their shared keys, tokens that are signed with them, and limits."""
