@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: demo live test quick golden publish slow cost fuzz soak soak-flink mutants bench peers flink cluster monitoring prism pubsub axe envoy lint lock \
-  audit-deps sbom oldest javascript packages native fuzz-native smoke hooks clean
+  audit-deps sbom images oldest javascript packages native fuzz-native smoke hooks clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
@@ -151,6 +151,9 @@ audit-deps: $(VENV)/.test-installed  ## is what is installed what the locks say,
 sbom: $(VENV)/.test-installed $(TOOLS)/.installed  ## what is installed, as CycloneDX, in build/sbom.json
 	$(TOOLS)/bin/cyclonedx-py environment --output-reproducible --output-format JSON --output-file build/sbom.json \
 	  $(BIN)/python
+
+images:  ## the images of deploy/ by their current digests, which it asks of the registries (Docker)
+	$(PYTHON) -m requirements.images
 
 packages: $(TOOLS)/.installed  ## sdist, wheel (built from the sdist) and the client in JavaScript, checked, in dist/; the same bytes each time
 	rm -rf dist && mkdir dist

@@ -10,8 +10,14 @@ import numpy as np
 import pytest
 
 from tests.support.tolerance import binomial_limits, generator
-from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers, limits_within
+from uldp_transforms.ldp import CohortCounts, Collection, SpecError
+from uldp_transforms.ldp.estimators.number_estimates import (
+    MAX_FIGURES,
+    check_quantiles,
+    estimate_numbers,
+    limits_within,
+)
+from uldp_transforms.ldp.estimators.number_sums import Ratio
 
 COUNTS = (900, 950, 1000, 1010, 980, 900, 840, 800, 720, 680, 630, 590)
 P = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
@@ -261,3 +267,36 @@ def test_figures_of_every_report_average_to_the_truth_where_a_range_is_sensitive
     above = sum(share * found.shares_above[1].value for share, found in zip(law, of_reports))
     assert mean == pytest.approx(P @ (np.arange(8) + 0.5) / 8, abs=1e-12)
     assert above == pytest.approx(P[4:].sum(), abs=1e-12)
+
+
+@pytest.mark.parametrize("people", [1.0, 0.6, 0.35])
+def test_a_ratio_is_not_refuted_between_its_ends_and_nowhere_else(people: float) -> None:
+    """By the definition (Fieller 1954): at an end the sum less r times the people is z standard errors from 0."""
+    ratio, z = Ratio(0.4, people, of_sum=0.01, of_people=0.002, covariance=0.001), 1.96
+
+    def apart(r: float) -> float:
+        variance = ratio.of_sum - 2 * r * ratio.covariance + r**2 * ratio.of_people
+        return abs(ratio.total - r * people) / math.sqrt(variance)
+
+    low, high = ratio.interval(z)
+    assert low is not None and high is not None
+    assert low < 0.4 / people < high
+    assert apart(low) == pytest.approx(z) == apart(high)
+    assert Ratio(0.4, 0.1, 0.01, 0.1**2 / z**2, 0.0).interval(z) == (None, None), "nobody may have a number"
+
+
+def test_as_many_figures_as_are_allowed() -> None:
+    most = [(number + 1) / (MAX_FIGURES + 2) for number in range(MAX_FIGURES + 1)]
+    check_quantiles(most[:-1])
+    with pytest.raises(SpecError, match="quantiles must be at most 64 different numbers, got 65"):
+        check_quantiles(most)
+
+
+@pytest.mark.parametrize("q", [0.05, 0.25, 0.55, 0.6, 0.9])
+def test_a_quantile_is_read_from_the_distribution_by_straight_lines(q: float) -> None:
+    distribution = np.array([0.1, 0.2, 0.3, 0.0, 0.15, 0.05, 0.1, 0.1])
+    [found] = estimate_numbers(collection(), one(COUNTS), quantiles=[q], distribution=distribution).quantiles
+    below = np.concatenate([[0], np.cumsum(distribution)])
+    ends = np.interp([q - 1e-9, q + 1e-9], below, np.arange(9) / 8)  # the two ends of a bin without mass
+    assert found.value is not None
+    assert ends[0] - 1e-6 < found.value < ends[1] + 1e-6

@@ -25,7 +25,9 @@ from uldp_transforms.ldp.smoothing import scales as scales_module
 from uldp_transforms.ldp.smoothing import season as season_module
 from uldp_transforms.ldp.smoothing import smoothed_shares as shares_module
 from uldp_transforms.ldp.smoothing.breaks import Broken, branches, breaks_of, suspects
+from uldp_transforms.ldp.smoothing.course import Course
 from uldp_transforms.ldp.smoothing.drift_fit import BEND
+from uldp_transforms.ldp.smoothing.series import Law
 
 SHARES = np.array([0.3, 0.2, 0.15, *([0.01] * 30), *([0.05 / 20] * 20)])
 ROOM = 0.05  # half length that a coverage may have before it says nothing
@@ -413,3 +415,32 @@ def test_strong_weeks_are_covered(size: float) -> None:
         limit = stats.t.isf(1e-6, 59) * np.std(covered, ddof=1) / np.sqrt(60)
         assert limit < ROOM
         assert np.mean(covered) >= 0.93 - limit, (name, np.mean(covered), limit)
+
+
+def of_windows(raw: np.ndarray, variances: np.ndarray) -> Series:
+    """A series of windows of 100 reports."""
+    number, values = raw.shape
+    steps, reports = np.ones(number, dtype=np.int64), np.full(number, 100)
+    return Series(raw=raw, variances=variances, common=np.zeros(values), num_reports=reports, steps=steps)
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.5, 1.0, 2.0])
+def test_an_interval_extends_to_the_window_s_own_as_far_as_others_contradict_it(apart: float) -> None:
+    """Of two values, of which one is above all other windows and one below; not at all if they agree."""
+    raw, zero, one, deviation = np.array([[0.9, 0.1]]), np.zeros((1, 2)), np.ones((1, 2)), 0.01
+    series = of_windows(raw, one * deviation**2)
+    law = Law(shares=one[0], noise=one * deviation**2, people=zero)
+    contradicts = (1 + apart) * shares_module._BESIDE if apart else 0.5
+    nothing = dict.fromkeys(("variance", "prior", "gain", "precision", "own", "shift", "shift_information"), zero)
+    pulse = np.array([[1.0, -1.0]]) * contradicts / deviation  # a score
+    course = Course(mean=one / 2, pulse=pulse, pulse_information=one / deviation**2, **nothing)
+    _, low, high = shares_module._around(series, law, course, extra=zero)
+    own = shares_module._ALONE * min(apart, 1) * deviation
+    expected = [0.5, 0.9 + own, 0.1 - own, 0.5] if apart else [0.5] * 4
+    np.testing.assert_allclose([low[0, 0], high[0, 0], low[0, 1], high[0, 1]], expected, rtol=1e-12)
+
+
+def test_the_variance_of_people_is_at_most_that_of_a_coin() -> None:
+    """Estimates beyond 0 and 1 would say more."""
+    raw = np.where(np.arange(9) % 2, 3.5, -2.5)[:, np.newaxis]
+    np.testing.assert_allclose(of_windows(raw, np.full((9, 1), 40.0)).law().people, 0.25 / 100)
