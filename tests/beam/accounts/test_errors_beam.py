@@ -58,7 +58,7 @@ from uldp_transforms.jobs.estimate import run as estimate
 from uldp_transforms.jobs.estimate.options import _run_that_goes_on
 from uldp_transforms.jobs.evaluate import evaluate_command as evaluate
 from uldp_transforms.jobs.files.values_file import ValuesFile
-from uldp_transforms.jobs.gateway.app_keys import read_keys
+from uldp_transforms.jobs.gateway.apps.app_keys import read_keys
 from uldp_transforms.jobs.plan import plan_command as plan
 from uldp_transforms.jobs.pubsub import pubsub_access
 from uldp_transforms.jobs.records import run_records as runs

@@ -6,11 +6,12 @@ from collections import Counter
 
 import numpy as np
 
-SENT, COUNTED, REFUSED, UNANSWERED, AGAIN, SPOILED, DELETED, MISSED = (
+SENT, COUNTED, REFUSED, UNANSWERED, AGAIN, SPOILED, DELETED, MISSED, UNREAD = (
     *("sent", "counted", "refused at the door", "never answered", "counted again"),
     *("in spoiled files", "deleted before they were read", "records that were deleted before they were read"),
+    "records that were deleted from new partitions",
 )
-"""What becomes of reports, and of records."""
+"""What becomes of reports, and of records. A new partition is read from the first record that it has then."""
 
 
 class Faults:

@@ -15,7 +15,7 @@ from unittest import mock
 
 import confluent_kafka
 
-from tests.campaigns.simulated import AGAIN, DELETED, MISSED, Faults
+from tests.campaigns.simulated import AGAIN, DELETED, MISSED, UNREAD, Faults
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.follow import topic_reading
 from uldp_transforms.jobs.follow.state import NAME, FollowState
@@ -187,7 +187,7 @@ class TopicWay:
             unread = [record.batches for record in brokers.records[partition][read:first]]
             brokers.records[partition][read:first] = [Record(b"", 0, []) for _ in unread]
             faults.numbers[DELETED] += sum(len(batch) for batches in unread for batch in batches)
-            faults.numbers[MISSED] += len(unread) * (partition in counted)  # others begin at their first record
+            faults.numbers[MISSED if partition in counted else UNREAD] += len(unread)
 
     def _counted_offsets(self) -> dict[int, int]:
         """What the job has committed, from its database."""

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.support.gateways import Running, gateway, metric
 from tests.support.live import PATIENCE
 from tests.support.messages_cases import single
-from uldp_transforms.jobs.gateway.app_keys import MINUTE, Allowance, App, Key, Tokens
+from uldp_transforms.jobs.gateway.apps.app_keys import MINUTE, Allowance, App, Key, Tokens
 from uldp_transforms.jobs.gateway.refusals import Refused
 
 OLD, NEW = "old-key-of-an-app-0123456789", "new-key-of-an-app-0123456789"
@@ -83,7 +83,7 @@ def test_bytes_count_when_they_arrive_and_the_next_request_waits() -> None:
 
 def test_keys_of_one_name_are_one_app() -> None:
     tokens = Tokens([Key(OLD, "app"), Key(NEW, "app"), Key(OTHER), Key(NAMELESS)])
-    found = [tokens.check(f"Bearer {key}") for key in (OLD, NEW, OTHER, NAMELESS)]
+    found = [tokens.check(f"Bearer {key}").app for key in (OLD, NEW, OTHER, NAMELESS)]
     assert found[0] is found[1]
     assert len(set(map(id, found))) == 3
 

@@ -22,7 +22,7 @@ from tests.support import live
 from tests.support.messages_cases import KRR, write_files
 from uldp_transforms.jobs import gateway
 from uldp_transforms.jobs.gateway import spool, spool_file, web
-from uldp_transforms.jobs.gateway.app_keys import App, Key, Tokens
+from uldp_transforms.jobs.gateway.apps.app_keys import App, Key, Tokens
 from uldp_transforms.jobs.gateway.bounded_requests import MOST_HEADERS, BoundedRequests
 from uldp_transforms.jobs.gateway.gateway_options import configure
 from uldp_transforms.jobs.gateway.http_offers import IgnoresOffers
@@ -254,6 +254,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ("--spool s --kafka_property a=b", "--kafka_property needs --kafka_topic, got none"),
             (f"{TOPIC} --app_requests 5", "--app_requests needs --token_file, got none"),
             (f"{TOPIC} --app_bytes 5", "--app_bytes needs --token_file, got none"),
+            (f"{TOPIC} --signed_tokens", "--signed_tokens needs --token_file, got none"),
             (f"{TOPIC} --app_requests 0", "--app_requests must be a whole number above 0, got '0'"),
             (f"{TOPIC} --spool_every 1s", "--spool_every needs --spool, got none"),
             (f"{TOPIC} --slide 1h", "--slide needs --window, got none"),

@@ -34,7 +34,7 @@ from tests.support.messages_cases import (
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.gateway import spool, spool_file
 from uldp_transforms.jobs.gateway.admission import Admission, Verdict
-from uldp_transforms.jobs.gateway.app_keys import Key, Tokens, read_keys
+from uldp_transforms.jobs.gateway.apps.app_keys import Key, Tokens, read_keys
 from uldp_transforms.jobs.gateway.limits import Limits
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered

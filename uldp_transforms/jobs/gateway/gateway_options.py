@@ -10,7 +10,7 @@ from uldp_transforms import JobSpec
 from uldp_transforms.beam.spec.spec_fields import Section
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.gateway import __doc__ as description
-from uldp_transforms.jobs.gateway.app_keys import Key, read_keys
+from uldp_transforms.jobs.gateway.apps.app_keys import Key, read_keys
 from uldp_transforms.jobs.gateway.outlets import OUTLETS
 from uldp_transforms.jobs.gateway.outlets.outlet import Outlet
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option, spec_options
@@ -34,6 +34,11 @@ _SERVING: cli.Options = {
         "metavar": "FILE",
         "help": "file of keys, one per line, each optionally followed by the name of its app for metrics: requests "
         "must name one of the keys in the header Authorization: Bearer KEY (default: no key is required)",
+    },
+    "--signed_tokens": {
+        "action": "store_true",
+        "help": "requests must name tokens that the server of an app signs with its key of --token_file, one for each "
+        "message, instead of the key itself",
     },
     "--app_requests": {
         "type": cli.positive(),
@@ -127,6 +132,7 @@ class GatewayConfig:
     port: int
     origins: tuple[str, ...]
     keys: tuple[Key, ...]
+    signed_tokens: bool
     app_requests: int | None
     app_bytes: int | None
     max_body: int
@@ -186,6 +192,7 @@ def configure(argv: Sequence[str]) -> GatewayConfig:
         port=args.port,
         origins=tuple(args.allow_origin or ()),
         keys=() if args.token_file is None else tuple(read_keys(args.token_file)),
+        signed_tokens=args.signed_tokens,
         app_requests=args.app_requests,
         app_bytes=args.app_bytes,
         max_body=args.max_body,
@@ -239,8 +246,8 @@ def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
             for name in other.own_options
         ),
         *(
-            (args.token_file is None and getattr(args, name) is not None, f"--{name} needs --token_file, got none")
-            for name in ("app_requests", "app_bytes")
+            (args.token_file is None and getattr(args, name), f"--{name} needs --token_file, got none")
+            for name in ("signed_tokens", "app_requests", "app_bytes")
         ),
         (args.spool is None and args.spool_every is not None, "--spool_every needs --spool, got none"),
         (args.allowed_lateness is not None and args.window is None, "--allowed_lateness needs --window, got none"),

@@ -10,7 +10,7 @@ from uldp_transforms.ldp.reasons import Reason
 
 _EARLY = {
     refusals.BAD_REQUEST: ("content_length", "disconnected"),
-    refusals.UNAUTHORIZED: ("token",),
+    refusals.UNAUTHORIZED: ("token", "token_expired", "token_used"),
     refusals.FORBIDDEN: ("origin",),
     refusals.TIMEOUT: ("timeout",),
     refusals.UNSUPPORTED: ("content_encoding",),
@@ -21,7 +21,8 @@ _EARLY = {
 
 _MEANING = {
     refusals.BAD_REQUEST: "The bytes are not a message. No attempt will succeed.",
-    refusals.UNAUTHORIZED: "The request names no key of --token_file.",
+    refusals.UNAUTHORIZED: "The request names no key of --token_file, or no token that is valid and has sent no other "
+    "message.",
     refusals.FORBIDDEN: "A page of another origin sent the request.",
     refusals.TIMEOUT: "The body took too long. Send the same bytes again.",
     refusals.TOO_LARGE: "The body is longer than --max_body.",

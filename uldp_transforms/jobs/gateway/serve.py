@@ -18,7 +18,8 @@ from starlette.applications import Starlette
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.gateway.admission import Admission
-from uldp_transforms.jobs.gateway.app_keys import Tokens
+from uldp_transforms.jobs.gateway.apps.app_keys import Tokens
+from uldp_transforms.jobs.gateway.apps.signed_tokens import UsedTokens
 from uldp_transforms.jobs.gateway.bounded_requests import BoundedRequests
 from uldp_transforms.jobs.gateway.gateway_options import GatewayConfig
 from uldp_transforms.jobs.gateway.limits import Connections, Limits
@@ -47,7 +48,8 @@ BACKLOG = 2048
 def build(config: GatewayConfig, address: str, meters: Meters) -> Starlette:
     """The application of a configuration; raises SpecError or OSError."""
     limits = Limits(config.max_body, config.max_waiting, config.max_waiting_bytes, meters, config.max_peer_bytes)
-    tokens = Tokens(config.keys, config.app_requests, config.app_bytes, meters)
+    used = UsedTokens() if config.signed_tokens else None
+    tokens = Tokens(config.keys, config.app_requests, config.app_bytes, meters, used=used)
     door = Door(limits, config.body_timeout, Origins(config.origins), tokens)
     parts: list[Part] = []
     if config.spec is not None:

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from uldp_transforms.jobs.gateway.admission import Admission, Verdict
-from uldp_transforms.jobs.gateway.app_keys import App, Tokens
+from uldp_transforms.jobs.gateway.apps.app_keys import App, Tokens
 from uldp_transforms.jobs.gateway.limits import Body, Limits, peer_of
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.origins import Origins
@@ -45,7 +45,7 @@ class Door:
         limits: of what may wait here.
         patience: seconds that a body may take to come.
         origins: of pages that may send; None means that a page may send to its own origin only.
-        tokens: keys of which a request must name one; None means that every request may send.
+        tokens: keys or tokens of which a request must name one; None means that every request may send.
     """
 
     def __init__(self, limits: Limits, patience: float, origins: Origins | None = None, tokens: Tokens | None = None):
@@ -66,10 +66,12 @@ class Door:
         """
         try:
             self._origins.check(request.headers.get("origin"), request.headers.get("host"))
-            app = self._tokens.check(request.headers.get("authorization"))
-            app.begin()
+            sender = self._tokens.check(request.headers.get("authorization"))
+            sender.app.begin()
             with self._limits.room_for(request.headers.get("content-length"), peer_of(request.scope["client"])) as room:
-                return await deliver(await _body(request, room, app, self._patience))
+                body = await _body(request, room, sender.app, self._patience)
+                sender.sends(body)
+                return await deliver(body)
         except Refused as refused:
             if refused.status == TOO_LARGE:
                 too_large()

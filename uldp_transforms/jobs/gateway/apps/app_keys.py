@@ -1,6 +1,7 @@
-"""Shared keys of apps that may send reports, and how much an app may send in a minute.
+"""Keys of apps that may send reports, and how much an app may send in a minute.
 
-A key says which app a request comes from, not which person: all copies of an app have the same one.
+A key says which app a request comes from, not which person: all copies of an app have the same one, or its server signs
+tokens with it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from uldp_transforms.files.text_files import read_text
+from uldp_transforms.jobs.gateway.apps.signed_tokens import CHALLENGE, Token, UsedTokens
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.refusals import TOO_MANY, UNAUTHORIZED, Refused
 from uldp_transforms.ldp.errors import SpecError
@@ -23,7 +25,6 @@ MINUTE = 60.0
 
 _KEY = re.compile(r"[A-Za-z0-9._~+/-]{20,512}=*", re.ASCII)  # token68 of RFC 7235, long enough not to be guessed
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}", re.ASCII)
-_CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,8 +94,27 @@ class App:
             allowance.spend(size)
 
 
+class Sender:
+    """Whoever sends one request.
+
+    Args:
+        app: what it may send.
+        token: its token; None if it named a key, or none is required.
+        used: the tokens that were used.
+    """
+
+    def __init__(self, app: App, token: Token | None = None, used: UsedTokens | None = None):
+        self.app = app
+        self._token, self._used = token, used
+
+    def sends(self, message: bytes) -> None:
+        """The body is complete; raises Refused if its token has sent another one."""
+        if self._token is not None and self._used is not None:
+            self._used.use(self._token, message)
+
+
 class Tokens:
-    """Keys of which a request must name one in ``Authorization: Bearer``.
+    """Keys of which a request must name one, or a token that is signed with one, in ``Authorization: Bearer``.
 
     Keys with the same name belong to one app and share its limits; a key without a name is an app of its own.
 
@@ -103,6 +123,7 @@ class Tokens:
         requests: requests of an app in a minute; None means no limit.
         size: bytes of the bodies of an app in a minute; None means no limit.
         meters: count the requests of each app.
+        used: the tokens that were used, if requests must name tokens; None: they must name keys.
     """
 
     def __init__(
@@ -111,25 +132,41 @@ class Tokens:
         requests: int | None = None,
         size: int | None = None,
         meters: Meters | None = None,
+        *,
+        used: UsedTokens | None = None,
     ):
         apps: dict[str, App] = {}
-        self._apps = []
+        self._used = used
+        self._apps: list[tuple[str, bytes, App]] = []
         for key in keys:
             app = apps.get(key.app) or App(key.app, requests, size, meters)
             if key.app:
                 apps[key.app] = app
-            self._apps.append((_digest(key.text), app))
+            self._apps.append((key.text, _digest(key.text), app))
 
-    def check(self, authorization: str | None) -> App:
-        """The app of a request; raises Refused if its header has none of the keys, as late for every wrong key."""
+    def check(self, authorization: str | None) -> Sender:
+        """The sender of a request; raises Refused if its header has none of the keys, as late for every wrong key."""
         if not self._apps:
-            return App()
-        scheme, _, key = (authorization or "").partition(" ")
-        said = _digest(key.strip())
-        known = [app for digest, app in self._apps if hmac.compare_digest(said, digest)]
-        if scheme.lower() != "bearer" or not known:
-            raise Refused(UNAUTHORIZED, "token", _CHALLENGE)
-        return known[0]
+            return Sender(App())
+        scheme, _, said = (authorization or "").partition(" ")
+        if scheme.lower() != "bearer":
+            raise Refused(UNAUTHORIZED, "token", CHALLENGE)
+        return self._of_key(said.strip()) if self._used is None else self._of_token(said.strip(), self._used)
+
+    def _of_key(self, said: str) -> Sender:
+        digest = _digest(said)
+        known = [app for _, own, app in self._apps if hmac.compare_digest(digest, own)]
+        if not known:
+            raise Refused(UNAUTHORIZED, "token", CHALLENGE)
+        return Sender(known[0])
+
+    def _of_token(self, said: str, used: UsedTokens) -> Sender:
+        token = Token.parse(said)
+        known = [app for key, _, app in self._apps if token is not None and token.is_signed_with(key)]
+        if token is None or not known:
+            raise Refused(UNAUTHORIZED, "token", CHALLENGE)
+        used.check(token)
+        return Sender(known[0], token, used)
 
 
 def read_keys(path: str) -> list[Key]:

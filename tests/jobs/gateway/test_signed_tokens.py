@@ -1,0 +1,179 @@
+"""Tokens that an app's server signs: each sends one message, which may come again, and none is kept."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.project.documents import DOCS, blocks
+from tests.support.gateways import Answer, Running, gateway
+from tests.support.messages_cases import single
+from uldp_transforms.jobs.gateway.apps.app_keys import Key, Tokens
+from uldp_transforms.jobs.gateway.apps.signed_tokens import LONGEST, Token, UsedTokens
+from uldp_transforms.jobs.gateway.openapi import document
+from uldp_transforms.jobs.gateway.refusals import Refused
+
+KEY, OTHER = "key-of-the-app-0123456789", "key-of-other-app-0123456789"
+MAC = "G7tsQL1qhUQ9HCCuCCpm3j9YoFgCAlYYI5OESsWVePw"  # openssl dgst -sha256 -hmac KEY
+VECTOR = f"uldp1.1800000000.AAECAwQFBgcICQoLDA0ODw.{MAC}"
+
+
+def recipe() -> Callable[..., str]:
+    """The function of the page."""
+    [text] = [block.code for block in blocks(DOCS / "gateway.md", "python") if "def token(" in block.code]
+    names: dict[str, Any] = {}
+    exec(text, names)  # our own page
+    return names["token"]  # type: ignore[no-any-return]
+
+
+sign = recipe()
+
+
+class Clock:
+    """Seconds since 1970 that a test sets."""
+
+    now = 1_800_000_000.0 - 30
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def of(text: str) -> Token:
+    found = Token.parse(text)
+    assert found is not None
+    return found
+
+
+# ---------------------------------------------------------------------- by themselves
+
+
+def test_a_token_is_what_the_page_says() -> None:
+    token = of(VECTOR)
+    assert (token.expires, token.id) == (1_800_000_000, bytes(range(16)))
+    assert token.is_signed_with(KEY)
+    assert not token.is_signed_with(OTHER)
+    drawn = of(sign(KEY))
+    assert drawn.is_signed_with(KEY)
+    assert 3600 <= drawn.expires - time.time() + 60 < 3720 and drawn.expires % 60 == 0
+    assert sign(KEY) != sign(KEY)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "uldp1", KEY, VECTOR[:-1], f"{VECTOR}A", f"{VECTOR}=", f" {VECTOR}", VECTOR.replace("uldp1", "uldp2")),
+        *(VECTOR.replace("1800000000", time) for time in ("", "-1", "1e9", "9" * 12, "٣", "1_000")),
+        VECTOR.replace(".AAEC", ".AA+C"),
+    ],
+)
+def test_other_texts_are_no_tokens(text: str) -> None:
+    assert Token.parse(text) is None
+
+
+@pytest.mark.parametrize("place", range(len("uldp1."), len(VECTOR)))
+def test_a_token_that_was_changed_is_not_signed(place: int) -> None:
+    for other in "0A":
+        changed = VECTOR[:place] + other + VECTOR[place + 1 :]
+        token = Token.parse(changed)
+        assert changed == VECTOR or token is None or not token.is_signed_with(KEY)
+
+
+def test_a_token_sends_one_message_until_it_expires() -> None:
+    clock = Clock()
+    used, token = UsedTokens(clock=clock), of(VECTOR)
+    used.check(token)
+    for _ in range(3):
+        used.use(token, b"message")
+    with pytest.raises(Refused, match=r"^token_used$"):
+        used.use(token, b"another")
+    clock.now = token.expires - 0.001
+    used.check(token)
+    with pytest.raises(Refused, match=r"^token_used$"):
+        used.use(token, b"another")
+    clock.now = token.expires
+    with pytest.raises(Refused, match=r"^token_expired$"):
+        used.check(token)
+
+
+def test_a_token_is_valid_for_a_day_at_most() -> None:
+    clock = Clock()
+    clock.now = 1_800_000_000 - LONGEST
+    UsedTokens(clock=clock).check(of(VECTOR))
+    clock.now -= 1
+    with pytest.raises(Refused, match=r"^token$"):
+        UsedTokens(clock=clock).check(of(VECTOR))
+
+
+def test_only_so_many_tokens_are_remembered_and_expired_ones_make_room() -> None:
+    clock = Clock()
+    used = UsedTokens(most=10, clock=clock)
+    tokens = [of(re.sub("1800000000", str(1_800_000_000 + 60 * number), VECTOR)) for number in range(12)]
+    for token in tokens[:10]:
+        used.use(token, b"message")
+    with pytest.raises(Refused, match=r"^busy$") as caught:
+        used.use(tokens[10], b"message")
+    assert caught.value.status == 429
+    used.use(tokens[3], b"message")  # one that is known may always come again
+    clock.now = 1_800_000_120  # the first two have expired; the third does now
+    used.use(tokens[10], b"message")
+    used.use(tokens[11], b"message")
+    with pytest.raises(Refused, match=r"^busy$"):
+        used.use(of(sign(KEY)), b"message")
+
+
+def test_a_key_is_no_token_and_a_token_is_no_key() -> None:
+    keys = [Key(KEY, "app")]
+    with pytest.raises(Refused, match=r"^token$"):
+        Tokens(keys, used=UsedTokens()).check(f"Bearer {KEY}")
+    with pytest.raises(Refused, match=r"^token$"):
+        Tokens(keys).check(f"Bearer {sign(KEY)}")
+    with pytest.raises(Refused, match=r"^token$"):
+        Tokens(keys, used=UsedTokens()).check(f"Bearer {sign(OTHER)}")
+
+
+# ---------------------------------------------------------------------- at a running gateway
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("tokens")
+    (folder / "keys").write_text(f"{KEY} app\n{OTHER} other\n", encoding="utf-8")
+    options = [f"--spool={folder / 'spool'}", "--pack_every=20ms", "--signed_tokens"]
+    with gateway([*options, f"--token_file={folder / 'keys'}"], folder) as found:
+        yield found
+
+
+def sent(running: Running, token: str, message: bytes) -> tuple[int, Any]:
+    """Status and content of the answer, which is one of the document."""
+    answer: Answer = running.send(message, Authorization=f"Bearer {token}")
+    described = document()["paths"]["/reports"]["post"]["responses"][str(answer.status)]
+    jsonschema.validate(answer.content, described["content"]["application/json"]["schema"])
+    assert answer.status != 401 or answer.headers["www-authenticate"] == "Bearer"
+    return answer.status, answer.content
+
+
+def test_a_message_may_come_again_and_no_other_one(running: Running, tmp_path: Path) -> None:
+    token, message, another = sign(KEY), single(), single()[:-1]
+    assert sent(running, token, message) == (202, {"spooled": 1})
+    assert sent(running, token, message) == (202, {"spooled": 1}), "a client that got no answer sends it again"
+    assert sent(running, token, another) == (401, {"reason": "token_used"})
+    assert sent(running, sign(OTHER), message) == (202, {"spooled": 1})
+    assert sent(running, sign(KEY, -120), message) == (401, {"reason": "token_expired"})
+    assert sent(running, sign(KEY, 2 * LONGEST), message) == (401, {"reason": "token"})
+    assert sent(running, KEY, message) == (401, {"reason": "token"})
+    text = running.ask("GET", "/metrics").content
+    assert 'uldp_gateway_app_requests_total{app="app"} 3.0' in text
+    assert 'uldp_gateway_app_requests_total{app="other"} 1.0' in text
+    running.process.terminate()
+    running.process.wait(600)
+    kept = [path.read_bytes() for path in running.log.parent.rglob("*") if path.is_file() and path.name != "keys"]
+    for part in (*token.split(".")[2:], token.split(".")[1], KEY):
+        assert part not in json.dumps(text)
+        assert not any(part.encode() in content for content in kept)
