@@ -95,10 +95,23 @@ def _running(name: str, lost_acks: int) -> AbstractContextManager[str]:
     return _in_process(lost_acks) if name == IN_PROCESS else _emulator()
 
 
+_IN_THIS_PROCESS: dict[str, PubsubServer] = {}
+"""By address, while they run."""
+
+
+def backlog(address: str, subscription: str) -> int:
+    """Number of messages that nobody has acknowledged at a server in this process."""
+    return _IN_THIS_PROCESS[address].backlog(subscription)
+
+
 @contextlib.contextmanager
 def _in_process(lost_acks: int) -> Iterator[str]:
     with PubsubServer(lost_acks) as server:
-        yield server.address
+        _IN_THIS_PROCESS[server.address] = server
+        try:
+            yield server.address
+        finally:
+            del _IN_THIS_PROCESS[server.address]
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 from google.cloud import pubsub_v1
 
-from tests.servers.pubsub_servers import IN_PROCESS, serving
+from tests.servers.pubsub_servers import IN_PROCESS, backlog, serving
 from tests.support import forked
 from tests.support.commands import command
 
@@ -41,6 +41,10 @@ class Broker:
     def publish(self, messages: Sequence[bytes]) -> None:
         for future in [self._publisher.publish(TOPIC, message) for message in messages]:
             future.result(timeout=PATIENCE)
+
+    def backlog(self) -> int:
+        """Number of messages that nobody has acknowledged; of the server in this process alone."""
+        return backlog(os.environ["PUBSUB_EMULATOR_HOST"], SUBSCRIPTION)
 
     def close(self) -> None:
         self._publisher.stop()

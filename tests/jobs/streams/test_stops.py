@@ -80,7 +80,7 @@ def test_stopped_and_started_again_the_books_are_exact(times: int, tmp_path: Pat
             publisher.join()
         with live.job(options(tmp_path, "1d"), log) as process:
             live.wait_until(lambda: is_started(output), process, log)
-            time.sleep(5)  # more than a pull that finds nothing
+            live.wait_until(lambda: broker.backlog() == 0, process, log)
             process.send_signal(signal.SIGTERM)
             assert process.wait(live.PATIENCE) == 0, log.read_text()
     print(f"stops took {min(seconds):.1f} to {max(seconds):.1f} s, {published} reports")
@@ -203,7 +203,7 @@ def test_clocks_that_are_set_and_pauses_cost_no_report(
         time.sleep(pause)
         process.send_signal(signal.SIGCONT)
         publish(3)
-        time.sleep(5)  # more than a pull that finds nothing
+        live.wait_until(lambda: broker.backlog() == 0, process, log)
         process.send_signal(signal.SIGTERM)
         told = time.monotonic()
         assert process.wait(live.PATIENCE) == 0, log.read_text()
