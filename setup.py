@@ -100,7 +100,7 @@ setup(
     package_dir={"": "."},  # an editable installation is then a plain path, which type checkers follow
     package_data={
         NAME: ["py.typed"],
-        f"{NAME}.jobs.demo": ["data/*"],
+        f"{NAME}.jobs.demo": ["data/*.bz2", "data/*.json", "data/*.txt"],
         f"{NAME}.jobs.live": ["ask*.*"],
         f"{NAME}.jobs.report": ["*.jinja", "*.css", "*.js"],
         f"{NAME}.jobs.report.compared": ["*.jinja"],

@@ -188,7 +188,7 @@ def planned(arguments: str) -> None:
 
 SAID = [
     (f"{COMMAND} --groups 1", "--groups must be at least 2, got 1"),
-    (f"{COMMAND} --groups 70000", "--groups must be at most 65,536 groups times cohorts, got 70,000 groups"),
+    (f"{COMMAND} --groups 70000", "--groups times cohorts must be at most 65,536, got 70,000 groups"),
     (f"{COMMAND} --smallest_group 0.1", "--smallest_group can be given only with --groups, got 0.1"),
     (f"{COMMAND} --liars 1", "--liars must be below 1, got 1"),
     (

@@ -89,7 +89,7 @@ REFUSED = [
         ),
         (
             of(*({"name": f"d{i}", "values": list(map(str, range(256)))} for i in range(2))),
-            "Collection.dimensions must have at most 65536 groups times cohorts, got 66049 groups (each dimension has "
+            "Collection.dimensions: groups times cohorts must be at most 65536, got 66049 groups (each dimension has "
             "one value more than it lists, 'other') and 1 cohort(s)",
         ),
         (

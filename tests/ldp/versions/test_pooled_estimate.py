@@ -372,7 +372,7 @@ REFUSED = [
     (
         NoReportsError,
         lambda: of(version(1, "krr", 1.0, texts(3))).estimate({}, ESTIMATORS["empirical"]()),
-        "no version of this question that is pooled has reports",
+        "no pooled version of this question has reports",
     ),
 ]
 

@@ -388,7 +388,7 @@ _ROWS = (
         section=Section.ESTIMATES,
         label="Share of liars",
         help="largest share of reports, in every window and group, that may be false in any way, such as 0.01; "
-        "intervals are then of shares among honest people, and much longer if epsilon is small; needs values that "
+        "intervals then cover shares among honest people, and are much longer if epsilon is small; needs values that "
         "each have a symbol of their own",
         default_text="none, all reports are taken as honest",
         excludes=(

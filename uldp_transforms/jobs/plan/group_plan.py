@@ -37,8 +37,8 @@ GROUPS: cli.Options = {
         "help": "with --groups: share of the reports that come from the smallest group (default: 1 / groups)",
     },
     "--dimensions": {
-        "help": "with --values, instead of --groups: columns of public facts, such as country,arm; also says how much "
-        "they tell about the value",
+        "help": "with --values, instead of --groups: columns of public facts, such as country,arm; also prints how "
+        "much they reveal about the value",
     },
     "--difference": {
         "type": cli.positive(float),
@@ -92,7 +92,7 @@ class GroupPlan:
 
     def __post_init__(self) -> None:
         if self.number > MAX_GROUPS:
-            raise SpecError(f"--groups must be at most {MAX_GROUPS:,} groups times cohorts, got {self.number:,} groups")
+            raise SpecError(f"--groups times cohorts must be at most {MAX_GROUPS:,}, got {self.number:,} groups")
         if not 0 < self.smallest <= 1 / 2:
             raise SpecError(f"--smallest_group must be a share above 0, at most 0.5, got {self.smallest:g}")
         if self.difference is not None and not 0 < self.difference < 1:

@@ -98,8 +98,8 @@ _RESULT: cli.Options = {
     },
     "--epsilon_inf": {
         "type": cli.positive(float),
-        "help": "with --reports_per_person: epsilon of all reports of one symbol, for the recommended collection "
-        "(default: no memos; the printed costs of memos are then for twice epsilon)",
+        "help": "with --reports_per_person: epsilon of all reports about one value together; the recommended "
+        "collection then uses memos (default: no memos; costs with memos are printed for twice epsilon)",
     },
     "--json": {"help": "file for the recommended collection (default: print it)"},
     "--png": {"help": "PNG file to write; needs the extra 'plot'"},

@@ -1,4 +1,4 @@
-"""Alphabets: value -> symbol, one file each. A new one is a file here and a name in ``ALPHABETS``."""
+"""Alphabets: value -> symbol, one file each. To add one, add a file here and its name to ``ALPHABETS``."""
 
 from uldp_transforms.ldp.alphabets.alphabet import Alphabet as Alphabet
 from uldp_transforms.ldp.alphabets.closed import Closed as Closed

@@ -145,7 +145,7 @@ def check_dimensions(dimensions: object, num_cohorts: int) -> None:
     number = num_groups(dimensions)
     if number * num_cohorts > MAX_GROUPS:
         raise SpecError(
-            f"Collection.dimensions must have at most {MAX_GROUPS} groups times cohorts, got {number} groups (each "
+            f"Collection.dimensions: groups times cohorts must be at most {MAX_GROUPS}, got {number} groups (each "
             f"dimension has one value more than it lists, {OTHER!r}) and {num_cohorts} cohort(s)"
         )
     if number * num_cohorts == MAX_GROUPS and not all(one.is_own for one in dimensions):

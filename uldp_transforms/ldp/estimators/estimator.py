@@ -323,7 +323,7 @@ class Estimator(abc.ABC):
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """What decoders know: the linear estimate of U unknowns, of one collection or of several versions of a question.
+    """Input of a decoder: the linear estimate of U unknowns, for one collection or several versions of a question.
 
     Attributes:
         linear: the linear estimate.

@@ -1,4 +1,4 @@
-"""Mechanisms: symbol -> report, and counts -> symbol frequencies. A new one is a file here and a name below."""
+"""Mechanisms: symbol -> report, and counts -> symbol frequencies. To add one, add a file here and its name below."""
 
 from uldp_transforms.ldp.mechanisms.channels.declared_channel import DeclaredChannel as DeclaredChannel
 from uldp_transforms.ldp.mechanisms.channels.missing_values import TwoStage as TwoStage

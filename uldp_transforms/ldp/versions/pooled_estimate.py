@@ -92,7 +92,7 @@ def pool(
         EstimationError: if no version can be estimated.
     """
     if not versions:
-        raise NoReportsError("no version of this question that is pooled has reports")
+        raise NoReportsError("no pooled version of this question has reports")
     newest = versions[-1].alphabet
     asked = newest.known_values or candidates or newest.clear_values
     values = tuple(dict.fromkeys((*asked, *newest.clear_values)))

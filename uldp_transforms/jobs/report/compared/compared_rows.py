@@ -117,7 +117,7 @@ class Comparisons:
 
     @property
     def reach(self) -> float:
-        """Largest distance of an end of a share's interval from 0, which all pictures have in common; above 0."""
+        """Scale that all pictures share: the largest absolute end of an interval of a share; above 0."""
         ends = [abs(end) for span in self.spans for end in span if end is not None]
         return max(ends, default=0.0) or 1.0
 

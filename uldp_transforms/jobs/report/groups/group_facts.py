@@ -128,7 +128,7 @@ _Told = tuple[Row, Figure]
 
 
 def _figures(asked: GroupsAsked, given: Sequence[tuple[Row, Sequence[Row]]]) -> Iterator[tuple[tuple[int, str], _Told]]:
-    """Figures with their places: those of numbers where rows have some, otherwise shares."""
+    """Yield each figure with its position and row: figures of numbers if rows have any, else shares."""
     places = {value: at for at, value in enumerate(asked.values[:VALUES])}
     for row, shares in given:
         figures = [*enumerate(figures_of(row, asked.unit))]

@@ -208,8 +208,8 @@ class UtilityOptimizedSquareWave(MatrixChannel):
         """One word per report: equal slices for the noise shares in their order, then the own output.
 
         Noise of a sensitive symbol is all protected shares but the near ones, which then have equal slices too; the
-        words after the last one send the own output. Noise of another symbol is all protected shares. Ordered outputs
-        have one share each, those of sensitive symbols without a place in the order w.
+        words after the last one send the own output. Noise of another symbol is all protected shares. An ordered
+        output has one share; an output of sensitive symbols that has no place in the order has w.
         """
         near, line, far = self._near, self._line, self._far
         words = source.words(len(symbols))
