@@ -27,6 +27,11 @@ from uldp_transforms.rows.row_types import ComparedValue, WindowCounts
 BOTH = Collection.from_json(
     GROUPED.to_json() | {"dimensions": [{"name": "arm", "values": ["new", "control"]}, {"name": "c", "values": ["DE"]}]}
 )
+OTHER = Collection.from_json(GROUPED.to_json() | {"id": "other"})
+MEMOS_DAILY = Collection.from_json(
+    GROUPED.to_json()
+    | {"id": "memos", "client_window": "10m", "mechanism": {"id": "krr", "epsilon": 1.0, "epsilon_inf": 3.0}}
+)
 MEMOS = Collection.from_json(
     GROUPED.to_json() | {"id": "memos", "mechanism": {"id": "krr", "epsilon": 1.0, "epsilon_inf": 3.0}}
 )
@@ -42,7 +47,10 @@ def row(of: Collection, start: int, cells: list[int], group: list[tuple[str, str
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    write_files(tmp_path, {"grouped.json": GROUPED, "both.json": BOTH, "memos.json": MEMOS, "daily.json": DAILY})
+    write_files(
+        tmp_path,
+        {"grouped.json": GROUPED, "both.json": BOTH, "memos.json": MEMOS, "daily.json": DAILY, "other.json": OTHER},
+    )
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -181,6 +189,78 @@ def test_pairs_are_in_the_declared_order_and_q_values_over_all_of_them() -> None
         ("arm=other", "arm=control"),
     ]
     assert len(compared("--collection both.json --by c,arm")) == 3 * 15
+
+
+def two_directories() -> None:
+    """``before``: the first ten minutes; ``job``: twenty minutes later on."""
+    store(arms([300, 200, 200], [200, 300, 200]))
+    Path("job").rename("before")
+    store(
+        [*arms([500, 100, 100], [260, 250, 190], start=2 * PERIOD), *arms([90, 80, 70], [60, 70, 90], start=3 * PERIOD)]
+    )
+
+
+@pytest.mark.usefixtures("folder")
+def test_two_directories_are_compared_as_a_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    """The sums of all windows of each; the one that is named first comes first."""
+    two_directories()
+    rows = compared("--with before --collection grouped.json")
+    cells = [910, 500, 450], [500, 500, 400]
+    found = library(*map(estimated, cells))
+    assert {(one["group_a"], one["group_b"]) for one in rows} == {("directory=job", "directory=before")}
+    assert {(one["window_start"], one["window_end"]) for one in rows} == {
+        ("1970-01-01T00:00:00Z", "1970-01-01T00:40:00Z")
+    }
+    for name, column in {"difference": found.differences, "low": found.low, "p_value": found.p_values}.items():
+        assert [one[name] for one in rows] == pytest.approx(column.tolist())
+    test = homogeneity(GROUPED, [CohortCounts(np.array([sum(c)]), np.array([c])) for c in cells])
+    assert test is not None
+    said = capsys.readouterr().out
+    assert said.startswith("grouped: 2 compared, 1 pair, 3,260 reports\n")
+    assert f"chi-square {test.statistic:.1f}, 2 degrees of freedom" in said
+
+
+@pytest.mark.usefixtures("folder")
+def test_two_directories_are_compared_group_by_group(capsys: pytest.CaptureFixture[str]) -> None:
+    """q-values are over all rows; chi-square statistics of pairs are added up; a group of one directory is left out."""
+    two_directories()
+    rows = compared("--with before --by arm --collection grouped.json")
+    sides = ([590, 180, 170], [300, 200, 200]), ([320, 320, 280], [200, 300, 200])
+    found = [library(*map(estimated, pair)) for pair in sides]
+    names = [(f"directory=job,arm={arm}", f"directory=before,arm={arm}") for arm in ("control", "new")]
+    assert list(dict.fromkeys((one["group_a"], one["group_b"]) for one in rows)) == names
+    p_values = np.concatenate([one.p_values for one in found])
+    assert [one["p_value"] for one in rows] == pytest.approx(p_values.tolist())
+    assert [one["q_value"] for one in rows] == pytest.approx(q_values(p_values).tolist())
+    tests = [homogeneity(GROUPED, [CohortCounts(np.array([sum(c)]), np.array([c])) for c in pair]) for pair in sides]
+    statistic = sum(test.statistic for test in tests if test is not None)
+    assert f"chi-square {statistic:.1f}, 4 degrees of freedom" in capsys.readouterr().out
+    compared("--with before --by arm --collection grouped.json --min_reports 800")
+    assert capsys.readouterr().err.splitlines() == [
+        "compare: grouped: before: arm=control is left out, because it has fewer than 800 reports",
+        "compare: grouped: before: arm=new is left out, because it has fewer than 800 reports",
+        "compare: grouped: arm=control is left out, because only one directory has it",
+        "compare: grouped: arm=new is left out, because only one directory has it",
+    ]
+
+
+@pytest.mark.usefixtures("folder")
+def test_equal_names_of_directories_are_told_apart() -> None:
+    two_directories()
+    Path("old").mkdir()
+    Path("before").rename("old/job")
+    [row, *_] = compared("--with old/job/ --collection grouped.json")
+    assert (row["group_a"], row["group_b"]) == ("directory=job", "directory=old/job")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_collection_that_only_one_directory_has_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    store(arms([300, 200, 200], [200, 300, 200]))
+    Path("job").rename("before")
+    store([*arms([500, 100, 100], [260, 250, 190]), *arms([500, 100, 100], [260, 250, 190], OTHER)])
+    rows = compared("--with before --collection grouped.json --collection other.json")
+    assert {one["collection_id"] for one in rows} == {"grouped"}
+    assert "compare: other: before has no counts of this collection (the same fingerprint)" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("folder")
@@ -328,6 +408,19 @@ def test_open_ends_are_null_in_rows_and_words_in_the_table(capsys: pytest.Captur
     assert re.search(r"p90 .* from \+\d", capsys.readouterr().out)
 
 
+@pytest.mark.usefixtures("folder")
+def test_what_only_the_smooth_interval_shows_is_marked(capsys: pytest.CaptureFixture[str]) -> None:
+    """A median that moves by a part of a bin is not found, however many reports there are."""
+    write_files(Path(), {"times.json": TIMES})
+    store(arms(latencies(0, 20_000), latencies(2, 20_000), TIMES))
+    median, *_ = compared("--collection times.json --by arm --quantiles 0.5")[1:]
+    assert median["q_value"] > 0.05 and median["display_low"] > 0
+    said = capsys.readouterr().out
+    assert re.search(r"^~  median +arm=new", said, flags=re.MULTILINE)
+    assert said.rstrip().endswith("~ only the smooth interval is without 0; it takes neighbouring bins to be alike.")
+    assert re.search(r"^\*  mean +arm=new", said, flags=re.MULTILINE)
+
+
 # ---------------------------------------------------------------------- refusals
 
 
@@ -349,6 +442,17 @@ def ran(rows: list[WindowCounts], of: Collection, *arguments: str) -> Callable[[
     return call
 
 
+def ran_with(before: Collection, now: Collection, *arguments: str) -> Callable[[], Any]:
+    """The first collection in the directory ``before``, the second in ``job``."""
+
+    def call() -> Any:
+        store(arms([300, 200, 100], [200, 300, 100], before))
+        Path("job").rename("before")
+        return ran(arms([300, 200, 100], [200, 300, 100], now), now, *arguments)()
+
+    return call
+
+
 def nobody() -> Any:
     Path("empty").mkdir(exist_ok=True)
     return compare_command.configure(["empty", "--windows"])
@@ -362,8 +466,28 @@ _ROWS_OF_MANY = [row(_MANY, 0, [6000, 6000, 6000]), *(
     row(_MANY, 0, [100, 100, 100], [("arm", f"a{number:02}")]) for number in range(60))]  # fmt: skip
 
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    (SpecError, configured("--windows", "--against", "arm=new"), "--against needs --by, got --windows"),
-    (SpecError, configured("--windows", "--anytime"), "--anytime needs --by, got --windows"),
+    (SpecError, configured(), "--by, --windows or --with must be given, got none"),
+    (SpecError, configured("--windows", "--with", "before"), "--with cannot be combined with --windows"),
+    (SpecError, configured("--with", "before", "--anytime"), "--anytime needs --by alone, got --with"),
+    (
+        SpecError,
+        configured("--with", "./job/", "--collection", "grouped.json"),
+        "--with must be another directory, because reports do not differ from themselves, got ./job/",
+    ),
+    (
+        SpecError,
+        ran_with(BOTH, GROUPED, "--with", "before"),
+        "--with must have counts of a collection of DIR (grouped) with the same fingerprint, got none, so that answers "
+        "cannot be compared",
+    ),
+    (
+        SpecError,
+        ran_with(MEMOS_DAILY, MEMOS_DAILY, "--with", "before"),
+        "--with needs collections without epsilon_inf, because reports with the same memos are not independent, got "
+        "'memos'",
+    ),
+    (SpecError, configured("--windows", "--against", "arm=new"), "--against needs --by alone, got --windows"),
+    (SpecError, configured("--windows", "--anytime"), "--anytime needs --by alone, got --windows"),
     (
         SpecError,
         ran(arms(latencies(0), latencies(9), TIMES), TIMES, "--by", "arm", "--anytime"),

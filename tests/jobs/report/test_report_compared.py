@@ -123,6 +123,19 @@ def test_comparisons_older_than_counts_are_called_so(folder: Path) -> None:
     assert old in section(tree_of(page_of(folder))).text
 
 
+def test_what_only_the_smooth_interval_shows_is_marked(folder: Path) -> None:
+    """Not what is found, and not what neither interval shows."""
+    smooth = {"display_difference": 0.01, "display_low": 0.002, "display_high": 0.02}
+    of_numbers = [row("p50", 0.01, 0.02, q, figure="quantile", at=0.5, **smooth) for q in (0.4, 0.01)]
+    neither = of_numbers[0] | {"display_low": -0.002, "value": "p90"}
+    of = section(written(folder, [*of_numbers, neither]))
+    marked = [any(cell.endswith("~") for cell in line) for line in cells(of, "compared-1-untold-table")]
+    assert marked == [True, False]
+    assert not any("~" in cell for cell in cells(of, "compared-1-found-table")[0])
+    assert "~: only the smooth interval is without 0." in of.text
+    assert "~" not in section(written(folder, [of_numbers[1], neither])).text
+
+
 def test_the_share_of_liars_is_said(folder: Path) -> None:
     said = "They are of shares among honest people, whatever liars send, who are at most 1.5 % of each side."
     assert said not in section(written(folder, COMPARED)).text

@@ -1,7 +1,8 @@
-"""Compares groups, or consecutive windows, of an output directory: which differences are real.
+"""Compares groups, consecutive windows, or two output directories: which differences are real.
 
 Adds up the counts that ``uldp estimate --write_counts`` stored. With --by it compares the groups over the whole period,
-each pair or all with one (--against); with --windows each window with the one before. Prints whether the groups differ
+each pair or all with one (--against); with --windows each window with the one before; with --with another directory,
+such as that of the quarter before, as a whole or (with --by) group by group. Prints whether the groups differ
 at all and the clearest differences, and writes a row for each value and pair: difference and lift with intervals,
 p-value, and q-value over all rows. Of collections of numbers, rows are about means, quantiles, and shares above
 limits. Partial windows are omitted.
@@ -16,17 +17,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from uldp_transforms import JobSpec
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.compare.figure_rows import difference_texts, figure_rows, smooth_text
+from uldp_transforms.jobs.compare.figure_rows import (
+    ONLY_SMOOTH,
+    difference_texts,
+    figure_rows,
+    shows_only_smooth,
+    smooth_text,
+)
 from uldp_transforms.jobs.compare.sides import Family, Side, groups_of, windows_of
+from uldp_transforms.jobs.compare.two_directories import names_of, sides_of_both
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.reestimate.reestimate_command import files_of_counts
-from uldp_transforms.jobs.reestimate.stored_counts import stored_counts
+from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, stored_counts
 from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.jobs.report.compared.compared_rows import FILE, FOUND
 from uldp_transforms.jobs.sinks.row_files import file_of
@@ -55,8 +64,8 @@ class Comparing:
     """Options of a command line."""
 
     spec: JobSpec
-    files: list[str]
-    records: list[RunRecord]
+    jobs: list[tuple[list[str], list[RunRecord]]]
+    names: tuple[str, str] | None
     output: str
     by: tuple[str, ...] | None
     against: str | None
@@ -71,10 +80,19 @@ class Comparing:
 def configure(argv: Sequence[str]) -> Comparing:
     """Parse the command line; raises SpecError or OSError."""
     parser = cli.Parser("compare", description=__doc__)
-    parser.add_argument("directory", metavar="DIR", help="output of uldp estimate --write_counts")
-    what = parser.add_mutually_exclusive_group(required=True)
+    parser.add_argument(
+        "directory", metavar="DIR", help="output of uldp estimate --write_counts; a, of which b is subtracted"
+    )
+    what = parser.add_mutually_exclusive_group()
     what.add_argument("--by", **spec_option("by", help="compare the groups by these dimensions, such as country,arm"))
     what.add_argument("--windows", **cli.SWITCH, help="compare each window with the one before")
+    parser.add_argument(
+        "--with",
+        dest="other",
+        metavar="OTHER",
+        help="compare everything in DIR with everything in this other directory, or, with --by, each group in DIR with "
+        "the same group in it; both must have the same collection",
+    )
     parser.add_argument(
         "--against", metavar="GROUP", help="compare all groups with this one, such as arm=control (default: each pair)"
     )
@@ -101,14 +119,13 @@ def configure(argv: Sequence[str]) -> Comparing:
     for name in _ESTIMATES:
         parser.add_argument(f"--{name}", **spec_option(name))
     args = parser.parse_args(argv)
-    if args.against is not None and args.windows:
-        raise SpecError("--against needs --by, got --windows")
-    if args.anytime and args.windows:
-        raise SpecError("--anytime needs --by, got --windows")
+    _check(args)
     check_options_agree(args)
     values = given(args)
-    records = list(read_records(args.directory))
-    values = {"liars": _declared(records)} | values
+    directories = [args.directory] if args.other is None else [args.directory, args.other]
+    records_of = [list(read_records(directory)) for directory in directories]
+    records = records_of[0]
+    values = {"liars": _declared(list(itertools.chain(*records_of)))} | values
     collections = args.collection or list(collections_of(records, ()).values())
     if not collections:
         raise SpecError(f"--collection must be given, because no run in {args.directory} names a collection, got none")
@@ -116,13 +133,27 @@ def configure(argv: Sequence[str]) -> Comparing:
     spec.check_candidates()
     return Comparing(
         spec=spec,
-        files=files_of_counts(args.directory.rstrip("/") + "/", "DIR"),
-        records=records,
+        jobs=[
+            (files_of_counts(directory.rstrip("/") + "/", option), of_runs)
+            for directory, option, of_runs in zip(directories, ("DIR", "--with"), records_of)
+        ],
+        names=None if args.other is None else names_of(args.directory, args.other),
         output=args.output or stores.joined(args.directory, FILE),
         by=spec.by,
         against=args.against,
         anytime=args.anytime,
     )
+
+
+def _check(args: Any) -> None:
+    """Refuse options that do not go together; raises SpecError."""
+    if args.by is None and not args.windows and args.other is None:
+        raise SpecError("--by, --windows or --with must be given, got none")
+    if args.windows and args.other is not None:
+        raise SpecError("--with cannot be combined with --windows")
+    for name in ("against", "anytime"):
+        if getattr(args, name) and (args.windows or args.other is not None):
+            raise SpecError(f"--{name} needs --by alone, got {'--windows' if args.windows else '--with'}")
 
 
 def _declared(records: Sequence[RunRecord]) -> float | None:
@@ -134,8 +165,7 @@ def _declared(records: Sequence[RunRecord]) -> float | None:
 def job(task: Comparing) -> int:
     """Compare, write the rows, and print what was found."""
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
-    stored = stored_counts([(task.files, task.records)], known, None, task.by)
-    found = groups_of(task.spec, stored, task.by) if task.by else windows_of(task.spec, stored)
+    found = _families(task, [stored_counts([job], known, None, task.by) for job in task.jobs])
     families = [(family, _pairs(task, family)) for family in found]
     if task.anytime:
         _check_looks(family for family, _ in families)
@@ -152,9 +182,17 @@ def job(task: Comparing) -> int:
     return cli.DONE
 
 
+def _families(task: Comparing, stored: Sequence[StoredCounts]) -> Iterator[Family]:
+    if task.names is not None:
+        return sides_of_both(task.spec, stored, task.names, task.by)
+    return groups_of(task.spec, stored[0], task.by) if task.by else windows_of(task.spec, stored[0])
+
+
 def _pairs(task: Comparing, family: Family) -> list[tuple[Side, Side]]:
     """The pairs (a, b) to compare: b is the baseline, or comes first."""
     sides = family.sides
+    if family.pairs is not None:
+        return family.pairs
     if task.by is None:
         return [(after, before) for before, after in itertools.pairwise(sides)]
     if task.against is not None:
@@ -312,33 +350,38 @@ def _lines(family: Family, pairs: Sequence[tuple[Side, Side]], rows: Sequence[Co
     numbers = [("smooth interval",)] if any(row.figure for row in rows) else []
     table = [("", "value", "a", "b", "difference", "95 % interval", *itertools.chain(*numbers), "q")]
     for row in sorted(rows, key=lambda row: row.p_value)[:MOST_PRINTED]:
-        mark = "*" if row.q_value <= FOUND else ""
+        mark = "*" if row.q_value <= FOUND else ONLY_SMOOTH if shows_only_smooth(row) else ""
         value, a, b = map(printable, (row.value, row.group_a, row.group_b))
         smooth = [smooth_text(row) for _ in numbers]
         table.append((mark, value, a, b, *difference_texts(row), *smooth, f"{row.q_value:.2g}"))
     lines += aligned(table, left=(0, 1, 2, 3))
+    if any(mark == ONLY_SMOOTH for mark, *_ in table):
+        lines.append(f"{ONLY_SMOOTH} only the smooth interval is without 0; it takes neighbouring bins to be alike.")
     return lines + [f"and {len(rows) - MOST_PRINTED:,} more"] * (len(rows) > MOST_PRINTED)
 
 
 def _do_they_differ(family: Family, liars: float | None) -> str:
-    """One sentence: the test of homogeneity of all sides."""
-    if liars is not None:
-        return "Whether they differ at all is not tested, because that test takes all reports as honest."
-    if family.times != 1:
-        return "Whether they differ at all is not tested, because people report several times."
+    """One sentence: the test of homogeneity of all sides, or of all pairs, whose statistics are added up."""
+    if family.times != 1 or liars is not None:
+        why = "people report several times" if liars is None else "that test takes all reports as honest"
+        return f"Whether they differ at all is not tested, because {why}."
+    tables = [family.sides] if family.pairs is None else family.pairs
     try:
-        test = homogeneity(family.collection, [side.counts for side in family.sides])
+        tests = [homogeneity(family.collection, [side.counts for side in sides]) for sides in tables]
     except SpecError:
         return "Whether they differ at all is not tested, because values share symbols."
-    if test is None:
+    known = [test for test in tests if test is not None]
+    if not known:
         return "Whether they differ at all is not tested, because too few have reports."
-    said = f"chi-square {test.statistic:.1f}, {test.degrees} degrees of freedom, p {test.p_value:.2g}"
-    if test.p_value <= FOUND:
+    statistic, degrees = sum(test.statistic for test in known), sum(test.degrees for test in known)
+    p_value = float(special.chdtrc(degrees, statistic))
+    said = f"chi-square {statistic:.1f}, {degrees} degrees of freedom, p {p_value:.2g}"
+    if p_value <= FOUND:
         return f"Do they differ at all? Yes ({said})."
-    return (
-        f"Do they differ at all? No difference was found ({said}); that does not show that they are equal. "
-        f"{_noticed(noticeable_shift(family.collection, [side.counts for side in family.sides]))}"
-    )
+    nothing = f"Do they differ at all? No difference was found ({said}); that does not show that they are equal."
+    if len(tables) > 1:
+        return nothing
+    return f"{nothing} {_noticed(noticeable_shift(family.collection, [side.counts for side in tables[0]]))}"
 
 
 def _noticed(shift: float) -> str:

@@ -6,10 +6,20 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from uldp_transforms.jobs.report.compared.compared_rows import FOUND
 from uldp_transforms.jobs.report.numbers.number_facts import digits_of_length, name_of_quantile, name_of_share
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, FigureDifference, compare_numbers
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.rows.row_types import ComparedValue
+
+ONLY_SMOOTH = "~"
+"""Mark of a difference that is not found, although its smooth interval is without 0."""
+
+
+def shows_only_smooth(row: ComparedValue) -> bool:
+    """Whether a difference is not found, although its smooth interval is without 0."""
+    low, high = row.display_low, row.display_high
+    return row.q_value > FOUND and ((low is not None and low > 0) or (high is not None and high < 0))
 
 
 def figure_rows(

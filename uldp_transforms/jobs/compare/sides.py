@@ -1,4 +1,4 @@
-"""What is compared: groups over the whole period, or consecutive windows, with their counts and estimates."""
+"""What is compared: groups or everything over the whole period, or consecutive windows, with counts and estimates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Side:
     """One group or window of a comparison.
 
     Attributes:
-        name: group as text, or ``window=`` and its start.
+        name: group as text, or ``window=`` and its start, or ``directory=`` and its name.
         start, end: of its windows, in milliseconds; None without windows.
         counts: of its reports.
         estimate: of the frequencies.
@@ -46,12 +46,14 @@ class Family:
     """The sides of one collection, in an order in which the baseline comes first.
 
     Attributes:
+        pairs: which sides to compare; None: all pairs, or each with the one before.
         left_out: a sentence for each group or window that cannot be compared.
         times: maximum number of reports per person in all windows.
     """
 
     collection: Collection
     sides: list[Side] = dataclasses.field(default_factory=list)
+    pairs: list[tuple[Side, Side]] | None = None
     left_out: list[str] = dataclasses.field(default_factory=list)
     times: int = 1
 
@@ -76,6 +78,21 @@ def groups_of(spec: JobSpec, stored: StoredCounts, by: tuple[str, ...]) -> Itera
             name = group_text(list(roll_up.pairs(number)))
             if name in found:
                 _add(family, spec, name, stored, found[name], family.times)
+        yield family
+
+
+def totals_of(spec: JobSpec, stored: StoredCounts) -> Iterator[Family]:
+    """Each collection with one side, the sum of all complete windows, which has no name.
+
+    Raises:
+        SpecError: if windows overlap, or people repeat memos unknown times.
+    """
+    for names, keys in _by_collection(stored):
+        totals = [key for key in keys if not key[GROUP]]
+        family = Family(collection=_collection(spec, stored.windows[totals[0]]))
+        _check_apart(names[0], totals)
+        family.times = _times(family.collection, totals)
+        _add(family, spec, "", stored, totals, family.times)
         yield family
 
 
@@ -137,17 +154,18 @@ def _add(family: Family, spec: JobSpec, name: str, stored: StoredCounts, keys: S
     """Estimate a side from its complete windows, or say why it is left out."""
     rows = [row for key in keys if key in stored.whole for row in stored.windows[key]]
     if not rows:
-        family.left_out.append(f"{name} is left out, because it has no complete window")
+        family.left_out.append(f"{name or 'the total'} is left out, because it has no complete window")
         return
     counts = functools.reduce(operator.add, (row["counts"] for row in rows))
     if counts.total < spec.min_reports:
-        family.left_out.append(f"{name} is left out, because it has fewer than {spec.min_reports:,} reports")
+        few = f"it has fewer than {spec.min_reports:,} reports"
+        family.left_out.append(f"{name or 'the total'} is left out, because {few}")
         return
     asked = spec.candidates if family.collection.alphabet.known_values is None else None
     try:
         estimate = ESTIMATORS[spec.estimator]().estimate(family.collection, counts, asked)
     except EstimationError as error:
-        family.left_out.append(f"{name} is left out, because it has no estimate ({error.status})")
+        family.left_out.append(f"{name or 'the total'} is left out, because it has no estimate ({error.status})")
         return
     estimate = with_repeated_people(family.collection, estimate, times)
     if spec.liars is not None:

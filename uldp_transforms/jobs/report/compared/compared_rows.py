@@ -59,6 +59,12 @@ class Difference:
         return _digits(self.difference, self.low, self.high)
 
     @property
+    def shows_only_smooth(self) -> bool:
+        """Whether it is not found, although its smooth interval is without 0."""
+        low, high = self.smooth_low, self.smooth_high
+        return not self.found and ((low is not None and low > 0) or (high is not None and high < 0))
+
+    @property
     def smooth_digits(self) -> int:
         """Decimals of the smooth interval."""
         return _digits(self.difference, self.smooth_low, self.smooth_high)
@@ -103,6 +109,11 @@ class Comparisons:
     def number(self) -> int:
         """Number of all differences."""
         return len(self.found) + self.found_left_out + len(self.untold) + self.untold_left_out
+
+    @property
+    def some_show_only_smooth(self) -> bool:
+        """Whether the smooth interval alone of a difference is without 0."""
+        return any(one.shows_only_smooth for one in self.untold)
 
     @property
     def is_smooth(self) -> bool:
