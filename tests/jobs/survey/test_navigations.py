@@ -33,6 +33,7 @@ from uldp_transforms.jobs.navigations.navigations_command import _quantile, conf
 from uldp_transforms.jobs.navigations.navigations_table import Columns, Navigations, read_navigations
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.clear_numbers import share_of
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "navigations.md").read_text(encoding="utf-8")
@@ -383,3 +384,17 @@ def test_a_wrong_command_line_is_one_sentence(kind: type[Exception], call: Calla
     with pytest.raises(kind) as caught:
         call()
     assert str(caught.value) == sentence
+
+
+def test_times_are_those_of_a_range_and_no_others(tmp_path: Path) -> None:
+    """To the millisecond; outside of it nothing that is written has a date."""
+    moments = [MIN_EVENT_TIME, MIN_EVENT_TIME - 1, MAX_EVENT_TIME - 1, MAX_EVENT_TIME]
+    lines = [
+        {"confidence": "high", "rate": 0.5, "duration": 1, "time": f"{moment // 1000}.{moment % 1000:03}"}
+        for moment in moments
+    ]
+    (tmp_path / "n.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    columns = Columns(value="confidence", rate="rate", duration="duration", time="time")
+    found = read_navigations(table_of_paths([str(tmp_path / "n.jsonl")]), "n", columns)
+    assert found.times.tolist() == moments[::2]
+    assert len(moments) - len(found.times) == found.num_rows - len(found.high) == 2
