@@ -11,12 +11,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.tolerance import generator
+from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.jobs.plan import plan_command as program
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers
-from uldp_transforms.ldp.planning.number_forecast import forecast_numbers, plan_numbers
+from uldp_transforms.ldp.planning.number_forecast import (
+    NeededForMean,
+    forecast_numbers,
+    needed_for_mean,
+    plan_numbers,
+)
 
 PAGE = (Path(__file__).parents[3] / "docs" / "numbers.md").read_text(encoding="utf-8")
 SHARES = np.exp(-0.5 * ((np.arange(16) - 5) / 3) ** 2)
@@ -80,6 +85,47 @@ def test_the_square_wave_is_recommended_until_noise_is_small():
     assert (one.collection.id, one.collection.version, one.collection.alphabet.unit) == ("times", 3, "ms")
 
 
+@pytest.mark.parametrize("others", [[], ["none"]], ids=["all", "others"])
+def test_what_a_half_width_needs_is_the_least(others: list[str]):
+    """The forecast meets it with so many reports, or this epsilon, and not with one report in 1,000 or a step less."""
+    item = collection(others=others)
+    shares = np.append(SHARES * 0.8, 0.2) if others else SHARES
+    needed = needed_for_mean(item, 2.0, 10**6, shares)
+    assert needed.num_reports is not None
+    assert needed.epsilon is not None
+    enough, fewer = (forecast_numbers(item, round(needed.num_reports * times), shares).mean for times in (1.001, 0.999))
+    assert enough < 2 < fewer
+    enough, fewer = (
+        forecast_numbers(collection(epsilon=epsilon, others=others), 10**6, shares).mean
+        for epsilon in (needed.epsilon + 1e-3, needed.epsilon - 2e-3)
+    )
+    assert enough < 2 < fewer
+    assert needed_for_mean(item, 1e-9, 10, shares) == NeededForMean(num_reports=None, epsilon=None)
+
+
+def test_means_of_simulations_are_as_far_away_as_planned():
+    """With the needed number of reports, 95 % of 400 means are within the half width, of what chance allows."""
+    item = collection()
+    number = needed_for_mean(item, 5.0, 1000, SHARES).num_reports
+    assert number is not None
+    truth, rng = float(SHARES @ np.arange(5, 160, 10)), generator("needed reports")
+    means = [
+        estimate_numbers(item, CohortCounts(np.array([number]), cells[np.newaxis]), smooth=False).mean
+        for cells in rng.multinomial(number, item.mechanism.response(SHARES), size=400)
+    ]
+    low, high = binomial_limits(np.array([400]), np.array([0.95]))
+    assert low[0] <= sum(abs(mean.value - truth) <= 5 for mean in means if mean is not None) <= high[0]
+
+
+def test_a_target_of_the_mean_is_printed(files: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(files, "--collection IN/C.json --target_half_width 5") == 0
+    printed = capsys.readouterr().out
+    assert "For a half width of 5 ms of the mean, with the epsilon or the number of reports above:" in printed
+    needed = needed_for_mean(collection(others=["none"]), 5.0, 5000)
+    line = next(line for line in printed.splitlines() if line.startswith("sw") and f"{needed.num_reports:,}" in line)
+    assert line.split() == ["sw", f"{needed.num_reports:,}", f"{needed.epsilon:.3f}"]
+
+
 def test_a_log_scale_has_quantiles_alone():
     found = forecast_numbers(collection(low=1, scale="log"), 10_000)
     assert found.mean is None
@@ -93,6 +139,10 @@ def test_what_cannot_be_forecast(files: Path):
             call()
     with pytest.raises(SpecError, match=r"^forecast_numbers\.num_reports must be"):
         forecast_numbers(collection(), 0)
+    with pytest.raises(SpecError, match=r"^needed_for_mean\.half_width must be a number above 0, got 0"):
+        needed_for_mean(collection(), 0, 9)
+    with pytest.raises(SpecError, match=r"^a half width can be planned for a mean only, and numbers on the scale log"):
+        needed_for_mean(collection(low=1, scale="log"), 1, 9)
     with pytest.raises(SpecError, match=r"^plan_numbers\.epsilon must be"):
         plan_numbers(collection(), 0, 9)
 
@@ -107,6 +157,14 @@ def test_the_page_shows_what_is_printed(files: Path, tmp_path: Path, capsys: pyt
     assert program.main(shlex.split(command.replace("delays.json", f"{tmp_path}/delays.json"))[2:]) == 0
     printed = capsys.readouterr().out
     assert f"```\n{printed.partition('{')[0].rstrip()}\n```" in PAGE
+    assert (
+        program.main(
+            shlex.split(f"{command} --target_half_width 3".replace("delays.json", f"{tmp_path}/delays.json"))[2:]
+        )
+        == 0
+    )
+    needed = capsys.readouterr().out.partition("For a half")[2].partition("Recommended")[0]
+    assert f"```\nFor a half{needed.rstrip()}\n```" in PAGE
 
 
 def test_a_file_of_values_and_one_for_the_collection(files: Path, capsys: pytest.CaptureFixture[str]):

@@ -14,12 +14,17 @@ from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.plan.collection_text import spec_text
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.planning.number_forecast import NumberForecast, forecast_numbers, plan_numbers
+from uldp_transforms.ldp.planning.number_forecast import (
+    NumberForecast,
+    forecast_numbers,
+    needed_for_mean,
+    plan_numbers,
+)
 
 _ROWS_AT_ONCE = 1 << 16
 _MULTIPLES = (0.1, 1, 10)
 _PEOPLE = tuple(name.removeprefix("--") for name in PEOPLE)
-_TAKEN = ("collection", "epsilon", "reports", "values", *_PEOPLE, "json", "open")
+_TAKEN = ("collection", "epsilon", "reports", "values", *_PEOPLE, "json", "open", "target_half_width")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,6 +37,7 @@ class NumberPlanning:
         values: file of people's values; None: equal shares of all bins.
         shares: (K,) shares of symbols in this file.
         json: file for the recommended collection; None: print it.
+        target: half width that the mean's interval should have, in the unit of the numbers; None: no target.
     """
 
     collection: Collection
@@ -40,6 +46,7 @@ class NumberPlanning:
     values: str | None
     shares: np.ndarray | None
     json: str | None
+    target: float | None
 
 
 def read_number_arguments(args: argparse.Namespace) -> NumberPlanning:
@@ -59,6 +66,7 @@ def read_number_arguments(args: argparse.Namespace) -> NumberPlanning:
         values=args.values,
         shares=None if args.values is None else _shares_in_file(collection, people_in(args.values, args)),
         json=args.json,
+        target=args.target_half_width,
     )
 
 
@@ -86,7 +94,10 @@ def run_number_plan(planning: NumberPlanning) -> int:
     if planning.json is not None:
         with open(planning.json, "w", encoding="utf-8") as file:
             file.write(spec_text(spec))
-    print("\n".join([*_heading(planning), "", *_table(found), "", *_advice(best), "", *_by_reports(later)]))
+    lines = [*_heading(planning), "", *_table(found), "", *_explained(), ""]
+    if planning.target is not None:
+        lines += [*_needed(planning, planning.target, found), ""]
+    print("\n".join([*lines, *_advice(best), "", *_by_reports(later)]))
     print("\n" + spec_text(spec) if planning.json is None else f"The recommended collection: {planning.json}\n", end="")
     return cli.DONE
 
@@ -119,12 +130,32 @@ def _cells(one: NumberForecast) -> list[str]:
     return ["" if half is None else f"{half:.3g}" for half in halves]
 
 
-def _advice(best: NumberForecast) -> list[str]:
+def _needed(planning: NumberPlanning, target: float, found: list[NumberForecast]) -> list[str]:
+    """What each mechanism needs for the target."""
+    unit = planning.collection.alphabet.unit
+    table = [["mechanism", "reports needed", "epsilon needed"]]
+    for one in found:
+        needed = needed_for_mean(one.collection, target, planning.num_reports, planning.shares)
+        reports = "" if needed.num_reports is None else f"{needed.num_reports:,}"
+        table.append([one.collection.mechanism.id, reports, "" if needed.epsilon is None else f"{needed.epsilon:.3f}"])
+    return [
+        f"For a half width of {target:g}{f' {unit}' if unit else ''} of the mean, with the epsilon or the number of "
+        "reports above:",
+        "",
+        *aligned(table),
+    ]
+
+
+def _explained() -> list[str]:
     return [
         "bytes: size of a report without its header. mean: the unbiased mean. sure: intervals that assume nothing",
         "about the distribution; the others take neighbouring bins to be alike, where the mechanism allows it. An open",
         "interval counts up to the end of the range.",
-        "",
+    ]
+
+
+def _advice(best: NumberForecast) -> list[str]:
+    return [
         f"Recommended: {best.collection.mechanism.id}. With other numbers of reports it has these half widths:",
     ]
 

@@ -46,7 +46,10 @@ class Planning:
 TARGETS: cli.Options = {
     "--target_l1": {"help": "target for the sum of absolute errors over all values"},
     "--target_l2": {"help": "target for the sum of squared errors over all values"},
-    "--target_half_width": {"help": "target for the half width of the 95 %% interval of a sensitive value"},
+    "--target_half_width": {
+        "help": "target for the half width of the 95 %% interval of a sensitive value; with --collection: of the mean, "
+        "in its unit"
+    },
 }
 
 

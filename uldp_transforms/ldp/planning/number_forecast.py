@@ -8,19 +8,24 @@ import math
 import numpy as np
 
 from uldp_transforms.ldp.alphabets import Alphabet
+from uldp_transforms.ldp.checks import is_number, require_number
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.number_estimates import NumberEstimate, Quantile, estimate_numbers
 from uldp_transforms.ldp.mechanisms import Mechanism, SquareWave, UtilityOptimizedSquareWave
+from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
+from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON
 from uldp_transforms.ldp.planning.planned_question import comparable
-from uldp_transforms.ldp.planning.planning import NEARLY_BEST
-from uldp_transforms.ldp.utility.arguments import require_epsilon, require_reports
+from uldp_transforms.ldp.planning.planning import NEARLY_BEST, STEPS_OF_EPSILON
+from uldp_transforms.ldp.solvers.linear import CONFIDENCE
+from uldp_transforms.ldp.utility.arguments import MAX_REPORTS, require_epsilon, require_reports
 
 PLANNED = (0.5, 0.9)
 """Quantiles whose intervals are forecast."""
 
 _NEAR_ZERO = 1e-300
+_Z = float(normal_quantile(CONFIDENCE))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,9 +64,7 @@ def forecast_numbers(collection: Collection, num_reports: int, shares: np.ndarra
     """
     require_reports("forecast_numbers.num_reports", num_reports)
     edges, mechanism = _edges(collection), collection.mechanism
-    if shares is None:
-        shares = np.zeros(collection.alphabet.num_symbols)
-        shares[collection.alphabet.symbols_in_order[: len(edges) - 1]] = 1 / (len(edges) - 1)
+    shares = _equal(collection) if shares is None else shares
     cells = np.rint(num_reports * mechanism.response(shares)).astype(np.int64)[np.newaxis]
     number = cells.sum(axis=1) if mechanism.one_place else np.array([num_reports])
     found = estimate_numbers(collection, CohortCounts(number, cells), quantiles=PLANNED)
@@ -101,6 +104,73 @@ def plan_numbers(
         key=lambda one: (one.collection.mechanism.payload_size, one.size),
     )
     return found, best
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NeededForMean:
+    """What one mechanism needs for a half width of the unbiased mean's interval.
+
+    Attributes:
+        num_reports: least number of reports; None if more than can be planned.
+        epsilon: least epsilon with the planned number of reports, in steps of 1/1000; None if more than 16.
+    """
+
+    num_reports: int | None
+    epsilon: float | None
+
+
+def needed_for_mean(
+    collection: Collection, half_width: float, num_reports: int, shares: np.ndarray | None = None
+) -> NeededForMean:
+    """Reports and epsilon with which the mean of a collection has an interval of this half width.
+
+    Args:
+        collection: with an ordered alphabet, one cohort, and a mechanism whose class takes epsilon alone.
+        half_width: above 0, in the unit of the numbers.
+        num_reports: n, for the least epsilon.
+        shares: see ``forecast_numbers``.
+
+    Raises:
+        SpecError: for another alphabet, and for the scale ``log``, which has no mean.
+    """
+    _edges(collection)
+    require_reports("needed_for_mean.num_reports", num_reports)
+    is_above_0 = is_number(half_width) and 0 < half_width < math.inf
+    require_number("needed_for_mean.half_width", half_width, "a number above 0", is_above_0)
+    if collection.alphabet.bin_centres is None:
+        raise SpecError("a half width can be planned for a mean only, and numbers on the scale log have none")
+    shares = _equal(collection) if shares is None else shares
+    needed = math.ceil(_variance_of_mean(collection, shares) * (_Z / half_width) ** 2)
+
+    def meets(step: int) -> bool:
+        changed = with_mechanism(collection, type(collection.mechanism), step / STEPS_OF_EPSILON)
+        return _Z * math.sqrt(_variance_of_mean(changed, shares) / num_reports) <= half_width
+
+    low, high = 0, round(MAX_EPSILON * STEPS_OF_EPSILON)
+    if not meets(high):
+        return NeededForMean(num_reports=needed if needed <= MAX_REPORTS else None, epsilon=None)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if meets(middle) else (middle, high)
+    return NeededForMean(num_reports=needed if needed <= MAX_REPORTS else None, epsilon=high / STEPS_OF_EPSILON)
+
+
+def _variance_of_mean(collection: Collection, shares: np.ndarray) -> float:
+    """n times the variance of the mean, among the people whose value is a number."""
+    alphabet, centres = collection.alphabet, collection.alphabet.bin_centres
+    assert centres is not None
+    bins = alphabet.symbols_in_order[: len(centres)]
+    people, weights = float(shares[bins].sum()), np.zeros(len(shares))
+    weights[bins] = (centres - float(shares[bins] @ centres) / people) / people
+    return float(collection.mechanism.variance_of(weights, shares))
+
+
+def _equal(collection: Collection) -> np.ndarray:
+    """(K,) equal shares of all bins."""
+    shares = np.zeros(collection.alphabet.num_symbols)
+    bins = len(_edges(collection)) - 1
+    shares[collection.alphabet.symbols_in_order[:bins]] = 1 / bins
+    return shares
 
 
 def mechanisms(alphabet: Alphabet) -> list[type[Mechanism]]:
