@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # workers of the tests share the cores; one process is enough for what is quick
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo live test quick golden publish slow cost fuzz soak soak-flink mutants bench peers flink cluster monitoring prism pubsub axe envoy lint lock \
+.PHONY: demo live test quick golden publish slow cost fuzz soak soak-flink mutants bench peers flink cluster monitoring prism pubsub grafana axe envoy lint lock \
   audit-deps sbom images oldest javascript packages native fuzz-native smoke hooks clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
@@ -96,6 +96,9 @@ prism: $(VENV)/.test-installed  ## the main job on Prism; builds Prism (Go)
 
 pubsub: $(VENV)/.test-installed  ## a second Pub/Sub server for the tests (make test uses it if it is there); builds it (Go)
 	$(BIN)/python -m tests.rigs.pubsub
+
+grafana: $(VENV)/.test-installed  ## Grafana's description of dashboards, for the tests of ours; builds it (Go)
+	$(BIN)/python -m tests.rigs.grafana
 
 envoy: build/envoy/.installed  ## Envoy, in front of which tests put the gateway if it is there; fetches it (107 MB)
 

@@ -62,7 +62,7 @@ def test_the_worst_pair_of_randomized_response():
     assert (mechanism.likelier, mechanism.less_likely) == ("symbol 0", "symbol 1")
     assert float(mechanism.probabilities[0]) == pytest.approx(math.e / (math.e + 1), rel=1e-15)
     assert found.protects == "every sensitive value"
-    assert found.notes == ("Non-sensitive symbols are not protected: each is sent in clear with probability 0.462117.",)
+    assert found.notes == ("Non-sensitive symbols are not protected: each is sent in clear with probability 0.462.",)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import numpy as np
 
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.text_table import aligned, printable
-from uldp_transforms.jobs.report.collection_facts import facts_of, sensitive_values
+from uldp_transforms.jobs.report.collection_facts import facts_of, sensitive_in_words, sensitive_values
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets.dimensions import ATTRIBUTE, CLIENT, GATEWAY
 from uldp_transforms.ldp.checks import require_int
@@ -43,6 +43,7 @@ _LEGEND = (
     f"that is told apart from 0 in about {100 * _FOUND:g} % of such windows. Both are approximations for one value "
     "that is looked at by itself; hash functions add noise if cohorts are few."
 )
+_OF_NUMBERS = " A value is a single bin here; means, quantiles and shares above limits are more precise."
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -87,7 +88,7 @@ def lines_of(collection: Collection, sizes: Sequence[int] = SIZES) -> Iterator[s
     yield ""
     yield "What it can find:"
     yield from (f"  {line}" for line in aligned(_precision(collection, sizes)))
-    yield from _paragraph(_LEGEND)
+    yield from _paragraph(_LEGEND + _OF_NUMBERS * (collection.alphabet.bin_edges is not None))
     yield ""
     yield "Sentences for the people who are asked:"
     yield from _paragraph(consent(collection))
@@ -99,9 +100,12 @@ def _paragraph(text: str) -> list[str]:
 
 def _facts(collection: Collection) -> Iterator[tuple[str, str]]:
     values = collection.alphabet.known_values
-    if values is not None:
+    protected = sensitive_values(collection)
+    if collection.alphabet.bin_edges is not None:
+        if protected is not None:
+            yield "Sensitive", sensitive_in_words(collection)
+    elif values is not None:
         yield "Values", _named(values)
-        protected = sensitive_values(collection)
         if protected is not None:
             yield "Sensitive values", _named(tuple(value for value in values if value in protected))
     elif collection.alphabet.clear_values:
@@ -245,6 +249,7 @@ def consent(collection: Collection) -> str:
     sure = f"{100 * (1 - doubt):.0f} %" if doubt > 5e-3 else "more than 99 %"
     some = mechanism.num_sensitive < mechanism.num_symbols
     changed = "A sensitive answer is changed" if some else "Your answer is changed"
+    again = _asked_again(collection)
     names, added = ([one.name for one in collection.dimensions if one.is_own is own] for own in (True, False))
     clear = f" Sent as it is, beside the answer: {', '.join(names)}." if names else ""
     clear += f" Added to it on the way: {', '.join(added)}." if added else ""
@@ -252,8 +257,21 @@ def consent(collection: Collection) -> str:
     return (
         f"{changed} by chance before it leaves this device.{others} Many answers together show how many people gave "
         "which answer. One report alone says little: whoever thought two answers equally likely before can be at most "
-        f"{sure} sure which of them {'a sensitive one was' if some else 'is yours'}.{clear}"
+        f"{sure} sure which of them {'a sensitive one was' if some else 'is yours'}.{again}{clear}"
     )
+
+
+def _asked_again(collection: Collection) -> str:
+    """What further answers of the same person tell, for a dialog."""
+    mechanism, window = collection.mechanism, collection.asked
+    if window is None:
+        if mechanism.epsilon_after(10) <= mechanism.epsilon:
+            return ""
+        return " Each further answer tells more about a value that stays the same."
+    number = window.number_between(0, _YEAR)
+    doubt = 1 / (1 + math.exp(min(mechanism.epsilon_after(number), _LARGE)))
+    sure = f"at most {100 * (1 - doubt):.0f} %" if doubt > 5e-3 else "more than 99 %"
+    return f" You may answer {number:,} times a year; if your answer never changes, they can then be {sure} sure."
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -19,7 +19,8 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from uldp_transforms.ldp.errors import EstimationError, SpecError
 
@@ -55,11 +56,11 @@ class Regression:
     @property
     def wald_p_values(self) -> np.ndarray:
         """(K - 1, P): p-values of the hypothesis that a coefficient is 0, from its ratio to its standard error."""
-        return np.asarray(2 * stats.norm.sf(np.abs(self.coefficients / self.standard_errors)))
+        return np.asarray(2 * scipy.stats.norm.sf(np.abs(self.coefficients / self.standard_errors)))
 
     def intervals(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Ends (K - 1, P) and (K - 1, P) of the Wald intervals of the coefficients."""
-        reach = stats.norm.isf((1 - confidence) / 2) * self.standard_errors
+        reach = scipy.stats.norm.isf((1 - confidence) / 2) * self.standard_errors
         return self.coefficients - reach, self.coefficients + reach
 
     def probabilities(self, covariates: np.ndarray) -> np.ndarray:
@@ -82,7 +83,7 @@ class Regression:
                 f"{self.coefficients.size}, got {smaller.coefficients.size} of {smaller.num_people} people"
             )
         statistic = max(2 * (self.log_likelihood - smaller.log_likelihood), 0.0)
-        return statistic, degrees, float(stats.chi2.sf(statistic, degrees))
+        return statistic, degrees, float(scipy.stats.chi2.sf(statistic, degrees))
 
 
 def regress(

@@ -62,9 +62,27 @@ def test_a_range_of_sensitive_numbers() -> None:
         "sensitive": [[None, 3], [22, 24]],
     }
     text = text_of(of(hours, {"id": "usw", "epsilon": 1.0}))
-    assert "Values: < 6, [6, 12), [12, 18), >= 18, never " in text
-    assert "Sensitive values: < 6, >= 18 " in text
-    assert "in 4 bins, 2 of the 5 bins and texts sensitive (ordered) " in text
+    assert "Sensitive: numbers below 6; numbers from 18 Answers:" in text  # whole bins
+    assert (
+        "Answers: a number, or one of these texts: never. A device keeps only in which of 4 bins the number is, not "
+        "where in it. All numbers below 6 are in the first bin, and all from 18 on in the last one (ordered) "
+    ) in text
+    assert "non-sensitive ones often in clear (usw)" in text and "half_width" not in text
+    assert "Not protected: What is not sensitive is sent in clear with probability 0." in text
+    assert "A value is a single bin here" in text
+    middle = hours | {"others": [], "sensitive": [[6, 12], [12, 18]], "unit": "h"}
+    assert "Sensitive: numbers from 6 and below 18 h Answers: a number (in h). " in text_of(
+        of(middle, {"id": "usw", "epsilon": 1.0})
+    )
+
+
+def test_a_dialog_says_what_further_answers_tell() -> None:
+    assert consent(URR).endswith(
+        "You may answer 53 times a year; if your answer never changes, they can then be more than 99 % sure."
+    )
+    assert consent(KRR).endswith("Each further answer tells more about a value that stays the same.")
+    yearly = of(CLOSED, {"id": "rappor", "epsilon": 1.0, "epsilon_inf": 2.0}, client_window="1d")
+    assert consent(yearly).endswith("they can then be at most 88 % sure.")  # 1 / (1 + exp(-2))
 
 
 def test_memos_without_a_client_window() -> None:

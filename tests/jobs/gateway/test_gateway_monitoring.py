@@ -23,6 +23,7 @@ needs_promtool = pytest.mark.skipif(
     PROMTOOL is None, reason="promtool is not installed (Debian: apt-get install prometheus)"
 )
 KEY = "key-of-the-app-0123456789"
+NAVIGATION = b'{"confidence": "high", "rate": 0.5, "duration": 12.5}'
 QUERIES = [each.query for each in (*PANELS, *ALERTS, *RECORDED)]
 
 
@@ -33,6 +34,10 @@ def test_every_metric_is_one_of_a_running_gateway(tmp_path: Path) -> None:
         statuses = [running.send(body, Authorization=f"Bearer {KEY}").status for body in (single(), b"", b"", b"")]
         assert statuses == [202, 400, 400, 429]
         said = running.ask("GET", "/metrics").content
+    (tmp_path / "pages").mkdir()
+    with gateway([f"--navigations={tmp_path / 'navigations'}"], tmp_path / "pages", collection=None) as running:
+        assert running.ask("POST", "/navigations", NAVIGATION + b"\n[]").content["refused"] == {"malformed": 1}
+        said += running.ask("GET", "/metrics").content
     shown = set(re.findall(r"^(\w+)", said, re.M))
     named = {name for query in QUERIES for name in re.findall(rf"(?<!:)\b{GATEWAY}\w+", query)}
     assert named <= shown
@@ -88,6 +93,9 @@ HEALTHY = {
     named(f"{GATEWAY}bytes_waiting"): steady(500, 0),
     named(f"{GATEWAY}app_requests_total", app="android"): steady(0, 600),
     named(f"{GATEWAY}app_limited_total", app="android"): steady(1, 0),
+    named(f"{GATEWAY}navigation_requests_total", status="202"): steady(0, 60),
+    named(f"{GATEWAY}navigations_accepted_total"): steady(0, 60),
+    named(f"{GATEWAY}navigations_refused_total", reason="malformed"): steady(0, 1),
     named(f"{GATEWAY}request_seconds_bucket", le="0.25"): steady(0, 600),
     named(f"{GATEWAY}request_seconds_bucket", le="10.0"): steady(0, 606),
     named(f"{GATEWAY}request_seconds_bucket", le="+Inf"): steady(0, 606),
@@ -99,11 +107,21 @@ HEALTHY = {
     f'{CHECK}time_seconds{{instance="a"}}': steady(0, 60),
 }
 
+NO_NAVIGATIONS = {
+    named(f"{GATEWAY}navigations_accepted_total"): steady(9, 0),
+    named(f"{GATEWAY}navigations_refused_total", reason="malformed"): steady(1, 0),
+}
+
 TROUBLE: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "UldpGatewayDown": ({named("up"): steady(0, 0)}, {"instance": "a:8080"}),
     "UldpGatewayUndelivered": ({named(f"{GATEWAY}delivery_failures_total"): steady(0, 1)}, {}),
     "UldpGatewaySpoolGrows": ({named(f"{GATEWAY}messages_forwarded_total"): steady(0, 20)}, {}),
     "UldpGatewayNothingReceived": ({named(f"{GATEWAY}reports_received_total"): steady(9, 0)}, {}),
+    "UldpGatewayNoNavigations": (NO_NAVIGATIONS, {}),
+    "UldpGatewayNavigationsRefused": (
+        {named(f"{GATEWAY}navigations_refused_total", reason="malformed"): steady(0, 6)},
+        {},
+    ),
     "UldpGatewayReportsRefused": ({named(f"{GATEWAY}reports_refused_total", reason="malformed"): steady(0, 60)}, {}),
     "UldpGatewayTurnsAway": ({named(f"{GATEWAY}requests_total", status="503"): steady(0, 60)}, {}),
     "UldpGatewaySlow": (
@@ -158,6 +176,17 @@ def test_a_missing_alert_is_found(tmp_path: Path) -> None:
 def test_a_gateway_without_a_spool_has_none_that_grows(tmp_path: Path) -> None:
     """It forwards nothing; neither does one that only spools."""
     assert not promtool(tmp_path, case({named(f"{GATEWAY}messages_forwarded_total"): steady(0, 0)}, {}))
+
+
+@needs_promtool
+def test_a_gateway_for_navigations_alone_misses_no_reports(tmp_path: Path) -> None:
+    """It never received one, and navigations come; without them, somebody is called."""
+    none = {named(f"{GATEWAY}reports_received_total"): steady(0, 0)}
+    none |= {named(f"{GATEWAY}reports_refused_total", reason="malformed"): steady(0, 0)}
+    assert not promtool(tmp_path, case(none, {}))
+    assert not promtool(
+        tmp_path, case(none | NO_NAVIGATIONS, {"UldpGatewayNothingReceived": {}, "UldpGatewayNoNavigations": {}})
+    )
 
 
 @needs_promtool

@@ -289,7 +289,8 @@ def program_that_ends() -> None:
 
 def part_that_ends() -> None:
     """A run whose programs all have ended when it first looks."""
-    ended: Any = SimpleNamespace(runs=False, stop=lambda: 0, says=lambda *_: "http://127.0.0.1:1", name="report")
+    ended: Any = SimpleNamespace(runs=False, says=lambda *_: "http://127.0.0.1:1", name="report")
+    ended.stop = ended.ask_to_stop = lambda: 0
     with mock.patch.object(run_live, "Program", lambda *_: ended), contextlib.ExitStack() as stack:
         run_live._run(live_options.configure(["--port=0", "--people=0"]), threading.Event(), stack)
 

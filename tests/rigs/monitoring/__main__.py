@@ -39,6 +39,8 @@ def grafana(uid: str, title: str, shown: Sequence[Panel]) -> dict[str, Any]:
         "schemaVersion": 38,
         "time": {"from": "now-6h", "to": "now"},
         "refresh": "1m",
+        "annotations": {"list": []},
+        "templating": {"list": []},
         "panels": panels,
     }
 

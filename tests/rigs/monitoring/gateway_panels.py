@@ -45,6 +45,9 @@ def grown(metric: str, minutes: int, by: str = "job") -> str:
     return f"sum by ({by}) (increase({GATEWAY}{metric}[{minutes}m]))"
 
 
+_NAVIGATIONS = grown("navigations_accepted_total", 30)
+_NEVER_REPORTS = f"sum by (job) ({GATEWAY}reports_received_total) == 0"
+
 PANELS = (
     Panel("Requests per second", "reqps", _REQUESTS),
     Panel("Requests per second, by status", "reqps", rate("requests_total", "status")),
@@ -63,6 +66,9 @@ PANELS = (
     Panel("Requests of each app per second", "reqps", rate("app_requests_total", "app")),
     Panel("Requests above the limit of their app, in 10 minutes", "short", grown("app_limited_total", 10, "app")),
     Panel("Connections refused in 10 minutes", "short", grown("connections_refused_total", 10)),
+    Panel("Requests with navigations per second, by status", "reqps", rate("navigation_requests_total", "status")),
+    Panel("Navigations accepted per second", "short", rate("navigations_accepted_total")),
+    Panel("Refused navigations per second, by reason", "short", rate("navigations_refused_total", "reason")),
 )
 
 ALERTS = (
@@ -73,8 +79,14 @@ ALERTS = (
     Alert("UldpGatewaySpoolGrows", f"{grown('messages_forwarded_total', 60)} < 0.5 * "
           f"{grown('messages_delivered_total', 60)} and sum by (job) ({GATEWAY}messages_forwarded_total) > 0",
           30, "ticket", "In an hour, fewer than half of the spooled messages were published: the spool grows."),
-    Alert("UldpGatewayNothingReceived", f"{grown('reports_received_total', 30)} == 0", 30, "page",
+    Alert("UldpGatewayNothingReceived", f"{grown('reports_received_total', 30)} == 0 unless "
+          f"({_NEVER_REPORTS} and {_NAVIGATIONS} > 0)", 30, "page",
           "No report came to the gateways for an hour."),
+    Alert("UldpGatewayNoNavigations", f"{_NAVIGATIONS} == 0", 30, "page",
+          "No navigation came for an hour to gateways that receive them."),
+    Alert("UldpGatewayNavigationsRefused", f"{rate('navigations_refused_total')} > 0.05 * "
+          f"({rate('navigations_refused_total')} + {rate('navigations_accepted_total')})", 10, "ticket",
+          "More than 5 % of the navigations were refused by the gateways."),
     Alert("UldpGatewayReportsRefused", f"{_REFUSED} > 0.05 * {_RECEIVED} and {_RECEIVED} > 0.2", 10, "ticket",
           "More than 5 % of the reports were refused by the gateways."),
     Alert("UldpGatewayTurnsAway", f"{_TURNED_AWAY} > 0.01 * {_REQUESTS}", 10, "page",

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+from typing import NoReturn
 
 
 def _wait_for_the_end() -> None:
@@ -19,14 +20,21 @@ def _wait_for_the_end() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def main() -> int:
-    """Run a program of ``uldp_transforms.jobs``; returns its exit code."""
+def main() -> NoReturn:
+    """Run a program of ``uldp_transforms.jobs``, and end with its exit code.
+
+    The process ends at once: threads of Beam's local engine look for work every five seconds, and Python would wait for
+    them. A program has closed its files when it returns.
+    """
     name, *argv = sys.argv[1:]
     sys.argv = [f"uldp {name}", *argv]
     threading.Thread(target=_wait_for_the_end, daemon=True).start()
     program = importlib.import_module(f"uldp_transforms.jobs.{name}")
-    return int(program.main(argv))
+    code = int(program.main(argv))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

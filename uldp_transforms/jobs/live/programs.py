@@ -30,6 +30,7 @@ class Program:
     def __init__(self, name: str, argv: Sequence[str], environment: Mapping[str, str] | None = None):
         self.name = name
         self._lines: list[str] = []
+        self._is_asked = False
         self._process = subprocess.Popen(
             [sys.executable, "-m", "uldp_transforms.jobs.live.leashed", name, *argv],
             stdin=subprocess.PIPE,
@@ -68,10 +69,15 @@ class Program:
             f"{self.name} must print its address within {seconds:g} s, got {len(self._lines)} line(s) without it"
         )
 
-    def stop(self) -> int:
-        """Terminate the process, wait, and kill it if necessary; returns its exit code."""
-        if self.runs:
+    def ask_to_stop(self) -> None:
+        """Ask the process to end, once, and do not wait."""
+        if self.runs and not self._is_asked:
             self._process.send_signal(signal.SIGTERM)
+        self._is_asked = True
+
+    def stop(self) -> int:
+        """Ask the process to end, wait, and kill it if necessary; returns its exit code. May be called again."""
+        self.ask_to_stop()
         try:
             code = self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:

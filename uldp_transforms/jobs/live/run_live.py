@@ -52,25 +52,27 @@ def _run(live: Live, stop: Stop, stack: contextlib.ExitStack) -> int:
     collection = Path(folder, "C.json")
     collection.write_text(json.dumps(COLLECTION.to_json()), encoding="utf-8")
     page = stack.enter_context(_serving(live.port))
+    note = crowd_sentence(live.people)
+    following = ["--follow", live.output, "--serve", str(live.results_port)]
+    results = Program("report", [*following, "--title", TEXT, "--note", note])
+    stack.callback(results.stop)
     server = stack.enter_context(PubsubServer())
     queue = {"PUBSUB_EMULATOR_HOST": server.address}
     create_topic(server.address, TOPIC)
     same = ["--collection", str(collection), "--window", live.window, "--allowed_lateness", LATENESS, "--deduplicate"]
 
-    note = crowd_sentence(live.people)
-    following = ["--follow", live.output, "--serve", str(live.results_port)]
-    results = Program("report", [*following, "--title", TEXT, "--note", note])
-    stack.callback(results.stop)
-    streaming = ["--subscription", SUBSCRIPTION, "--early_every", live.early_every, "--flush_every", FLUSH]
-    streaming += ["--output", live.output]
-    stream = Program("estimate", [*same, *streaming, "--min_reports", "1", "--smooth"], queue)
-    stack.callback(_stop_stream, stream, server)
     gateway = Program("gateway", [*same, "--topic", TOPIC, "--port", "0", "--allow_origin", page.address], queue)
     stack.callback(gateway.stop)
     to = gateway.says(r"POST (\S+)/reports", START_SECONDS)
     shown = results.says(r"report: (http\S+)", START_SECONDS)
     page.tell(to, shown, TEXT, note, client_form(COLLECTION))
     print(f"live: answer at {page.address}/\nlive: results at {shown}", flush=True)
+    streaming = ["--subscription", SUBSCRIPTION, "--early_every", live.early_every, "--flush_every", FLUSH]
+    streaming += ["--output", live.output]
+    stream = Program("estimate", [*same, *streaming, "--min_reports", "1", "--smooth"], queue)
+    stack.callback(_stop_stream, stream, server)
+    stack.callback(gateway.stop)  # before the stream, which then counts what the gateway sent
+    stack.callback(results.ask_to_stop)
     with Crowd(to, COLLECTION, SHARES, live.people) as crowd:
         page.show(Known(live.output, crowd).now, crowd.set_share)
         programs = (results, stream, gateway)

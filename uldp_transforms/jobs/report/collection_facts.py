@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,13 +71,22 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
     protects = promised if math.isfinite(epsilon) else "nothing: a report can rule values out"
     facts = [
         ("Answers", _answers(collection, specification)),
-        ("A device sends", f"{mechanism.about.sends.replace('`', '')} ({mechanism.id})"),
+        ("A device sends", f"{_sent(mechanism.about.sends)} ({mechanism.id})"),
         ("Protected", protects),
         ("Epsilon of one report", _epsilon_in_words(epsilon)),
     ]
     if has_unknown_repeats(collection):
         facts.append(("Reports of one person", _UNKNOWN_REPEATS))
-    return facts + [("Not protected", " ".join(mechanism.caveats))] * bool(mechanism.caveats)
+    caveats = " ".join(mechanism.caveats)
+    if not caveats and mechanism.num_sensitive < mechanism.num_symbols:
+        caveats = f"What is not sensitive is sent in clear with probability {mechanism.reveal_rate:.3g}."
+    return facts + [("Not protected", caveats)] * bool(caveats)
+
+
+def _sent(text: str) -> str:
+    """What a device sends, without the options of the mechanism, which are in backquotes after a semicolon."""
+    first, *more = text.split("; ")
+    return "; ".join([first, *(part for part in more if "`" not in part)]).replace("`", "")
 
 
 def questions_in(collections: Iterable[Collection]) -> dict[str, VersionedQuestion]:
@@ -164,15 +174,44 @@ def _answers(collection: Collection, specification: dict[str, Any]) -> str:
         if mechanism.num_sensitive < mechanism.num_symbols and "sensitive" in form:
             values += f", {len(form['sensitive']):,} of them sensitive"
         return f"{values} ({form['id']}{cohorts})"
-    edges = collection.alphabet.bin_edges
-    if edges is not None:
-        bins = f"in {len(edges) - 1} bins"
-        if mechanism.num_sensitive < mechanism.num_symbols:
-            bins += f", {mechanism.num_sensitive} of the {mechanism.num_symbols} bins and texts sensitive"
-        return f"{collection.alphabet.allowed}, {bins} ({form['id']}{cohorts})"
+    if collection.alphabet.bin_edges is not None:
+        return f"{_numbers_in_words(collection)} ({form['id']}{cohorts})"
     number = specification.get("candidates")
     candidates = f"; the collector looks for {number:,} candidates" if number else ""
     return f"any text, hashed into {form['num_buckets']:,} buckets ({form['id']}{cohorts}){candidates}"
+
+
+def _numbers_in_words(collection: Collection) -> str:
+    """The numbers that a collection takes, and what becomes of them."""
+    alphabet = collection.alphabet
+    edges, others = alphabet.bin_edges, alphabet.to_json().get("others", ())
+    assert edges is not None
+    unit = f" {alphabet.unit}" if alphabet.unit else ""
+    number = f"a number (in {alphabet.unit})" if unit else "a number"
+    texts = f", or one of these texts: {', '.join(others)}" if others else ""
+    return (
+        f"{number}{texts}. A device keeps only in which of {len(edges) - 1} bins the number is, not where in it. All "
+        f"numbers below {edges[1]:g}{unit} are in the first bin, and all from {edges[-2]:g}{unit} on in the last one"
+    )
+
+
+def sensitive_in_words(collection: Collection) -> str:
+    """What is sensitive among numbers and texts, with whole bins."""
+    alphabet = collection.alphabet
+    edges, bins = alphabet.bin_edges, alphabet.known_values
+    assert edges is not None and bins is not None
+    unit = f" {alphabet.unit}" if alphabet.unit else ""
+    protected = sensitive_values(collection) or frozenset()
+    number = len(edges) - 1
+    held = [at for at in range(number) if bins[at] in protected]
+    runs = [list(run) for _, run in itertools.groupby(held, key=lambda at: at - held.index(at))]
+    said = []
+    for run in runs:
+        low = None if run[0] == 0 else f"{edges[run[0]]:g}"
+        high = None if run[-1] == number - 1 else f"{edges[run[-1] + 1]:g}"
+        words = [f"from {low}" if low else "", f"below {high}" if high else ""]
+        said.append(f"numbers {' and '.join(filter(None, words))}{unit}" if low or high else "all numbers")
+    return "; ".join([*said, *(text for text in bins[number:] if text in protected)])
 
 
 def costs_of(collection: Collection | None, starts: Sequence[str], ends: Sequence[str]) -> list[Cost]:

@@ -12,7 +12,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy import special, stats
+import scipy
+from scipy import special
 
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 
@@ -157,7 +158,7 @@ class Estimates:
         with np.errstate(invalid="ignore", divide="ignore"):
             shrink = np.where(of_steps > variance, np.sqrt(variance / of_steps), 1.0)
         rest = np.sqrt(np.maximum(variance - of_steps, 0))
-        weights = stats.binom.pmf(counts, self.num_reports, rates)
+        weights = scipy.stats.binom.pmf(counts, self.num_reports, rates)
         deviations[few] = (weights * _folded(shrink * step * (counts - mean), rest)).sum(axis=1)
         return deviations
 

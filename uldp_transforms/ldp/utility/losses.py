@@ -16,7 +16,7 @@ Source: Kairouz, Bonawitz and Ramage 2016 and Murakami and Kawamoto 2019 (losses
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from uldp_transforms.ldp.checks import describe, require_int
 from uldp_transforms.ldp.errors import SpecError
@@ -152,7 +152,7 @@ def mean_absolute_deviation(trials: np.ndarray | int, probability: np.ndarray | 
     Source: de Moivre 1730.
     """
     n, m = np.broadcast_arrays(np.asarray(trials, dtype=np.float64), np.asarray(probability, dtype=np.float64))
-    deviations: np.ndarray = 2 * n * m * (1 - m) * stats.binom.pmf(np.minimum(np.floor(n * m), n - 1), n - 1, m)
+    deviations: np.ndarray = 2 * n * m * (1 - m) * scipy.stats.binom.pmf(np.minimum(np.floor(n * m), n - 1), n - 1, m)
     return deviations
 
 

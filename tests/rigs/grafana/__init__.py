@@ -1,0 +1,1 @@
+"""Grafana's own description of dashboards, with which tests compare ours."""
