@@ -73,7 +73,7 @@ def test_groups_of_the_whole_period(folder: Path) -> None:
     written = [rows.estimate(of, None, shares, group=group) | period for group in ("", "arm=new", "arm=old")]
     rows.write(folder, "totals.jsonl", written)
     page = tree_of(page_of(folder))
-    assert "By group: 6 Nov 2000 to 7 Nov 2000" in page.text
+    assert "By group: the whole period, 6 Nov 2000 to 7 Nov 2000" in page.text
     assert [line[1] for line in cells(page, "part-1-groups-2-table")] == ["arm=new", "arm=old"] * 2
     assert [line[1] for line in cells(page, "part-1-groups-2-compare-table")] == ["0.0", "0.0"]
     assert len(cells(page)) == 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -195,8 +195,8 @@ class _Part:
             numbers=numbers_of(self._rows, self._unit),
             whole_numbers=None if total is None else numbers_of([total], self._unit),
             groups=[
-                *self._groups(groups, self._directory.entries, latest),
-                *self._groups(group_totals, _with_entries, whole),
+                *self._groups(groups, self._directory.entries, latest, self._name),
+                *self._groups(group_totals, _with_entries, whole, lambda row: f"the whole period, {self._name(row)}"),
             ],
             asked=[*self._facts(), ("Reports", reports_in_words(self._all)), *liars_in_words(self._rows, total)],
             costs=costs_of(
@@ -229,7 +229,9 @@ class _Part:
     def _unit(self) -> str:
         return "" if self._collection is None else self._collection.alphabet.unit
 
-    def _groups(self, rows: Sequence[Row], entries: Entries, everybody: Latest | None) -> list[GroupPart]:
+    def _groups(
+        self, rows: Sequence[Row], entries: Entries, everybody: Latest | None, name: Callable[[Row], str]
+    ) -> list[GroupPart]:
         """The groups of the latest of these rows; of the values that the table of everybody shows."""
         listed = [entry.value for entry in everybody.entries] if everybody else []
         asked = GroupsAsked(
@@ -240,7 +242,7 @@ class _Part:
             most_cells=self._asked.limits.cells,
             is_compared=not shares_of_liars(rows),
         )
-        return groups_of(asked, rows, entries, self._name)
+        return groups_of(asked, rows, entries, name)
 
     def _facts(self) -> list[tuple[str, str]]:
         if self._question is not None:
