@@ -102,6 +102,18 @@ class Browser:
         wanted = [{"name": name.replace("_", "-"), "value": value} for name, value in features.items()]
         self._pipes.ask("Emulation.setEmulatedMedia", features=wanted)
 
+    @contextlib.contextmanager
+    def processor_seconds(self) -> Iterator[list[float]]:
+        """The processor time of the page's main thread meanwhile: a list of one number, after the block."""
+        spent: list[float] = []
+        self._pipes.ask("Performance.enable", timeDomain="threadTicks")
+        try:
+            yield spent
+            metrics = self._pipes.ask("Performance.getMetrics")["metrics"]
+            spent.append(next(one["value"] for one in metrics if one["name"] == "TaskDuration"))
+        finally:
+            self._pipes.ask("Performance.disable")
+
     def run(self, script: str) -> Any:
         """What the body of a function returns in the page; it may wait."""
         expression = f"(async () => {{ {script}\n }})()"

@@ -201,15 +201,21 @@ def test_no_word_is_broken_and_the_table_fits(width: int, window: Browser) -> No
 
 
 def test_a_large_page_opens(one_browser: Browser, tmp_path: Path) -> None:
-    """100 windows of 1,000 values, all of them in its table; ``-s`` prints how long it takes (asked: 2 s)."""
+    """100 windows of 1,000 values, all of them in its table; ``-s`` prints how long it takes (asked: 2 s).
+
+    Processor time is that of the main thread, which parses, lays out and runs scripts.
+    """
     values = [f"value {at}" for at in range(1000)]
     rows.survey(tmp_path, values, 100)
     page = tmp_path / "page.html"
     assert uldp.main(["report", "--input", str(tmp_path), "--output", str(page), "--rows=1000"]) == 0
+    one_browser.open("about:blank")
     began = time.perf_counter()
-    one_browser.open(page.as_uri())
-    assert len(names(one_browser, LATEST)) == 1000
-    print(f"{page.stat().st_size / 1e6:.1f} MB, open in {time.perf_counter() - began:.2f} s")
+    with one_browser.processor_seconds() as spent:
+        one_browser.open(page.as_uri())
+        assert len(names(one_browser, LATEST)) == 1000
+    took = f"{time.perf_counter() - began:.2f} s, {spent[0]:.2f} s of them processor time"
+    print(f"{page.stat().st_size / 1e6:.1f} MB, open in {took}")
 
 
 # --------------------------------------------------------------------------------------------- charts of one's choice
