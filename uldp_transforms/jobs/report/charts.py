@@ -41,7 +41,7 @@ _MOMENTS = {
     "date": "%a %d",
     "hours": "%H:%M",
     "minutes": "%H:%M",
-    "seconds": ":%S",
+    "seconds": "%H:%M:%S",
     "milliseconds": ".%L",
 }
 """Formats of time-axis labels by granularity. Vega's own formats use 12-hour times without am or pm."""
