@@ -327,6 +327,7 @@ class ComparedValue(NamedTuple):
     noticeable: Optional[float] = None
     interval: Optional[str] = None
     liars: Optional[float] = None
+    collection_version: Optional[int] = None
 
 
 class LedgerRow(NamedTuple):

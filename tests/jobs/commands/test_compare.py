@@ -21,6 +21,8 @@ from uldp_transforms.jobs.compare import compare_command
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError, homogeneity
 from uldp_transforms.ldp import compare as library
 from uldp_transforms.ldp.comparisons.compare import difference_interval, q_values
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.versions import questions_of
 from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.row_types import ComparedValue, WindowCounts
 
@@ -261,6 +263,59 @@ def test_a_collection_that_only_one_directory_has_is_named(capsys: pytest.Captur
     rows = compared("--with before --collection grouped.json --collection other.json")
     assert {one["collection_id"] for one in rows} == {"grouped"}
     assert "compare: other: before has no counts of this collection (the same fingerprint)" in capsys.readouterr().err
+
+
+# ---------------------------------------------------------------------- questions
+
+FIRST = Collection.from_json(GROUPED.to_json() | {"question": "asked"})
+SECOND = Collection.from_json(
+    GROUPED.to_json() | {"question": "asked", "version": 2, "mechanism": {"id": "krr", "epsilon": 3.0}}
+)
+OF_FIRST, OF_SECOND = ([60, 50, 40], [50, 60, 45]), ([300, 200, 150], [200, 310, 140])
+
+
+def of_question(cells: tuple[list[int], list[int]]) -> Any:
+    """The pooled estimate of one arm, from the counts of both versions."""
+    counts = {
+        one.fingerprint: CohortCounts(np.array([sum(c)]), np.array([c])) for one, c in zip((FIRST, SECOND), cells)
+    }
+    [question] = questions_of([FIRST, SECOND])
+    return question.estimate(counts, ESTIMATORS["eb"]()).estimate
+
+
+@pytest.fixture
+def question(folder: Path) -> str:
+    write_files(folder, {"first.json": FIRST, "second.json": SECOND})
+    store([*arms(*OF_FIRST, FIRST), *arms(*OF_SECOND, SECOND)])
+    return "--collection first.json --collection second.json"
+
+
+def test_versions_of_a_question_are_pooled(question: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The minimum number of reports is that of all versions; the rows of versions alone would be further tests."""
+    control, new = (of_question(pair) for pair in zip(OF_FIRST, OF_SECOND))
+    found = library(new, control)
+    rows = compared(f"{question} --by arm --min_reports 600")
+    assert [(one["collection_id"], one["collection_version"]) for one in rows] == [("asked", 0)] * 3
+    for name, column in {"difference": found.differences, "high": found.high, "p_value": found.p_values}.items():
+        assert [one[name] for one in rows] == pytest.approx(column.tolist())
+    said = capsys.readouterr().out
+    assert said.startswith("asked: 2 compared, 1 pair, 1,605 reports\n")
+    assert "Whether they differ at all is not tested, because versions of a question are pooled." in said
+    alone = compared("--collection second.json --by arm")
+    assert [(one["collection_id"], one["collection_version"]) for one in alone] == [("grouped", 2)] * 3
+
+
+def test_questions_are_compared_by_windows_and_with_other_directories(question: str) -> None:
+    """A version that is new since the other directory takes part: the question is the same."""
+    Path("job").rename("before")
+    store([*arms(*OF_SECOND, SECOND), *arms(*OF_FIRST, FIRST, PERIOD)])
+    [*rows] = compared(f"{question} --windows")
+    assert {one["collection_id"] for one in rows} == {"asked"}
+    store([*arms(*OF_FIRST, FIRST), *arms(*OF_SECOND, SECOND)])
+    rows = compared(f"{question} --with before --by arm")
+    assert {one["collection_version"] for one in rows} == {0}
+    assert [one["difference"] for one in rows] == pytest.approx([0] * 6)
+    assert {one["p_value"] for one in rows} == {1.0}
 
 
 @pytest.mark.usefixtures("folder")

@@ -136,6 +136,17 @@ def test_what_only_the_smooth_interval_shows_is_marked(folder: Path) -> None:
     assert "~" not in section(written(folder, [of_numbers[1], neither])).text
 
 
+def test_versions_of_a_collection_stand_apart(folder: Path) -> None:
+    """Only where there are several; rows of earlier releases name none."""
+    of = [row("ant", 0.1, 0.02, 0.4, collection_version=version) for version in (2, 1, 0)]
+    names = [one.name for one in (written(folder, of), comparisons_of(str(folder), 9))[1]]
+    assert names == ["survey, all versions", "survey, version 1", "survey, version 2"]
+    written(folder, of[:1])
+    assert [one.name for one in comparisons_of(str(folder), 9)] == ["survey"]
+    written(folder, COMPARED)
+    assert [one.name for one in comparisons_of(str(folder), 9)] == ["survey"]
+
+
 def test_the_share_of_liars_is_said(folder: Path) -> None:
     said = "They are of shares among honest people, whatever liars send, who are at most 1.5 % of each side."
     assert said not in section(written(folder, COMPARED)).text

@@ -176,7 +176,7 @@ def job(task: Comparing) -> int:
         file.write(content)
     for family, _ in families:
         for sentence in family.left_out:
-            print(f"compare: {family.collection.id}: {sentence}", file=sys.stderr)
+            print(f"compare: {family.name}: {sentence}", file=sys.stderr)
     texts = [_lines(family, pairs, own) for (family, pairs), own in zip(families, rows)]
     print("\n\n".join("\n".join(lines) for lines in texts))
     return cli.DONE
@@ -199,7 +199,7 @@ def _pairs(task: Comparing, family: Family) -> list[tuple[Side, Side]]:
         named = [side for side in sides if side.name == task.against]
         if not named:
             names = ", ".join(side.name for side in sides[:MOST_PRINTED])
-            raise SpecError(f"--against must be a group of {family.collection.id!r} ({names}), got {task.against!r}")
+            raise SpecError(f"--against must be a group of {family.name!r} ({names}), got {task.against!r}")
         return [(side, named[0]) for side in sides if side.name != task.against]
     number = len(sides) * (len(sides) - 1) // 2
     if number > MAX_PAIRS:
@@ -213,11 +213,11 @@ def _check_looks(families: Iterable[Family]) -> None:
     """Refuse what has no intervals for many looks; raises SpecError."""
     for family in families:
         if any(side.sums is not None for side in family.sides):
-            raise SpecError(f"--anytime needs collections without numbers, got {family.collection.id!r}")
+            raise SpecError(f"--anytime needs collections without numbers, got {family.name!r}")
         if family.times != 1:
             raise SpecError(
                 f"--anytime needs collections whose people report once, because later reports of a person depend on "
-                f"earlier ones, got {family.collection.id!r}, whose people report {family.times} times"
+                f"earlier ones, got {family.name!r}, whose people report {family.times} times"
             )
 
 
@@ -264,7 +264,8 @@ def _shared(family: Family, a: Side, b: Side) -> dict[str, Any]:
     """The fields of all rows of a pair."""
     times = [rfc3339(end) for end in (min(_known(a.start, b.start)), max(_known(a.end, b.end)))] if a.end else None
     return {
-        "collection_id": family.collection.id,
+        "collection_id": family.name,
+        "collection_version": family.version,
         "window_start": times[0] if times else None,
         "window_end": times[1] if times else None,
         "group_a": a.name,
@@ -328,14 +329,14 @@ def _after_selection(row: ComparedValue, ends: Mapping[_Key, _Ends]) -> Compared
 
 
 def _lines(family: Family, pairs: Sequence[tuple[Side, Side]], rows: Sequence[ComparedValue]) -> list[str]:
-    name, sides = family.collection.id, family.sides
+    name, sides = family.name, family.sides
     if len(sides) < 2:
         return [f"{name}: fewer than two can be compared"]
     found = sum(row.q_value <= FOUND for row in rows)
     declared = next((row.liars for row in rows if row.liars is not None), None)
     lines = [
         f"{name}: {len(sides):,} compared, {len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'}, "
-        f"{sum(side.counts.total for side in sides):,} reports",
+        f"{sum(side.num_reports for side in sides):,} reports",
         _do_they_differ(family, declared),
         f"{found:,} of {len(rows):,} differences are found (q at most {FOUND}).",
         *_smallest(rows),
@@ -362,12 +363,18 @@ def _lines(family: Family, pairs: Sequence[tuple[Side, Side]], rows: Sequence[Co
 
 def _do_they_differ(family: Family, liars: float | None) -> str:
     """One sentence: the test of homogeneity of all sides, or of all pairs, whose statistics are added up."""
-    if family.times != 1 or liars is not None:
-        why = "people report several times" if liars is None else "that test takes all reports as honest"
+    whys = {
+        "that test takes all reports as honest": liars is not None,
+        "people report several times": family.times != 1,
+        "versions of a question are pooled": family.question is not None,
+    }
+    why = next((why for why, is_so in whys.items() if is_so), None)
+    if why is not None:
         return f"Whether they differ at all is not tested, because {why}."
-    tables = [family.sides] if family.pairs is None else family.pairs
+    pairs = [family.sides] if family.pairs is None else family.pairs
+    tables = [[side.counts[family.fingerprint] for side in sides] for sides in pairs]
     try:
-        tests = [homogeneity(family.collection, [side.counts for side in sides]) for sides in tables]
+        tests = [homogeneity(family.collection, table) for table in tables]
     except SpecError:
         return "Whether they differ at all is not tested, because values share symbols."
     known = [test for test in tests if test is not None]
@@ -381,7 +388,7 @@ def _do_they_differ(family: Family, liars: float | None) -> str:
     nothing = f"Do they differ at all? No difference was found ({said}); that does not show that they are equal."
     if len(tables) > 1:
         return nothing
-    return f"{nothing} {_noticed(noticeable_shift(family.collection, [side.counts for side in tables[0]]))}"
+    return f"{nothing} {_noticed(noticeable_shift(family.collection, tables[0]))}"
 
 
 def _noticed(shift: float) -> str:

@@ -43,20 +43,20 @@ def sides_of_both(
         SpecError: if they have no collection in common, or people repeat memos, so that errors are not independent.
     """
     first, second = (
-        {one.collection.fingerprint: one for one in (groups_of(spec, stored, by) if by else totals_of(spec, stored))}
+        {one.fingerprint: one for one in (groups_of(spec, stored, by) if by else totals_of(spec, stored))}
         for stored in both
     )
     if not first.keys() & second.keys():
-        ids = ", ".join(sorted(one.collection.id for one in first.values())) or "none"
+        ids = ", ".join(sorted(one.name for one in first.values())) or "none"
         raise SpecError(
             f"--with must have counts of a collection of DIR ({ids}) with the same fingerprint, got none, so that "
             "answers cannot be compared"
         )
     for fingerprint, family in first.items():
-        if keeps_memos(family.collection):
+        if any(map(keeps_memos, family.versions)):
             raise SpecError(
                 f"--with needs collections without epsilon_inf, because reports with the same memos are not "
-                f"independent, got {family.collection.id!r}"
+                f"independent, got {family.name!r}"
             )
         if fingerprint in second:
             yield _paired(family, second[fingerprint], names)

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,17 @@ FOUND = 0.05
 
 _TEXTS = ("collection_id", "value", "group_a", "group_b")
 _NUMBERS = ("difference", "p_value", "q_value")
-_MORE = ("low", "high", "selected_low", "selected_high", "noticeable", "display_low", "display_high", "liars")
+_MORE = (
+    "low",
+    "high",
+    "selected_low",
+    "selected_high",
+    "noticeable",
+    "display_low",
+    "display_high",
+    "liars",
+    "collection_version",
+)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -150,12 +161,26 @@ def comparisons_of(path: str, most: int) -> list[Comparisons]:
         OSError: if it cannot be read.
     """
     files = files_of(path, FILE)
-    rows = sorted(_rows(files[0]), key=lambda row: row["collection_id"]) if files else []
+    rows = sorted(_rows(files[0]), key=_subject) if files else []
     is_old = bool(files) and any(
         stores.written_at(counts) > stores.written_at(files[0]) for counts in files_of(path, "counts*.avro")
     )
-    by_name = itertools.groupby(rows, key=lambda row: row["collection_id"])
-    return [_of(name, list(own), most, is_old) for name, own in by_name]
+    by_subject = {subject: list(own) for subject, own in itertools.groupby(rows, key=_subject)}
+    numbers = Counter(name for name, _ in by_subject)
+    return [
+        _of(name if numbers[name] == 1 else f"{name}, {_version(version)}", own, most, is_old)
+        for (name, version), own in by_subject.items()
+    ]
+
+
+def _subject(row: Mapping[str, Any]) -> tuple[str, int]:
+    """Name and version of the collection of a row; 0 for a question, -1 if the row does not say."""
+    version = row.get("collection_version")
+    return row["collection_id"], -1 if version is None else version
+
+
+def _version(version: int) -> str:
+    return f"version {version}" if version > 0 else "all versions"
 
 
 def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int, is_old: bool) -> Comparisons:
