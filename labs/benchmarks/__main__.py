@@ -28,6 +28,7 @@ from labs.benchmarks import (
     scale,
     smoothing,
     versions,
+    wide_memory,
     wide_sums,
 )
 
@@ -51,6 +52,7 @@ ALL = {
     "gateway": gateway,
     "groups": groups,
     "wide_sums": wide_sums,
+    "wide_memory": wide_memory,
     "versions": versions,
 }
 

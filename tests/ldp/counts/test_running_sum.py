@@ -114,3 +114,34 @@ def test_few_reports_stay_sparse_until_a_table_is_smaller() -> None:
         running.add(sparse(np.arange(start, start + 1_000)))
     assert not isinstance(running.snapshot(), SparseCounts)
     assert running.snapshot().total == 1_024
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+@pytest.mark.parametrize("form", ["full", "sparse"])
+def test_a_table_widens_before_a_number_does_not_fit(bits: int, form: str) -> None:
+    """At the largest number of each width, one below, one above, and with what was subtracted."""
+    shape, largest = (2, 1 << 12), (1 << bits) - 1
+    for first, added in ((largest - 1, (1,)), (largest - 1, (1, 1)), (largest, (1,)), (0, (largest, 1)), (5, (-9, 4))):
+        cells = np.zeros(shape, np.int64)
+        cells[1, 7] = first
+        running, expected = RunningSum(CohortCounts(np.array([0, first]), cells)), first
+        for number in added:
+            more = SparseCounts(shape, np.array([1, 2 + 4096 + 7]), np.array([number, number]), np.zeros(0, np.int64))
+            running.add(in_full(more) if form == "full" else more)
+            expected += number
+        found = running.snapshot()
+        assert (found.cells[1, 7], found.num_reports[1]) == (expected, expected)
+        assert found.cells.sum() == expected and found.cells.dtype == np.int64
+        widest = min((width for width in (1, 2, 4) if 0 <= expected < 1 << 8 * width), default=8)
+        assert running.num_held <= 2 + (8 if min(added) < 0 else widest) * 1024
+
+
+def test_an_upper_bound_is_measured_before_it_widens_a_table() -> None:
+    """300 reports in 300 cells: no cell has more than 1."""
+    running = RunningSum(CohortCounts.empty(1, 1 << 12))
+    for place in range(300):
+        cells = np.zeros((1, 1 << 12), np.int64)
+        cells[0, place] = 1
+        running.add(CohortCounts(np.array([1]), cells))
+    assert running.num_held == 1 + 4096 // 8
+    assert (running.snapshot().total, running.snapshot().cells.sum()) == (300, 300)

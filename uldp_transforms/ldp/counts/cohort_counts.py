@@ -76,9 +76,9 @@ class CohortCounts:
         return CohortCounts(self.num_reports + other.num_reports, self.cells + other.cells, patterns)
 
     def add_to(self, num_reports: np.ndarray, cells: np.ndarray) -> None:
-        """Add these counts to arrays of the same shapes, in place; ``cells`` must be in C order."""
+        """Add these counts to arrays of the same shapes, in place; ``cells`` must be in C order, and wide enough."""
         num_reports += self.num_reports
-        cells += self.cells
+        np.add(cells, self.cells, out=cells, casting="unsafe")
 
     def sum_of_patterns(self, other: CohortCounts) -> np.ndarray:
         """Add the patterns; raises SpecError if the shapes or the lengths of the patterns differ."""

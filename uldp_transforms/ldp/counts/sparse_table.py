@@ -84,7 +84,8 @@ class SparseCounts(CohortCounts):
     def add_to(self, num_reports: np.ndarray, cells: np.ndarray) -> None:
         first_cell = np.searchsorted(self.places, len(num_reports))
         num_reports[self.places[:first_cell]] += self.numbers[:first_cell]
-        cells.reshape(-1)[self.places[first_cell:] - len(num_reports)] += self.numbers[first_cell:]
+        numbers = self.numbers[first_cell:].astype(cells.dtype, copy=False)
+        cells.reshape(-1)[self.places[first_cell:] - len(num_reports)] += numbers
 
     def with_patterns(self, patterns: np.ndarray) -> SparseCounts:
         """The same counts with other patterns."""
