@@ -35,7 +35,8 @@ class NarrowTable:
     @property
     def num_held(self) -> int:
         """Memory as a number of 8-byte integers."""
-        return self._num_reports.size + self._cells.nbytes // 8 + len(self._head.patterns)
+        held: int = self._num_reports.size + self._cells.nbytes // 8 + len(self._head.patterns)
+        return held
 
     def add(self, counts: CohortCounts) -> None:
         """Add counts of the same shape.
