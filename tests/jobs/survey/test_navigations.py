@@ -398,3 +398,41 @@ def test_times_are_those_of_a_range_and_no_others(tmp_path: Path) -> None:
     found = read_navigations(table_of_paths([str(tmp_path / "n.jsonl")]), "n", columns)
     assert found.times.tolist() == moments[::2]
     assert len(moments) - len(found.times) == found.num_rows - len(found.high) == 2
+
+
+HOSTILE = {
+    "time": ["1e999", "-1e999", "NaN", "1e308", "9" * 400, '"<b>"', "null", "true", '"0x10"'],
+    "rate": ["1", "1e999", "NaN", "-1e-9", "9" * 5000],
+    "duration": ["1e308", "1e999", "NaN", "-1e-9", "9" * 5000, "1000000001"],
+    "confidence": ['"HIGH"', '["high"]', '"high\\u0000"', '"<script>"', "1", '"\\ud800"'],
+}
+
+
+def test_hostile_lines_are_left_out_and_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each in its own line of a log, to which anybody can write."""
+    good = {"time": "1000", "confidence": '"high"', "rate": "0.5", "duration": "1000000000"}
+    lines = [good] * 30 + [good | {"confidence": '"low"', "duration": "0"}] * 20
+    lines += [good | {name: value} for name, values in HOSTILE.items() for value in values]
+    texts = ["{" + ", ".join(f'"{name}": {value}' for name, value in line.items()) + "}" for line in lines]
+    texts += ["[" * 100_000, '{"a":' * 50_000, "\0", "x" * 1_000_000]
+    path = tmp_path / "n&<b>.jsonl"
+    path.write_text("\n".join(texts), encoding="utf-8")
+    options = ["--window", "30s", "--json", str(tmp_path / "rows"), "--html", str(tmp_path / "page.html")]
+    assert uldp.main(["navigations", str(path), *options]) == 0
+    said = capsys.readouterr()
+    assert said.err == ""
+    assert f"50 of {len(texts)} rows are used." in said.out
+    assert "a time above 1,000,000,000 in duration" in said.out
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<script" not in page and "&<b>" not in page
+    whole = json.loads((tmp_path / "rows").read_text(encoding="utf-8").splitlines()[-1])
+    assert whole["num_reports"] == 50
+
+
+def test_a_long_text_costs_its_own_length_only(tmp_path: Path) -> None:
+    """Beside 20,000 different texts; a table as wide as the longest would have 80 GB."""
+    line = '{{"confidence": "high", "rate": 0.5, "duration": 1, "time": {}}}'
+    lines = [line.format(number) for number in (*range(20_000), "9" * 1_000_000)]
+    (tmp_path / "n.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    columns = Columns(value="confidence", rate="rate", duration="duration", time="time")
+    assert len(read_navigations(table_of_paths([str(tmp_path / "n.jsonl")]), "n", columns).high) == 20_000

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 from uldp_transforms.jobs.files.values_file import Table
+from uldp_transforms.jobs.gateway.navigations.page_lines import LONGEST
 from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing, require_column
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
@@ -63,14 +64,16 @@ def read_navigations(table: Table, name: str, columns: Columns) -> Navigations:
     cells = Cells(name, table, list(chosen.values()))
     texts, codes = cells.coded(columns.value)
     cells.leave_out(are_missing(texts)[codes], f"no answer in {columns.value}")
-    cells.leave_out(~np.isin(texts, (LOW, HIGH))[codes], f"an answer in {columns.value} that is neither high nor low")
+    unknown = np.array([text not in (LOW, HIGH) for text in texts], dtype=bool)
+    cells.leave_out(unknown[codes], f"an answer in {columns.value} that is neither high nor low")
     high = np.array([text == HIGH for text in texts], dtype=bool)[codes]
     rates = cells.numbers(columns.rate)
     cells.leave_out((rates < 0) | (rates >= 1), f"a rate in {columns.rate} that is not from 0 to below 1")
     durations = cells.numbers(columns.duration)
     cells.leave_out(durations < 0, f"a time below 0 in {columns.duration}")
+    cells.leave_out(durations > LONGEST, f"a time above {LONGEST:,.0f} in {columns.duration}")
     times = np.zeros(len(durations)) if columns.time is None else cells.numbers(columns.time)
-    outside = (1000 * times < MIN_EVENT_TIME) | (1000 * times >= MAX_EVENT_TIME)
+    outside = (times < MIN_EVENT_TIME / 1000) | (times >= MAX_EVENT_TIME / 1000)
     cells.leave_out(outside, f"a time in {columns.time} that is not in the years 1900 to 9998")
     keep = cells.keep
     return Navigations(

@@ -104,8 +104,11 @@ class Cells:
             cells = cells.dictionary_decode()
         coded = cells.cast(pa.string()).fill_null("").dictionary_encode()
         coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-        texts, number = np.unique([text.strip() for text in coded.dictionary.to_pylist()], return_inverse=True)
-        return tuple(texts.tolist()), number[coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)]
+        stripped = [text.strip() for text in coded.dictionary.to_pylist()]
+        texts = sorted(set(stripped))  # an array of texts would be as wide as the longest, and drop NULs at their ends
+        place = {text: at for at, text in enumerate(texts)}
+        number = np.array([place[text] for text in stripped], dtype=np.int64)
+        return tuple(texts), number[coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)]
 
     def numbers(self, column: str) -> np.ndarray:
         """(N,) float64; rows whose cell is no finite number are left out."""
