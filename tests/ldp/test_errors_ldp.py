@@ -1009,7 +1009,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: NUMBERS.encode([float("nan"), 1.5, float("inf")], NO_COHORTS, 1),
-        "a value must be a number, or one of the 1 texts of Ordered.others, got 2 not finite",
+        "a value must be a number, or one of the 1 texts of Ordered.others, got 2 not finite, the first in row 0",
     ),
     (
         SpecError,
@@ -1020,7 +1020,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         lambda: NUMBERS.encode(["none", None], NO_COHORTS, 1),
         "a value must be a number, or one of the 1 texts of Ordered.others, got another type or a number that is not "
-        "finite",
+        "finite in row 1",
     ),
     (
         SpecError,

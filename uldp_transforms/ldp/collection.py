@@ -188,7 +188,8 @@ class Collection(Model):
         """Draw one report per value, on the client.
 
         Args:
-            values: n texts; for the alphabet ``ordered`` numbers, in a list or an array, or its texts.
+            values: n texts; for the alphabet ``ordered`` numbers, or its texts. A list, an array, or a column of
+                pandas, polars or Arrow.
             rng: source of randomness (default: the operating system's secure source, the only one that protects real
                 people). A numpy Generator makes reproducible reports for simulations. With any
                 source but the default the batch is marked ``seeded``.
@@ -204,6 +205,8 @@ class Collection(Model):
         """
         if isinstance(values, (str, bytes)):
             raise SpecError(f"values must be a list of texts, got a single {type(values).__name__}")
+        if hasattr(values, "to_pylist"):  # a column of Arrow, whose items are no texts
+            values = values.to_pylist()
         source = word_source(rng)
         n = len(values)
         if event_times is None:

@@ -8,10 +8,14 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pandas
+import polars
+import pyarrow
 import pytest
 
 from tests.support.html_tree import tree_of
-from uldp_transforms.ldp import Collection, Estimate
+from tests.support.tolerance import generator
+from uldp_transforms.ldp import Collection, Estimate, SpecError
 
 VALUES = [f"value {at:02}" for at in range(25)]
 CLOSED = {"id": "closed", "values": VALUES}
@@ -119,3 +123,26 @@ def test_a_package_that_is_not_there_is_named(kind: type[Exception], call: Calla
     with pytest.raises(kind) as refused:
         call()
     assert str(refused.value) == sentence
+
+
+COLUMNS = {"pandas": pandas.Series, "polars": polars.Series, "arrow": pyarrow.array, "list": list}
+
+
+@pytest.mark.parametrize("library", COLUMNS)
+def test_columns_of_each_library_are_perturbed_alike(library: str) -> None:
+    """Texts and numbers; what is missing is named by its row."""
+    column = COLUMNS[library]
+    texts, numbers = ["flu", "cold"] * 5, [1.5, 40.0, 3.0]
+    of_texts = Collection.from_json(
+        {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": ["flu", "cold"]}, "mechanism": KRR}
+    )
+    of_numbers = Collection.from_json(
+        {"id": "c", "version": 1, "alphabet": {"id": "ordered", "low": 0, "high": 50, "num_bins": 5}, "mechanism": KRR}
+    )
+    for collection, values in ((of_texts, texts), (of_numbers, numbers)):
+        expected, found = (collection.perturb(held, generator(library)) for held in (values, column(values)))
+        assert found.payloads.tolist() == expected.payloads.tolist()
+    with pytest.raises(TypeError, match=r"got NoneType in row 1$"):
+        of_texts.perturb(column(["flu", None, "cold"]))
+    with pytest.raises(SpecError, match=r"a value must be a number, got .*not finite.* in row 1$"):
+        of_numbers.perturb(column([1.5, None, 3.0]))

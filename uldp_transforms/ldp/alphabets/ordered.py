@@ -266,11 +266,16 @@ class Ordered(Alphabet):
                 raise SpecError(f"a value must be {self.allowed}, got true or false")
             column = np.array(values, dtype=np.float64)
         if column is not None:
-            if not np.isfinite(column).all():
-                raise SpecError(f"a value must be {self.allowed}, got {int((~np.isfinite(column)).sum())} not finite")
+            strange = np.flatnonzero(~np.isfinite(column))
+            if len(strange):
+                raise SpecError(
+                    f"a value must be {self.allowed}, got {len(strange)} not finite, the first in row {strange[0]}"
+                )
             found: np.ndarray = self.symbols_in_order[self._bins_of(column)]
             return found
-        texts = [text if isinstance(text, str) else _number_text(text, self.allowed) for text in values]
+        texts = [
+            text if isinstance(text, str) else _number_text(text, self.allowed, row) for row, text in enumerate(values)
+        ]
         return super().encode(texts, cohorts, num_cohorts)
 
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
@@ -349,10 +354,10 @@ def _text(edge: float) -> str:
     return repr(edge).removesuffix(".0")
 
 
-def _number_text(value: object, allowed: str) -> str:
+def _number_text(value: object, allowed: str, row: int) -> str:
     """A number beside texts, as one."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)) or not np.isfinite(value):
-        raise SpecError(f"a value must be {allowed}, got another type or a number that is not finite")
+        raise SpecError(f"a value must be {allowed}, got another type or a number that is not finite in row {row}")
     return repr(float(value))
 
 
