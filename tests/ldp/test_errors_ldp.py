@@ -66,7 +66,7 @@ from uldp_transforms.ldp.mechanisms import (
     UtilityOptimizedSquareWave,
 )
 from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection, UtilityOptimizedSubsetSelection
-from uldp_transforms.ldp.planning.number_forecast import forecast_numbers, plan_numbers
+from uldp_transforms.ldp.planning.number_forecast import forecast_numbers, needed_for_mean, plan_numbers
 from uldp_transforms.ldp.registry import EntryPoints, Table
 from uldp_transforms.ldp.sampling import WORD, SystemSource
 
@@ -142,6 +142,9 @@ TWO_VALUES = Collection(
 NUMBERS = Ordered(edges=(0, 1, 2), others=("none",))
 OF_NUMBERS = Collection.from_json(
     {"id": "c", "version": 1, "alphabet": NUMBERS.to_json(), "mechanism": {"id": "krr", "epsilon": 1}}
+)
+OF_LOGARITHMS = Collection.from_json(
+    OF_NUMBERS.to_json() | {"alphabet": {"id": "ordered", "low": 1, "high": 9, "num_bins": 2, "scale": "log"}}
 )
 OF_LARGER = Collection.from_json(OF_NUMBERS.to_json() | {"alphabet": {"id": "ordered", "edges": [0, 1, 9]}})
 NO_COHORTS = np.zeros(3, dtype=int)
@@ -1085,6 +1088,17 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         lambda: forecast_numbers(TWO_VALUES, 0),
         "forecast_numbers.num_reports must be ",
+    ),
+    (SpecError, lambda: needed_for_mean(OF_NUMBERS, 1.0, 0), "needed_for_mean.num_reports must be "),
+    (
+        SpecError,
+        lambda: needed_for_mean(OF_NUMBERS, 0.0, 9),
+        "needed_for_mean.half_width must be a number above 0, got 0.0",
+    ),
+    (
+        SpecError,
+        lambda: needed_for_mean(OF_LOGARITHMS, 1.0, 9),
+        "a half width can be planned for a mean only, and numbers on the scale log have none",
     ),
     (SpecError, lambda: check_quantiles([0.5, 1]), "quantiles must be numbers in (0, 1), got 1"),
     (
