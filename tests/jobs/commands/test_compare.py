@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -502,6 +503,7 @@ def ran_with(before: Collection, now: Collection, *arguments: str) -> Callable[[
 
     def call() -> Any:
         store(arms([300, 200, 100], [200, 300, 100], before))
+        shutil.rmtree("before", ignore_errors=True)
         Path("job").rename("before")
         return ran(arms([300, 200, 100], [200, 300, 100], now), now, *arguments)()
 

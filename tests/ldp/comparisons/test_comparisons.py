@@ -344,6 +344,14 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
+        lambda: compare(
+            estimated(collection(3, 1.0), [9, 9, 9]).with_liars(collection(3, 1.0), 0.02),
+            estimated(collection(3, 1.0), [9, 9, 9]),
+        ),
+        "compare needs estimates with the same share of liars, got 0.02 and None",
+    ),
+    (
+        SpecError,
         lambda: homogeneity(collection(3, 1.0), [CohortCounts.empty(1, 3)]),
         "homogeneity needs two groups or more, got 1",
     ),

@@ -12,7 +12,7 @@ from scipy import stats
 from tests.ldp.estimators.test_liars import CLOSED, counts_of, of
 from tests.support.cases import enumerated
 from tests.support.tolerance import generator
-from uldp_transforms.ldp import CohortCounts, Collection, Estimate, SpecError, compare
+from uldp_transforms.ldp import CohortCounts, Collection, Estimate, compare
 from uldp_transforms.ldp.comparisons.compare import difference_at, difference_interval
 
 
@@ -125,11 +125,3 @@ def test_liars_lengthen_intervals_at_one_look_and_at_many() -> None:
     same, plain = compare(*nobodys), compare(*sides)
     for name in ("low", "high", "p_values", "lift_low", "lift_high", "noticeable"):
         np.testing.assert_allclose(getattr(same, name), getattr(plain, name), atol=1e-12)
-
-
-def test_another_share_of_liars_is_refused() -> None:
-    collection = of(*CLOSED["krr"])
-    estimate = collection.estimate(collection.count(collection.perturb(list("abcde") * 9, generator("other"))), "eb")
-    with pytest.raises(SpecError) as found:
-        compare(estimate.with_liars(collection, 0.02), estimate)
-    assert str(found.value) == "compare needs estimates with the same share of liars, got 0.02 and None"
