@@ -3,7 +3,8 @@
 Run it as ``python -m tests.campaigns.mutants``.
 
 First come the faults of ``tests.campaigns.planted``, each before the tests that must see it: one that survives, or
-whose old text is gone, makes the exit code 1. ``--planted`` stops there.
+whose old text is gone, makes the exit code 1. ``--planted`` stops there, ``--drawn`` leaves them out; with ``--only
+ldp/discovery --tests discovery`` it is one room.
 
 A mutant is the tree with one comparison, operation, constant, condition or return changed. It is made in a temporary
 copy; the tree itself is never written to. All tests run once on the copy, to learn which call which function;
@@ -347,7 +348,9 @@ def in_process(
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--planted", action="store_true", help="only the faults of the list")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--planted", action="store_true", help="only the faults of the list")
+    which.add_argument("--drawn", action="store_true", help="only mutants that are drawn")
     parser.add_argument("--sample", type=int, default=200, help="mutants, drawn at random")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="mutants of files whose path has this text")
@@ -356,7 +359,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         folder = Path(place) / "tree"
         shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
-        alive = plant_all(folder)
+        alive = 0 if args.drawn else plant_all(folder)
         if args.planted:
             return 1 if alive else 0
         mutants = [mutant for mutant in find_mutants() if args.only in mutant.path]

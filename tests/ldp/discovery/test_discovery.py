@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from tests.support.cases import ANY_VALUES, UTILITY_OPTIMIZED
-from tests.support.tolerance import binomial_limits, generator, normal_limit
+from tests.support.tolerance import binomial_limits, chi_square_limits, generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.ldp.alphabets import Prefixes
 from uldp_transforms.ldp.alphabets.prefixes import END
@@ -352,3 +353,25 @@ def test_few_reports_find_nothing_and_raise_nothing():
     item, rng = collection(), generator("few")
     for number in (300, 2000):
         assert discover(item, counted(item, {"bada": number}, rng)).num_scored >= len(TOKENS)
+
+
+def test_the_variance_of_a_score_is_that_of_its_cells() -> None:
+    """A prefix that nobody has takes one of the k cells of each cohort, at random; with few cells 1 - 1 / k matters."""
+    item, rng = collection(num_buckets=4, cohorts=960), generator("variance of a score")
+    counts = counted(item, {"bada": 30_000, "gigi": 20_000, "ka": 50_000}, rng)
+    level = Level(ask(item, counts, ("",)), item.alphabet, 1, counts)
+    fit = level.peel([item.alphabet.sequence(value)[:3] for value in ("bada", "gigi")])
+    least, most = chi_square_limits(level.degrees - 2)
+    assert least < (level.degrees - 2) * (fit.cells**2).mean(axis=1).sum() / fit.norm < most
+
+
+def test_expected_false_positives_are_those_of_the_kind_of_a_sequence() -> None:
+    """Whole values and prefixes have numbers of their own; beliefs divide them."""
+    scores = {(3, 4): 2.0, (3, END): 2.5, (5, 6, END): -1.0}
+    search = SimpleNamespace(_beliefs=SimpleNamespace(of=lambda sequence: 0.3 * len(sequence)))
+    found = Search._striking(search, scores, (5.0, 7.0))  # type: ignore[arg-type]
+    expected = [
+        kind * stats.norm.sf(score) * np.exp(-0.3 * len(sequence))
+        for kind, (sequence, score) in zip((5.0, 7.0, 7.0), scores.items())
+    ]
+    np.testing.assert_allclose([found[sequence] for sequence in scores], expected, rtol=1e-9)
