@@ -47,6 +47,8 @@ WORDS = collection(
 )
 DELAYS = collection("delays", {"id": "ordered", "low": 0, "high": 60, "num_bins": 4}, "sw")
 
+BY_ARM = Collection.from_json(KRR.to_json() | {"dimensions": [{"name": "arm", "values": ["new"]}]})
+
 ALL_VALUES: dict[str, Any] = {
     "collections": [KRR.to_json(), OPEN.to_json(), WORDS.to_json(), DELAYS.to_json()],
     "window": "1w",
@@ -71,6 +73,7 @@ ALL_VALUES: dict[str, Any] = {
     "min_reports": 7,
     "show": 20,
     "liars": None,
+    "borrow": None,
     "max_rejected_share": 0.75,
     "bounded": False,
     "future_skew": "1s",
@@ -230,6 +233,7 @@ def test_only_collections_are_needed() -> None:
         "min_reports": 100,
         "show": 10_000,
         "liars": None,
+        "borrow": None,
         "max_rejected_share": None,
         "bounded": None,
         "future_skew": f"{FUTURE_SKEW}ms",
@@ -566,6 +570,19 @@ REFUSED = [
     (
         lambda: of(collections=[dataclasses.replace(KRR, question="asked")], liars=0.01),
         "JobSpec.liars needs collections that name no question, got question 'asked'",
+    ),
+    (
+        lambda: of(borrow=True),
+        "JobSpec.borrow needs JobSpec.by, got none",
+    ),
+    (
+        lambda: of(collections=[BY_ARM], by=["arm"], borrow=True, bounded=False),
+        "JobSpec.borrow needs input that ends, because groups of a stream come one by one, got a stream",
+    ),
+    (
+        lambda: of(collections=[BY_ARM], by=["arm"], borrow=True, estimator="em"),
+        "JobSpec.borrow needs an estimator whose shares are a continuous function of the unbiased ones, such as eb or "
+        "projected, got collection 'krr' and 'em'",
     ),
     (lambda: of(min_reports=0), f"JobSpec.min_reports must be an integer in [1, {1 << 62}], got 0"),
     (lambda: of(show=0), f"JobSpec.show must be an integer in [1, {1 << 20}], got 0"),

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ldp import test_clear_numbers, test_regression
+from tests.ldp import test_borrow, test_clear_numbers, test_regression
 from tests.ldp.alphabets import test_dimensions
 from tests.ldp.comparisons import test_comparisons
 from tests.ldp.estimators import test_estimates_in_notebooks
@@ -1718,6 +1718,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     *test_regression.REFUSED,
     *test_comparisons.REFUSED,
     *test_dimensions.REFUSED,
+    *test_borrow.REFUSED,
     *test_clear_numbers.REFUSED,
 ]
 

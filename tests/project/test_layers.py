@@ -37,7 +37,7 @@ LDP_ROOMS = [  # the same inside ldp
     {"conformance"},
     {"client", "planning", "privacy"},
     {"versions"},
-    {"collection", "comparisons", "discovery", "regression", "repeated_people", "sentinels", "smoothing"},
+    {"borrowing", "collection", "comparisons", "discovery", "regression", "repeated_people", "sentinels", "smoothing"},
     {"estimators"},
     {"solvers", "utility"},
     {"model"},

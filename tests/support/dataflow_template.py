@@ -20,7 +20,9 @@ PATH = "deploy/dataflow/metadata.json"
 OF_FILES = {option for source in SOURCES if source.bounded for option in (source.option, *source.own_options)}
 OF_KAFKA = {KafkaTopic.option, *KafkaTopic.own_options, *KafkaTopics.options}
 OF_JAVA = {"--bigquery_method"}
-NOT_OFFERED = {option[2:] for option in {"--report", "--follow", "--progress"} | OF_FILES | OF_KAFKA | OF_JAVA}
+NOT_OFFERED = {
+    option[2:] for option in {"--report", "--follow", "--progress", "--borrow"} | OF_FILES | OF_KAFKA | OF_JAVA
+}
 """The template reads a subscription, and its image has neither Java nor Kafka's client."""
 
 STREAMS_NEED = {"subscription", *(name for name, field in SPEC_FIELDS.items() if field.streams_need)}

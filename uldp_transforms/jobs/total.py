@@ -9,10 +9,8 @@ declares a client window, intervals allow for this.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import json
-import operator
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -25,13 +23,15 @@ from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate.reestimate_command import (
+    borrowed_of,
     counts_of,
     fields_of_stored_group,
     files_of_counts,
     simulated_of,
+    sum_of_counts,
 )
-from uldp_transforms.jobs.reestimate.regroup import GROUP
-from uldp_transforms.jobs.reestimate.stored_counts import Row, stored_counts
+from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
+from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, stored_counts
 from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.jobs.report.numbers.number_facts import (
     NumberPart,
@@ -44,6 +44,7 @@ from uldp_transforms.jobs.report.whole_period import FILE
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.borrowing import BorrowedShares
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.utility import need_of_liars
@@ -57,7 +58,7 @@ from uldp_transforms.windows import rfc3339
 MOST_PRINTED = 20
 """Number of values of a collection that are printed; the file has all that are shown."""
 
-_ESTIMATES = ("by", "estimator", "candidates", "limits", "quantiles", "min_reports", "show", "liars")
+_ESTIMATES = ("by", "estimator", "candidates", "limits", "quantiles", "min_reports", "show", "liars", "borrow")
 
 
 class Overlap(SpecError):
@@ -153,7 +154,8 @@ def periods(task: Total) -> Iterator[Period]:
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
     stored = stored_counts([(task.files, task.records)], known, None, task.spec.by)
     used: dict[bytes, list[Row]] = {}
-    for _, keys in itertools.groupby(sorted(stored.windows), key=lambda key: key[: GROUP + 1]):
+    shown = borrowed_of(task.spec, _sums(stored))
+    for group, keys in itertools.groupby(sorted(stored.windows), key=_group_of):
         of_collection = list(keys)
         _check_apart(of_collection)
         whole = [key for key in of_collection if key in stored.whole]
@@ -161,7 +163,7 @@ def periods(task: Total) -> Iterator[Period]:
         if whole and not whole[0][GROUP]:
             used[bytes.fromhex(rows[0]["fingerprint"])] = rows
         yield Period(
-            row=_estimate(task.spec, rows, partial=not whole),
+            row=_estimate(task.spec, rows, shown.get(group), partial=not whole),
             number=len(whole),
             partial=len(of_collection) - len(whole),
         )
@@ -169,6 +171,17 @@ def periods(task: Total) -> Iterator[Period]:
         of_versions = [used[one.fingerprint] for one in question.pooled if one.fingerprint in used]
         if of_versions:
             yield _period_of_question(task.spec, question, list(itertools.chain(*of_versions)))
+
+
+def _group_of(key: Key) -> Key:
+    """The collection and group of a window."""
+    return key[: GROUP + 1]
+
+
+def _sums(stored: StoredCounts) -> dict[Key, CohortCounts]:
+    """Counts of all whole windows of each collection and group."""
+    whole = itertools.groupby(sorted(stored.whole), key=_group_of)
+    return {group: sum_of_counts(row for key in keys for row in stored.windows[key]) for group, keys in whole}
 
 
 def rows_of_counts(
@@ -246,9 +259,11 @@ def _place_of(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def _estimate(spec: JobSpec, rows: Sequence[Row], *, partial: bool) -> WindowedEstimate:
+def _estimate(
+    spec: JobSpec, rows: Sequence[Row], borrowed: BorrowedShares | None, *, partial: bool
+) -> WindowedEstimate:
     collection = spec.catalog[bytes.fromhex(rows[0]["fingerprint"])]
-    counts: CohortCounts = functools.reduce(operator.add, (row["counts"] for row in rows))
+    counts = sum_of_counts(rows)
     row = estimate_window(
         collection,
         counts,
@@ -260,6 +275,7 @@ def _estimate(spec: JobSpec, rows: Sequence[Row], *, partial: bool) -> WindowedE
         limits=spec.limits,
         quantiles=spec.quantiles,
         liars=spec.liars,
+        borrowed=borrowed,
     )
     simulated = simulated_of([each["simulated"] for each in rows])
     return row._replace(simulated=simulated, **fields_of_stored_group(collection, rows[0]))

@@ -169,6 +169,7 @@ class WindowedEstimate(NamedTuple):
     dimensions: Sequence[DimensionValue] = ()
     group: Optional[str] = None
     liars: Optional[float] = None
+    borrowed: Optional[float] = None
 
 
 class EstimatedValue(NamedTuple):
@@ -220,6 +221,7 @@ class EstimatedValue(NamedTuple):
     dimensions: Sequence[DimensionValue] = ()
     group: Optional[str] = None
     liars: Optional[float] = None
+    borrowed: Optional[float] = None
 
 
 class HealthFinding(NamedTuple):

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from uldp_transforms.ldp.borrowing import BorrowedShares
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError
@@ -52,6 +53,7 @@ def estimate_window(
     quantiles: Sequence[float] | None = None,
     entries: Entries | None = None,
     liars: float | None = None,
+    borrowed: BorrowedShares | None = None,
 ) -> WindowedEstimate:
     """The row of one window and pane; without numbers if reports are too few or missing, or no estimate is possible.
 
@@ -67,6 +69,7 @@ def estimate_window(
             planned look; None: the window has only one row.
         entries: function that makes the entries of an estimate; None: ``value_estimates``.
         liars: largest share of false reports that intervals allow for; None: they take all reports as honest.
+        borrowed: shares of a group to show instead of those of its own reports; None: those of its own reports.
     """
     estimate: Estimate | None = None
     status = withheld or "ok"
@@ -82,6 +85,8 @@ def estimate_window(
     times = reports_of_a_person(collection, place)
     if estimate:
         estimate = with_repeated_people(collection, estimate, times)
+    if estimate and borrowed is not None:
+        estimate = estimate.with_borrowed(borrowed.frequencies, borrowed.weight)
     if estimate and liars is not None:
         estimate = estimate.with_liars(collection, liars)
     if estimate and anytime_scale is not None:
@@ -144,6 +149,7 @@ def row_of_estimate(
         unexplained_status=estimate.unexplained_status if estimate else None,
         interval=estimate.interval if estimate else FIXED,
         liars=estimate.liars if estimate else None,
+        borrowed=estimate.borrowed if estimate else None,
     )
 
 

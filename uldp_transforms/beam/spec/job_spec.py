@@ -32,11 +32,12 @@ from uldp_transforms.beam.spec.spec_fields import (
 )
 from uldp_transforms.beam.spec.spec_rules import check_agreement, check_value, voice_of_library
 from uldp_transforms.ldp.alphabets.dimensions import roll_up_of
+from uldp_transforms.ldp.borrowing import need_of_borrowing
 from uldp_transforms.ldp.checks import describe, require_int
 from uldp_transforms.ldp.collection import Collection, canonical_candidates
 from uldp_transforms.ldp.discovery import can_discover, check_discovery
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.estimators import ESTIMATORS, Estimator
 from uldp_transforms.ldp.estimators.estimator import check_liars
 from uldp_transforms.ldp.estimators.number_estimates import check_limits, check_quantiles
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, MAX_DENSE
@@ -74,6 +75,7 @@ class JobSpec:
         candidates: canonical values, as returned by ``JobSpec.of``; None: no list.
         by: names of the dimensions by which to count and estimate groups; None: only the total.
         limits, quantiles: of collections of numbers; None: no limits, and the quantiles 0.1, 0.5 and 0.9.
+        borrow: whether the shown shares of groups are drawn towards those of all reports.
         liars: largest share of false reports that intervals allow for; None: all reports are taken as honest.
         early_every: milliseconds between early panes; None: no early panes.
         max_rejected_share: None: the default for the kind of input, see ``rejected_share``.
@@ -105,6 +107,7 @@ class JobSpec:
     min_reports: int = MIN_REPORTS
     show: int = SHOW
     liars: float | None = None
+    borrow: bool = False
     max_rejected_share: float | None = None
     bounded: bool | None = None
     future_skew: int = FUTURE_SKEW
@@ -133,6 +136,7 @@ class JobSpec:
         self._check_by()
         self._check_numbers()
         self._check_liars()
+        self._check_borrow(chosen)
         self._check_discovery()
         self._check_run()
         self._check_agreement()
@@ -169,6 +173,19 @@ class JobSpec:
             check_liars("JobSpec.liars", collection, self.liars)
         for question in self.questions:
             raise SpecError(f"JobSpec.liars needs collections that name no question, got question {question.id!r}")
+
+    def _check_borrow(self, estimator: Estimator) -> None:
+        """Refuse borrowing in streams, and for groups of a collection or an estimator that does not support it."""
+        if not self.borrow or self.by is None:
+            return
+        if self.bounded is False:
+            raise SpecError(
+                "JobSpec.borrow needs input that ends, because groups of a stream come one by one, got a stream"
+            )
+        for collection in self.collections:
+            need = need_of_borrowing(collection, estimator)
+            if need and roll_up_of(collection.dimensions, self.by):
+                raise SpecError(f"JobSpec.borrow needs {need}, got collection {collection.id!r} and {estimator.id!r}")
 
     def _check_discovery(self) -> None:
         """Refuse discovery without a collection that supports it."""

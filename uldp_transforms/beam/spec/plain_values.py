@@ -60,6 +60,7 @@ class SpecValues(TypedDict, total=False):
     min_reports: int
     show: int
     liars: float | None
+    borrow: bool
     max_rejected_share: float | None
     bounded: bool | None
     future_skew: str | datetime.timedelta

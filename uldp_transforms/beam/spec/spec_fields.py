@@ -398,6 +398,18 @@ _ROWS = (
         page="groups.md#if-some-reports-are-lies",
     ),
     SpecField(
+        name="borrow",
+        kind=Kind.SWITCH,
+        section=Section.ESTIMATES,
+        label="Borrow from all groups",
+        help="draw the shown shares of each group towards those of all reports, as far as that is estimated to reduce "
+        "their error; raw frequencies and intervals stay those of its own reports; costs ten estimates for each group; "
+        "not for streams",
+        default=False,
+        needs=("by",),
+        page="groups.md#borrow-from-all-groups",
+    ),
+    SpecField(
         name="max_rejected_share",
         kind=Kind.SHARE,
         section=Section.ESTIMATES,

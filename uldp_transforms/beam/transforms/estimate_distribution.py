@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
+from apache_beam import typehints
 from apache_beam.pvalue import PCollection, TaggedOutput
 
 from uldp_transforms.beam.runtime import metrics
-from uldp_transforms.beam.runtime.coders import KEYED_COUNTS
+from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder
 from uldp_transforms.beam.runtime.panes import is_partial, place_of
 from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.beam.transforms.pool_versions import PoolVersions
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows, SmoothEstimates
+from uldp_transforms.ldp.borrowing import BorrowedShares
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
 from uldp_transforms.messages.group_keys import fingerprint_of, is_total, pairs_of
+from uldp_transforms.rows.borrowed_groups import borrowed_shares
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.row_types import ValueEstimate, WindowCounts, WindowedEstimate, WindowHealth
 from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.rows.windowed_estimate import estimate_window
+
+_NAMED = typehints.Tuple[bytes, typehints.Tuple[bytes, bytes]]
+_COUNTS = CohortCountsCoder()
 
 
 class EstimatedWindows(NamedTuple):
@@ -88,7 +94,9 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
                 estimated = (estimated, pooled) | "WithQuestions" >> beam.Flatten()
             mark(spec, estimated)
             return EstimatedWindows(*(estimated | "SmoothEstimates" >> SmoothEstimates(spec)))
-        rows = counts | "Estimate" >> beam.ParDo(_EstimateFn(spec)).with_outputs("health", main="estimates")
+        estimate_fn = _EstimateGroupsFn(spec) if spec.borrow else _EstimateFn(spec)
+        own = _together(counts) if spec.borrow else counts
+        rows = own | "Estimate" >> beam.ParDo(estimate_fn).with_outputs("health", main="estimates")
         rows.estimates.element_type = WindowedEstimate
         rows.health.element_type = WindowHealth
         if pooled is None:
@@ -105,7 +113,9 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
         return {"estimator": self._spec.estimator, "min_reports": self._spec.min_reports}
 
 
-class _EstimateFn(beam.DoFn):
+class _RowsFn(beam.DoFn):
+    """Makes the rows of the counts of one key."""
+
     _entries: Callable[[Estimate, int | None], Sequence[ValueEstimate]] | None = None
 
     def __init__(self, spec: JobSpec):
@@ -123,19 +133,16 @@ class _EstimateFn(beam.DoFn):
     def start_bundle(self) -> None:
         metrics.start_bundle()
 
-    def process(
-        self,
-        element: tuple[bytes, CohortCounts],
-        window: Any = beam.DoFn.WindowParam,
-        pane: Any = beam.DoFn.PaneInfoParam,
+    def _outputs(
+        self, element: tuple[bytes, CohortCounts], window: Any, pane: Any, borrowed: BorrowedShares | None = None
     ) -> Iterator[Any]:
-        row, health = self._rows(element, window, pane)
+        row, health = self._rows(element, window, pane, borrowed)
         yield row
         if is_total(element[0]):
             yield TaggedOutput("health", health)
 
     def _rows(
-        self, element: tuple[bytes, CohortCounts], window: Any, pane: Any
+        self, element: tuple[bytes, CohortCounts], window: Any, pane: Any, borrowed: BorrowedShares | None = None
     ) -> tuple[WindowedEstimate, WindowHealth]:
         owner, counts = element
         collection, place = self._catalog[fingerprint_of(owner)], place_of(window, pane, self._run)
@@ -154,6 +161,7 @@ class _EstimateFn(beam.DoFn):
             quantiles=self._quantiles,
             entries=self._entries,
             liars=self._liars,
+            borrowed=borrowed,
         )
         metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
         metrics.count(1, metrics.WINDOWS, row.status)
@@ -161,6 +169,50 @@ class _EstimateFn(beam.DoFn):
         for finding in health.findings:
             metrics.count(finding.fired, metrics.ALARMS, finding.name)
         return row._replace(**fields_of_group(collection, pairs_of(owner, collection, self._by))), health
+
+
+class _EstimateFn(_RowsFn):
+    def process(
+        self,
+        element: tuple[bytes, CohortCounts],
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+    ) -> Iterator[Any]:
+        yield from self._outputs(element, window, pane)
+
+
+class _EstimateGroupsFn(_RowsFn):
+    """All groups of a window together, so that they can borrow from the total."""
+
+    def __init__(self, spec: JobSpec):
+        super().__init__(spec)
+        self._min_reports = spec.min_reports
+
+    def process(
+        self,
+        element: tuple[bytes, Iterable[tuple[bytes, bytes]]],
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+    ) -> Iterator[Any]:
+        fingerprint, encoded = element
+        sums = {owner: _COUNTS.decode(counts) for owner, counts in encoded}
+        groups = {owner: counts for owner, counts in sums.items() if counts is not None and not is_total(owner)}
+        collection = self._catalog[fingerprint]
+        shown = borrowed_shares(collection, sums.get(fingerprint), groups, self._estimator, self._min_reports)
+        for owner, counts in sums.items():
+            if counts is not None:
+                yield from self._outputs((owner, counts), window, pane, shown.get(owner))
+
+
+def _together(counts: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[Any]:
+    """The counts of the total and of all groups of each collection and window."""
+    named = counts | "OfCollection" >> beam.Map(_of_collection).with_output_types(_NAMED)
+    together: PCollection[Any] = named | "Groups" >> beam.GroupByKey()
+    return together
+
+
+def _of_collection(sums: tuple[bytes, CohortCounts]) -> tuple[bytes, tuple[bytes, bytes]]:
+    return fingerprint_of(sums[0]), (sums[0], _COUNTS.encode(sums[1]))
 
 
 def _split(pair: tuple[bytes, Rows]) -> Iterator[Any]:

@@ -11,10 +11,12 @@ from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.follow.state import FollowState, PendingWindow
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp import CohortCounts
+from uldp_transforms.ldp.borrowing import BorrowedShares
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.messages.group_keys import fingerprint_of, pairs_of
 from uldp_transforms.rows import row_types
+from uldp_transforms.rows.borrowed_groups import borrowed_shares
 from uldp_transforms.rows.pooled_rows import estimate_question
 from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.window_counts import counts_of_window
@@ -51,13 +53,28 @@ def rows_of_window(
         if question.fingerprint == window.fingerprint:
             withheld = reason_to_withhold(sum(each.total for each in counts.values()), spec.min_reports, False)
             return _rows_of_question(spec, question, place, counts, withheld, simulated)
-    rows = [_rows_of_key(spec, owner, place, own, simulated) for owner, own in counts.items()]
+    shown = _borrowed(spec, counts)
+    rows = [_rows_of_key(spec, owner, place, own, simulated, shown.get(owner)) for owner, own in counts.items()]
     estimates, health, stored = zip(*rows)
     return {"estimates": estimates, "health": health[:1], "counts": stored}
 
 
+def _borrowed(spec: JobSpec, counts: Mapping[bytes, CohortCounts]) -> dict[bytes, BorrowedShares]:
+    """The shares that the groups of a window show, if they borrow."""
+    if not spec.borrow:
+        return {}
+    (owner, total), *groups = counts.items()
+    estimator = ESTIMATORS[spec.estimator]()
+    return borrowed_shares(spec.catalog[fingerprint_of(owner)], total, dict(groups), estimator, spec.min_reports)
+
+
 def _rows_of_key(
-    spec: JobSpec, owner: bytes, place: dict[str, Any], counts: CohortCounts, simulated: bool
+    spec: JobSpec,
+    owner: bytes,
+    place: dict[str, Any],
+    counts: CohortCounts,
+    simulated: bool,
+    borrowed: BorrowedShares | None,
 ) -> tuple[Any, Any, Any]:
     """Estimate, health and counts of a collection or of a group in one window."""
     collection = spec.catalog[fingerprint_of(owner)]
@@ -74,6 +91,7 @@ def _rows_of_key(
         limits=spec.limits,
         quantiles=spec.quantiles,
         liars=spec.liars,
+        borrowed=borrowed,
     )
     group = fields_of_group(collection, pairs_of(owner, collection, spec.by))
     health = health_of_window(collection, counts, place, withheld, row.fit_p_value)

@@ -17,7 +17,7 @@ import operator
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from uldp_transforms import JobSpec
@@ -28,13 +28,15 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.superseded_files import without_superseded
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
-from uldp_transforms.jobs.reestimate.regroup import GROUP
+from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
 from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, stored_counts
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.borrowing import BorrowedShares
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows.borrowed_groups import borrowed_shares
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.pooled_rows import estimate_question
@@ -55,6 +57,7 @@ _ESTIMATES = (
     "by",
     "show",
     "liars",
+    "borrow",
     "smooth",
     "alarm_every",
 )
@@ -144,7 +147,13 @@ def job(task: Reestimation) -> int:
     """Estimate and write rows; prints the number of windows of other collections."""
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
     stored = stored_counts(zip(task.files, task.records), known, task.spec.windows, task.spec.by)
-    found = [_estimate(task, rows, partial=key not in stored.whole) for key, rows in sorted(stored.windows.items())]
+    shown = borrowed_of(
+        task.spec, {key: sum_of_counts(rows) for key, rows in stored.windows.items() if key in stored.whole}
+    )
+    found = [
+        _estimate(task, rows, shown.get(key), partial=key not in stored.whole)
+        for key, rows in sorted(stored.windows.items())
+    ]
     rows = [row for row, _ in found] + list(_pooled(task, stored))
     if task.smooth:
         rows = _smoothed(task, rows)
@@ -189,8 +198,37 @@ def _check_windows(rows: Sequence[WindowedEstimate]) -> None:
             )
 
 
+def borrowed_of(spec: JobSpec, sums: Mapping[Key, CohortCounts]) -> dict[Key, BorrowedShares]:
+    """The shares that groups show, if they borrow from the total of the same window.
+
+    Args:
+        spec: specification of the estimates.
+        sums: counts of each collection, group and window.
+    """
+    found: dict[Key, BorrowedShares] = {}
+    if not spec.borrow:
+        return found
+    known = {(one.id, one.version): one for one in spec.collections}
+    windows: dict[Key, dict[Key, CohortCounts]] = {}
+    for key, counts in sums.items():
+        windows.setdefault((*key[:GROUP], *key[GROUP + 1 :]), {})[key] = counts
+    for groups in windows.values():
+        totals = [counts for key, counts in groups.items() if not key[GROUP]]
+        own = {key: counts for key, counts in groups.items() if key[GROUP]}
+        collection = known[next(iter(groups))[:GROUP]]
+        if totals and own:
+            found |= borrowed_shares(collection, totals[0], own, ESTIMATORS[spec.estimator](), spec.min_reports)
+    return found
+
+
+def sum_of_counts(rows: Iterable[Row]) -> CohortCounts:
+    """The sum of the counts of stored rows of one collection."""
+    total: CohortCounts = functools.reduce(operator.add, (row["counts"] for row in rows))
+    return total
+
+
 def _estimate(
-    task: Reestimation, jobs: Sequence[dict[str, Any]], *, partial: bool
+    task: Reestimation, jobs: Sequence[dict[str, Any]], borrowed: BorrowedShares | None, *, partial: bool
 ) -> tuple[WindowedEstimate, list[DiscoveredValue]]:
     """The rows of a window from the counts of each run; they carry the name of the latest run."""
     spec, last = task.spec, _last(jobs)
@@ -198,7 +236,7 @@ def _estimate(
     place = _place_of(last)
     if last["window_start"] is None:
         dataclasses.replace(spec, windows=None).check_asked()
-    counts: CohortCounts = functools.reduce(operator.add, (row["counts"] for row in jobs))
+    counts = sum_of_counts(jobs)
     withheld = reason_to_withhold(counts.total, spec.min_reports, partial)
     estimator = ESTIMATORS[spec.estimator]()
     row = estimate_window(
@@ -213,6 +251,7 @@ def _estimate(
         quantiles=spec.quantiles,
         entries=EntryColumns.of_estimate if task.smooth else None,
         liars=spec.liars,
+        borrowed=borrowed,
     )
     values = discover_window(collection, counts, place, withheld) if spec.discover else []
     simulated = simulated_of([job["simulated"] for job in jobs])

@@ -18,6 +18,7 @@ class Empirical(PostProcessed):
     """
 
     id: ClassVar[str] = "empirical"
+    is_continuous: ClassVar[bool] = True
 
     def post_process(self, raw: np.ndarray) -> np.ndarray:
         return raw

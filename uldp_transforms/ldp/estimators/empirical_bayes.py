@@ -33,6 +33,7 @@ class EmpiricalBayes(Decoder):
     """
 
     id: ClassVar[str] = "eb"
+    is_continuous: ClassVar[bool] = True
 
     def problem(self, question: Question, linear: LinearEstimate) -> Problem:
         sharper = sharpened(question, linear)

@@ -75,6 +75,7 @@ class Estimate:
         interval: kind of all intervals: FIXED, or ANYTIME if the estimate comes from ``anytime``.
         lies: false reports that the intervals allow for; None if nobody declared any.
         by_chance: ``unclipped`` before that, for chance alone; None without lies.
+        borrowed: weight of the shares of all groups in ``frequencies``, from 0 to 1; None if nothing may be borrowed.
     """
 
     values: tuple[str, ...]
@@ -97,11 +98,21 @@ class Estimate:
     interval: str = FIXED
     lies: Lies | None = None
     by_chance: Intervals | None = None
+    borrowed: float | None = None
 
     @property
     def liars(self) -> float | None:
         """Largest share of false reports that the intervals allow for; None if nobody declared one."""
         return None if self.lies is None else self.lies.share
+
+    def with_borrowed(self, frequencies: np.ndarray, weight: float) -> Estimate:
+        """This estimate with other shown shares (S,), which borrow from other people.
+
+        Raw frequencies, standard errors and unclipped intervals stay those of the own reports. ``intervals`` are
+        extended where they do not contain the shown share, so they cover the true share as often as before.
+        """
+        intervals = functools.partial(intervals_of, self.unclipped, frequencies)
+        return dataclasses.replace(self, frequencies=frequencies, intervals=intervals, borrowed=weight)
 
     def with_liars(self, model: Model, share: float) -> Estimate:
         """This estimate with intervals of the shares among honest people, if at most ``share`` of the reports are lies.
@@ -245,6 +256,8 @@ class Estimator(abc.ABC):
     id: ClassVar[str]
     max_candidates: ClassVar[int] = MAX_CANDIDATES
     """Maximum number of values of an open alphabet, including public ones, that can be estimated together."""
+    is_continuous: ClassVar[bool] = False
+    """Whether shares are a continuous function of the linear estimate alone, as groups that borrow need."""
 
     def refusal(self, model: Model, *, reports: bool = False) -> str | None:
         """Reason why this estimator cannot process counts (or, with ``reports``, the reports); None if it can."""

@@ -19,6 +19,7 @@ class Normalized(PostProcessed):
     """
 
     id: ClassVar[str] = "normalized"
+    is_continuous: ClassVar[bool] = True
 
     def post_process(self, raw: np.ndarray) -> np.ndarray:
         return clip_and_normalize(raw)

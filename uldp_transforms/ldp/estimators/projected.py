@@ -20,6 +20,7 @@ class Projected(PostProcessed):
     """
 
     id: ClassVar[str] = "projected"
+    is_continuous: ClassVar[bool] = True
 
     def post_process(self, raw: np.ndarray) -> np.ndarray:
         return project_onto_simplex(raw)

@@ -1,0 +1,102 @@
+"""``--borrow`` in estimate, with and without an engine, in reestimate and in total."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.jobs.follow.spools import Followed
+from tests.ldp.alphabets.test_dimensions import GROUPED
+from uldp_transforms.jobs import uldp
+from uldp_transforms.ldp.borrowing import borrow
+from uldp_transforms.ldp.estimators import ESTIMATORS
+
+OWN = ("raw_frequency", "standard_error")
+
+
+def rows_of(path: Path) -> dict[Any, dict[str, Any]]:
+    """The last row of each window and group."""
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return {(row["window_start"], row["group"]): row for row in sorted(rows, key=lambda row: row["pane_index"])}
+
+
+def entries(row: dict[str, Any], name: str) -> list[float]:
+    return [entry[name] for entry in row["estimates"]]
+
+
+def assert_borrows(plain: dict[Any, dict[str, Any]], shown: dict[Any, dict[str, Any]]) -> None:
+    """Totals are the same; of groups the shown shares differ, and their intervals only reach them."""
+    assert plain.keys() == shown.keys()
+    for key, row in shown.items():
+        own = plain[key]
+        assert own["borrowed"] is None
+        if not key[1]:
+            assert row == own | {"run": row["run"]}
+            continue
+        assert 0 <= row["borrowed"] <= 1
+        assert all(entries(row, name) == entries(own, name) for name in OWN)
+        total = plain[key[0], ""]
+        weight = row["borrowed"]
+        expected = [
+            (1 - weight) * a + weight * t for a, t in zip(entries(own, "frequency"), entries(total, "frequency"))
+        ]
+        np.testing.assert_allclose(entries(row, "frequency"), expected, atol=1e-12)
+        for entry, before in zip(row["estimates"], own["estimates"]):
+            assert entry["ci_low"] == pytest.approx(min(before["ci_low"], entry["frequency"])) or (
+                before["ci_low"] == before["frequency"]  # it was extended to the group's own share
+            )
+            assert entry["ci_low"] <= entry["frequency"] <= entry["ci_high"]
+    assert max(row["borrowed"] or 0 for row in shown.values()) > 0.2
+
+
+def test_groups_borrow_in_all_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same shares from files on an engine, from a spool without one, and from stored counts."""
+    followed = Followed(tmp_path, "--by", "country", of=(GROUPED,))
+    followed.add_file(reports=800, minutes=2)
+    followed.steps(2)
+    plain = rows_of(next(followed.output.glob("estimates-*.jsonl")))
+    (tmp_path / "out").rename(tmp_path / "plain")
+    followed.window.append("--borrow")
+    followed.steps(2)
+    followed.run_batch()
+    of_spool = rows_of(next(followed.output.glob("estimates-*.jsonl")))
+    of_files = rows_of(followed.batch / "estimates.jsonl")
+    assert_borrows(plain, of_spool)
+    assert {key: row["borrowed"] for key, row in of_files.items()} == {
+        key: row["borrowed"] for key, row in of_spool.items()
+    }
+    monkeypatch.chdir(tmp_path)
+    again = "reestimate --collection grouped.json --counts plain --output again --by country --borrow --min_reports 1"
+    assert uldp.main(shlex.split(again)) == 0
+    assert [row["estimates"] for _, row in sorted(rows_of(Path("again/estimates.jsonl")).items())] == [
+        row["estimates"] for _, row in sorted(of_files.items())
+    ]
+    for output, option in (("own.jsonl", ""), ("all.jsonl", "--borrow")):
+        options = f"total batch --by country --min_reports 1 --output {output} {option}"
+        assert uldp.main(shlex.split(options)) == 0
+    assert_borrows(rows_of(Path("own.jsonl")), rows_of(Path("all.jsonl")))
+
+
+def test_groups_without_numbers_do_not_borrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    followed = Followed(tmp_path, "--by", "country,arm", "--borrow", of=(GROUPED,))
+    followed.window[followed.window.index("--min_reports") + 1] = "45"
+    followed.add_file(reports=400, minutes=1)
+    followed.run_batch()
+    rows = rows_of(followed.batch / "estimates.jsonl")
+    assert {row["status"] for row in rows.values()} == {"ok", "suppressed"}
+    for (_, group), row in rows.items():
+        assert (row["borrowed"] is not None) == (bool(group) and row["status"] == "ok")
+
+
+def test_the_library_gives_what_the_rows_show() -> None:
+    rng = np.random.default_rng(29)
+    texts = {"country": rng.choice(["DE", "FR", "PL"], 900).tolist(), "arm": ["new"] * 900}
+    counts = GROUPED.count_by(GROUPED.perturb(rng.choice(["a", "b", "c"], 900).tolist(), rng, None, texts), ["country"])
+    groups = list(counts.values())
+    found = borrow(GROUPED, sum(groups[1:], groups[0]), groups, ESTIMATORS["eb"]())
+    assert len(found) == 3 and all(0 <= each.weight <= 1 for each in found)

@@ -1,0 +1,186 @@
+"""Groups that borrow: the risk estimate by enumeration, and errors where groups are alike or not."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from labs.experiments.drawn_counts import draw_counts
+from tests.support.messages_cases import AOUE, KRR, LISTED, TAGGED, numbered
+from tests.support.tolerance import generator
+from uldp_transforms.ldp import CohortCounts, Collection, SpecError
+from uldp_transforms.ldp.borrowing import borrow
+from uldp_transforms.ldp.borrowing.borrow import _Side, _signs
+from uldp_transforms.ldp.estimators import ESTIMATORS, Estimator
+from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
+
+EB, EMPIRICAL, PROJECTED = (ESTIMATORS[name]() for name in ("eb", "empirical", "projected"))
+
+
+def collection(size: int, mechanism: str = "krr", sensitive: int | None = None, epsilon: float = 2.0) -> Collection:
+    fields = {"id": mechanism, "epsilon": epsilon}
+    return Collection.from_json(
+        {"id": "c", "version": 1, "alphabet": numbered(size, sensitive), "mechanism": fields, "num_cohorts": 1}
+    )
+
+
+def counts(*cells: int) -> CohortCounts:
+    return CohortCounts(np.array([sum(cells)]), np.array([cells], dtype=np.int64))
+
+
+def drawn(of: Collection, people: np.ndarray, rng: np.random.Generator) -> CohortCounts:
+    return draw_counts(of, tuple(of.alphabet.known_values or ()), people, rng)
+
+
+def all_signs(size: int) -> np.ndarray:
+    return np.array(list(itertools.product((-1.0, 1.0), repeat=size)))
+
+
+@pytest.mark.parametrize(
+    ("of", "found"),
+    [(collection(4), counts(20, 30, 30, 20)), (collection(4, "urr", 2), counts(10, 30, 40, 20))],
+    ids=["krr", "urr"],
+)
+def test_traces_over_all_signs_are_exact(of: Collection, found: CohortCounts) -> None:
+    with mock.patch("uldp_transforms.ldp.borrowing.borrow._signs", all_signs):
+        linear, projected = (_Side(of, found, estimator) for estimator in (EMPIRICAL, PROJECTED))
+        plausible = clip_and_normalize(linear.raw)
+        covariance = of.mechanism.covariance(plausible) / found.total
+        assert linear.trace(linear) == pytest.approx(np.trace(covariance))
+        kept = projected.shares > 0
+        slope = np.diag(kept.astype(float)) - np.outer(kept, kept) / kept.sum()
+        assert projected.trace(projected) == pytest.approx(np.trace(covariance @ slope))
+
+
+def test_signs_are_balanced_and_differ() -> None:
+    for size in (2, 3, 8, 64, 300):
+        signs = _signs(size)
+        assert set(signs.ravel().tolist()) == {-1.0, 1.0}
+        if size in (2, 8):
+            assert (signs.T @ signs == size * np.eye(size)).all()
+        if size == 64:
+            assert (signs.sum(axis=1) == 0).all() and np.linalg.matrix_rank(signs) == len(signs)
+    few = _Side(collection(64), drawn(collection(64), np.arange(1, 65) * 20, generator("signs")), EB)
+    with mock.patch("uldp_transforms.ldp.borrowing.borrow._PROBES", 40):
+        many = _Side(collection(64), drawn(collection(64), np.arange(1, 65) * 20, generator("signs")), EB)
+        expected = many.trace(many)
+    assert few.trace(few) == pytest.approx(expected, rel=0.2)
+
+
+def test_the_estimate_of_the_risk_is_right_on_average() -> None:
+    """Over all counts of 400 people: the mean of the estimated gain is that of the true one, up to the normal limit.
+
+    The gain is half the slope of the risk at the group's own estimate, (a - p) . (a - t).
+    """
+    of, rest, truth, n = collection(2), counts(300, 300), np.array([0.7, 0.3]), 400
+    chance = 1 / (np.exp(2.0) + 1) + (1 - 2 / (np.exp(2.0) + 1)) * truth[0]
+    law = stats.binom.pmf(np.arange(n + 1), n, chance)
+    estimated = true = 0.0
+    for first in np.flatnonzero(law > 1e-9).tolist():
+        found = counts(first, n - first)
+        side, everybody = _Side(of, found, PROJECTED), _Side(of, found + rest, PROJECTED)
+        apart = side.shares - everybody.shares
+        gain = (side.shares - side.raw) @ apart + side.trace(side)
+        gain -= side.number / everybody.number * side.trace(everybody)
+        estimated += law[first] * float(gain)
+        true += law[first] * float((side.shares - truth) @ apart)
+    assert estimated == pytest.approx(true, rel=0.01)
+
+
+def mean_errors(of: Collection, people: np.ndarray, estimator: Estimator, runs: int) -> tuple[float, float]:
+    """Mean squared errors of the groups alone, and of what they borrow."""
+    rng, truth = generator("errors", of.mechanism.id), people / people.sum(axis=1, keepdims=True)
+    alone = shown = 0.0
+    for _ in range(runs):
+        groups = [drawn(of, row, rng) for row in people]
+        found = borrow(of, sum(groups[1:], groups[0]), groups, estimator)
+        own = np.array([of.estimate(each, estimator.id).frequencies for each in groups])
+        alone += float(((own - truth) ** 2).sum())
+        shown += float(((np.array([each.frequencies for each in found]) - truth) ** 2).sum())
+    return alone, shown
+
+
+@pytest.mark.parametrize("of", [collection(30), collection(30, "urr", 20), collection(3, epsilon=0.5)], ids=str)
+def test_groups_that_are_alike_borrow_and_others_do_not(of: Collection) -> None:
+    """Eight groups of 2,000: the pooled estimate has an eighth of the variance."""
+    size = of.mechanism.num_symbols
+    shares = 1 / np.arange(1.0, size + 1)
+    alike = np.tile((2_000 * shares / shares.sum()).astype(int) + 1, (8, 1))
+    alone, shown = mean_errors(of, alike, PROJECTED, 4)
+    assert shown < 0.6 * alone
+    apart = np.array([np.roll(row, place * size // 8) * 20 for place, row in enumerate(alike)])
+    alone, shown = mean_errors(of, apart, PROJECTED, 4)
+    assert shown < 1.05 * alone
+
+
+def test_shares_sum_to_one_and_only_the_shown_figures_change() -> None:
+    of, rng = collection(20), generator("row")
+    groups = [drawn(of, np.arange(1, 21) * 10, rng) for _ in range(5)]
+    total = sum(groups[1:], groups[0])
+    found = borrow(of, total, groups, EB)
+    again = borrow(of, total, groups, EB)
+    for each, other, own in zip(found, again, groups):
+        assert each.frequencies.tolist() == other.frequencies.tolist()
+        assert each.frequencies.sum() == pytest.approx(1) and each.frequencies.min() >= 0 and 0 <= each.weight <= 1
+        plain = of.estimate(own, "eb")
+        shown = plain.with_borrowed(each.frequencies, each.weight)
+        assert shown.raw_frequencies is plain.raw_frequencies and shown.standard_errors is plain.standard_errors
+        low, high = np.clip(plain.unclipped(0.95), 0, 1)
+        assert (shown.ci_low <= np.minimum(low, each.frequencies)).all()
+        assert (shown.ci_high >= np.maximum(high, each.frequencies)).all()
+    assert max(each.weight for each in found) > 0.3
+    [alone] = borrow(of, total, [total], EB)
+    assert alone.frequencies == pytest.approx(of.estimate(total, "eb").frequencies)
+
+
+def refused(of: Collection, estimator: str = "eb") -> Callable[[], Any]:
+    empty = CohortCounts.empty(of.num_cohorts, of.num_cells)
+    return lambda: borrow(of, empty, [empty], ESTIMATORS[estimator]())
+
+
+NUMBERS = Collection.from_json(
+    {
+        "id": "ages",
+        "version": 1,
+        "alphabet": {"id": "ordered", "edges": [0, 10, 20]},
+        "mechanism": {"id": "krr", "epsilon": 1},
+    }
+)
+REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+    (
+        SpecError,
+        refused(KRR, "em"),
+        "borrow needs an estimator whose shares are a continuous function of the unbiased ones, such as eb or "
+        "projected, got collection 'krr' and estimator 'em'",
+    ),
+    (
+        SpecError,
+        refused(LISTED),
+        "borrow needs a list of all values, each with a symbol of its own, got collection 'listed' and estimator 'eb'",
+    ),
+    (SpecError, refused(NUMBERS), "borrow needs values that are not numbers, got collection 'ages' and estimator 'eb'"),
+    (
+        SpecError,
+        refused(TAGGED),
+        "borrow needs values that clients name, without tags, got collection 'tagged' and estimator 'eb'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][:40] for row in REFUSED])
+def test_refusals(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value) == sentence
+
+
+def test_other_mechanisms_are_supported() -> None:
+    rng = generator("others")
+    groups = [AOUE.count(AOUE.perturb(["0", "1", "2"] * 100, rng)) for _ in range(3)]
+    assert len(borrow(AOUE, sum(groups[1:], groups[0]), groups, EB)) == 3
