@@ -67,6 +67,7 @@ PLANTED = (
         "            quantiles=self._quantiles,\n"
         "            entries=self._entries,\n"
         "            liars=self._liars,\n"
+        "            borrowed=borrowed,\n"
         "        )\n",
         "        try:\n"
         "            row = estimate_window(\n"

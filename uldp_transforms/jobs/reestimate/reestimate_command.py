@@ -100,7 +100,8 @@ def configure(argv: Sequence[str]) -> Reestimation:
     for name in ("window", "slide", "window_offset", "timezone"):
         add(f"--{name}", **spec_option(name, **_OTHERWISE.get(name, {})))
     args = parser.parse_args(argv)
-    check_options_agree(args, exempt=["smooth"])  # stored windows can be smoothed
+    # stored windows can be smoothed, also by group; a search by group is refused by the specification
+    check_options_agree(args, exempt=["smooth", "by"] if args.smooth else ["smooth"])
     values = given(args)
     smooth, alarm_every = values.pop("smooth", False), values.pop("alarm_every", ALARM_EVERY)
     spec = JobSpec.of(collections=args.collection, **values)
@@ -172,17 +173,22 @@ def job(task: Reestimation) -> int:
 
 
 def _smoothed(task: Reestimation, rows: Sequence[WindowedEstimate]) -> list[WindowedEstimate]:
-    """Smooth the rows of each collection in both directions, in their order; prints the windows with changes."""
+    """Smooth the rows of each collection and group in both directions, in their order; prints the windows with changes.
+
+    The groups of a collection together raise as many false alarms as its total.
+    """
     results: list[WindowedEstimate] = []
-    for fingerprint, group in itertools.groupby(rows, key=operator.attrgetter("fingerprint")):
-        of_collection = list(group)
-        _check_windows(of_collection)
+    numbers = Counter(fingerprint for fingerprint, group in {(row.fingerprint, row.group) for row in rows} if group)
+    for (fingerprint, group), found in itertools.groupby(rows, key=operator.attrgetter("fingerprint", "group")):
+        series, every = list(found), task.alarm_every * (numbers[fingerprint] if group else 1)
+        _check_windows(series)
         jump, memos = traits_of(task.spec.models_of(bytes.fromhex(fingerprint)))
-        for row, change in smooth_rows(of_collection, jump, task.alarm_every, memos):
+        for row, change in smooth_rows(series, jump, every, memos):
             results.append(row)
             if change is not None and change.fired:
+                whose = f"collection {row.collection_id!r}" + (f", {group}" if group else "")
                 window = f"window {row.window_start} to {row.window_end}"
-                print(f"reestimate: collection {row.collection_id!r}, {window}: {change.sentence}", file=sys.stderr)
+                print(f"reestimate: {whose}, {window}: {change.sentence}", file=sys.stderr)
     return results
 
 
