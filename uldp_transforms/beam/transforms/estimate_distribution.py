@@ -17,11 +17,10 @@ from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.beam.transforms.pool_versions import PoolVersions
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows, SmoothEstimates
-from uldp_transforms.ldp.borrowing import BorrowedShares
+from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
 from uldp_transforms.messages.group_keys import fingerprint_of, is_total, pairs_of
-from uldp_transforms.rows.borrowed_groups import borrowed_shares
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.row_types import ValueEstimate, WindowCounts, WindowedEstimate, WindowHealth

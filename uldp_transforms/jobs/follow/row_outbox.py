@@ -11,12 +11,11 @@ from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.follow.state import FollowState, PendingWindow
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp import CohortCounts
-from uldp_transforms.ldp.borrowing import BorrowedShares
+from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.messages.group_keys import fingerprint_of, pairs_of
 from uldp_transforms.rows import row_types
-from uldp_transforms.rows.borrowed_groups import borrowed_shares
 from uldp_transforms.rows.pooled_rows import estimate_question
 from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.window_counts import counts_of_window

@@ -33,10 +33,9 @@ from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, sto
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.borrowing import BorrowedShares
+from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.rows.borrowed_groups import borrowed_shares
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.pooled_rows import estimate_question

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from uldp_transforms.ldp.borrowing import BorrowedShares, borrow
-from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.borrowing.borrow import BorrowedShares, borrow
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import Estimator
+from uldp_transforms.ldp.model import Model
 
 K = TypeVar("K")
 
 
 def borrowed_shares(
-    collection: Collection,
+    model: Model,
     total: CohortCounts | None,
     groups: Mapping[K, CohortCounts],
     estimator: Estimator,
@@ -24,7 +24,7 @@ def borrowed_shares(
     """The shares of the groups of one window; none for groups with too few reports, whose rows have no numbers.
 
     Args:
-        collection: collection of the reports.
+        model: the collection of the reports.
         total: counts of all reports; None: unknown, and nothing is borrowed.
         groups: counts of the groups.
         estimator: of the shares.
@@ -34,6 +34,6 @@ def borrowed_shares(
     if total is None or not shown:
         return {}
     try:
-        return dict(zip(shown, borrow(collection, total, list(shown.values()), estimator)))
+        return dict(zip(shown, borrow(model, total, list(shown.values()), estimator)))
     except EstimationError:
         return {}  # the rows say why there is no estimate
