@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 from labs.experiments import EXPERIMENTS
 from labs.experiments.frame import DATA
 from labs.experiments.numbers import smooth_intervals
+from labs.experiments.numbers.others import METHODS, tree
 from labs.experiments.numbers.populations import FINEST, coarse, populations
-from labs.experiments.numbers.published import em_with_smoothing
-from labs.experiments.numbers.summary import lines
+from labs.experiments.numbers.published import em, em_with_smoothing
+from labs.experiments.numbers.summary import lines, of_methods
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.mechanisms import SquareWave
 
@@ -41,22 +42,38 @@ def test_the_published_decoder_finds_a_smooth_distribution() -> None:
     """From expected counts of a hundred million people, up to its smoothing, a third of a bin; shares sum to 1."""
     shares = coarse(populations()["log-normal"], 64)
     channel = SquareWave(num_symbols=64, num_sensitive=64, epsilon=2.0).probabilities
-    found = em_with_smoothing(channel, 1e8 * channel @ shares)
+    found = em_with_smoothing(channel, 1e8 * (channel @ shares)[np.newaxis])[0]
     assert found.sum() == pytest.approx(1)
     assert np.abs(np.cumsum(found - shares)).mean() < 1 / 3 / 64
 
 
+def test_runs_end_each_at_its_own_step() -> None:
+    """Runs decoded together are those decoded alone; EM of expected counts, which knows the truth, is near it."""
+    shares, channel = coarse(populations()["two humps"], 32), tree(32, 2.0)
+    assert channel.shape == (4 + 16 + 32, 32)
+    assert channel.sum(axis=0) == pytest.approx(np.ones(32))
+    cells = np.array([1e4, 1e8])[:, np.newaxis] * (channel @ shares)
+    for decoded in (em_with_smoothing, lambda channel, cells: em(channel, cells, 2.0)):
+        together = decoded(channel, cells)
+        for one, alone in zip(together, cells):
+            np.testing.assert_allclose(decoded(channel, alone[np.newaxis])[0], one, atol=1e-9)
+    assert np.abs(np.cumsum(em(channel, cells, 2.0)[1] - shares)).mean() < 0.003
+
+
 def test_a_setting_has_a_row_for_each_method() -> None:
     found = smooth_intervals.of_setting(2.0, 10_000, "arrival delays", 2, generator("reproduce", "numbers"))
-    assert [row["method"] for row in found] == ["smooth", "unbiased", "published"]
-    smooth, unbiased, _ = found
+    assert [row["method"] for row in found] == ["smooth", "unbiased", "published", *METHODS]
+    smooth, unbiased = found[:2]
     assert smooth["w1"] < unbiased["w1"]
     assert smooth["half_shares"] < unbiased["half_shares"]
     printed = io.StringIO()
     writer = csv.DictWriter(printed, found[0].keys())
     writer.writeheader()
     writer.writerows(found)
-    [line] = lines(csv.DictReader(io.StringIO(printed.getvalue())))
+    rows = list(csv.DictReader(io.StringIO(printed.getvalue())))
+    [line] = lines(rows)
+    of_published = of_methods(rows)[2]
+    assert of_published == ["published", "1.00", "1.00"]
     assert line[:2] == ["2", "10,000"]
     assert line[3].startswith(f"{smooth['cover_shares']:.3f} (")
     EXPERIMENT.draw(found, Figure())

@@ -72,7 +72,7 @@ def estimate_question(
     if window and estimate:
         used = _used(question, window, counts, times)
         level = confidence_of_row(total, anytime_scale, place)
-        row = row._replace(numbers=number_figures(used, estimate, limits, quantiles, level))
+        row = row._replace(numbers=number_figures(used, limits, quantiles, level))
     independent = all(not keeps_memos(one) or times[one.fingerprint] == 1 for one in question.pooled)
     health = _health(question, place, window if independent else None, withheld, shown)
     return row._replace(pooled=True), health._replace(pooled=True)

@@ -97,7 +97,7 @@ def estimate_window(
     if estimate:
         reports = [NumberReports(collection, counts, times or 1)]
         level = confidence_of_row(counts.total, anytime_scale, place)
-        row = row._replace(numbers=number_figures(reports, estimate, limits, quantiles, level))
+        row = row._replace(numbers=number_figures(reports, limits, quantiles, level))
     return row._replace(interval=FIXED if anytime_scale is None else ANYTIME)
 
 
@@ -155,7 +155,6 @@ def row_of_estimate(
 
 def number_figures(
     reports: Sequence[NumberReports],
-    estimate: Estimate,
     limits: Sequence[float] | None,
     quantiles: Sequence[float] | None,
     confidence: float,
@@ -164,14 +163,13 @@ def number_figures(
 
     Args:
         reports: of one collection, or of the versions of a question.
-        estimate: whose frequencies quantiles are read from.
         limits, quantiles: as for ``estimate_window``.
         confidence: of each interval.
     """
     if not reports or reports[0].model.alphabet.bin_edges is None:
         return NumberFigures()
     found = figures_of(
-        NumberSums(reports, estimate.frequencies),
+        NumberSums(reports),
         limits_within(limits or (), reports[0].model.alphabet),
         QUANTILES if quantiles is None else quantiles,
         confidence,

@@ -1,4 +1,5 @@
-"""Print a line for each epsilon and number of people, from the table of ``uldp reproduce numbers``: docs/numbers.md.
+"""Print two tables of docs/numbers.md from the table of ``uldp reproduce numbers``: a line for each epsilon and number
+of people, and a line for each method.
 
 ``python -m labs.experiments.numbers.summary reproduce-output/numbers.csv``
 """
@@ -7,9 +8,11 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+
+PUBLISHED = "published"
 
 
 def lines(rows: Iterable[Mapping[str, str]]) -> list[list[str]]:
@@ -19,7 +22,7 @@ def lines(rows: Iterable[Mapping[str, str]]) -> list[list[str]]:
         groups.setdefault((row["epsilon"], row["people"]), {}).setdefault(row["method"], []).append(row)
     found = []
     for (epsilon, people), of in groups.items():
-        smooth, unbiased, published = (of[method] for method in ("smooth", "unbiased", "published"))
+        smooth, unbiased, published = (of[method] for method in ("smooth", "unbiased", PUBLISHED))
         covered = [_column(smooth, name) for name in ("cover_shares", "cover_mean", "cover_quantiles")]
         found.append(
             [
@@ -34,6 +37,19 @@ def lines(rows: Iterable[Mapping[str, str]]) -> list[list[str]]:
     return found
 
 
+def of_methods(rows: Sequence[Mapping[str, str]]) -> list[list[str]]:
+    """For each method, W1 relative to the published decoder at each epsilon, and in all settings."""
+    epsilons, methods = ([*dict.fromkeys(row[name] for row in rows)] for name in ("epsilon", "method"))
+
+    def w1(method: str, epsilons: Sequence[str]) -> str:
+        of = (
+            [row for row in rows if row["epsilon"] in epsilons and row["method"] == one] for one in (method, PUBLISHED)
+        )
+        return f"{_ratio(*of, 'w1'):.2f}"
+
+    return [[method, *(w1(method, [one]) for one in epsilons), w1(method, epsilons)] for method in methods]
+
+
 def _column(rows: list[Mapping[str, str]], name: str) -> np.ndarray:
     return np.array([float(row[name]) for row in rows])
 
@@ -45,5 +61,8 @@ def _ratio(rows: list[Mapping[str, str]], others: list[Mapping[str, str]], name:
 
 if __name__ == "__main__":
     with open(sys.argv[1], newline="", encoding="utf-8") as file:
-        for line in lines(csv.DictReader(file)):
+        rows = list(csv.DictReader(file))
+    for table in (lines(rows), of_methods(rows)):
+        for line in table:
             print(f"| {' | '.join(line)} |")
+        print()

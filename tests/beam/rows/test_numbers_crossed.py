@@ -48,10 +48,7 @@ def test_figures_of_all_panes_are_of_the_reports_so_far() -> None:
     for row in rows:
         level = float(confidence_of_look(0.95, row.num_reports, scale, row.pane_timing == "ON_TIME"))
         counts = item.count(batch[: row.num_reports])
-        shares = np.array([entry.frequency for entry in row.estimates])
-        found = estimate_numbers(
-            item, counts, limits=[0.5], quantiles=[0.5, 0.9], distribution=shares, confidence=level
-        )
+        found = estimate_numbers(item, counts, limits=[0.5], quantiles=[0.5, 0.9], confidence=level)
         told, expected = as_dict(row)["numbers"], dataclasses.asdict(found)
         assert told["mean"] == pytest.approx(expected["mean"] | SMOOTHED)
         for name in ("quantiles", "shares_above"):

@@ -89,8 +89,8 @@ def test_atoms_are_not_in_the_fingerprint_and_without_any_not_in_the_json():
     assert atoms.to_json()["alphabet"]["atoms"] == [30.0, 59.5]
     again = Collection.from_json(json.loads(json.dumps(atoms.to_json())))
     assert again == atoms
-    assert again.alphabet.free_bins == {0, 16, 31}
-    assert plain.alphabet.free_bins == {0, 31}
+    assert again.alphabet.atom_bins == {16, 31}
+    assert plain.alphabet.atom_bins == set()
 
 
 @pytest.mark.parametrize("mechanism", ["krr", "rappor", "ss", "hr", "urr", "sw"])

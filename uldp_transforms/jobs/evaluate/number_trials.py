@@ -171,7 +171,7 @@ def run_number_trial(trial: NumberTrial) -> int:
         f"{trial.repetitions} times",
         *aligned([titles, *(_cells(of, trial.truth[of.figure]) for of in outcomes)], left=(0, 2)),
         "truth: of the numbers in the file, clamped to the range of the bins. error: root mean square.",
-        "covered: 95 % intervals that contain the truth. sure: intervals that assume nothing about the distribution;",
+        "covered: 95 % intervals that contain the truth. sure: intervals that assume no smooth distribution;",
         "the others take neighbouring bins to be alike, where the mechanism allows it.",
         sep="\n",
     )

@@ -148,8 +148,8 @@ def _needed(planning: NumberPlanning, target: float, found: list[NumberForecast]
 
 def _explained() -> list[str]:
     return [
-        "bytes: size of a report without its header. mean: the unbiased mean. sure: intervals that assume nothing",
-        "about the distribution; the others take neighbouring bins to be alike, where the mechanism allows it. An open",
+        "bytes: size of a report without its header. mean: the unbiased mean. sure: intervals that assume no smooth",
+        "distribution; the others take neighbouring bins to be alike, where the mechanism allows it. An open",
         "interval counts up to the end of the range.",
     ]
 

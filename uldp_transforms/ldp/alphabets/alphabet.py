@@ -96,7 +96,7 @@ class Alphabet(abc.ABC):
         return None
 
     @property
-    def free_bins(self) -> frozenset[int]:
+    def atom_bins(self) -> frozenset[int]:
         """Bins whose share a smooth distribution must not take to be like that of their neighbours."""
         return frozenset()
 

@@ -189,10 +189,9 @@ class Ordered(Alphabet):
         return (f"< {texts[1]}", *inner, f">= {texts[-2]}")
 
     @property
-    def free_bins(self) -> frozenset[int]:
-        """The two clamped end bins, and the bins of ``atoms``."""
-        of_atoms: list[int] = self._bins_of(np.array(self.atoms)).tolist()
-        return frozenset((0, len(self.bins) - 1, *of_atoms))
+    def atom_bins(self) -> frozenset[int]:
+        """The bins of ``atoms``."""
+        return frozenset(self._bins_of(np.array(self.atoms)).tolist())
 
     @functools.cached_property
     def sensitive_places(self) -> tuple[int, ...]:

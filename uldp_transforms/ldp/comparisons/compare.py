@@ -387,7 +387,8 @@ def p_values_at(interval: Callable[[float], tuple[np.ndarray, np.ndarray]], look
     never = (gaps > 0).all(axis=0)
     columns, before = np.arange(gaps.shape[1]), np.maximum(first - 1, 0)
     outside, inside = gaps[before, columns], gaps[first, columns]
-    steps = np.where(first > 0, outside / np.where(first > 0, outside - inside, 1), 0)
+    with np.errstate(invalid="ignore"):  # both may be infinite where the first interval contains 0
+        steps = np.where(first > 0, outside / np.where(first > 0, outside - inside, 1), 0)
     touching = np.where(never, _GRID[-1], _GRID[before] + steps * (_GRID[first] - _GRID[before]))
     of_touching = 2 * special.ndtr(-touching) if looks is None else looks.p_values(touching)
     p_values: np.ndarray = np.where((first > 0) | never, of_touching, 1.0)

@@ -1,11 +1,8 @@
 """Differences of means, quantiles, and shares above limits, between two groups of people.
 
 Means and shares are sums of unbiased frequencies, so their differences are unbiased, with the intervals of Zou and
-Donner (2008). For two quantiles, e_i says by how many standard errors bin i is refuted as that of the quantile of group
-a, and f_j the same for bin j and group b. The interval of the difference contains all x - y with x in bin i, y in
-bin j, and e_i^2 + f_j^2 at most z^2: where the distribution functions are linear, this is the profile likelihood, and
-the interval that Zou and Donner make of the two single ones. It is made of whole bins; nothing is assumed in a bin.
-Bins contain their lower edge and not the upper one, so it does not contain its ends.
+Donner (2008), and so have differences of quantiles, from the intervals of ``QuantileTest``: numbers are taken to be
+spread evenly within bins.
 
 The fields ``display_*`` are differences of smooth estimates, which are posterior means of independent posteriors.
 """
@@ -16,10 +13,9 @@ import dataclasses
 import functools
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.comparisons.compare import difference_interval, p_values_at
@@ -30,7 +26,7 @@ from uldp_transforms.ldp.estimators.number_estimates import (
     interval_above,
     weights_above,
 )
-from uldp_transforms.ldp.estimators.number_sums import NumberSums, Ratio
+from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.estimators.smooth_figures import Smooth, SmoothFigures
 from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
@@ -49,10 +45,9 @@ class FigureDifference:
     Attributes:
         figure: ``"mean"``, ``"quantile"`` or ``"share_above"``.
         at: the limit, or q; None for a mean.
-        difference: unbiased, of means and shares. Of quantiles: of their smooth estimates, or else of those nearest to
-            the unbiased ones, moved into the interval.
-        low, high: ends of its interval, which for a quantile are not in it. None where it is not bounded: for a
-            quantile in a clamped end bin, or where nearly nobody may have a number.
+        difference: unbiased, of means and shares; of quantiles, where the unbiased distribution functions reach q.
+        low, high: ends of its interval. None where it is not bounded: for a quantile that may be in a clamped end bin,
+            or where nearly nobody may have a number.
         p_value: 1 minus the largest confidence at which the interval does not contain 0.
         display_difference, display_low, display_high: of the smooth estimates; None without smooth posteriors.
     """
@@ -116,24 +111,34 @@ class _Pair:
     def differences(self, limits: Sequence[float], quantiles: Sequence[float]) -> Iterator[FigureDifference]:
         centres = self._sides[0].centres
         if centres is not None:
-            ratios = [side.ratio(centres) for side in self._sides]
             shown = self._shown(lambda smooth: smooth.mean(centres))
-            yield from self._of_sums(MEAN, None, ratios, [one.interval for one in ratios], shown)
+            yield from self._of_sums(MEAN, None, centres, [side.ratio(centres).interval for side in self._sides], shown)
         for q in map(float, quantiles):
             yield from self._of_quantiles(q)
         for limit in map(float, limits):
             parts = weights_above(self._edges, limit)
-            ratios = [side.ratio(parts) for side in self._sides]
             intervals = [functools.partial(interval_above, side, limit) for side in self._sides]
-            shown = self._shown(operator.methodcaller("share_above", parts))
-            yield from self._of_sums(SHARE_ABOVE, limit, ratios, intervals, shown)
+            yield from self._of_sums(
+                SHARE_ABOVE, limit, parts, intervals, self._shown(operator.methodcaller("share_above", parts))
+            )
 
     def _of_sums(
-        self, figure: str, at: float | None, ratios: Sequence[Ratio], intervals: Sequence[Interval], shown: _Shown
+        self, figure: str, at: float | None, weights: np.ndarray, intervals: Sequence[Interval], shown: _Shown
     ) -> Iterator[FigureDifference]:
-        a, b = (one.value for one in ratios)
-        if a is None or b is None:
-            return
+        values = [side.ratio(weights).value for side in self._sides]
+        if None not in values:
+            yield self._difference(figure, at, values, intervals, shown)
+
+    def _of_quantiles(self, q: float) -> Iterator[FigureDifference]:
+        tests = [test for test in (side.quantile(q) for side in self._sides) if test is not None]
+        if len(tests) == len(self._sides):
+            shown = self._shown(operator.methodcaller("quantile", q))
+            yield self._difference(QUANTILE, q, [one.value for one in tests], [one.interval for one in tests], shown)
+
+    def _difference(
+        self, figure: str, at: float | None, values: Sequence[Any], intervals: Sequence[Interval], shown: _Shown
+    ) -> FigureDifference:
+        a, b = values
 
         def ends(z: float) -> tuple[np.ndarray, np.ndarray]:
             (low_a, high_a), (low_b, high_b) = (interval(z) for interval in intervals)
@@ -141,38 +146,13 @@ class _Pair:
             return difference_interval(*(np.array([number]) for number in given))
 
         low, high = (float(end[0]) for end in ends(self._z))
-        yield FigureDifference(
+        return FigureDifference(
             figure=figure,
             at=at,
             difference=a - b,
             low=_finite(low),
             high=_finite(high),
             p_value=float(p_values_at(ends)[0]),
-            **shown._asdict(),
-        )
-
-    def _of_quantiles(self, q: float) -> Iterator[FigureDifference]:
-        crossings = [side.crossing(q) for side in self._sides]
-        if crossings[0] is None or crossings[1] is None:
-            return
-        scores = np.hypot.outer(*(side.refuted(q) for side in self._sides))
-        lower = np.append(-np.inf, self._edges[1:-1])
-        upper = np.append(self._edges[1:-1], np.inf)
-        least, most = np.subtract.outer(lower, upper), np.subtract.outer(upper, lower)
-        possible = scores <= max(self._z, float(scores.min()))
-        low, high = float(least[possible].min()), float(most[possible].max())
-        shown = self._shown(lambda smooth: smooth.quantile(q))
-        difference = shown.display_difference
-        if difference is None:
-            difference = crossings[0][0] - crossings[1][0]
-        equal = max(float(scores[side].min()) for side in (least < 0, most > 0))
-        yield FigureDifference(
-            figure=QUANTILE,
-            at=q,
-            difference=min(max(difference, low), high),
-            low=_finite(low),
-            high=_finite(high),
-            p_value=float(min(2 * special.ndtr(-equal), 1.0)),
             **shown._asdict(),
         )
 

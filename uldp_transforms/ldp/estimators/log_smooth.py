@@ -1,19 +1,20 @@
 """A smooth distribution of numbers with its uncertainty: shorter intervals where neighbouring bins are alike.
 
 The frequencies of K symbols are p = softmax(eta). A priori the second differences of eta over neighbouring bins are
-independent normal numbers with mean 0 and standard deviation s, so that the logarithm of the density bends little; the
-two end bins, in which clamped numbers are, bins of declared atoms, and symbols without a place in the order are free.
-With Q the channel, c the counts of outputs and n their sum, the posterior of eta at a fixed s is normal around the
-maximum of
+independent normal numbers with mean 0 and standard deviation s, so that the logarithm of the density bends little.
+Those that touch one of the two end bins, in which clamped numbers are, have the variance s^2 + END^2; those that touch
+bins of declared atoms, and symbols without a place in the order, are free. With Q the channel, c the counts of outputs
+and n their sum, the posterior of eta at a fixed s is normal around the maximum of
 
-    l(eta) = sum_y c_y ln (Q p)_y - |D eta|^2 / (2 s^2) - RIDGE |eta|^2 / 2
+    l(eta) = sum_y c_y ln (Q p)_y - eta'R eta / 2,
+    R = D'D / s^2 + E'E / (s^2 + END^2) + RIDGE
 
-with the inverse covariance H = n J Q' diag(1 / Q p) Q J + D'D / s^2 + RIDGE, J = diag p - p p' (Laplace's approximation
-with the expected information). The integral of the posterior over eta is the evidence of s, and s is averaged over a
-grid. Two choices
-keep intervals honest where the counts do not show that the density bends, such as that it has two humps. The prior is
-flat in s itself, because one that is flat in ln s favours the smoothest curve that the counts allow. And PULL^2 b b' is
-added to the covariance, where b = J H^-1 D'D eta / s^2 is what the prior changes p by, to first order.
+with D the inner differences, E those at the ends, and the inverse covariance H = n J Q' diag(1 / Q p) Q J + R,
+J = diag p - p p' (Laplace's approximation with the expected information). The integral of the posterior over eta is
+the evidence of s, and s is averaged over a grid. Two choices keep intervals honest where the counts do not show that
+the density bends, such as that it has two humps. The prior is flat in ln s for the estimate, but flat in s itself for
+its covariance, because the first one favours the smoothest curve that the counts allow. And PULL^2 b b' is added to the
+covariance, where b = J H^-1 (R - RIDGE) eta is what the prior changes p by, to first order.
 ``docs/numbers.md`` shows what intervals then cover.
 
 Sources: Efron 2016, "Empirical Bayes deconvolution estimates" (softmax of a smooth curve); MacKay 1992, "Bayesian
@@ -36,6 +37,9 @@ from uldp_transforms.ldp.model import Model
 
 SCALES = tuple(10.0 ** (half / 2) for half in range(-7, 4))
 """Grid of s, from straight lines to bins without relation."""
+
+END = 2.0
+"""Standard deviation by which the logarithm of the density may bend at an end bin: people are clamped there, or not."""
 
 RIDGE = 1e-3
 """Inverse variance of each entry of eta, which makes all directions proper that the differences leave free."""
@@ -131,16 +135,19 @@ def fit_versions(versions: Sequence[tuple[Model, CohortCounts, int]]) -> LogSmoo
     total = sum(counts.total for _, counts, _ in versions)
     if edges is None or not all(model.mechanism.one_place for model, _, _ in versions) or not 0 < total <= MOST_REPORTS:
         return None
-    differences = second_differences(alphabet.num_symbols, len(edges) - 1, alphabet.free_bins)
+    bins = len(edges) - 1
+    differences = second_differences(alphabet.num_symbols, bins, {0, bins - 1, *alphabet.atom_bins})
     if not len(differences):
         return None
+    with_ends = second_differences(alphabet.num_symbols, bins, alphabet.atom_bins)
+    ends = with_ends[with_ends[:, [0, bins - 1]].any(axis=1)]
     cells = [counts.pooled().cells[0] / times for _, counts, times in versions]
     parts = np.array([float(one.sum()) for one in cells])
     people = np.eye(alphabet.num_symbols)
     channels = [model.mechanism.response(people).T[:, model.alphabet.symbols_in_order] for model, _, _ in versions]
     channel = np.concatenate([part * one for part, one in zip(parts / parts.sum(), channels) if part])
     counted = np.concatenate([one for part, one in zip(parts, cells) if part])
-    return mixture(fit_scales(Posterior(channel, counted, differences), SCALES))
+    return mixture(fit_scales(Posterior(channel, counted, differences, ends), SCALES))
 
 
 def second_differences(num_symbols: int, num_bins: int, free: Members[int]) -> np.ndarray:
@@ -157,18 +164,29 @@ class Posterior:
     Args:
         channel: (M, K) float64, Q.
         cells: (M,) counts, not all 0.
-        differences: (D, K).
+        differences: (D, K), inner ones.
+        ends: (E, K), those at the ends; None: these are free.
     """
 
-    def __init__(self, channel: np.ndarray, cells: np.ndarray, differences: np.ndarray):
+    def __init__(self, channel: np.ndarray, cells: np.ndarray, differences: np.ndarray, ends: np.ndarray | None = None):
         self.channel, self.cells, self.differences = channel, cells, differences
+        self.ends = differences[:0] if ends is None else ends
         self._total = float(cells.sum())
-        self.bends = differences.T @ differences
+
+    def smoothness(self, scale: float) -> np.ndarray:
+        """(K, K): R - RIDGE."""
+        at_ends = self.ends.T @ self.ends / (scale**2 + END**2)
+        smoothness: np.ndarray = self.differences.T @ self.differences / scale**2 + at_ends
+        return smoothness
 
     def prior(self, scale: float) -> np.ndarray:
-        """(K, K): inverse covariance of eta."""
-        inverse: np.ndarray = self.bends / scale**2 + RIDGE * np.eye(self.channel.shape[1])
+        """(K, K): R, inverse covariance of eta."""
+        inverse: np.ndarray = self.smoothness(scale) + RIDGE * np.eye(self.channel.shape[1])
         return inverse
+
+    def normalization(self, scale: float) -> float:
+        """Logarithm of the prior's density at its mode, up to a constant."""
+        return -len(self.differences) * math.log(scale) - len(self.ends) / 2 * math.log(scale**2 + END**2)
 
     def value(self, eta: np.ndarray, prior: np.ndarray) -> float:
         """l."""
@@ -214,8 +232,8 @@ def fit_scales(posterior: Posterior, scales: Sequence[float]) -> list[Fit]:
         eta, value = posterior.maximize(eta, prior)
         p, factor = special.softmax(eta), linalg.cholesky(posterior.information(eta, prior), lower=True)
         slope = linalg.solve_triangular(factor, np.diag(p) - np.outer(p, p), lower=True)
-        force = linalg.solve_triangular(factor, posterior.bends @ eta / scale**2, lower=True)
-        evidence = value - len(posterior.differences) * math.log(scale) - float(np.log(np.diag(factor)).sum())
+        force = linalg.solve_triangular(factor, posterior.smoothness(scale) @ eta, lower=True)
+        evidence = value + posterior.normalization(scale) - float(np.log(np.diag(factor)).sum())
         fits.append(
             Fit(
                 scale=scale,
@@ -233,16 +251,18 @@ def fit_scales(posterior: Posterior, scales: Sequence[float]) -> list[Fit]:
 def mixture(fits: Sequence[Fit], power: float = 1.0, pull: float = PULL) -> LogSmooth:
     """Mean and covariance of the mixture over scales on a grid of equal ratios.
 
+    The mean has the prior that is flat in ln s; the covariance is that around this mean under a rougher prior.
+
     Args:
         fits: at the scales.
-        power: the prior density of ln s is proportional to s to this power: 1 is flat in s.
+        power: that prior's density of ln s is proportional to s to this power: 1 is flat in s.
         pull: multiple of b that is allowed for as a bias.
     """
-    logs = np.array([fit.evidence + power * math.log(fit.scale) for fit in fits])
-    weights = special.softmax(logs)
-    mean = weights @ np.stack([fit.frequencies for fit in fits])
+    evidence = np.array([fit.evidence for fit in fits])
+    logs = evidence + power * np.log([fit.scale for fit in fits])
+    mean = special.softmax(evidence) @ np.stack([fit.frequencies for fit in fits])
     covariance = np.zeros((len(mean), len(mean)))
-    for weight, fit in zip(weights.tolist(), fits):
+    for weight, fit in zip(special.softmax(logs).tolist(), fits):
         away = fit.frequencies - mean
         covariance += weight * (fit.covariance + np.outer(away, away) + pull**2 * np.outer(fit.pull, fit.pull))
     return LogSmooth(frequencies=mean, covariance=covariance, scale=fits[int(logs.argmax())].scale)

@@ -1,7 +1,7 @@
 """Means, quantiles and shares above limits of an ordered alphabet: unbiased with guaranteed intervals, and smooth.
 
-Each figure is a weighted sum of unbiased frequencies (``number_sums``), or for a quantile a point at which such a sum
-changes sign. Where the alphabet has ``others``, figures are about the people whose value is a number: quotients.
+Each figure is a weighted sum of unbiased frequencies (``number_sums``), or for a quantile the point at which such sums
+change their sign. Where the alphabet has ``others``, figures are about the people whose value is a number: quotients.
 
 The fields ``display_*`` come from the posterior of a smooth density (``log_smooth``): intervals that are shorter, and
 that hold if neighbouring bins are alike. They are None where the counts have no such posterior.
@@ -66,9 +66,10 @@ class Quantile:
 
     Attributes:
         q: in (0, 1).
-        value: of a distribution, see ``estimate_numbers``, linear within a bin and between the ends; None if nobody
-            seems to have a number.
-        low, high: ends of the bins that are not refuted; None where the clamped end bin is among them.
+        value: where the unbiased distribution function, once in order, reaches q, see ``QuantileTest``; None if
+            nobody seems to have a number.
+        low, high: confidence interval, if numbers are spread evenly within bins; without this assumption, the bins that
+            it touches hold the quantile. None where the clamped end bin is among them.
         display_value, display_low, display_high: of the smooth distribution, linear within a bin, and its interval, an
             end of which is None in a clamped end bin; all None without a smooth posterior.
     """
@@ -165,7 +166,6 @@ def estimate_numbers(
     *,
     limits: Sequence[float] = (),
     quantiles: Sequence[float] = (),
-    distribution: np.ndarray | None = None,
     confidence: float = CONFIDENCE,
     reports_of_a_person: int = 1,
     smooth: bool = True,
@@ -177,8 +177,6 @@ def estimate_numbers(
         counts: of its reports.
         limits: from the first inner edge to the last; numbers beyond them are clamped.
         quantiles: in (0, 1).
-        distribution: (K,) frequencies of bins and, after them, ``others``, from which quantiles are read, such as
-            those of an estimator (default: the distribution nearest to the unbiased one). Nothing else depends on it.
         confidence: of each interval.
         reports_of_a_person: m; variances are multiplied by m, the worst case, in which all reports of a person agree.
             The smooth posterior has the counts divided by m.
@@ -190,7 +188,7 @@ def estimate_numbers(
     """
     check_limits(limits, [model.alphabet])
     check_quantiles(quantiles)
-    sums = NumberSums([NumberReports(model, counts, reports_of_a_person)], distribution)
+    sums = NumberSums([NumberReports(model, counts, reports_of_a_person)])
     return figures_of(sums, limits, quantiles, confidence, smooth)
 
 
@@ -277,20 +275,12 @@ def interval_above(sums: NumberSums, limit: float, z: float) -> tuple[float | No
 
 
 def _quantile(sums: NumberSums, q: float, z: float) -> Quantile:
-    """The number below which a share q of people lies, with an interval of all bins that may contain it."""
-    crossing = sums.crossing(q)
-    if crossing is None:
+    """The number below which a share q of people lies, with its interval."""
+    test = sums.quantile(q)
+    if test is None:
         return Quantile(q=q, value=None, low=None, high=None)
-    value, place = crossing
-    possible = sums.refuted(q) <= z
-    possible[place] = True
-    first, last = np.flatnonzero(possible)[[0, -1]].tolist()
-    return Quantile(
-        q=q,
-        value=value,
-        low=float(sums.edges[first]) if first else None,
-        high=float(sums.edges[last + 1]) if last < sums.bins - 1 else None,
-    )
+    low, high = test.interval(z)
+    return Quantile(q=q, value=test.value, low=low, high=high)
 
 
 def _with_smooth(found: NumberEstimate, smooth: SmoothFigures, centres: np.ndarray | None) -> NumberEstimate:

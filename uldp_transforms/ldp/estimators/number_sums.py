@@ -7,7 +7,9 @@ are. Several versions of a question have the frequencies sum_a w_a u_a. The weig
 with V_a the variance of the mean position of bins from one report of version a in a uniform population: they do not
 depend on the answers, so sums stay unbiased.
 
-Sources: Fieller 1954 (quotients); Woodruff 1952 (a quantile's interval from that of its distribution function).
+Sources: Fieller 1954 (quotients); Woodruff 1952 (a quantile's interval from that of its distribution function);
+Chernozhukov, Fernandez-Val and Galichon 2009, "Improving point and interval estimators of monotone functions by
+rearrangement".
 """
 
 from __future__ import annotations
@@ -26,6 +28,9 @@ from uldp_transforms.ldp.estimators.log_smooth import LogSmooth, fit_versions
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
+
+PARTS = 4
+"""Number of points in each bin at which its distribution function is compared with the share of a quantile."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -93,19 +98,56 @@ class PerPerson(NamedTuple):
     common: np.ndarray | None
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class QuantileTest:
+    """Confidence intervals of the number x below which a share q of people lies, if they are spread evenly within bins.
+
+    A point is refuted at the level z if the unbiased distribution function F is more than z standard errors s away from
+    q there. Where bins hold less than the noise, F is not monotone, and points between refuted ones are not refuted.
+    The interval is that of F + z s and F - z s in order (rearranged): it begins as many bins behind the first edge as
+    are refuted because F is too small, and ends likewise. It is connected, and where bins hold more than the noise it
+    consists of the points that are not refuted. However numbers are spread, x is in a bin that the interval touches.
+
+    Attributes:
+        excess: (P,) float64, F - q at ``numbers``.
+        errors: (P,) float64, its standard errors.
+        numbers: (P,) float64, from the first edge to the last, ``PARTS`` for each bin.
+    """
+
+    excess: np.ndarray
+    errors: np.ndarray
+    numbers: np.ndarray
+
+    @property
+    def value(self) -> float:
+        """Where F, once in order, reaches q: in the interval of each level."""
+        return self._root(self.excess)
+
+    def interval(self, z: float) -> tuple[float | None, float | None]:
+        """The numbers that are not refuted by z standard errors; an end is None unless its clamped bin is refuted."""
+        upper, lower = self.excess + z * self.errors, self.excess - z * self.errors
+        low, high = self._root(upper), self._root(lower)
+        first, last = PARTS, -PARTS - 1  # the inner edges, behind which numbers are clamped
+        return (
+            low if low >= self.numbers[first] and upper[first] < 0 else None,
+            high if high <= self.numbers[last] and lower[last] > 0 else None,
+        )
+
+    def _root(self, values: np.ndarray) -> float:
+        return float(np.interp(0.0, np.sort(values), self.numbers))
+
+
 class NumberSums:
     """Sums of one window, or of one group of people.
 
     Args:
         reports: of one model, or of several with the same bins and ``others``; those without reports do not take part.
-        distribution: (K,) frequencies of bins and, after them, the other values, from which quantiles are read; None:
-            the distribution nearest to the unbiased one.
 
     Raises:
         NoReportsError: without reports.
     """
 
-    def __init__(self, reports: Sequence[NumberReports], distribution: np.ndarray | None = None):
+    def __init__(self, reports: Sequence[NumberReports]):
         self.reports = tuple(one for one in reports if one.counts.total)
         if not self.reports:
             raise NoReportsError("no reports")
@@ -123,7 +165,6 @@ class NumberSums:
         self._shares = _shares_of_versions(self.reports, self.bins)
         self._unbiased = self._shares @ self._each
         self._nearest = project_onto_simplex(self._unbiased)
-        self._shown = self._nearest if distribution is None else np.maximum(distribution, 0)
 
     @property
     def people(self) -> float:
@@ -191,29 +232,18 @@ class NumberSums:
                 found += share**2 * one.times * np.maximum(0, noise) / one.counts.total
         return found
 
-    def refuted(self, q: float) -> np.ndarray:
-        """(B,): by how many standard errors each bin is refuted as that of the quantile q, at least 0.
-
-        Its lower edge has more people below it than q, or its upper edge fewer.
-        """
-        below = np.tril(np.ones((self.bins - 1, self.bins)))  # of each inner edge
-        weights = np.concatenate([below - q, np.zeros((self.bins - 1, self._others))], axis=1)
-        excess, errors = weights @ self._unbiased, np.sqrt(self.variances(weights))
-        scores = np.where(excess > 0, np.inf, np.where(excess < 0, -np.inf, 0.0))
-        np.divide(excess, errors, out=scores, where=errors > 0)
-        refuted: np.ndarray = np.maximum(np.maximum(np.append(0.0, scores), np.append(-scores, 0.0)), 0.0)
-        return refuted
-
-    def crossing(self, q: float) -> tuple[float, int] | None:
-        """The number at which the distribution function reaches q, and its bin; None if nobody has a number."""
-        shares = self._shown[: self.bins]
-        if not shares.any():
+    def quantile(self, q: float) -> QuantileTest | None:
+        """How far the unbiased distribution function is from q; None if nobody seems to have a number."""
+        if self.people <= 0:
             return None
-        shares = shares / shares.sum()
-        below = np.append(0.0, np.cumsum(shares))
-        place = min(int(np.searchsorted(below[1:], q)), self.bins - 1)
-        part = (q - below[place]) / shares[place] if shares[place] > 0 else 0.0
-        return float(self.edges[place] + min(part, 1.0) * (self.edges[place + 1] - self.edges[place])), place
+        places = np.arange(PARTS * self.bins + 1) / PARTS
+        below = np.clip(places[:, np.newaxis] - np.arange(self.bins), 0, 1)
+        weights = np.concatenate([below - q, np.zeros((len(places), self._others))], axis=1)
+        return QuantileTest(
+            excess=weights @ self._unbiased,
+            errors=np.sqrt(self.variances(weights)),
+            numbers=np.interp(places, np.arange(self.bins + 1), self.edges),
+        )
 
     @property
     def has_others(self) -> bool:

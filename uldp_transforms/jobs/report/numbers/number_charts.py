@@ -55,7 +55,7 @@ def panel(part: CollectionPart, zone: str) -> Any:
     assert part.numbers is not None and part.latest is not None
     window, numbers = part.latest.window, part.numbers
     reports = [f"{window.num_reports:,} reports"] if window.num_reports else []
-    colours = "Blue: smooth. Grey: intervals that assume nothing"
+    colours = "Blue: smooth. Grey: intervals without smoothness"
     if numbers.trends and numbers.trends[0].is_smoothed:
         colours = "Blue: smoothed over windows. Grey: each window alone"
     title = alt.TitleParams(f"{shown(part.id)}, {part.which}: {window.name}", subtitle=[*reports, colours])
