@@ -313,7 +313,7 @@ def _unit(spec: JobSpec, row: WindowedEstimate) -> str:
 def _figures(numbers: NumberPart) -> Iterator[tuple[str, ...]]:
     """A table of the figures of numbers, in their unit, and of shares of people."""
     title = "smooth 95 % interval" if numbers.is_smooth else "95 % interval"
-    yield "figure", numbers.unit or "value", title, "assuming nothing"
+    yield "figure", numbers.unit or "value", title, "without smoothness"
     for figure in numbers.figures:
         digits = 4 if figure.is_share else digits_of_figure(figure)
         spans = (

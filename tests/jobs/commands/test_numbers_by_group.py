@@ -80,7 +80,7 @@ def test_the_total_prints_figures_of_each_arm(folder: Path, capsys: pytest.Captu
     table = said.split(heading)[1].splitlines()[1:6]
     assert [line.split("  ")[0] for line in table] == ["figure", "mean", "median", "p90", "share from 40 ms"]
     assert "smooth 95 % interval" in table[0]
-    assert "assuming nothing" in table[0]
+    assert "without smoothness" in table[0]
     rows = {row["group"]: row["numbers"] for row in rows_of(folder / "job" / FILE)}
     for arm, level in LEVELS.items():
         mean = rows[f"arm={arm}"]["mean"]
