@@ -140,7 +140,7 @@ def test_the_page_has_what_the_job_estimates(tmp_path: Path, monkeypatch: pytest
                 value: pytest.approx(100 * share, abs=0.51) for value, share in shares.items()
             }
         else:
-            assert [line[0] for line in of_group] == ["mean", "p10", "median", "p90"]
+            assert [line[0] for line in of_group] == ["mean", "p10", "median", "p90", "sum"]
             assert float(of_group[0][2]) == pytest.approx(own["numbers"]["mean"]["value"], abs=0.051)
 
 

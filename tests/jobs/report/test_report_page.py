@@ -469,7 +469,7 @@ def test_readers_find_their_way(tree: Node) -> None:
     assert len(ids) == len(set(ids))
     for node in tree.all():
         if "aria-labelledby" in node.attributes:
-            assert node.attributes["aria-labelledby"] in ids
+            assert set(node.attributes["aria-labelledby"].split()) <= set(ids)
         if node.attributes.get("class") == "wide":
             assert node.attributes["tabindex"] == "0" and node.attributes["role"] == "region"
         if node.attributes.get("href", "").startswith("#"):
@@ -560,7 +560,7 @@ def test_names_of_windows(start: str | None, end: str | None, zone: str | None, 
     assert name_of_window(start, end, clock(zone)) == name
 
 
-@pytest.mark.parametrize(("step", "labels"), [(600, {"22:50", "23:00"}), (20, {"22:40", ":20", "22:41"})])
+@pytest.mark.parametrize(("step", "labels"), [(600, {"22:50", "23:00"}), (20, {"22:40", "22:40:20", "22:41"})])
 def test_hours_of_an_axis_are_those_of_a_day(step: int, labels: set[str]) -> None:
     first = moment_of("2026-11-22T22:40:00Z") // 1000
     ends = [rfc3339(1000 * (first + step * place)) for place in range(5)]
