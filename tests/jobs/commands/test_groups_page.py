@@ -58,6 +58,10 @@ def test_the_page_is_performed(
     by_country = rows_of(Path("by_country"))
     assert {row["group"] for row in by_country} == {"", "country=DE", "country=FR", "country=other"}
     assert number_of(by_country, "") == 40_000
+    borrowed = [json.loads(line) for line in Path("borrowed.jsonl").read_text("utf-8").splitlines()]
+    assert [row["group"] for row in borrowed] == ["", "country=DE", "country=FR", "country=other"]
+    assert [row["borrowed"] is None for row in borrowed] == [True, False, False, False]
+    assert all(entry["smoothed_frequency"] is not None for row in rows_of(Path("smooth")) for entry in row["estimates"])
     assert uldp.main(["check", "results"]) == 0
     shown = re.search(r"prints\n\n```\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)
     assert shown is not None and shown[1] in said
