@@ -165,7 +165,7 @@ def test_rows_of_before_the_curve(tmp_path: Path) -> None:
         for name in [name for name in figure if name.startswith("display_")]:
             del figure[name]
     table = cells_of(directory(tmp_path, item, [told]), "part-1-numbers-table")
-    assert table[2][1:] == [f"{told['numbers']['quantiles'][0]['value']:.0f}", table[2][2]]
+    assert table[2][1:] == [f"{told['numbers']['quantiles'][0]['value']:.1f}", table[2][2]]
 
 
 def test_other_collections_have_no_such_part() -> None:
