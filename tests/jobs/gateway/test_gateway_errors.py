@@ -23,6 +23,7 @@ from tests.support.messages_cases import KRR, write_files
 from uldp_transforms.jobs import gateway
 from uldp_transforms.jobs.gateway import spool, spool_file, web
 from uldp_transforms.jobs.gateway.apps.app_keys import App, Key, Tokens
+from uldp_transforms.jobs.gateway.apps.signed_tokens import Token, UsedTokens
 from uldp_transforms.jobs.gateway.bounded_requests import MOST_HEADERS, BoundedRequests
 from uldp_transforms.jobs.gateway.gateway_options import configure
 from uldp_transforms.jobs.gateway.http_offers import IgnoresOffers
@@ -214,6 +215,19 @@ def too_many_navigations() -> None:
     asyncio.run(desk._keep(bytes(MOST_BYTES + 1)))
 
 
+def a_token(expires: int) -> Token:
+    """A well-formed token; its code is not looked at."""
+    token = Token.parse(f"uldp1.{expires}.{'A' * 22}.{'A' * 43}")
+    assert token is not None
+    return token
+
+
+def used_for_another_message() -> None:
+    used = UsedTokens(clock=lambda: 0.0)
+    used.use(a_token(60), b"first")
+    used.use(a_token(60), b"second")
+
+
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (Refused, too_many_navigations, "too_large"),
     *(
@@ -318,6 +332,11 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (Refused, sending_too_much, "rate"),
     (Refused, lambda: Tokens([Key(KEY)]).check(f"Bearer {KEY}x"), "token"),
     (Refused, lambda: Tokens([Key(KEY)]).check(f"Basic {KEY}"), "token"),
+    (Refused, lambda: Tokens([Key(KEY)], used=UsedTokens()).check(f"Bearer {KEY}"), "token"),
+    (Refused, lambda: UsedTokens(clock=lambda: 100.0).check(a_token(50)), "token_expired"),
+    (Refused, lambda: UsedTokens(clock=lambda: 0.0).check(a_token(1_000_000_000)), "token"),
+    (Refused, lambda: UsedTokens(most=0, clock=lambda: 0.0).use(a_token(60), b"message"), "busy"),
+    (Refused, used_for_another_message, "token_used"),
     (Refused, body(60, b"12345", b"678901"), "too_large"),
     (Refused, body(0.01, b"1"), "timeout"),
     (Refused, body(60, b"1", content_encoding="gzip"), "content_encoding"),
