@@ -12,6 +12,7 @@ from scipy import optimize, special, stats
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators.log_smooth import (
+    END,
     MOST_REPORTS,
     RIDGE,
     SCALES,
@@ -134,6 +135,31 @@ def test_only_inner_neighbours_are_alike():
     assert len(second_differences(9, 9, {0, 8, 4})) == 2  # an atom in the middle
     prior = posterior().prior(2.0)
     np.testing.assert_allclose(prior, DIFFERENCES.T @ DIFFERENCES / 4 + RIDGE * np.eye(8))
+
+
+def test_end_bins_may_differ_by_more():
+    """Their differences have the variance s^2 + END^2, and the evidence has the prior's normalization: half of the
+    logarithm of the product of the eigenvalues that are not 0, of the inverse covariance without the ridge."""
+    every = second_differences(8, 8, set())
+    at = Posterior(posterior().channel, COUNTS, DIFFERENCES, every[[0, -1]])
+    halves = []
+    for scale in (0.1, 3.0):
+        precisions = np.array([1 / (scale**2 + END**2), *[scale**-2] * 4, 1 / (scale**2 + END**2)])
+        np.testing.assert_allclose(at.smoothness(scale), every.T @ np.diag(precisions) @ every)
+        halves.append(np.log(np.linalg.eigvalsh(at.smoothness(scale))[2:]).sum() / 2)
+    assert at.normalization(0.1) - at.normalization(3.0) == pytest.approx(halves[0] - halves[1])
+
+
+def test_a_prior_of_end_bins_shortens_their_intervals():
+    """Expected counts of 2,000 people; where most of them are in an end bin, the estimate is near that nevertheless."""
+    channel, every, first = posterior().channel, second_differences(8, 8, set()), np.eye(8)[0]
+    even, at_zero = np.full(8, 1 / 8), np.array([0.6, *[0.4 / 7] * 7])
+    free, bound, most = (
+        mixture(fit_scales(Posterior(channel, 2000 * channel @ law, DIFFERENCES, ends), SCALES)).of(first)
+        for law, ends in ((even, None), (even, every[[0, -1]]), (at_zero, every[[0, -1]]))
+    )
+    assert bound[1] < free[1]
+    assert abs(most[0] - 0.6) < most[1]
 
 
 # ---------------------------------------------------------------------- the posterior of a collection
