@@ -14,6 +14,7 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from uldp_transforms.jobs import uldp
+from uldp_transforms.jobs.engines.step_streams import FlinkSourceOptions
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "uldp_transforms").rglob("*.py"))
@@ -38,6 +39,8 @@ def options_of(program: str) -> frozenset[str]:
 
 @functools.cache
 def of_beam() -> frozenset[str]:
+    """The options of Beam and of its job server for Flink, which one of our modules declares."""
+    assert issubclass(FlinkSourceOptions, PipelineOptions)
     parser = PipelineOptions().get_all_options()
     return frozenset(f"--{name}" for name in parser)
 
