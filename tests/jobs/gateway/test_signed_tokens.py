@@ -102,6 +102,19 @@ def test_a_token_sends_one_message_until_it_expires() -> None:
         used.check(token)
 
 
+@pytest.mark.parametrize("late", [0, 1, 59, 61, 3600])
+def test_a_token_that_expires_while_a_body_comes_sends_no_second_message(late: int) -> None:
+    clock = Clock()
+    used, token = UsedTokens(clock=clock), of(VECTOR)
+    used.check(token)  # the heads of two requests
+    used.check(token)
+    used.use(token, b"message")
+    clock.now = token.expires + late
+    for message in (b"another", b"message"):
+        with pytest.raises(Refused, match=r"^token_expired$"):
+            used.use(token, message)
+
+
 def test_a_token_is_valid_for_a_day_at_most() -> None:
     clock = Clock()
     clock.now = 1_800_000_000 - LONGEST
@@ -114,7 +127,7 @@ def test_a_token_is_valid_for_a_day_at_most() -> None:
 def test_only_so_many_tokens_are_remembered_and_expired_ones_make_room() -> None:
     clock = Clock()
     used = UsedTokens(most=10, clock=clock)
-    tokens = [of(re.sub("1800000000", str(1_800_000_000 + 60 * number), VECTOR)) for number in range(12)]
+    tokens = [of(re.sub("1800000000", str(1_800_000_000 + 60 * number), VECTOR)) for number in range(13)]
     for token in tokens[:10]:
         used.use(token, b"message")
     with pytest.raises(Refused, match=r"^busy$") as caught:
@@ -125,7 +138,7 @@ def test_only_so_many_tokens_are_remembered_and_expired_ones_make_room() -> None
     used.use(tokens[10], b"message")
     used.use(tokens[11], b"message")
     with pytest.raises(Refused, match=r"^busy$"):
-        used.use(of(sign(KEY)), b"message")
+        used.use(tokens[12], b"message")
 
 
 def test_a_key_is_no_token_and_a_token_is_no_key() -> None:

@@ -80,7 +80,11 @@ class UsedTokens:
             raise Refused(UNAUTHORIZED, "token", CHALLENGE)
 
     def use(self, token: Token, message: bytes) -> None:
-        """Send a message; raises Refused if the token has sent another one, or too many tokens are in use."""
+        """Send a message; raises Refused if the token has sent another one, or too many tokens are in use.
+
+        A token that expired while its body came is refused, because what it sent before may be forgotten.
+        """
+        self.check(token)
         self._forget()
         digest = hashlib.blake2b(message, digest_size=16).digest()
         slot = self._slots[token.expires // _SLOT]
