@@ -432,7 +432,7 @@ def test_the_weight_of_very_many_reports_is_judged_by_a_bounded_sum(monkeypatch)
     """10^11 reports: a few thousand terms, and still honest reports pass and a thousandth too many bits rings."""
     item, n, terms = closed("rappor", 8, 8), 10**11, []
     pmf = stats.binom.pmf
-    monkeypatch.setattr(sentinels.stats.binom, "pmf", lambda x, *law: terms.append(np.size(x)) or pmf(x, *law))
+    monkeypatch.setattr(stats.binom, "pmf", lambda x, *law: terms.append(np.size(x)) or pmf(x, *law))
     cells = np.rint(n * item.mechanism.response(np.full(8, 1 / 8))).astype(np.int64)
     assert sentinels.weight(item, CohortCounts(np.array([n]), cells[np.newaxis])).p_value > 0.5
     assert sentinels.weight(item, CohortCounts(np.array([n]), cells[np.newaxis] * 1001 // 1000)).p_value < 1e-12
