@@ -13,7 +13,7 @@ from uldp_transforms.jobs.gateway.http_offers import IgnoresOffers
 from uldp_transforms.jobs.gateway.limits import Connections, peer_of
 
 MOST_HEADERS = 100
-"""Maximum number of headers of a request."""
+"""Maximum number of headers of a request, and of trailers after its body."""
 
 MOST_BYTES = 64 << 10
 """Maximum size of a request without its body, not counting the bytes received together with its first byte; chunked
@@ -42,7 +42,8 @@ class BoundedRequests(IgnoresOffers):
         self._places = places
         self._peer: str | None = None
         self._patience: asyncio.TimerHandle | None = None
-        self._bytes = self._body = 0
+        self._bytes = self._body = self._trailers = 0
+        self._in_head = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The next head may arrive."""
@@ -58,16 +59,24 @@ class BoundedRequests(IgnoresOffers):
         """The first byte of a head has arrived."""
         super().on_message_begin()
         self._began, self._bytes, self._body = True, 0, 0
+        self._in_head, self._trailers = True, 0
         self._wait()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header, or one trailer of a chunked body, has arrived."""
-        if len(self.headers) >= MOST_HEADERS:
+        """One header has arrived, or one trailer of a chunked body, which is dropped.
+
+        uvicorn would add trailers to the headers, which a proxy may have set; a sender could replace them so (RFC 9110,
+        section 6.5.1).
+        """
+        self._trailers += not self._in_head
+        if max(len(self.headers), self._trailers) >= MOST_HEADERS:
             raise ValueError("too many headers")  # the parser takes it for a fault of the request
-        super().on_header(name, value)
+        if self._in_head:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The head is complete."""
+        self._in_head = False
         self._no_longer()
         super().on_headers_complete()
 
