@@ -320,15 +320,16 @@ def name_and_value(text: str) -> tuple[str, str]:
 
 
 def dimension_from(kind: str) -> OptionType:
-    """An argparse type: NAME=kind:KEY, the name of a dimension and what gives its text."""
+    """An argparse type: NAME=kind:KEY, the name of a dimension and what gives its text; a header has a name of HTTP."""
+    key = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+" if kind == "header" else "[!-~]+"
 
     def parse(text: str) -> tuple[str, str]:
-        found = re.fullmatch(rf"([a-z][a-z0-9_]*)={kind}:([!-~]+)", text)
+        found = re.fullmatch(rf"([a-z][a-z0-9_]*)={kind}:({key})", text)
         if found is None:
             raise argparse.ArgumentTypeError(f"must be NAME={kind}:KEY, such as country={kind}:cc, got {text!r}")
         return found[1], found[2]
 
-    return OptionType(parse, f"[a-z][a-z0-9_]*={kind}:[!-~]+")
+    return OptionType(parse, f"[a-z][a-z0-9_]*={kind}:{key}")
 
 
 def positive(kind: type = int) -> OptionType:

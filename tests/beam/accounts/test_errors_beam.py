@@ -529,6 +529,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: cli.dimension_from("attribute")("Country=attribute:cc"),
         "must be NAME=attribute:KEY, such as country=attribute:cc, got 'Country=attribute:cc'",
     ),
+    (
+        argparse.ArgumentTypeError,
+        lambda: cli.dimension_from("header")("country=header:X-Country:"),
+        "must be NAME=header:KEY, such as country=header:cc, got 'country=header:X-Country:'",
+    ),
     (argparse.ArgumentTypeError, lambda: cli.share("2"), "must be a number from 0 to 1, got '2'"),
     (argparse.ArgumentTypeError, lambda: cli.dataset("d"), "must be PROJECT:DATASET, got 'd'"),
     (argparse.ArgumentTypeError, lambda: cli.SWITCH["type"]("yes"), "must be true or false, got 'yes'"),
