@@ -27,8 +27,9 @@ def with_trailer(address: str, body: bytes, head: bytes, trailer: bytes) -> byte
 
 
 def test_the_country_of_a_request_is_that_of_its_reports(tmp_path: Path) -> None:
-    """It is in the spool and in the rows. A sender that states a country itself gets an answer that says so, and a trailer
-    behind the body states none."""
+    """It is in the spool and in the rows. A sender that states a country itself gets an answer that says so.
+    A trailer behind the body states none.
+    """
     rng = np.random.default_rng(29)
     spool, options = tmp_path / "spool", ["--dimension", "country=header:X-Country", "--pack_every=20ms"]
 

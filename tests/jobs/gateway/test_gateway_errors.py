@@ -201,7 +201,7 @@ def deleting_from_a_disk_that_is_read_only() -> None:
 
 
 def a_head_of_many_lines() -> None:
-    BoundedRequests.on_header(mock.Mock(headers=[(b"", b"")] * MOST_HEADERS), b"name", b"value")
+    BoundedRequests.on_header(mock.Mock(headers=[(b"", b"")] * MOST_HEADERS, _trailers=0), b"name", b"value")
 
 
 def sending_too_much() -> None:
