@@ -18,6 +18,8 @@ from uldp_transforms.jobs.report.collection_facts import facts_of, sensitive_in_
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets.dimensions import ATTRIBUTE, CLIENT, GATEWAY
 from uldp_transforms.ldp.checks import require_int
+from uldp_transforms.ldp.mechanisms import Mechanism
+from uldp_transforms.ldp.mechanisms.channels.declared_channel import DeclaredChannel
 from uldp_transforms.ldp.solvers.intervals import quantile
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.messages import wire
@@ -32,6 +34,7 @@ COMMON = 0.1
 """Share of the value whose precision is shown."""
 
 _YEAR = 365 * 86_400_000
+_MOST_PROBABILITIES = 36
 _LATE = 100 * _YEAR  # milliseconds since 1970
 _FOUND = 0.8  # probability that a value of the smallest share is told apart from 0
 _STEPS = 100
@@ -43,6 +46,7 @@ _LEGEND = (
     f"that is told apart from 0 in about {100 * _FOUND:g} % of such windows. Both are approximations for one value "
     "that is looked at by itself; hash functions add noise if cohorts are few."
 )
+_OF_TEXTS = " Only texts that the collector looks for are found."
 _OF_NUMBERS = " A value is a single bin here; means, quantiles and shares above limits are more precise."
 
 
@@ -88,7 +92,8 @@ def lines_of(collection: Collection, sizes: Sequence[int] = SIZES) -> Iterator[s
     yield ""
     yield "What it can find:"
     yield from (f"  {line}" for line in aligned(_precision(collection, sizes)))
-    yield from _paragraph(_LEGEND + _OF_NUMBERS * (collection.alphabet.bin_edges is not None))
+    is_open = collection.alphabet.known_values is None
+    yield from _paragraph(_LEGEND + _OF_TEXTS * is_open + _OF_NUMBERS * (collection.alphabet.bin_edges is not None))
     yield ""
     yield "Sentences for the people who are asked:"
     yield from _paragraph(consent(collection))
@@ -110,7 +115,15 @@ def _facts(collection: Collection) -> Iterator[tuple[str, str]]:
             yield "Sensitive values", _named(tuple(value for value in values if value in protected))
     elif collection.alphabet.clear_values:
         yield "Values that are public and not sensitive", _named(collection.alphabet.clear_values)
+    if tags := getattr(collection.alphabet, "tags", ()):
+        yield "Tags", (
+            f"{_named(tags)}. A device sends a tag in place of a value that is sensitive to its own person. Which values "
+            "a tag hides stays on the device. Tags are protected like sensitive values, but a value that is sent in "
+            "clear shows that its person hides it behind no tag"
+        )
     yield from facts_of(collection, {})
+    if (probabilities := _probabilities(collection)) is not None:
+        yield "Probabilities of the outputs", probabilities
     if collection.question is not None:
         yield "Counted together", f"with other versions of this collection that name the question {collection.question}"
     for title, setter in (
@@ -129,6 +142,20 @@ def _named(values: Sequence[str]) -> str:
     more = len(values) - MOST_NAMED
     names = ", ".join(map(printable, values[:MOST_NAMED]))
     return f"{names} and {more:,} more" if more > 0 else names
+
+
+def _probabilities(collection: Collection) -> str | None:
+    """The columns of a declared matrix, if they are few; None for other mechanisms."""
+    mechanism, values = collection.mechanism, collection.alphabet.known_values
+    if not isinstance(mechanism, DeclaredChannel) or values is None:
+        return None
+    if mechanism.num_outputs * len(values) > _MOST_PROBABILITIES:
+        return f"a declared matrix of {mechanism.num_outputs:,} outputs for {len(values):,} values"
+    columns = zip(values, zip(*mechanism.probabilities.tolist()))
+    return "; ".join(
+        f"{printable(value)}: {', '.join(f'output {y} {100 * share:.3g} %' for y, share in enumerate(column))}"
+        for value, column in columns
+    )
 
 
 def _in_clear(collection: Collection) -> str:
@@ -186,8 +213,8 @@ def _sure(epsilon: float) -> str:
 
 def _precision(collection: Collection, sizes: Sequence[int]) -> list[tuple[str, ...]]:
     """A header and one row per number of reports: for a sensitive value and, if there are any, for others."""
-    kinds = {"protected value": 0}
     mechanism = collection.mechanism
+    kinds = {"protected value" if math.isfinite(mechanism.epsilon) else "value": 0}
     if mechanism.num_sensitive < mechanism.num_symbols:
         kinds["other value"] = mechanism.num_symbols - 1
     heads = [f"{kind} {what}" for kind in kinds for what in ("+-", "found")]
@@ -233,9 +260,19 @@ def smallest_share(collection: Collection, symbol: int, num_reports: int) -> flo
     share = 0.0
     for _ in range(_STEPS):
         share = factor * math.sqrt(max(variance_at(collection, symbol, min(share, 1.0)), 0) / num_reports)
-    if symbol >= collection.mechanism.num_sensitive:  # one report in clear is enough
-        share = max(share, -math.log(1 - _FOUND) / (num_reports * collection.mechanism.reveal_rate))
+    if rate := _proof_rate(collection.mechanism, symbol):  # one such report is enough
+        share = max(share, -math.log(1 - _FOUND) / (num_reports * rate))
     return share if share < 1 else None
+
+
+def _proof_rate(mechanism: Mechanism, symbol: int) -> float:
+    """Probability that a person with this symbol sends a report that nobody else can send."""
+    if symbol >= mechanism.num_sensitive:
+        return float(mechanism.reveal_rate)
+    if not isinstance(mechanism, DeclaredChannel):
+        return 0.0
+    proofs = np.count_nonzero(mechanism.probabilities, axis=1) == 1
+    return float(mechanism.probabilities[proofs, symbol].sum())
 
 
 def consent(collection: Collection) -> str:
@@ -243,6 +280,8 @@ def consent(collection: Collection) -> str:
     mechanism = collection.mechanism
     if math.isinf(mechanism.epsilon):
         return "None: a report can rule values out, so no promise can be made."
+    if not _has_clients(collection):
+        return "None: the answers are randomized elsewhere, not by clients of this library. Say how, in your own words."
     if not mechanism.about.protects.startswith(_PLAIN):
         return "None: what this mechanism protects depends on background knowledge (see above). Find your own words."
     doubt = 1 / (1 + math.exp(min(mechanism.epsilon, _LARGE)))

@@ -176,3 +176,52 @@ def test_refused(argv: list[str], sentence: str, tmp_path: Path, monkeypatch: py
     Path("c.json").write_text(json.dumps(KRR.to_json()), encoding="utf-8")
     assert uldp.main(["describe", *argv]) == 2
     assert capsys.readouterr().err.startswith(f"describe: {sentence}")
+
+
+CHANNEL = {"id": "channel", "matrix": [["0.2", "0.9"], ["0.8", "0.1"]]}
+FORCED = {"id": "channel", "matrix": [["5/6", "0"], ["1/6", "1"]]}
+YES_NO = {"id": "closed", "values": ["no", "yes"]}
+
+
+def test_a_declared_channel_shows_its_probabilities() -> None:
+    text = text_of(of(YES_NO, CHANNEL))
+    assert "A device sends: one of 2 outputs, drawn with the declared probabilities (channel) Protected: every" in text
+    assert "no: output 0 20 %, output 1 80 %; yes: output 0 90 %, output 1 10 %" in text
+    many = [[f"{2 if x == y else 1}/8" for x in range(7)] for y in range(7)]
+    large = of({"id": "closed", "values": list("abcdefg")}, {"id": "channel", "matrix": many})
+    assert "Probabilities of the outputs: a declared matrix of 7 outputs for 7 values" in text_of(large)
+    assert "Probabilities of the outputs" not in text_of(KRR)
+
+
+def test_answers_that_are_randomized_elsewhere_have_no_dialog() -> None:
+    foreign = of(YES_NO, CHANNEL | {"clients": "foreign"})
+    assert consent(foreign).startswith("None: the answers are randomized elsewhere, not by clients of this library.")
+    assert consent(of(YES_NO, CHANNEL)).startswith("Your answer is changed by chance before it leaves this device.")
+
+
+def test_an_output_of_one_value_alone_proves_it() -> None:
+    """Output 0 is sent by "no" alone, with probability 5/6; somebody sends it with probability .8."""
+    text = text_of(of(YES_NO, FORCED))
+    assert "Protected: nothing: a report can rule values out" in text
+    assert "reports value +- value found" in text and " 0 % " not in text.partition("What it can find")[2]
+    share = smallest_share(of(YES_NO, FORCED), 0, 10_000)
+    assert share is not None
+    assert 1 - (1 - share * 5 / 6) ** 10_000 == pytest.approx(0.8, abs=1e-3)
+
+
+def test_tags_are_described() -> None:
+    tagged = {
+        "id": "tagged",
+        "values": ["north", "south", "clinic"],
+        "sensitive": ["clinic"],
+        "tags": ["home", "others"],
+    }
+    text = text_of(of(tagged, {"id": "uss", "epsilon": 1.0}))
+    assert "Tags: home, others. A device sends a tag in place of a value that is sensitive to its own person. " in text
+    assert "A device sends: a set of sensitive symbols, or a non-sensitive one in clear (uss)" in text
+    assert "Tags:" not in text_of(URR)
+
+
+def test_texts_must_be_looked_for() -> None:
+    sentence = "Only texts that the collector looks for are found."
+    assert sentence in text_of(MEMOS) and sentence not in text_of(KRR)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,8 @@ from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
 from uldp_transforms.windows import moment_of
+
+_ASIDE = re.compile("`|optimal|^for small epsilon")
 
 _DAY = 86_400_000
 _LENGTHS = (("a day", _DAY), ("a week", 7 * _DAY), ("30 days", 30 * _DAY), ("a year", 365 * _DAY))
@@ -67,11 +70,12 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
         return [("Question", "not known: no run record in the directory names the collection")]
     mechanism = collection.mechanism
     epsilon = mechanism.epsilon
-    promised = mechanism.about.protects.replace("`", "").partition(". ")[0]  # without special cases
+    about = mechanism.described
+    promised = about.protects.replace("`", "").partition(". ")[0]  # without special cases
     protects = promised if math.isfinite(epsilon) else "nothing: a report can rule values out"
     facts = [
         ("Answers", _answers(collection, specification)),
-        ("A device sends", f"{_sent(mechanism.about.sends)} ({mechanism.id})"),
+        ("A device sends", f"{_sent(about.sends)} ({mechanism.id})"),
         ("Protected", protects),
         ("Epsilon of one report", _epsilon_in_words(epsilon)),
     ]
@@ -84,9 +88,9 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
 
 
 def _sent(text: str) -> str:
-    """What a device sends, without the options of the mechanism, which are in backquotes after a semicolon."""
+    """What a device sends, without options (in backquotes) and recommendations, which follow a semicolon."""
     first, *more = text.split("; ")
-    return "; ".join([first, *(part for part in more if "`" not in part)]).replace("`", "")
+    return "; ".join([first, *(part for part in more if not _ASIDE.search(part))]).replace("`", "")
 
 
 def questions_in(collections: Iterable[Collection]) -> dict[str, VersionedQuestion]:

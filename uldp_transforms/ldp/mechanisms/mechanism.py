@@ -188,6 +188,11 @@ class Mechanism(abc.ABC):
         return num_reports * self.epsilon
 
     @property
+    def described(self) -> About:
+        """``about``, with the parts that the fields of this mechanism determine."""
+        return self.about
+
+    @property
     def caveats(self) -> list[str]:
         """Limitations of the guarantee, as sentences."""
         return []

@@ -129,6 +129,11 @@ class DeclaredChannel(MatrixChannel):
         return math.inf if math.isinf(self.epsilon) else math.log(self.exact_ratio)
 
     @property
+    def described(self) -> About:
+        sends = f"one of {self.num_outputs:,} outputs, drawn with the declared probabilities"
+        return self.about._replace(sends=sends, protects="every value")
+
+    @property
     def caveats(self) -> list[str]:
         telling = [(y, [x for x, weight in enumerate(row) if not weight]) for y, row in enumerate(self.weights)]
         telling = [(output, symbols) for output, symbols in telling if symbols]
