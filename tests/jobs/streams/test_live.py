@@ -258,9 +258,35 @@ def test_the_page_computes_by_bayes_what_reports_tell(tmp_path: Path) -> None:
     assert words == ["above 99.9 %", "below 0.1 %", "25.0 %"]
 
 
+ACCOUNTS = """
+import {{ accounts }} from "{module}";
+const now = {{ received: 1200, accepted: 1190, duplicates: 6, rejected: 4, age: 7.4, acknowledged: 1500 }};
+const total = {{ reports: 1400 }};
+const all = [now, {{ ...now, duplicates: 0 }}, {{ ...now, age: null }}];
+console.log(JSON.stringify(all.map((each) => accounts(each, total))));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
+def test_the_page_adds_up_the_ledger(tmp_path: Path) -> None:
+    """A repeated message is a duplicate, not a report that is missing."""
+    copy, program = tmp_path / "ask-chart.mjs", tmp_path / "run.mjs"
+    copy.write_text((ROOT / "uldp_transforms/jobs/live/ask-chart.js").read_text("utf-8"), encoding="utf-8")
+    program.write_text(ACCOUNTS.format(module=copy.as_uri()), encoding="utf-8")
+    done = subprocess.run(["node", str(program)], capture_output=True, text=True, check=True)
+    even, missing, none = json.loads(done.stdout)
+    sent = "Simulated people have sent 1,500 answers; the chart counts 1,400 reports so far, with those of this page. "
+    assert even == (
+        f"{sent}The ledger, which is a minute or more behind, was written 7 s ago: 1,200 received = 1,190 accepted + "
+        "6 duplicates + 4 rejected."
+    )
+    assert missing.endswith("0 duplicates + 4 rejected. These do not add up.")
+    assert none.startswith(f"{sent}The ledger has no line yet: ")
+
+
 def test_a_crowd_of_nobody_is_not_mentioned() -> None:
     assert crowd_sentence(0) == ""
-    assert "40 simulated people per second answer at random (at first “well” 40%" in crowd_sentence(40)
+    assert "40 simulated people per second answer at random (at first “well” 40 %" in crowd_sentence(40)
 
 
 def test_the_page_says_the_probability_of_its_collection() -> None:

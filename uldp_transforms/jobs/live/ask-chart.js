@@ -3,7 +3,7 @@
 const at = (id) => document.getElementById(id);
 const SPACE = "http://www.w3.org/2000/svg";
 const [LEFT, RIGHT, TOP, BOTTOM] = [48, 550, 30, 262];
-const PLACES = 12;
+const PLACES = 12; // of windows; one more is for all of them together
 export const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const whole = (number) => number.toLocaleString("en");
 
@@ -14,30 +14,40 @@ function draw(name, attributes, text = "") {
   return made;
 }
 
-/** Elements of the chart: a scale, an interval and a dot for each window, and a step for the truth. */
-export function marks(windows) {
+/** Elements of the chart: a scale; an interval, a dot and a step for the truth per window, and for all windows. */
+export function marks(windows, total) {
   const most = Math.max(0.1, ...windows.map(({ high, truth }) => Math.max(high, truth ?? 0)));
   const top = Math.ceil(most * 10) / 10;
   const y = (share) => BOTTOM - (BOTTOM - TOP) * (share / top);
-  const step = (RIGHT - LEFT) / PLACES;
+  const step = (RIGHT - LEFT) / (PLACES + 1);
   const made = [];
   for (let share = 0; share <= top + 1e-9; share += top > 0.5 ? 0.2 : 0.1) {
     made.push(draw("line", { class: "grid", x1: LEFT, x2: RIGHT, y1: y(share), y2: y(share) }));
     made.push(draw("text", { x: LEFT - 6, y: y(share) + 4, "text-anchor": "end" }, `${Math.round(100 * share)} %`));
   }
-  windows.forEach(({ start, early, reports, frequency, low, high, truth }, place) => {
+  const mark = ({ reports, frequency, low, high, truth }, place, kind) => {
     const [x, middle] = [LEFT + place * step, LEFT + (place + 0.5) * step];
     if (truth !== null) made.push(draw("line", { class: "truth", x1: x, x2: x + step, y1: y(truth), y2: y(truth) }));
-    const group = draw("g", { class: early ? "window early" : "window" });
+    const group = draw("g", { class: kind });
     group.append(draw("title", {}, `${percent(frequency)}, ${percent(low)} to ${percent(high)}, ${whole(reports)} reports`));
     group.append(draw("line", { x1: middle, x2: middle, y1: y(low), y2: y(high) }));
     group.append(draw("circle", { cx: middle, cy: y(frequency), r: 5 }));
     made.push(group);
+    return middle;
+  };
+  windows.forEach((window, place) => {
+    const middle = mark(window, place, window.early ? "window early" : "window");
     if (place % 3 === 0) {
-      const clock = new Date(1000 * start).toLocaleTimeString("en-GB");
+      const clock = new Date(1000 * window.start).toLocaleTimeString("en-GB");
       made.push(draw("text", { x: middle, y: BOTTOM + 18, "text-anchor": "middle" }, clock));
     }
   });
+  if (total) {
+    const edge = RIGHT - step;
+    made.push(draw("line", { class: "grid", x1: edge, x2: edge, y1: TOP, y2: BOTTOM }));
+    mark({ ...total, frequency: total.mean }, PLACES, "window all");
+    made.push(draw("text", { x: RIGHT + 8, y: BOTTOM + 18, "text-anchor": "end" }, "all windows"));
+  }
   const key = draw("g", { class: "key" });
   key.append(draw("line", { class: "truth", x1: LEFT, x2: LEFT + 22, y1: 14, y2: 14 }));
   key.append(draw("text", { x: LEFT + 28, y: 18 }, "truth of the simulated people"));
@@ -55,20 +65,24 @@ export function sentence(value, total) {
     `with 95 % confidence, from ${whole(total.reports)} reports since the start.${held}`;
 }
 
-/** The sentence about what was sent, what is in the windows, and the books of the stream. */
-export function accounts({ received, accepted, rejected, age, acknowledged }, total) {
-  const sent = `Simulated people have sent ${whole(acknowledged)} answers; the windows so far have ` +
-    `${whole(total?.reports ?? 0)} reports, with those of this page. `;
-  if (age === undefined || age === null) return `${sent}The books have no line yet: they follow the closed windows.`;
-  const sum = received === accepted + rejected ? "" : " These do not add up.";
-  return `${sent}The books, written ${Math.round(age)} s ago: ${whole(received)} received = ${whole(accepted)} accepted + ` +
+/** The sentences about what was sent, what the chart counts, and the ledger of the stream. */
+export function accounts({ received, accepted, duplicates, rejected, age, acknowledged }, total) {
+  const sent = `Simulated people have sent ${whole(acknowledged)} answers; the chart counts ` +
+    `${whole(total?.reports ?? 0)} reports so far, with those of this page. `;
+  if (age === undefined || age === null) {
+    return `${sent}The ledger has no line yet: it waits a minute for reports that are on their way, so its first line ` +
+      "comes about a minute and a half after the start.";
+  }
+  const sum = received === accepted + duplicates + rejected ? "" : " These do not add up.";
+  return `${sent}The ledger, which is a minute or more behind, was written ${Math.round(age)} s ago: ` +
+    `${whole(received)} received = ${whole(accepted)} accepted + ${whole(duplicates)} duplicates + ` +
     `${whole(rejected)} rejected.${sum}`;
 }
 
 function show({ value, share, windows, total, books }, moving) {
   at("value").textContent = at("value2").textContent = value;
   at("sum").textContent = sentence(value, total);
-  at("chart").replaceChildren(...marks(windows));
+  at("chart").replaceChildren(...marks(windows, total));
   at("books").textContent = accounts(books, total);
   at("slide").hidden = share === null;
   if (share !== null && !moving()) {

@@ -1,7 +1,7 @@
 /** What reports do not tell, and what very many of them would. Nothing of this leaves the device. */
 
 const at = (id) => document.getElementById(id);
-const TIMES = [1, 10, 100, 1000];
+const TIMES = [1, 2, 5, 10, 1000];
 
 /** Probability of each symbol's being reported as itself, and as a given other one: k-ary randomized response. */
 export function channel({ sampler, num_symbols: k }) {

@@ -80,6 +80,7 @@ class Known:
         self._books = {
             "received": sum(row["received"] for row in ledger),
             "accepted": sum(row["accepted"] for row in ledger),
+            "duplicates": sum(row["duplicates"] for row in ledger),
             "rejected": sum(sum(row["rejected"].values()) for row in ledger),
             "age": round(time.time() - max(written), 1) if written else None,
         }

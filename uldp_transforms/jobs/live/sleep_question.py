@@ -26,7 +26,7 @@ def crowd_sentence(people: float) -> str:
     """Sentence for both pages about simulated answers per second; empty if there are none."""
     if not people:
         return ""
-    held = ", ".join(f"“{answer}” {share:.0%}" for answer, share in SHARES.items())
+    held = ", ".join(f"“{answer}” {100 * share:.0f} %" for answer, share in SHARES.items())
     return (
         f"This is a demonstration: in addition to the answers given on its page, {people:g} simulated "
         f"people per second answer at random (at first {held}; a slider beside the question changes this). Most of the "
