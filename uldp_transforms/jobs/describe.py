@@ -116,10 +116,13 @@ def _facts(collection: Collection) -> Iterator[tuple[str, str]]:
     elif collection.alphabet.clear_values:
         yield "Values that are public and not sensitive", _named(collection.alphabet.clear_values)
     if tags := getattr(collection.alphabet, "tags", ()):
-        yield "Tags", (
-            f"{_named(tags)}. A device sends a tag in place of a value that is sensitive to its own person. Which values "
-            "a tag hides stays on the device. Tags are protected like sensitive values, but a value that is sent in "
-            "clear shows that its person hides it behind no tag"
+        yield (
+            "Tags",
+            (
+                f"{_named(tags)}. A device sends a tag in place of a value that is sensitive to its own person. Which "
+                "values a tag hides stays on the device. Tags are protected like sensitive values, but a value that is "
+                "sent in clear shows that its person hides it behind no tag"
+            ),
         )
     yield from facts_of(collection, {})
     if (probabilities := _probabilities(collection)) is not None:
