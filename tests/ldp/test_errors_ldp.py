@@ -1173,6 +1173,12 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
+        lambda: CLOSED.estimate(CLOSED.count(CLOSED.perturb(["ant", "bee"]))).figures(),
+        "Estimate.figures needs an estimate of the alphabet ordered, with intervals for one look, got intervals of the "
+        "kind 'fixed' for 6 values",
+    ),
+    (
+        SpecError,
         lambda: CLOSED.estimate(CLOSED.count(CLOSED.perturb(["ant", "bee"]))).with_liars(CLOSED, 1),
         "Estimate.with_liars must have a share in [0, 1), got 1",
     ),

@@ -341,6 +341,28 @@ class Collection(Model):
         self.check_estimator(chosen)
         return chosen.estimate(self, counts, None if candidates is None else canonical_candidates(candidates))
 
+    def estimate_by(
+        self,
+        batch: ReportBatch,
+        names: Sequence[str],
+        estimator: str = "empirical",
+        candidates: Sequence[str] | None = None,
+    ) -> dict[tuple[str, ...], Estimate]:
+        """Estimate each group of people that has reports; each estimate has its ``group``.
+
+        Args:
+            batch: n reports.
+            names: names of the dimensions by which to split, as for ``count_by``.
+            estimator, candidates: as for ``estimate``.
+
+        Raises:
+            SpecError, EstimationError: as ``count_by`` and ``estimate``.
+        """
+        return {
+            values: dataclasses.replace(self.estimate(counts, estimator, candidates), group=dict(zip(names, values)))
+            for values, counts in self.count_by(batch, names).items()
+        }
+
     def estimate_reports(
         self, batch: ReportBatch, estimator: str = "em", candidates: Sequence[str] | None = None
     ) -> Estimate:

@@ -87,6 +87,72 @@ def test_a_repr_fits_a_line(estimate: Estimate) -> None:
     assert repr(estimate).startswith("<Estimate by 'eb': 25 values, 6,500 reports;") and len(repr(estimate)) < 120
 
 
+# ---------------------------------------------------------------------- numbers and groups
+
+MINUTES = {"id": "ordered", "low": 0, "high": 60, "num_bins": 12, "others": ["cancelled"], "unit": "min"}
+ARMS = [{"name": "arm", "values": ["new", "<b>"]}]
+
+
+@pytest.fixture(scope="module")
+def delays() -> dict[tuple[str, ...], Estimate]:
+    collection = Collection.from_json(FIELDS | {"alphabet": MINUTES, "dimensions": ARMS})
+    held = [3.0, 14.0, 14.0, 44.0] * 500
+    batch = collection.perturb(held, np.random.default_rng(2), dimensions={"arm": ["new", "new", "<b>", "<b>"] * 500})
+    return collection.estimate_by(batch, ["arm"], "eb")
+
+
+def test_figures_of_numbers_precede_the_bins(delays: dict[tuple[str, ...], Estimate]) -> None:
+    shown = delays["new",]
+    figures = shown.figures([15], [0.5])
+    assert figures.mean is not None and figures.mean.value is not None
+    first, second = tree_of(shown._repr_html_()).all("table")
+    cells = [[cell.text for cell in row.all("td")] for row in first.all("tr")][1:]
+    edges = ["15", "30", "45"]  # of the inner edges 5, 10, ..., 55
+    names = ["mean", "quantile 0.1", "median", "quantile 0.9", *(f"share from {edge} min on" for edge in edges)]
+    assert [row[0] for row in cells] == names
+    mean, low, high = (f"{one:.1f}" for one in (figures.mean.value, figures.mean.low, figures.mean.high))
+    assert cells[0][1:3] == [mean, f"({low} to {high})"]
+    assert cells[0][3] == f"{figures.mean.display_value:.1f}"
+    assert "Figures" not in second.text and "1,000 reports, estimator eb: 13 values" in second.text
+    assert repr(shown).startswith(f"<Estimate by 'eb' of arm new: mean {mean} ({low} to {high}), median ")
+    assert repr(shown).endswith(", 13 values, 1,000 reports; figures() has more>")
+
+
+def test_a_group_is_named(delays: dict[tuple[str, ...], Estimate]) -> None:
+    assert set(delays) == {("new",), ("<b>",)}
+    shown = delays["<b>",]
+    assert shown.group == {"arm": "<b>"} and shown.to_frame().attrs["group"] == {"arm": "<b>"}
+    html = shown._repr_html_()
+    assert "arm &lt;b&gt;: figures of numbers (in min)" in html and "arm &lt;b&gt;: 1,000 reports" in html
+    assert "<b>" not in html
+
+
+def test_bins_are_drawn_in_their_order_with_the_median(delays: dict[tuple[str, ...], Estimate]) -> None:
+    shown = delays["new",]
+    drawn = shown.plot().to_dict()
+    sets = list(drawn["datasets"].values())
+    bars = next(rows for rows in sets if "begin" in rows[0])
+    [line] = next(rows for rows in sets if "median" in rows[0])
+    assert sorted(row["begin"] for row in bars) == list(range(0, 60, 5))  # without the text
+    frame = shown.to_frame().set_index("value")
+    for row in bars:
+        assert row["frequency"] == pytest.approx(frame.loc[row["value"], "frequency"])
+    assert line["median"] == shown.figures().quantiles[1].value
+    assert any("Dashed: median" in text for text in drawn["title"]["subtitle"])
+
+
+@pytest.mark.parametrize("other", ["texts", "anytime"])
+def test_figures_are_refused(other: str, estimate: Estimate, delays: dict[tuple[str, ...], Estimate]) -> None:
+    changed = {"texts": estimate, "anytime": delays["new",].anytime(1000)}[other]
+    with pytest.raises(SpecError) as refused:
+        changed.figures()
+    assert str(refused.value) == (
+        "Estimate.figures needs an estimate of the alphabet ordered, with intervals for one look, got intervals of the "
+        f"kind {changed.interval!r} for {len(changed.values)} values"
+    )
+    assert changed._repr_html_().count("<table>") == 1  # bins alone
+
+
 def without(name: str, call: Callable[[Estimate], object]) -> Callable[[], object]:
     """A call on an estimate where a package cannot be imported."""
     real = builtins.__import__

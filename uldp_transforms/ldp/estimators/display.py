@@ -1,12 +1,16 @@
-"""Estimates in notebooks: a data frame, a table and a chart."""
+"""Estimates in notebooks: a line, a data frame, a table and a chart; of numbers with their figures before the bins."""
 
 from __future__ import annotations
 
 import html
+import itertools
 import math
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+
+from uldp_transforms.ldp.estimators.number_estimates import Numbers
 
 if TYPE_CHECKING:
     import altair
@@ -47,6 +51,10 @@ class Displayed(Protocol):
     def unexplained_low(self) -> float: ...
     @property
     def unexplained_high(self) -> float: ...
+    @property
+    def numbers(self) -> Numbers | None: ...
+    @property
+    def group(self) -> Mapping[str, str]: ...
     def largest(self, number: int) -> np.ndarray: ...
     def display_intervals(self, number: int) -> tuple[np.ndarray, np.ndarray]: ...
 
@@ -87,6 +95,8 @@ def facts(estimate: Displayed) -> dict[str, Any]:
         "estimator": estimate.estimator,
         "interval": estimate.interval,
     }
+    if estimate.group:
+        found["group"] = dict(estimate.group)
     if estimate.unexplained_status is not None:
         found["unexplained_mass"] = estimate.unexplained_mass
         found["unexplained_low"], found["unexplained_high"] = estimate.unexplained_low, estimate.unexplained_high
@@ -107,7 +117,10 @@ def to_frame(estimate: Displayed) -> pandas.DataFrame:
 
 
 def to_html(estimate: Displayed) -> str:
-    """An HTML table of the largest values with their adjusted intervals and a caption; texts are escaped."""
+    """An HTML table of the largest values with their adjusted intervals and a caption; texts are escaped.
+
+    Of numbers, a table of figures precedes it.
+    """
     found = columns(estimate, SHOWN)
     rows = "".join(
         f'<tr><td style="text-align:left">{html.escape(value)}</td><td>{_percent(share)}</td>'
@@ -118,18 +131,89 @@ def to_html(estimate: Displayed) -> str:
     )
     head = '<tr><th style="text-align:left">value</th><th>share</th><th>95 % interval</th></tr>'
     caption = "<br>".join(map(html.escape, sentences(estimate)))
-    return (
+    shares = (
         f'<table><caption style="text-align:left">{caption}</caption><thead>{head}</thead><tbody>{rows}</tbody></table>'
+    )
+    return shares if estimate.numbers is None else _figures_html(estimate.numbers, estimate.group) + shares
+
+
+def in_a_line(estimate: Displayed) -> str:
+    """Sizes of an estimate in one line, with its group, and with mean and median of numbers."""
+    sizes = f"{len(estimate.values):,} values, {estimate.num_reports:,} reports"
+    of = f" of {_group(estimate.group)}" if estimate.group else ""
+    told = "to_frame(), plot() and the attributes have the numbers"
+    if estimate.numbers is not None:
+        rows = {name: (value, interval) for name, value, interval, *_ in figure_rows(estimate.numbers, smooth=False)}
+        named = [f"{name} {' '.join(rows[name])}" for name in ("mean", "median") if name in rows]
+        sizes, told = ", ".join([*named, sizes]), "figures() has more"
+    return f"<Estimate by {estimate.estimator!r}{of}: {sizes}; {told}>"
+
+
+def figure_rows(numbers: Numbers, smooth: bool = True) -> Iterator[tuple[str, str, str, str, str]]:
+    """Name, unbiased estimate with its interval, and smooth estimate with its interval, of each figure."""
+    found, unit = numbers.figures(numbers.limits, smooth=smooth), _unit(numbers)
+    if found.mean is not None:
+        yield "mean", *_cells(found.mean)
+    for one in found.quantiles:
+        yield "median" if one.q == 0.5 else f"quantile {one.q:g}", *_cells(one)
+    for above in found.shares_above:
+        yield f"share from {above.limit:g}{unit} on", *_cells(above, 100, " %")
+
+
+def _cells(figure: Any, factor: float = 1.0, unit: str = "") -> tuple[str, str, str, str]:
+    own = _shown([figure.value, figure.low, figure.high], factor, unit)
+    return *own, *_shown([figure.display_value, figure.display_low, figure.display_high], factor, unit)
+
+
+def _shown(numbers: list[float | None], factor: float, unit: str) -> tuple[str, str]:
+    """An estimate and its interval, with two digits of half the interval."""
+    value, low, high = (None if one is None else factor * one for one in numbers)
+    if value is None:
+        return "unknown", ""
+    size = (high - low) / 2 if low is not None and high is not None and high > low else abs(value) or 1.0
+    digits = max(0, 1 - math.floor(math.log10(size)))
+    ends = ["open" if end is None else f"{end:.{digits}f}{unit}" for end in (low, high)]
+    return f"{value:.{digits}f}{unit}", f"({ends[0]} to {ends[1]})"
+
+
+def _figures_html(numbers: Numbers, group: Mapping[str, str]) -> str:
+    unit = f" (in {_unit(numbers).strip()})" if _unit(numbers) else ""
+    whose = f"{_group(group)}: figures" if group else "Figures"
+    caption = html.escape(
+        f"{whose} of numbers{unit}, with 95 % intervals for one look. Smooth: shorter, and valid if neighbouring bins "
+        "are alike. An open end is somewhere in an end bin, which has all numbers beyond it."
+    )
+    names = ("figure", "unbiased", "95 % interval", "smooth", "its interval")
+    head = "".join(f'<th style="text-align:left">{name}</th>' for name in names)
+    rows = "".join(
+        "<tr>" + "".join(f'<td style="text-align:left">{html.escape(cell)}</td>' for cell in row) + "</tr>"
+        for row in figure_rows(numbers)
+    )
+    return (
+        f'<table><caption style="text-align:left">{caption}</caption><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
     )
 
 
-def sentences(estimate: Displayed) -> list[str]:
+def _unit(numbers: Numbers) -> str:
+    unit = getattr(numbers.model.alphabet, "unit", "")
+    return f" {unit}" if unit else ""
+
+
+def _group(group: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in group.items())
+
+
+def sentences(estimate: Displayed, number: int = SHOWN) -> list[str]:
     """Caption of a table: numbers of reports and values, meaning of the intervals, and share of unlisted values."""
     size = len(estimate.values)
-    listed = f"the {SHOWN} largest of {size:,} values" if size > SHOWN else f"{size:,} value{'s' if size != 1 else ''}"
+    listed = (
+        f"the {number} largest of {size:,} values" if size > number else f"{size:,} value{'s' if size != 1 else ''}"
+    )
     looks = "valid at all looks together" if estimate.interval != "fixed" else "valid for one look"
+    of = f"{_group(estimate.group)}: " if estimate.group else ""
     found = [
-        f"{estimate.num_reports:,} reports, estimator {estimate.estimator}: {listed}.",
+        f"{of}{estimate.num_reports:,} reports, estimator {estimate.estimator}: {listed}.",
         f"Intervals are adjusted for the selection of the largest values and {looks}.",
     ]
     if estimate.unexplained_status is not None:
@@ -141,24 +225,21 @@ def sentences(estimate: Displayed) -> list[str]:
 
 
 def chart(estimate: Displayed, number: int = SHOWN) -> altair.LayerChart:
-    """Shares of the largest values as dots with their adjusted 95 % intervals; raises ImportError without Altair."""
+    """Shares of the largest values as dots with their adjusted 95 % intervals; raises ImportError without Altair.
+
+    Of numbers, bars of all bins in their order.
+    """
     try:
         import altair as alt  # noqa: PLC0415  # optional, and slow to import
     except ImportError:
         raise ImportError("Estimate.plot needs altair; install the extra 'plot' of this package") from None
+    if estimate.numbers is not None:
+        return _chart_of_bins(alt, estimate, estimate.numbers)
     found = columns(estimate, number)
-    names = list(found)
-    rows = [
-        {name: cell if isinstance(cell, str) else float(cell) for name, cell in zip(names, row)}
-        for row in zip(*found.values())
-    ]
+    rows = _rows(found)
     percent = alt.Axis(format=".3~%")
     base = alt.Chart({"values": rows}).encode(
-        y=alt.Y("value:N", sort=found["value"], title=None, axis=alt.Axis(labelLimit=240)),
-        tooltip=[
-            alt.Tooltip("value:N"),
-            *(alt.Tooltip(f"{name}:Q", format=".3%") for name in ("frequency", "display_low", "display_high")),
-        ],
+        y=alt.Y("value:N", sort=found["value"], title=None, axis=alt.Axis(labelLimit=240)), tooltip=_tooltips(alt)
     )
     share = alt.X("frequency:Q", title="share of people, with 95 % interval", axis=percent)
     interval = base.mark_rule(color=_BAR, strokeWidth=4).encode(x=alt.X("display_low:Q"), x2="display_high:Q")
@@ -166,6 +247,50 @@ def chart(estimate: Displayed, number: int = SHOWN) -> altair.LayerChart:
     title = alt.TitleParams("Estimated shares", subtitle=sentences(estimate), anchor="start")
     layers: altair.LayerChart = alt.layer(interval, dots).properties(title=title, width=420)
     return layers
+
+
+def _chart_of_bins(alt: Any, estimate: Displayed, numbers: Numbers) -> altair.LayerChart:
+    """Shares of all bins as bars with their adjusted intervals, and the median."""
+    edges, alphabet = numbers.edges.tolist(), numbers.model.alphabet
+    bins = dict(zip(alphabet.known_values or (), itertools.pairwise(edges)))  # texts follow the bins
+    is_log = getattr(alphabet, "scale", None) == "log"
+    rows = [
+        row
+        | {"begin": begin, "end": end, "middle": math.sqrt(begin * end) if is_log else (begin + end) / 2, "zero": 0.0}
+        for row in _rows(columns(estimate))
+        if row["value"] in bins
+        for begin, end in [bins[row["value"]]]
+    ]
+    scale = alt.Scale(type="log" if is_log else "linear", domain=[edges[0], edges[-1]])
+    base = alt.Chart({"values": rows}).encode(tooltip=_tooltips(alt))
+    across = alt.X("begin:Q", title=_unit(numbers).strip() or "number", scale=scale)
+    up = alt.Y("zero:Q", title="share of people, with 95 % interval", axis=alt.Axis(format=".3~%"))
+    layers = [
+        base.mark_rect(color=_BAR, stroke="white").encode(x=across, x2="end:Q", y=up, y2="frequency:Q"),
+        base.mark_rule(color=_DOT).encode(x="middle:Q", y="display_low:Q", y2="display_high:Q"),
+    ]
+    subtitle = sentences(estimate, len(estimate.values))
+    [median] = numbers.figures(quantiles=[0.5], smooth=False).quantiles
+    if median.value is not None:
+        line = alt.Chart({"values": [{"median": median.value}]}).mark_rule(strokeDash=[4, 3])
+        layers.append(line.encode(x="median:Q"))
+        subtitle.append(f"Dashed: median {' '.join(_cells(median)[:2])}{_unit(numbers)}.")
+    title = alt.TitleParams("Estimated shares of bins", subtitle=subtitle, anchor="start")
+    found: altair.LayerChart = alt.layer(*layers).properties(title=title, width=420)
+    return found
+
+
+def _rows(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Columns as rows of plain values."""
+    return [
+        {name: cell if isinstance(cell, str) else float(cell) for name, cell in zip(found, row)}
+        for row in zip(*found.values())
+    ]
+
+
+def _tooltips(alt: Any) -> list[Any]:
+    shares = ("frequency", "display_low", "display_high")
+    return [alt.Tooltip("value:N"), *(alt.Tooltip(f"{name}:Q", format=".3%") for name in shares)]
 
 
 def _percent(share: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -14,7 +14,8 @@ from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.anytime import confidence_of_look
-from uldp_transforms.ldp.estimators.display import SHOWN, chart, to_frame, to_html
+from uldp_transforms.ldp.estimators.display import SHOWN, chart, in_a_line, to_frame, to_html
+from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, NumberEstimate, Numbers
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
@@ -76,6 +77,8 @@ class Estimate:
         lies: false reports that the intervals allow for; None if nobody declared any.
         by_chance: ``unclipped`` before that, for chance alone; None without lies.
         borrowed: weight of the shares of all groups in ``frequencies``, from 0 to 1; None if nothing may be borrowed.
+        numbers: what ``figures`` come from; None if values are no numbers, or if intervals are not for one look.
+        group: dimension -> value of the people of this estimate; empty: everybody.
     """
 
     values: tuple[str, ...]
@@ -99,6 +102,8 @@ class Estimate:
     lies: Lies | None = None
     by_chance: Intervals | None = None
     borrowed: float | None = None
+    numbers: Numbers | None = None
+    group: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def liars(self) -> float | None:
@@ -161,6 +166,7 @@ class Estimate:
             by_chance=self.by_chance and functools.partial(_at_levels, self.by_chance, at_all_looks),
             unexplained_intervals=functools.partial(_at_level, self.unexplained_intervals, at_all_looks),
             interval=ANYTIME,
+            numbers=None,
         )
 
     @property
@@ -218,6 +224,24 @@ class Estimate:
         """
         return None if self.unexplained_status == TOO_UNCERTAIN else self.left_over
 
+    def figures(self, limits: Sequence[float] = (), quantiles: Sequence[float] = QUANTILES) -> NumberEstimate:
+        """Mean, quantiles and shares above limits of an estimate of numbers, see ``NumberEstimate``.
+
+        Args:
+            limits: numbers from the first inner edge to the last, for ``shares_above``.
+            quantiles: in (0, 1).
+
+        Raises:
+            SpecError: if values are no numbers, if the intervals are anytime-valid, or for limits or quantiles that
+                cannot be.
+        """
+        if self.numbers is None:
+            raise SpecError(
+                "Estimate.figures needs an estimate of the alphabet ordered, with intervals for one look, got "
+                f"intervals of the kind {self.interval!r} for {len(self.values):,} values"
+            )
+        return self.numbers.figures(limits, quantiles)
+
     def to_frame(self) -> pandas.DataFrame:
         """A pandas frame with one row per value, largest ``frequency`` first; see ``display.columns`` for its columns.
 
@@ -231,6 +255,8 @@ class Estimate:
     def plot(self, number: int = SHOWN) -> altair.LayerChart:
         """A chart of the ``number`` largest shares with 95 % intervals that are adjusted for their selection.
 
+        Of numbers, it shows all bins in their order, and the median.
+
         Raises:
             ImportError: if Altair (extra ``plot``) is not installed.
         """
@@ -240,8 +266,7 @@ class Estimate:
         return to_html(self)
 
     def __repr__(self) -> str:
-        sizes = f"{len(self.values):,} values, {self.num_reports:,} reports"
-        return f"<Estimate by {self.estimator!r}: {sizes}; to_frame(), plot() and the attributes have the numbers>"
+        return in_a_line(self)
 
     @property
     def converged(self) -> bool:
@@ -331,6 +356,7 @@ class Estimator(abc.ABC):
             likelihood_gap=likelihood_gap,
             common_variances=None if linear.common is None else linear.common[picked],
             estimator=self.id,
+            numbers=None if alphabet.bin_edges is None else Numbers(model=question.model, counts=question.counts),
         )
 
 

@@ -160,6 +160,38 @@ class NumberEstimate:
     sum: Sum | None = None
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """What figures of an estimate come from: a collection of numbers, and its counts.
+
+    Attributes:
+        model: with an alphabet ``ordered``.
+        counts: of its reports.
+    """
+
+    model: Model
+    counts: CohortCounts
+
+    @property
+    def edges(self) -> np.ndarray:
+        """(B + 1,): edges of the bins, ascending."""
+        edges = self.model.alphabet.bin_edges
+        assert edges is not None
+        return edges
+
+    @property
+    def limits(self) -> tuple[float, ...]:
+        """At most three inner edges, a quarter of the bins apart: they do not depend on reports."""
+        inner = self.edges[1:-1].tolist()
+        return tuple(dict.fromkeys(inner[len(inner) * part // 4] for part in (1, 2, 3))) if inner else ()
+
+    def figures(
+        self, limits: Sequence[float] = (), quantiles: Sequence[float] = QUANTILES, smooth: bool = True
+    ) -> NumberEstimate:
+        """``estimate_numbers`` of these counts."""
+        return estimate_numbers(self.model, self.counts, limits=limits, quantiles=quantiles, smooth=smooth)
+
+
 def estimate_numbers(
     model: Model,
     counts: CohortCounts,
