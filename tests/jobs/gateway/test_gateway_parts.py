@@ -49,6 +49,9 @@ from uldp_transforms.messages.rejection import Rejection
 
 SAID: list[str] = []
 
+PATIENCE = 40.0
+"""Seconds for what a spool does with a few messages; a fault of its writer would let all wait for ever."""
+
 
 class Kept:
     """Takes messages; fails if it is told to."""
@@ -422,7 +425,7 @@ def test_when_a_disk_is_full_nothing_that_was_acknowledged_is_lost(tmp_path: Pat
         await spool.deliver(blocks[2][0])
         await spool.close()
 
-    asyncio.run(run())
+    asyncio.run(asyncio.wait_for(run(), PATIENCE))
     kept = [message for path in sorted(tmp_path.glob("*.avro")) for message in spool_file.read(path)]
     assert sorted(kept) == sorted([blocks[0][0], blocks[2][0]])
     assert not list(tmp_path.glob("*.part"))
@@ -448,7 +451,7 @@ def spooled(folder: Path, target: Kept | None, messages: Sequence[bytes], every:
         await asyncio.gather(*map(spool.deliver, messages))
         await spool.close()
 
-    asyncio.run(run())
+    asyncio.run(asyncio.wait_for(run(), PATIENCE))
 
 
 def test_what_is_published_leaves_the_spool(tmp_path: Path) -> None:
@@ -493,6 +496,41 @@ def test_a_spool_that_cannot_write_says_so(tmp_path: Path, monkeypatch: pytest.M
         spooled(tmp_path, None, [b"message"])
 
 
+def test_a_fault_of_the_program_while_writing_leaves_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next message is written, also after somebody who waited has gone; the text of a fault is not repeated."""
+    append, faults = SpoolFile.append, [ValueError("a text with data"), OSError("without a number")]
+    blocks = blocks_of(3)
+
+    def fails_twice(file: SpoolFile, messages: Sequence[bytes]) -> None:
+        if faults:
+            raise faults.pop(0)
+        append(file, messages)
+
+    monkeypatch.setattr(SpoolFile, "append", fails_twice)
+
+    async def run() -> None:
+        spooling: Any = Spool(str(tmp_path), 60, None, Meters(SAID.append), SAID.append)
+        await spooling.start()
+        for reason in ("ValueError", "OSError"):
+            with pytest.raises(Undelivered, match=rf"^the spool says {reason}$"):
+                await spooling.deliver(blocks[0][0])
+        async with spooling._disk:  # the writer has taken both messages, and has not written them
+            gone, stays = (asyncio.create_task(spooling.deliver(block[0])) for block in blocks[1:])
+            await asyncio.sleep(0)  # both begin
+            while spooling._waiting:
+                await asyncio.sleep(0)
+            gone.cancel()
+        await stays
+        await spooling.deliver(blocks[0][0])
+        await spooling.close()
+
+    asyncio.run(asyncio.wait_for(run(), PATIENCE))
+    kept = [message for path in sorted(tmp_path.glob("*.avro")) for message in spool_file.read(path)]
+    assert sorted(kept) == sorted(block[0] for block in blocks)
+
+
 def test_what_cannot_be_finished_or_deleted_now_is_later_and_is_published_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -527,7 +565,7 @@ def test_what_cannot_be_finished_or_deleted_now_is_later_and_is_published_once(
             await asyncio.sleep(0.1)
         await spooling.close()
 
-    asyncio.run(run())
+    asyncio.run(asyncio.wait_for(run(), PATIENCE))
     assert target.messages == [message]
     assert left == [0, 0]
     assert SAID[0] == "reports stay in the spool and are not lost: [Errno 28] No space left on device"

@@ -181,6 +181,26 @@ def test_a_file_that_cannot_be_closed_stops_nobody(tmp_path: Path) -> None:
     assert len(kept(tmp_path)) == 2
 
 
+@pytest.mark.parametrize("fault", [ValueError("a text with data"), OSError("without a number")])
+def test_a_fault_of_the_program_while_writing_leaves_nobody_waiting(tmp_path: Path, fault: Exception) -> None:
+    """Nor does a file that cannot be closed; the next line is written, and the text of the fault is not repeated."""
+
+    async def run() -> None:
+        log = NavigationLog(str(tmp_path))
+        await log.start()
+        await log.write(LINE + b"\n")
+        assert log._file is not None
+        log._file.close()
+        log._file = mock.Mock(**{"write.side_effect": fault, "close.side_effect": ValueError})
+        with pytest.raises(Undelivered, match=rf"^navigations cannot be written: {type(fault).__name__}$"):
+            await log.write(LINE + b"\n")
+        await log.write(LINE + b"\n")
+        await log.close()
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+    assert len(kept(tmp_path)) == 2
+
+
 def test_reports_and_navigations_together(tmp_path: Path) -> None:
     folder = tmp_path / "navigations"
     options = ["--navigations", str(folder), f"--spool={tmp_path / 'spool'}", "--pack_every=20ms"]

@@ -13,7 +13,7 @@ from typing import Any
 
 from uldp_transforms.jobs.gateway import spool_file
 from uldp_transforms.jobs.gateway.meters import Meters
-from uldp_transforms.jobs.gateway.outlets.outlet import Outlet, Undelivered
+from uldp_transforms.jobs.gateway.outlets.outlet import Outlet, Undelivered, reason_of
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.rejection import Rejection
@@ -109,18 +109,20 @@ class Spool:
             async with self._disk:
                 error = await asyncio.to_thread(self._append, [message for message, _ in waiting])
             for _, future in waiting:
+                if future.done():  # whoever waited was cancelled
+                    continue
                 if error is None:
                     future.set_result(None)
                 else:
-                    future.set_exception(Undelivered(f"the spool says {error.strerror}"))
+                    future.set_exception(Undelivered(f"the spool says {reason_of(error)}"))
 
-    def _append(self, messages: Sequence[bytes]) -> OSError | None:
+    def _append(self, messages: Sequence[bytes]) -> Exception | None:
         try:
             if self._file is None:
                 self._file, self._begun = SpoolFile(self._folder), time.monotonic()
             self._file.append(messages)
-        except OSError as error:
-            with contextlib.suppress(OSError):  # what is on disk stays there, for the next start
+        except Exception as error:  # of any kind: whoever waits must not wait for ever
+            with contextlib.suppress(Exception):  # what is on disk stays there, for the next start
                 self._finish()
             return error
         return None

@@ -51,9 +51,9 @@ class SpoolFile:
         self._write(_long(len(messages)) + _long(len(body)) + body + self._sync)
 
     def _write(self, data: bytes) -> None:
-        at = 0
-        while at < len(data):  # a disk that fills up takes a part
-            at += self._file.write(data[at:]) or 0
+        left = memoryview(data)
+        while left:  # a disk that fills up takes a part
+            left = left[self._file.write(left) :]
         os.fsync(self._file.fileno())
         self.size += len(data)
 

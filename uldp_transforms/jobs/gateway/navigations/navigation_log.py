@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
+from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered, reason_of
 
 
 class NavigationLog:
@@ -62,12 +62,12 @@ class NavigationLog:
                 if error is None:
                     future.set_result(None)
                 else:
-                    future.set_exception(Undelivered(f"navigations cannot be written: {error.strerror}"))
+                    future.set_exception(Undelivered(f"navigations cannot be written: {reason_of(error)}"))
 
-    def _append(self, parts: Sequence[bytes]) -> OSError | None:
+    def _append(self, parts: Sequence[bytes]) -> Exception | None:
         try:
             self._write(b"".join(parts))
-        except OSError as error:
+        except Exception as error:  # of any kind: whoever waits must not wait for ever
             self._end()  # it may have an incomplete line now; what follows goes into another file
             self._name = secrets.token_hex(6)
             return error
@@ -85,13 +85,13 @@ class NavigationLog:
                 os.fsync(folder)
             finally:
                 os.close(folder)
-        at = 0
-        while at < len(data):  # a disk that fills up takes a part
-            at += self._file.write(data[at:]) or 0
+        left = memoryview(data)
+        while left:  # a disk that fills up takes a part
+            left = left[self._file.write(left) :]
         os.fsync(self._file.fileno())
 
     def _end(self) -> None:
         file, self._file = self._file, None
         if file is not None:
-            with contextlib.suppress(OSError):  # of lines that are on disk, or whose requests were told the error
+            with contextlib.suppress(Exception):  # of lines that are on disk, or whose requests were told the error
                 file.close()

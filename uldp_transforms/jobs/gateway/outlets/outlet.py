@@ -13,6 +13,11 @@ class Undelivered(Exception):
     """A message was probably not delivered; the text gives the reason, not the content."""
 
 
+def reason_of(error: Exception) -> str:
+    """Why something failed: what the system says, else the kind of the fault, whose text could contain data."""
+    return getattr(error, "strerror", None) or type(error).__name__
+
+
 class Delivery(Protocol):
     """Receiver of packed messages: an outlet, or a spool before one."""
 
