@@ -79,6 +79,9 @@ JAVASCRIPT = Path("clients", "javascript")
 IN_PROCESS = ("tests/jobs/commands", "tests/jobs/follow", "tests/jobs/report", "tests/jobs/survey")
 """Tests of jobs that run in the process of the tests, at least some of them; they are recorded with the others."""
 
+JAVASCRIPT_TIMEOUT = "--test-timeout=200000"
+"""Milliseconds for a file of its tests, after which it fails: a loop without an end then has a name."""
+
 LEAST_OF_ROOM = 2
 
 LEFT_OUT = ("test_determinism", "test_failures_", "test_faults", "test_metrics", "test_same_counts", "test_secrets")
@@ -295,7 +298,7 @@ def fate_of_javascript(folder: Path) -> str:
     """That of a mutant of the client in JavaScript, by the client's own tests."""
     client = folder / JAVASCRIPT
     tests = [str(path.relative_to(client)) for path in sorted((client / "test").glob("*.test.js"))]
-    return fate_of_code(in_process(["node", "--test", *tests], client, {}))
+    return fate_of_code(in_process(["node", "--test", JAVASCRIPT_TIMEOUT, *tests], client, {}))
 
 
 def plant_all(folder: Path) -> int:

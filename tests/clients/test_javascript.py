@@ -47,7 +47,7 @@ def test_its_own_tests() -> None:
     """Among them all vectors, refusals, the queue, and its size."""
     tests = [str(path.relative_to(CLIENT)) for path in sorted((CLIENT / "test").glob("*.test.js"))]
     assert tests
-    assert b"# fail 0" in output(NODE, "--test", "--test-reporter=tap", *tests)
+    assert b"# fail 0" in output(NODE, "--test", "--test-timeout=300000", "--test-reporter=tap", *tests)
 
 
 @needs_npm
