@@ -16,7 +16,7 @@ from tests.support.messages_cases import AOUE, KRR, LISTED, TAGGED, numbered
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.borrowing import borrow
-from uldp_transforms.ldp.borrowing.borrow import _Side, _signs
+from uldp_transforms.ldp.borrowing.borrow import _common, _Side, _signs, _weights
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimator
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
@@ -56,6 +56,84 @@ def test_traces_over_all_signs_are_exact(of: Collection, found: CohortCounts) ->
         kept = projected.shares > 0
         slope = np.diag(kept.astype(float)) - np.outer(kept, kept) / kept.sum()
         assert projected.trace(projected) == pytest.approx(np.trace(covariance @ slope))
+
+
+@pytest.mark.parametrize("estimator", [EMPIRICAL, PROJECTED], ids=["empirical", "projected"])
+def test_the_variance_of_a_weight_is_that_of_its_derivative(estimator: Estimator) -> None:
+    """The diagonal of the derivative of a projection on n shares above 0 is 1 - 1 / n there."""
+    of, found, weight = collection(4), counts(2, 30, 30, 20), 0.3
+    with mock.patch("uldp_transforms.ldp.borrowing.borrow._signs", all_signs):
+        side = _Side(of, found, estimator)
+        apart = side.shares - np.array([0.4, 0.3, 0.2, 0.1])
+        variance = side.variance_of_weight(apart, weight)
+    kept = side.shares > 0
+    diagonal = np.where(kept, 1 - 1 / kept.sum(), 0.0) if estimator is PROJECTED else np.ones(4)
+    weights = diagonal * (apart + (side.shares - side.raw) - 2 * weight * apart) - apart
+    covariance = of.mechanism.covariance(clip_and_normalize(side.raw)) / found.total
+    assert variance == pytest.approx(weights @ covariance @ weights)
+
+
+GROUPS = 12
+
+
+def told(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weights of the groups alone, which differ by more than their variances, and these; and their distances D."""
+    return rng.normal(0.5, 0.3, GROUPS), rng.uniform(0.01, 0.04, GROUPS), rng.uniform(0.01, 0.1, GROUPS)
+
+
+def risk_of(own: np.ndarray, variances: np.ndarray, distances: np.ndarray, spread: float, middle: float) -> float:
+    """The estimate of the risk for a spread A and a common weight, group by group, without a constant."""
+    total = 0.0
+    for weight, variance, distance in zip(own, variances, distances):
+        kept = spread / (spread + variance)
+        total += distance * ((1 - kept) ** 2 * (weight - middle) ** 2 + (2 * kept - 1) * variance)
+    return total
+
+
+@pytest.mark.parametrize("spread", [0.001, 0.03, 2.0])
+def test_the_common_weight_is_the_one_with_the_least_risk(spread: float) -> None:
+    own, variances, distances = told(generator("common weight", spread))
+    risk, weights = _common(own, variances, distances, spread)
+    middles = np.linspace(0, 1, 2001)
+    risks = [risk_of(own, variances, distances, spread, middle) for middle in middles]
+    best = middles[np.argmin(risks)]
+    assert risk == pytest.approx(min(risks), rel=1e-4) and risk <= min(risks) + 1e-15
+    np.testing.assert_allclose(weights, best + spread / (spread + variances) * (own - best), atol=5e-4)
+
+
+class Told:
+    """A side whose own weight and variance are given: the others' shares are (.5, .5), and t moves with nothing."""
+
+    number = 100
+
+    def __init__(self, weight: float, variance: float, distance: float):
+        self.shares = self.raw = 0.5 + np.sqrt(distance / 2) * np.array([1, -1])
+        self._trace, self._variance = weight * distance, variance * distance**2
+
+    def trace(self, of: Any) -> float:
+        return self._trace if of is self else 0.0
+
+    def variance_of_weight(self, apart: np.ndarray, weight: float) -> float:
+        return self._variance
+
+
+def test_weights_are_drawn_together_by_the_spread_with_the_least_risk() -> None:
+    """Spreads that are tried differ by a factor of 10^(1/4): the best one is one of the two around the least risk."""
+    own, variances, distances = told(generator("spread of weights"))
+    everybody: Any = Told(0.0, 0.0, 0.0)
+    sides: Any = [Told(*each) for each in zip(own, variances, distances)]
+    found = _weights(everybody, sides)
+    risks = {}
+    for spread in np.logspace(-6, 2, 321):
+        kept = spread / (spread + variances)
+        pull = distances * (1 - kept) ** 2
+        middle = np.clip((pull * own).sum() / pull.sum(), 0, 1)
+        risks[spread] = risk_of(own, variances, distances, spread, middle), middle
+    best = min(risks, key=lambda spread: risks[spread][0])
+    assert 1e-3 < best < 1, "an inner minimum"
+    around = [spread for spread in risks if abs(np.log10(spread / best)) <= 1 / 4]
+    near = [risks[spread][1] + spread / (spread + variances) * (own - risks[spread][1]) for spread in around]
+    assert any(np.abs(np.clip(each, 0, 1) - found).max() < 0.01 for each in near)
 
 
 def test_signs_are_balanced_and_differ() -> None:

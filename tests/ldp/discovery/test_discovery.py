@@ -254,6 +254,27 @@ def test_a_value_is_tested_with_the_frequent_prefixes_subtracted(monkeypatch):
     assert long not in fitted[2], "it is a value there, and not the one that is tested"
 
 
+def test_what_is_subtracted_or_tested_fits_as_little_noise_as_stated(monkeypatch):
+    """One false prefix in 2,000 degrees of freedom is subtracted, one false value in 100 is tested, at most 50."""
+    item = collection(cohorts=24)
+    counts = counted(item, {"bada": 900, "gigi": 700}, generator("false ones"))
+    level = Level(ask(item, counts, ("",)), item.alphabet, 0, counts)
+    search = Search(item.alphabet, [level])
+    below, above = (item.alphabet.sequence(value)[:2] for value in ("bada", "gigi"))
+    false = {below: level.degrees / 2000 * 0.999, above: level.degrees / 2000 * 1.001}
+    scored = set()
+
+    def striking(scores, kinds):
+        scored.update(scores)
+        return {sequence: false.get(sequence, 1e6) for sequence in scores}
+
+    monkeypatch.setattr(search, "_striking", striking)
+    search._search_level(0, [()])
+    assert {below, above} <= scored
+    assert set(search._peeled[0]) == {below}
+    assert [search._judged(SimpleNamespace(degrees=degrees)) for degrees in (700, 5000, 6000)] == [7, 50, 50]
+
+
 class PeeledOneByOne:
     """A search of four texts: nobody holds two of them, which fit the noise and hide a third while they are fitted."""
 

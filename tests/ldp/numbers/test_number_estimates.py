@@ -17,7 +17,8 @@ from uldp_transforms.ldp.estimators.number_estimates import (
     estimate_numbers,
     limits_within,
 )
-from uldp_transforms.ldp.estimators.number_sums import PARTS, QuantileTest, Ratio
+from uldp_transforms.ldp.estimators.number_sums import PARTS, NumberReports, NumberSums, QuantileTest, Ratio
+from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 
 COUNTS = (900, 950, 1000, 1010, 980, 900, 840, 800, 720, 680, 630, 590)
 P = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
@@ -306,6 +307,24 @@ def test_a_ratio_is_not_refuted_between_its_ends_and_nowhere_else(people: float)
     assert low < 0.4 / people < high
     assert apart(low) == pytest.approx(z) == apart(high)
     assert Ratio(0.4, 0.1, 0.01, 0.1**2 / z**2, 0.0).interval(z) == (None, None), "nobody may have a number"
+
+
+def test_where_nobody_has_a_number_there_is_no_ratio() -> None:
+    assert [Ratio(0.4, people, 0.01, 0.002, 0.001).value for people in (0.0, -0.1, 0.5)] == [None, None, 0.8]
+
+
+def test_sums_per_person_are_ratios_with_variances_of_dense_algebra() -> None:
+    """By linearisation: (of_bins - value) / people, and 0 for other values, at the counts or the nearest shares."""
+    item, cells = collection("krr", 2.0, others=["none"]), [300, 200, 150, 100, 100, 50, 50, 50, 400]
+    sums, of_bins = NumberSums([NumberReports(item, one(cells))]), np.stack([np.arange(8.0), np.arange(8.0) ** 2])
+    found, ratios = sums.per_person(of_bins), [sums.ratio(row) for row in of_bins]
+    assert found is not None and 0.4 < ratios[0].people < 0.9
+    np.testing.assert_allclose(found.values, [ratio.value for ratio in ratios])
+    shares = item.mechanism.invert(one(cells))[0]
+    for row, value, variance in zip(of_bins, found.values, found.variances):
+        weights = np.append((row - value) / shares[:8].sum(), 0.0)
+        each = [weights @ item.mechanism.covariance(at) @ weights for at in (shares, project_onto_simplex(shares))]
+        assert variance == pytest.approx(max(each) / sum(cells))
 
 
 def test_as_many_figures_as_are_allowed() -> None:

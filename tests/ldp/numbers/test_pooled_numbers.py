@@ -13,7 +13,7 @@ from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import EmpiricalBayes
 from uldp_transforms.ldp.estimators.number_estimates import NumberEstimate, estimate_numbers, figures_of
-from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
+from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums, _shares_of_versions
 from uldp_transforms.ldp.versions import questions_of
 from uldp_transforms.rows.json_and_avro import as_dict
 from uldp_transforms.rows.pooled_rows import estimate_question
@@ -81,6 +81,16 @@ def test_versions_of_other_mechanisms_are_covered_and_shorter() -> None:
     assert held.min() >= binomial_limits(runs, 0.94)[0]
     assert held[:2].max() <= binomial_limits(runs, 0.97)[1]
     assert shorter == runs  # intervals of 1,000 people hardly vary
+
+
+def test_weights_are_the_precisions_of_the_mean_bin_of_even_answers() -> None:
+    """Other values count as the middle; a person with two reports halves what they say."""
+    items, even = [collection(mechanism, 1.0, others=["none"]) for mechanism in ("krr", "rappor")], np.full(9, 1 / 9)
+    reports = [NumberReports(items[0], one([400] * 9), 2), NumberReports(items[1], one([50] * 9))]
+    ranks = np.append(np.arange(8) - 3.5, 0.0)
+    variances = [ranks @ item.mechanism.covariance(even) @ ranks for item in items]
+    precisions = np.array([3600 / 2, 450]) / variances
+    np.testing.assert_allclose(_shares_of_versions(reports, 8), precisions / precisions.sum())
 
 
 def test_weights_do_not_depend_on_the_answers() -> None:

@@ -250,6 +250,24 @@ def test_the_power_of_shares_that_variances_are_proportional_to_is_found(power: 
     assert found[power] > found[3 - power] + 3
 
 
+def test_scales_are_averaged_over_three_powers_by_their_likelihoods() -> None:
+    """Powers 1, 1.5 and 2; the square roots of variances, and the logarithms of the likely ones."""
+    shares = normalised(1 / np.arange(1, 11))
+    series, _ = a_series(generator("three powers"), np.tile(shares, (20, 1)))
+    found = shares_module._fitted(series)
+    fits = []
+    for power in (1.0, 1.5, 2.0):
+        law = series.law().relative_to(power)
+        scales, likelihoods = scales_of(series, law)
+        posterior, _ = scales.posterior(likelihoods)
+        fits.append((scales.evidence, np.stack(scales.means(posterior, law)), scales.likely(posterior, law)))
+    evidence, own, likely = (np.array(part) for part in zip(*fits))
+    weights = np.exp(evidence) / np.exp(evidence).sum()
+    assert (weights > 0.01).all(), "each counts"
+    np.testing.assert_allclose(np.sqrt(found.own), sum(w * np.sqrt(each) for w, each in zip(weights, own)))
+    np.testing.assert_allclose(np.log(found.likely), sum(w * np.log(each) for w, each in zip(weights, likely)))
+
+
 def test_a_law_relative_to_shares_is_the_law() -> None:
     series, _ = a_series(generator("relative"), drifting(generator("relative of"), 20))
     law = series.law()

@@ -5,6 +5,7 @@ Windows have hash functions of their own, so that windows are independent; value
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -18,6 +19,7 @@ from uldp_transforms.ldp.errors import InsufficientCohortsError
 from uldp_transforms.ldp.sampling import SeededSource
 from uldp_transforms.ldp.solvers import linear
 from uldp_transforms.ldp.solvers import message_passing as passing
+from uldp_transforms.ldp.solvers.observation import Observation
 
 SIZE, COHORTS, BUCKETS, PEOPLE = 600, 64, 16, 40_000
 VALUES = tuple(f"value {i}" for i in range(SIZE))
@@ -197,20 +199,46 @@ def test_heavy_values_that_fill_a_quarter_of_the_equations_are_unbiased():
     assert abs(np.mean(scores)) <= normal_limit() / np.sqrt(3 * 250 / 10)
 
 
-def test_variances_are_those_of_dense_algebra(monkeypatch):
-    """The last step's estimate is l . cells for a vector l per value: its variance, and that of the sum, one by one."""
-    given_, summed, solve = [], [], passing.pass_messages
+def asked(monkeypatch: pytest.MonkeyPatch, item: Collection, counts: CohortCounts) -> tuple[Observation[Any], Any]:
+    """What a window asks of message passing: the observation, and the unknowns whose sum is of interest."""
+    questions, solve = [], passing.pass_messages
 
     def keep(given, which):
-        given_.append(given)
-        summed.append(which)
+        questions.append((given, which))
         return solve(given, which)
 
-    monkeypatch.setattr(linear, "pass_messages", keep)
+    with monkeypatch.context() as patch:
+        patch.setattr(linear, "pass_messages", keep)
+        item.estimate(counts, candidates=VALUES)
+    [question] = questions
+    return question
+
+
+@pytest.mark.parametrize("excluded", [False, True])
+def test_the_weight_of_a_cohort_is_the_inverse_of_its_noise(monkeypatch, excluded):
+    """Squared residuals in units of this noise have one degree of freedom per cell in use, less one per cohort."""
+    item, rng = collection(3), generator("weight of a cohort")
+    given, _ = asked(monkeypatch, item, counts := window(item, ZIPF, 0.3, 0.0, True, rng))
+    here, n = counts.num_reports > 0, counts.num_reports
+    kept = np.repeat(here[:, np.newaxis], BUCKETS, axis=1).astype(float)
+    if excluded:
+        kept[:20, 3] = kept[10:30, 7] = 0
+    believed = np.zeros(SIZE)
+    state = passing._step(given, kept, believed, 0 * kept, passing.centre(given.inverted, kept))
+    assert state.common > 0
+    even = np.full((1, BUCKETS), 1 / BUCKETS)
+    known = given.noise(even).mean() / n[here]  # what is believed is even, and so is its noise
+    np.testing.assert_allclose(state.weights[here], 1 / (known + state.common))
+    assert (state.weights[~here] == 0).all()
+    squares = (state.residuals**2).sum(axis=1)[here] * state.weights[here]
+    assert squares.sum() == pytest.approx((kept.sum(axis=1) - 1)[here].sum(), rel=1e-6)
+
+
+def test_variances_are_those_of_dense_algebra(monkeypatch):
+    """The last step's estimate is l . cells for a vector l per value: its variance, and that of the sum, one by one."""
     item, rng = collection(3), generator("dense")
     counts = window(item, ZIPF, 0.3, 0.0, True, rng)
-    item.estimate(counts, candidates=VALUES)
-    [given], [which] = given_, summed
+    given, which = asked(monkeypatch, item, counts)
     here, table = counts.num_reports > 0, item.alphabet.symbol_table(VALUES, COHORTS)
     kept = np.repeat(here[:, np.newaxis], BUCKETS, axis=1).astype(float)
     state = passing._converge(given, kept, np.zeros(SIZE), 0 * kept, 0 * kept)
@@ -232,6 +260,20 @@ def test_variances_are_those_of_dense_algebra(monkeypatch):
     expected = [variance(rows[:, value]) for value in range(SIZE)]
     np.testing.assert_allclose(solution.own.at(state.believed), expected, rtol=1e-6)
     assert solution.variance_of_sum == pytest.approx(variance(rows[:, which].sum(axis=1)), rel=1e-6)
+    common = [state.common * (rows[here, value] ** 2).sum() for value in range(SIZE)]
+    np.testing.assert_allclose(solution.common, common, rtol=1e-6)
+    own = solution.own.at(np.maximum(solution.frequencies, 0))
+    np.testing.assert_allclose(solution.variances, own + solution.jump**2, rtol=1e-12)
+    assert (solution.misfit, solution.degrees) == (0, 0), "unknown"
+
+
+def test_in_equal_cohorts_a_report_moves_its_value_by_an_nth_of_the_jump(monkeypatch):
+    item = collection(3)
+    given, which = asked(monkeypatch, item, window(item, ZIPF, 0.3, 0.0, False, generator("equal cohorts")))
+    given = dataclasses.replace(given, num_reports=np.full(COHORTS, 600))
+    assert given.jump > 0
+    solution = passing.pass_messages(given, which)
+    assert solution.jump == pytest.approx(given.jump / (600 * COHORTS))
 
 
 def test_listed_values_are_estimated_beside_a_long_list():
