@@ -396,6 +396,11 @@ def test_the_difference_that_is_said_to_be_noticed_is_noticed() -> None:
     example = ComparedValue("two", None, None, "0", "a", "b", *numbers, noticeable=float(noticeable))
     said = re.match(r"A difference of ([\d.]+) in any one value", *compare_command._smallest([example]))
     assert said is not None
+    [hopeless] = compare_command._smallest([example, example._replace(noticeable=1.2)])
+    assert (
+        hopeless
+        == "Even a difference of 1 in any one value may be missed: there are too few reports, or too many liars."
+    )
     p = 0.5 + float(said[1])
     low_of_all, high_of_all = difference_interval(
         raw[:, None], raw[None, :], low[:, None], high[:, None], low[None, :], high[None, :]

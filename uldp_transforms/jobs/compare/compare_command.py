@@ -405,6 +405,8 @@ def _smallest(rows: Sequence[ComparedValue]) -> list[str]:
         for kinds in ((MEAN,), (None, SHARE_ABOVE))
     )
     where = "any one share" if any(row.figure for row in rows) else "any one value"
+    if shares and not means and max(shares) > 1:
+        return [f"Even a difference of 1 in {where} may be missed: there are too few reports, or too many liars."]
     smallest = [
         f"of {max(differences):.2g} in {name}"
         for differences, name in ((means, "the mean"), (shares, where))
