@@ -38,6 +38,7 @@ PLAN = (
             "jobs/commands/test_plan.py": ("test_needed_epsilons_meet_the_target_and_a_step_less_does_not",),
             "labs/test_group_coverage.py": ("test_the_reduced_experiment_finds_what_the_page_says",),
             "labs/test_reproduce_numbers.py": ("test_smooth_intervals_hold_in_all_settings",),
+            "labs/test_reproduce_tang.py": ("test_simulated_errors_are_the_expected_ones",),
             "ldp/comparisons/test_compare_numbers.py": (
                 "test_intervals_of_differences_hold",
                 "test_smooth_intervals_of_differences_hold_and_are_shorter",
@@ -93,10 +94,7 @@ PLAN = (
                 "test_draws_its_rows",
                 "test_finds_what_the_documentation_says",
             ),
-            "labs/test_reproduce_uldp.py": (
-                "test_rows_are_flat",
-                "test_estimates_that_are_distributions_lose_at_most_everything",
-            ),
+            "labs/test_reproduce_uldp.py": ("test_estimates_that_are_distributions_lose_at_most_everything",),
             "ldp/alphabets/test_hashed_uldp.py": ("test_estimates_are_right_where_listed_values_are_protected_too",),
             "ldp/alphabets/test_open_uldp.py": (
                 "test_standard_errors_and_intervals",
@@ -381,6 +379,7 @@ PLAN = (
                 "test_windows_that_are_suppressed_have_no_rows",
                 "test_stored_counts_are_searched_again_and_sums_of_windows_find_more",
             ),
+            "jobs/commands/test_cli.py": ("test_programs_run_as_modules",),
             "jobs/commands/test_memo_people.py": ("test_the_ledger_has_every_report_and_its_copy",),
             "jobs/commands/test_plan.py": (
                 "test_a_picture",
@@ -392,7 +391,10 @@ PLAN = (
             ),
             "jobs/commands/test_sql.py": ("test_polars_counts_the_same",),
             "jobs/engines/test_cluster.py": ("test_a_program_that_cannot_hand_its_job_over_says_why",),
-            "jobs/engines/test_expansion_service.py": ("test_what_does_not_end_well_is_quoted",),
+            "jobs/engines/test_expansion_service.py": (
+                "test_what_does_not_end_well_is_quoted",
+                "test_what_java_needs_is_said",
+            ),
             "jobs/engines/test_prism.py": (
                 "test_files_give_the_rows_of_the_local_engine",
                 "test_the_main_job_releases_the_rows_of_the_local_engine",
@@ -414,6 +416,7 @@ PLAN = (
                 "test_a_lost_output_is_restored_without_a_loss",
             ),
             "jobs/report/test_report_follow.py": (
+                "test_the_page_keeps_up_with_the_rows",
                 "test_what_else_is_asked",
                 "test_a_port_that_is_taken",
             ),
@@ -426,9 +429,11 @@ PLAN = (
                 "test_the_program_of_the_page_makes_an_iceberg_table",
                 "test_the_query_of_the_page_reads_values",
                 "test_stored_counts_are_estimated_again_into_parquet",
+                "test_duckdb_reads_all_files_of_a_stream",
             ),
             "labs/test_reproduce_carriers.py": ("test_the_commands_find_them_and_the_page_shows_it",),
             "labs/test_reproduce_uldp.py": (
+                "test_rows_are_flat",
                 "test_the_picture_can_be_drawn",
                 "test_the_reduced_experiment_shows_what_the_paper_claims",
             ),
