@@ -160,6 +160,29 @@ def test_numbers_groups_and_windows_are_compared_and_filtered(window: Browser) -
     assert names(window, "#part-1-latest-table") and window.text(f"#part-{number}-groups-2")
 
 
+def test_charts_of_figures_are_chosen_by_name(window: Browser) -> None:
+    of = f"#part-{SECTION['survey']}"
+    figures = f"[...document.querySelectorAll('{of}-figures figure')]"
+    seen = f"return {figures}.filter(it => !it.hidden).map(it => it.dataset.value)"
+    every = window.run(seen)
+    choose(window, f"[data-trends='{of[1:]}-figures'] input", "P98, mean")
+    assert window.run(seen) == ["mean", "p98"] and len(every) > 2
+    assert window.text(f"[data-trends='{of[1:]}-figures'] [role=status]") == f"2 of {len(every)} charts"
+    choose(window, f"[data-trends='{of[1:]}-figures'] input", "")
+    assert window.run(seen) == every
+    assert window.log() == []
+
+
+def test_an_open_end_does_not_lengthen_a_number(window: Browser) -> None:
+    """Half the distance of the end that is known shows two digits."""
+    rows = window.run(
+        f"return [...document.querySelectorAll('#part-{SECTION['survey']}-groups-table tbody tr')]"
+        ".map(row => [...row.cells].map(it => it.textContent))"
+    )
+    shown = {row[2] for row in rows if row[0] == "p98"}
+    assert shown == {"166.6", "170.1"}
+
+
 def test_the_keyboard_alone_sorts_searches_and_opens(window: Browser) -> None:
     def press(key: str, code: int, text: str = "") -> None:
         for kind in ("keyDown", "keyUp"):

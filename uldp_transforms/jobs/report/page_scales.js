@@ -65,11 +65,11 @@
       if (!drawn.has(figure)) drawn.set(figure, chartOf(figure));
     }
     const seen = figures.filter((figure) => !figure.hidden);
-    const most = Math.max(...seen.map((figure) => topOf(drawn.get(figure))));
+    const most = scales.includes("same") ? Math.max(...seen.map((figure) => topOf(drawn.get(figure)))) : 0;
     for (const figure of figures) {
       const original = drawn.get(figure);
       const next = scales.length ? original.cloneNode(true) : original;
-      if (scales.length) redraw(next, scales.includes("same") && !figure.hidden ? most : topOf(original), scales.includes("log"));
+      if (scales.length) redraw(next, most && !figure.hidden ? most : topOf(original), scales.includes("log"));
       chartOf(figure).replaceWith(next);
     }
     const said = names.length || flags.length ? `${seen.length} of ${figures.length} charts` : "";

@@ -142,8 +142,9 @@ def _lines(told: Sequence[_Told]) -> list[GroupLine]:
     """The lines, with as many decimals as the shortest interval of a share, or of a figure, needs."""
     lengths = defaultdict(list)
     for _, figure in told:
-        if figure.low is not None and figure.high is not None:
-            lengths["" if figure.is_share else figure.name].append(figure.high - figure.low)
+        length = _length(figure)
+        if length is not None:
+            lengths["" if figure.is_share else figure.name].append(length)
     shares = digits_of(length / 2 for length in lengths[""])
     return [
         GroupLine(
@@ -154,6 +155,14 @@ def _lines(told: Sequence[_Told]) -> list[GroupLine]:
         )
         for row, figure in told
     ]
+
+
+def _length(figure: Figure) -> float | None:
+    """Length of the interval, or twice the distance of its end if the other one is open."""
+    if figure.low is not None and figure.high is not None:
+        return figure.high - figure.low
+    ends = [end for end in (figure.low, figure.high) if end is not None]
+    return 2 * abs(ends[0] - figure.value) if ends and figure.value is not None else None
 
 
 def _share(entry: Row) -> Figure:
