@@ -103,8 +103,11 @@ def test_a_plan_with_liars_shows_a_difference_that_they_hide(capsys):
     differences = np.subtract.outer(*counts) / n / step
     shown = differences - 1.96 * np.hypot.outer(*errors) > room
     assert 0.76 < laws[0] @ shown @ laws[1] < 0.86
-    assert "the smallest group needs no number of reports" in printed(
+    assert "No number of reports shows a difference of 0.05 in 80 of 100 cases." in printed(
         f"{COMMAND} --groups 2 --difference 0.05 --liars 0.02", capsys
+    )
+    assert "Even a difference of 1 in one sensitive value between two groups of this size may be missed" in printed(
+        f"{COMMAND} --groups 2 --liars 0.5", capsys
     )
 
 
@@ -125,7 +128,7 @@ def test_many_groups_are_compared_with_one(capsys):
 def test_collisions_with_unlisted_texts_may_hide_a_difference(capsys):
     question = "--open --num_candidates 20 --epsilon 4 --reports 1000000 --max_cohorts 2 --groups 2"
     said = printed(f"{question} --difference 0.000001", capsys)
-    assert "the smallest group needs no number of reports for a p-value below .05, and no number of reports" in said
+    assert "No number of reports shows a difference of 1e-06 in 80 of 100 cases." in said
 
 
 def write(path, rows):

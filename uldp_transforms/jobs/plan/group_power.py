@@ -82,6 +82,11 @@ class GroupPower:
         """The differences that show."""
         half, honest = self.plan.best.half_width, 1 - self.liars
         alone, among_all = ((factor * half + self._room) / honest for factor in (self.alone, self.among_all))
+        if alone > 1:
+            return [
+                "Even a difference of 1 in one sensitive value between two groups of this size may be missed: there are "
+                "too few reports, or too many liars."
+            ]
         pairs = f"{self.pairs:,} {'pair' if self.pairs == 1 else 'pairs'}"
         return [
             f"A difference of {alone:.2g} in one sensitive value between two groups of this size has a p-value below "
@@ -98,8 +103,12 @@ class GroupPower:
             reports_for_half_width(setup, left / factor) if left > 0 else None
             for factor in (self.alone, self.among_all)
         ]
+        if numbers == [None, None]:
+            return f"No number of reports shows a difference of {difference:g} in 80 of 100 cases."
         texts = [
-            "no number of reports" if number is None else f"{number:,} reports ({self._of_all(number):,} in all groups)"
+            "more than any number of reports"
+            if number is None
+            else f"{number:,} reports ({self._of_all(number):,} in all groups)"
             for number in numbers
         ]
         return (
