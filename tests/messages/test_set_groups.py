@@ -64,6 +64,7 @@ FORMS: dict[str, Callable[[int], bytes]] = {
         ([("cc", b"\xc9")], "other"),  # no UTF-8
         ([], "other"),
         ([("cc", None)], "other"),
+        ([("cc", "\ud800")], "other"),
         ([("cc", "PL")], "other"),
         ([("cc", "de")], "other"),
         ([("CC", "DE")], "other"),

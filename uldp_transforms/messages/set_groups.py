@@ -101,7 +101,8 @@ class _Door:
         found: dict[str, list[str]] = {key: [] for _, key in self._keys}
         for key, text in attributes:
             if key in found:
-                found[key].append(text.decode("utf-8", "replace") if isinstance(text, bytes) else text or "")
+                content = text if isinstance(text, bytes) else (text or "").encode("utf-8", "replace")
+                found[key].append(content.decode("utf-8", "replace"))
         columns = {name: found[key] for name, key in self._keys if len(found[key]) == 1}
         return int(shifts_of(self._dimensions, columns, 1)[0])
 
