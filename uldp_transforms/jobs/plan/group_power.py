@@ -84,8 +84,8 @@ class GroupPower:
         alone, among_all = ((factor * half + self._room) / honest for factor in (self.alone, self.among_all))
         if alone > 1:
             return [
-                "Even a difference of 1 in one sensitive value between two groups of this size may be missed: there are "
-                "too few reports, or too many liars."
+                "Even a difference of 1 in one sensitive value between two groups of this size may be missed: there "
+                "are too few reports, or too many liars."
             ]
         pairs = f"{self.pairs:,} {'pair' if self.pairs == 1 else 'pairs'}"
         return [
