@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import functools
 import itertools
+import operator
 import os
 import random
 import re
@@ -31,6 +32,7 @@ from tests.support.messages_cases import KRR
 from uldp_transforms.jobs import check, estimate, reestimate
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow.follow_job import _record, follow_job
+from uldp_transforms.jobs.follow.follow_reading import _groups
 from uldp_transforms.jobs.follow.spool_reading import SpoolReader, unfinished_since
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile, manifest_path
 from uldp_transforms.jobs.records.run_records import STOPPED
@@ -364,3 +366,22 @@ def test_the_declared_share_of_liars_is_in_the_rows(tmp_path):
     followed.add_file()
     followed.steps(2)
     assert {row["liars"] for row in followed.rows("estimates")} == {0.01}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "groups"),
+    [
+        ((), []),
+        ((9 << 20, 1), [1, 1]),
+        ((1 << 20,) * 9, [4, 4, 1]),
+        ((1 << 20, 1 << 20, 1 << 20, (1 << 20) - 1, 1, 1), [5, 1]),
+    ],
+)
+def test_messages_are_decoded_together_up_to_four_mebibytes(sizes: tuple[int, ...], groups: list[int]) -> None:
+    """No more of them are read before that."""
+    read = iter([bytes(size) for size in sizes])
+    found = []
+    for group in _groups(read):
+        found.append(len(group))
+        assert operator.length_hint(read) == len(sizes) - sum(found)
+    assert found == groups

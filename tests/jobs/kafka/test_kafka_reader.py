@@ -223,6 +223,13 @@ def test_consumers_that_wait_are_kept_and_in_the_end_closed() -> None:
 # ---------------------------------------------------------------------- what Beam asks for
 
 
+def test_where_no_broker_answers_no_partition_is_known() -> None:
+    """And the job goes on with those that it has."""
+    alone = contextlib.closing(Reader(ConsumerSettings("127.0.0.1:1"), "t", CREATE_TIME))
+    with mock.patch.object(kafka_reader, "ANSWER_SECONDS", 0.2), alone as reader:
+        assert reader.partitions() == set()
+
+
 def test_partitions_are_shared_evenly() -> None:
     parts = [Part("t", number, 10 * number, 0) for number in range(5)]
     assert shares_of(parts, 2) == [Share("t", (0, 2, 4), (0, 20, 40)), Share("t", (1, 3), (10, 30))]
