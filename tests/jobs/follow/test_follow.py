@@ -20,7 +20,9 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -33,7 +35,7 @@ from uldp_transforms.jobs import check, estimate, reestimate
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow.follow_job import _record, follow_job
 from uldp_transforms.jobs.follow.follow_reading import _groups
-from uldp_transforms.jobs.follow.spool_reading import SpoolReader, unfinished_since
+from uldp_transforms.jobs.follow.spool_reading import SpoolReader, SpoolSource, unfinished_since
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile, manifest_path
 from uldp_transforms.jobs.records.run_records import STOPPED
 from uldp_transforms.ldp import SpecError
@@ -385,3 +387,18 @@ def test_messages_are_decoded_together_up_to_four_mebibytes(sizes: tuple[int, ..
         found.append(len(group))
         assert operator.length_hint(read) == len(sizes) - sum(found)
     assert found == groups
+
+
+def test_a_transaction_has_at_most_64_files(tmp_path: Path) -> None:
+    """In order, and without those that are counted; a file that has no manifest is not finished."""
+    names = [f"reports-{number:03}.avro" for number in range(131)]
+    for name in names:
+        (tmp_path / name).touch()
+        manifest_path(tmp_path / name).touch()
+    (tmp_path / "reports-131.avro").touch()
+    state: Any = SimpleNamespace(names=lambda: {names[0]})
+    source = SpoolSource(str(tmp_path), configured().spec, state)
+    with mock.patch.object(source, "_read", side_effect=list):
+        read: list[Any] = list(source.news(5))
+    assert read == [names[1:65], names[65:129], names[129:]]
+    assert source.seen_until == 5
