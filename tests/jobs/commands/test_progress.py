@@ -119,6 +119,7 @@ def test_a_line_says_what_is_left():
         "0:15:00 elapsed, 1,234,567 reports, 12 windows, 4,115 reports/s, 25 % read, about 0:45:01 left"
     )
     assert line_of(Progress(0), 0, 3661) == "1:01:01 elapsed, 0 reports, 0 reports/s"
+    assert line_of(Progress(5, 1), 1, 60) == "0:01:00 elapsed, 5 reports, 1 window, 1 reports/s"
     assert line_of(Progress(5, 0, 1.0), 1, 60) == "0:01:00 elapsed, 5 reports, 0 windows, 1 reports/s, 100 % read"
 
 

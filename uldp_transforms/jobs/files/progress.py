@@ -142,7 +142,7 @@ def line_of(progress: Progress, rate: float, seconds: float) -> str:
     """A line about work that has run for some seconds and last made ``rate`` reports per second."""
     parts = [f"{_clock(seconds)} elapsed", f"{progress.reports:,} reports"]
     if progress.windows is not None:
-        parts.append(f"{progress.windows:,} windows")
+        parts.append(f"{progress.windows:,} window{'s' * (progress.windows != 1)}")
     parts.append(f"{rate:,.0f} reports/s")
     if progress.share is not None:
         parts.append(f"{100 * progress.share:.0f} % read")
