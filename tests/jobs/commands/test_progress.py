@@ -82,7 +82,7 @@ def test_elsewhere_only_the_last_line_is_printed(folder):
 
 
 LINE = re.compile(
-    r"(simulate|estimate): (\d+):([0-5]\d):([0-5]\d) elapsed, ([\d,]+) reports(?:, ([\d,]+) windows)?, ([\d,]+) "
+    r"(simulate|estimate): (\d+):([0-5]\d):([0-5]\d) elapsed, ([\d,]+) reports(?:, ([\d,]+) windows?)?, ([\d,]+) "
     r"reports/s(?:, (\d+) % read(?:, about \d+:[0-5]\d:[0-5]\d left)?)?"
 )
 
