@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -21,8 +20,10 @@ from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES, checked_p
 from uldp_transforms.ldp.mechanisms.unary import Rappor
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sentinels import examine
+from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.messages.decoder import Decoded
+from uldp_transforms.messages.mixed_reports import Batches, MixedReports
 from uldp_transforms.rows.window_health import finding_of_fit
 from uldp_transforms.windows import BasePeriods
 
@@ -134,7 +135,8 @@ def test_the_fit_fires_below_one_in_a_thousand(p_value: float, fired: bool) -> N
 def test_reports_with_two_verdicts_were_received_once() -> None:
     """So that the ledger, which has both verdicts, does not balance."""
     batch = KRR.perturb(["0", "1"], np.random.default_rng(1), event_times=[0, 10])
-    entries = received_entries(Decoded([batch, batch], [], Counter({KRR.fingerprint: 2}), {}, 2), BasePeriods(10))
+    twice, catalog = Batches([MixedReports.of(batch)] * 2), CollectionCatalog([KRR])
+    entries = received_entries(Decoded(twice, [], np.array([2, 0]), {}, 2, catalog), BasePeriods(10))
     assert sum(entry.num_reports for entry in entries) == 2
 
 

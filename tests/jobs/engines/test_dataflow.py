@@ -80,6 +80,18 @@ GOOD_AND_BAD = {
     cli.positive().pattern: (["1", "100"], ["0", "-1", "1.5", "all"]),
     cli.share.pattern: (["0", "0.5", ".99", "1"], ["", "-1", "1.5", "2", "all", "nan"]),
     cli.names.pattern: (["", "arm", "country,arm"], ["Arm", "arm,", "arm;country", "1"]),
+    cli.dimension_from("attribute").pattern: (
+        ["country=attribute:cc", "a_1=attribute:x-y:z"],
+        [
+            "",
+            "country",
+            "country=cc",
+            "country=header:cc",
+            "Country=attribute:cc",
+            "country=attribute:",
+            "a=attribute:b c",
+        ],
+    ),
     cli.numbers.pattern: (["0", "15,60", "-1.5,.5,30"], ["", "15;60", "15,", "all"]),
     cli.SWITCH["type"].pattern: (["true", "false"], ["", "yes", "True"]),
     cli.resource("subscriptions").pattern: (
@@ -175,6 +187,7 @@ def test_the_template_is_launched(server, monkeypatch):
     assert set(parameters) == set(PARAMETERS)
     assert all(allowed_by_template(name, value) for name, value in parameters.items())
     del parameters["liars"]  # for closed alphabets, without numbers
+    del parameters["dimension"]  # for collections that have it
     given = [f"--{name}={value}" for name, value in parameters.items()]
     described = "--job_name reports --staging_location gs://bucket/staging --template_location gs://bucket/job_object"
     monkeypatch.setattr(sys, "argv", ["main.py", *given, *f"{CLOUD} {described}".split()])

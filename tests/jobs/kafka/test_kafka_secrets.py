@@ -143,6 +143,7 @@ def source_of(words: str) -> Callable[[], Any]:
     def call() -> Any:
         parser = argparse.ArgumentParser()
         parser.add_argument(KafkaTopic.option)
+        parser.set_defaults(collection=[], dimension=None)
         for option, arguments in KafkaTopic.own_options.items():
             parser.add_argument(option, **arguments)
         args, rest = parser.parse_known_args([*["--kafka_topic=t", "--bootstrap_servers=b:1"], *words.split("|")])

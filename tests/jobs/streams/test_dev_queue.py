@@ -28,7 +28,12 @@ COMMAND = [sys.executable, "-m", "uldp_transforms.jobs", "dev-queue"]
 @pytest.fixture
 def queue() -> Iterator[subprocess.Popen[str]]:
     argv = [*COMMAND, "--port", "0", *(word for topic in TOPICS for word in ("--topic", topic))]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what runs in a shell's background
+    try:
+        started = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with started as process:
         try:
             yield process
         finally:

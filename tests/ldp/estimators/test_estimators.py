@@ -135,6 +135,7 @@ def test_estimates_are_finite_or_refused_for_any_number_of_reports(name, estimat
             "interval",
             "unexplained_intervals",
             "unexplained_status",
+            "group",
         }
         for field in names | {"ci_low", "ci_high", "unexplained_low", "unexplained_high"}:
             if getattr(estimate, field) is not None:
