@@ -30,3 +30,15 @@ print(*set(sys.modules) - before)
     loaded = run.stdout.split()
     assert set(modules) <= set(loaded)
     assert not [name for name in loaded if name.split(".")[0] in FORBIDDEN]
+
+
+def test_a_job_needs_no_package_of_the_extra_plot():
+    program = """
+import sys
+sys.modules.update(dict.fromkeys(("altair", "jinja2", "markupsafe", "vl_convert")))  # as if not installed
+import uldp_transforms.jobs.estimate.run
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=FOLDER.parents[1], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr

@@ -6,9 +6,12 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from markupsafe import Markup, escape
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 _JOINERS = "\u200c\u200d"  # used in Persian, Hindi and other scripts, and in some emoji
 _NOTHING = 1e-6  # percent
@@ -44,6 +47,8 @@ def ends_of(text: str) -> tuple[str, str]:
 
 def with_values(sentence: str) -> Markup:
     """A sentence whose quoted values cannot change the direction of what stands around them."""
+    from markupsafe import Markup, escape  # noqa: PLC0415  # of the extra plot
+
     parts = (
         f"<bdi>{escape(part)}</bdi>" if at % 2 else escape(part) for at, part in enumerate(_QUOTED.split(sentence))
     )
@@ -52,6 +57,8 @@ def with_values(sentence: str) -> Markup:
 
 def group_words(group: str) -> Markup:
     """A group such as ``country=DE,arm=new`` that may be broken into lines between its dimensions."""
+    from markupsafe import Markup  # noqa: PLC0415  # of the extra plot
+
     return Markup(",<wbr>").join(group.split(","))
 
 
