@@ -164,6 +164,7 @@ def of_cell(people: int, epsilon: float, mechanisms: dict[str, int | None]) -> I
     """Coverage of each kind of value whose estimate depends on one count."""
     for (name, num_sensitive), (population, shares) in itertools.product(mechanisms.items(), POPULATIONS.items()):
         mechanism = collection(name, epsilon, num_sensitive).mechanism
+        # not of every mechanism: of those that `collection` makes here
         first = 0 if mechanism.has_binomial_estimates else mechanism.num_sensitive  # type: ignore[attr-defined]
         kinds = {(s >= mechanism.num_sensitive, *(p[s] for p in shares)): s for s in range(first, 10)}
         for other, (kind, symbol) in itertools.product(sorted({people, SIZES[0]}), kinds.items()):

@@ -42,7 +42,7 @@ class Tables:
         """Add the seconds of a case, which is named by its id in pytest."""
         function = case.partition("[")[0]
         self.functions[function] += seconds  # type: ignore[assignment]  # a Counter adds up floats too
-        self.files[function.partition("::")[0]] += seconds  # type: ignore[assignment]
+        self.files[function.partition("::")[0]] += seconds  # type: ignore[assignment]  # as above
 
     def lines(self) -> Iterator[str]:
         """Both tables, the dearest first."""

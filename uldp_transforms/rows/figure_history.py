@@ -59,7 +59,7 @@ def rows_of_figures(row: WindowedEstimate, names: Sequence[str] = ()) -> list[Wi
 
     Args:
         row: with figures.
-        names: of all series; none: measured from the ends that are nearer in this row.
+        names: names of all series, which say from which end each share is measured (default: from the nearer one).
     """
     sides = {side.edge: side.from_above for side in map(side_of, names)}
     found = []

@@ -84,6 +84,7 @@ class NavigationPages:
         log, faults = self._log, self._faults
         size = sum(map(len, parts))
         if log._file is not None and faults.happens(0.1, "disks that are full"):
+            # it has all of a file that the log uses
             log._file = FullDisk(log._file, int(faults.rng.integers(size))) if size else log._file  # type: ignore[assignment]
         if faults.happens(0.15, "kills of the gateway in a line"):
             if log._append(parts) is None and size:

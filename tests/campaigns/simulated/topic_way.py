@@ -202,6 +202,7 @@ class TopicWay:
 
     def source(self, spec: JobSpec, state: FollowState) -> TopicSource:
         """What the job follows; raises SpecError if brokers are away."""
+        # brokers of this process stand where the settings of real ones do
         options = Reading(settings=self._brokers, kind_of_times=CREATE_TIME, idle_lag=0)  # type: ignore[arg-type]
         return TopicSource(TOPIC, options, None, spec, state)
 

@@ -390,7 +390,7 @@ def test_expected_false_positives_are_those_of_the_kind_of_a_sequence() -> None:
     """Whole values and prefixes have numbers of their own; beliefs divide them."""
     scores = {(3, 4): 2.0, (3, END): 2.5, (5, 6, END): -1.0}
     search = SimpleNamespace(_beliefs=SimpleNamespace(of=lambda sequence: 0.3 * len(sequence)))
-    found = Search._striking(search, scores, (5.0, 7.0))  # type: ignore[arg-type]
+    found = Search._striking(search, scores, (5.0, 7.0))  # type: ignore[arg-type]  # it uses the beliefs alone
     expected = [
         kind * stats.norm.sf(score) * np.exp(-0.3 * len(sequence))
         for kind, (sequence, score) in zip((5.0, 7.0, 7.0), scores.items())
