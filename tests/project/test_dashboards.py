@@ -12,7 +12,7 @@ from tests.rigs.grafana import dashboards
 
 FILES = ("monitoring/grafana.json", "monitoring/gateway_grafana.json", "results/grafana.json")
 
-needs_check = pytest.mark.skipif(dashboards.missing() is not None, reason=str(dashboards.missing()))
+needs_check = pytest.mark.skipif(dashboards.CHECK.missing() is not None, reason=str(dashboards.CHECK.missing()))
 
 
 def read(name: str) -> dict[str, Any]:

@@ -62,6 +62,43 @@ class Jars:
         return sorted(name for name in pinned.keys() | found.keys() if pinned.get(name) != found.get(name))
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GoProgram:
+    """A program that is built from sources in Go; ``go.sum`` vouches for the modules that they need.
+
+    Attributes:
+        source: folder with ``go.mod``, ``go.sum`` and ``main.go``.
+        folder: of the cache, without the digest of the sources: other sources make another name.
+        name: of the program.
+        command: that builds it.
+    """
+
+    source: Path
+    folder: Path
+    name: str
+    command: str
+
+    @property
+    def binary(self) -> Path:
+        """Where the program stands once it is built."""
+        content = b"".join((self.source / name).read_bytes() for name in ("go.mod", "go.sum", "main.go"))
+        return self.folder.with_name(f"{self.folder.name}-{hashlib.sha256(content).hexdigest()[:12]}") / self.name
+
+    def fetch(self) -> Path:
+        """The program; built unless it is in the cache (a minute or two)."""
+        path = self.binary
+        if not path.exists():
+            require_program("go", f"build {path}")
+            command = ["go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-o", str(path), "."]
+            subprocess.run(command, cwd=self.source, check=True)
+        return path
+
+    def missing(self) -> str | None:
+        """Why the program cannot run here; None if it can."""
+        path = self.binary
+        return None if path.exists() else f"{path} is not there: {self.command} builds it"
+
+
 def require_program(name: str, what: str) -> None:
     """End this program with a sentence unless another one is there.
 

@@ -71,7 +71,7 @@ def preferred() -> str:
 def _missing(name: str) -> str | None:
     """Why a server cannot run here; None if it can."""
     if name == PSTEST:
-        return pstest.missing()
+        return pstest.PSTEST.missing()
     if name == EMULATOR and shutil.which("cloud-pubsub-emulator") is None:
         return "cloud-pubsub-emulator is not on PATH (it comes with the Google Cloud CLI, pubsub-emulator/bin)"
     return None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from tests.rigs.grafana.dashboards import fetch
+from tests.rigs.grafana.dashboards import CHECK
 
 if __name__ == "__main__":
-    print(f"{fetch()} FILE.json...: whether they are dashboards")
+    print(f"{CHECK.fetch()} FILE.json...: whether they are dashboards")
     sys.exit(0)

@@ -2,40 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import subprocess
 import tempfile
 from pathlib import Path
 
-from tests.rigs.cache import CACHE, require_program
+from tests.rigs.cache import CACHE, GoProgram
 
-FOLDER = Path(__file__).parent
-SOURCES = ("go.mod", "go.sum", "main.go")
+CHECK = GoProgram(source=Path(__file__).parent, folder=CACHE / "grafana", name="dashboards", command="make grafana")
 OF_FILES = ("__inputs",)
 """Fields of a dashboard in a file, which Grafana replaces when somebody imports it; the schema does not know them."""
-
-
-def binary() -> Path:
-    """Where the check of these sources stands once it is built; other sources make another name."""
-    content = b"".join((FOLDER / name).read_bytes() for name in SOURCES)
-    return CACHE / f"grafana-{hashlib.sha256(content).hexdigest()[:12]}" / "dashboards"
-
-
-def fetch() -> Path:
-    """The check; built unless it is in the cache (two minutes). ``go.sum`` vouches for the module."""
-    path = binary()
-    if not path.exists():
-        require_program("go", f"build {path}")
-        command = ["go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-o", str(path), "."]
-        subprocess.run(command, cwd=FOLDER, check=True)
-    return path
-
-
-def missing() -> str | None:
-    """Why the check cannot run here; None if it can."""
-    path = binary()
-    return None if path.exists() else f"{path} is not there: make grafana builds it"
 
 
 def fault_of(dashboard: dict[str, object]) -> str:
@@ -43,5 +19,5 @@ def fault_of(dashboard: dict[str, object]) -> str:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "dashboard.json")
         file.write_text(json.dumps({name: it for name, it in dashboard.items() if name not in OF_FILES}), "utf-8")
-        done = subprocess.run([str(binary()), str(file)], check=False, capture_output=True, text=True)
+        done = subprocess.run([str(CHECK.binary), str(file)], check=False, capture_output=True, text=True)
     return "" if done.returncode == 0 else done.stderr

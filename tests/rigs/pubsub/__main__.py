@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from tests.rigs.pubsub.server import fetch
+from tests.rigs.pubsub.server import PSTEST
 
 
 def main() -> int:
-    print(f"{fetch()} [-port=PORT]: Pub/Sub on 127.0.0.1 until its input ends")
+    print(f"{PSTEST.fetch()} [-port=PORT]: Pub/Sub on 127.0.0.1 until its input ends")
     return 0
 
 

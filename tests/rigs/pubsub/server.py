@@ -3,37 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.rigs.cache import CACHE, require_program
+from tests.rigs.cache import CACHE, GoProgram
 
-FOLDER = Path(__file__).parent
-SOURCES = ("go.mod", "go.sum", "main.go")
-
-
-def binary() -> Path:
-    """Where the server of these sources stands once it is built; other sources make another name."""
-    content = b"".join((FOLDER / name).read_bytes() for name in SOURCES)
-    return CACHE / f"pstest-{hashlib.sha256(content).hexdigest()[:12]}" / "pstest"
-
-
-def fetch() -> Path:
-    """The server; built unless it is in the cache (a minute). ``go.sum`` vouches for the modules."""
-    path = binary()
-    if not path.exists():
-        require_program("go", f"build {path}")
-        command = ["go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-o", str(path), "."]
-        subprocess.run(command, cwd=FOLDER, check=True)
-    return path
-
-
-def missing() -> str | None:
-    """Why the server cannot run here; None if it can."""
-    path = binary()
-    return None if path.exists() else f"{path} is not there: make pubsub builds it"
+PSTEST = GoProgram(source=Path(__file__).parent, folder=CACHE / "pstest", name="pstest", command="make pubsub")
 
 
 @contextlib.contextmanager
@@ -46,7 +22,7 @@ def running(lost_acks: int = 0) -> Iterator[str]:
     Raises:
         RuntimeError: the server did not start.
     """
-    command = [str(binary()), f"-lost_acks={lost_acks}"]
+    command = [str(PSTEST.binary), f"-lost_acks={lost_acks}"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None and process.stdout is not None
         try:
