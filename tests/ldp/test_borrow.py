@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from labs.experiments.drawn_counts import draw_counts
 from tests.support.messages_cases import AOUE, KRR, LISTED, TAGGED, numbered
@@ -134,6 +134,29 @@ def test_weights_are_drawn_together_by_the_spread_with_the_least_risk() -> None:
     around = [spread for spread in risks if abs(np.log10(spread / best)) <= 1 / 4]
     near = [risks[spread][1] + spread / (spread + variances) * (own - risks[spread][1]) for spread in around]
     assert any(np.abs(np.clip(each, 0, 1) - found).max() < 0.01 for each in near)
+
+
+@pytest.mark.parametrize(("own", "expected"), [(0.1, 0.0), (0.2, 0.2), (0.8, 0.8), (0.9, 1.0)])
+def test_a_common_weight_is_0_or_1_within_its_standard_error(own: float, expected: float) -> None:
+    """sqrt(.1^2 * .04 * 2) / .2 = .14."""
+    _, weights = _common(np.full(2, own), np.full(2, 0.04), np.full(2, 0.1), 0.0)
+    assert weights.tolist() == pytest.approx([expected] * 2)
+
+
+@pytest.mark.parametrize(("gap", "differ"), [(0.95, False), (1.05, True)])
+def test_weights_differ_only_where_the_risk_falls_by_its_standard_error(gap: float, differ: bool) -> None:
+    """Own weights are .5 +- x: the x is found whose risk falls by this much."""
+    everybody: Any = Told(0.0, 0.0, 0.0)
+    variance, distance, limit = 1e-3, 0.1, gap * np.sqrt(2 * 2) * 0.1 * 1e-3
+
+    def fall(apart: float) -> float:
+        own, both = np.array([0.5 - apart, 0.5 + apart]), np.full(2, variance)
+        risks = [risk_of(own, both, np.full(2, distance), spread, 0.5) for spread in (1e-12, *np.logspace(-6, 1.5, 31))]
+        return risks[0] - min(risks)
+
+    apart = optimize.brentq(lambda x: fall(x) - limit, 0.03, 0.4)
+    weights = _weights(everybody, [Told(0.5 + way * apart, variance, distance) for way in (-1, 1)])
+    assert (weights[1] - weights[0] > 0.01) == differ
 
 
 def test_signs_are_balanced_and_differ() -> None:

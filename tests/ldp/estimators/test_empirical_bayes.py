@@ -82,6 +82,20 @@ def test_the_slope_of_hashed_values_is_that_of_local_hashing(buckets):
     assert _hashed_slope(mechanism, buckets) == pytest.approx((1 - 2 / buckets) / gain, abs=1e-9)
 
 
+def test_hashed_values_in_clear_have_the_noise_of_who_tells_them():
+    """Reports of clear buckets are those of holders, told with probability kappa; others are noisy ones."""
+    alphabet = {"id": "hashed", "num_buckets": 5, "num_clear_buckets": 3, "non_sensitive": ["n0", "n1"], "seed": 3}
+    fields = {"alphabet": alphabet, "mechanism": {"id": "urr", "epsilon": 2.0}, "num_cohorts": 12}
+    spec = Collection.from_json({"id": "c", "version": 1, **fields})
+    counts = spec.count(spec.perturb(["a", "b", "n0", "n1"] * 100, generator("clear slopes")))
+    question = ask(spec, counts, ("a", "n0", "b", "n1"))
+    linear = estimate_linear(question)
+    assert not question.own.any()
+    told, hidden = 1 / spec.mechanism.kappa, _hashed_slope(spec.mechanism, spec.alphabet.num_sensitive)
+    found = dict(zip(question.unknowns, noise_of(question, linear).slope * counts.total))
+    assert found == pytest.approx({"a": hidden, "b": hidden, "n0": told, "n1": told})
+
+
 # ------------------------------------------------------------------------------------------------------ posteriors
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -223,6 +224,8 @@ def test_nobody_has_a_number():
     found = estimate_numbers(item, one([0] * 8 + [500]), limits=[0.5], quantiles=[0.5])
     assert (found.mean.value, found.mean.low, found.quantiles[0].value) == (None, None, None)
     assert (found.shares_above[0].value, found.shares_above[0].low) == (None, None)
+    with mock.patch.object(NumberSums, "people", 0.0):
+        assert NumberSums([NumberReports(item, one([9] * 9))]).quantile(0.5) is None
 
 
 def test_repeated_people_and_higher_confidence_make_longer_intervals():
