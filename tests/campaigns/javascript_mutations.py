@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import bisect
 import re
 
-from tests.campaigns.mutations import Mutant
+from tests.campaigns.mutations import Mutant, mutant_at
 
 _TOKENS = re.compile(
     r"""
@@ -28,18 +27,11 @@ _INSTEAD = {
 
 
 def javascript_mutants(path: str, source: str) -> list[Mutant]:
-    """The mutants of a file, in their order; columns are in bytes, as those of Python files."""
-    content = source.encode()
-    ends = [at for at, byte in enumerate(content) if byte == ord("\n")]
+    """The mutants of a file, in their order."""
     found = []
     for match in _TOKENS.finditer(source):
-        kind = match.lastgroup
-        if kind is None or kind == "left_alone":
-            continue
-        old = match.group()
-        new = _INSTEAD.get(old) or f"{int(old.removesuffix('n')) + 1}{'n' if old.endswith('n') else ''}"
-        begin = len(source[: match.start()].encode())
-        line = bisect.bisect_left(ends, begin)
-        start = begin - (ends[line - 1] + 1 if line else 0)
-        found.append(Mutant(path, line + 1, start, line + 1, start + len(old.encode()), new, "", 0, kind))
+        kind, old = match.lastgroup, match.group()
+        if kind is not None and kind != "left_alone":
+            new = _INSTEAD.get(old) or f"{int(old.removesuffix('n')) + 1}{'n' if old.endswith('n') else ''}"
+            found.append(mutant_at(path, source, match.span(), new, kind))
     return found

@@ -4,27 +4,28 @@ Run it as ``python -m tests.campaigns.mutants``.
 
 First come the faults of ``tests.campaigns.planted``, each before the tests that must see it: one that survives, or
 whose old text is gone, makes the exit code 1. ``--planted`` stops there, ``--drawn`` leaves them out; with ``--only
-ldp/discovery --tests discovery`` it is one room.
+ldp/discovery --sample 12`` it is one room.
 
 A mutant is the tree with one comparison, operation, constant, condition or return changed. It is made in a temporary
-copy; the tree itself is never written to. All tests run once on the copy, to learn which call which function;
-then each mutant meets the tests that call its function, a few of them first. A mutant whose function no test calls in
-its own process meets the tests of its room in processes of their own, such as those of the gateway; one of the
-JavaScript client meets the client's tests. What survives them all is printed: each such line needs a new test, or a
-reason why nobody could tell the difference. A test that hangs has not found a fault: whoever waits does not know why.
+copy; the tree itself is never written to. The tests of a room (``tests.campaigns.mutant_rooms``) run once on the copy,
+to learn which call which function; then each mutant meets the tests that call its function, a few of them first. Where
+programs run the code, or no test calls the function in its own process, all tests of the room run in a process of their
+own. Mutants of the JavaScript client meet its tests, those of C are built first. What survives needs a new test, or a
+line in ``tests.campaigns.equivalents`` that says why nobody could tell the difference. A test that hangs has not found
+a fault: whoever waits does not know why.
 
-Each room has at least ``LEAST_OF_ROOM`` of the mutants, and its own share in the summary.
+The summary has the share of each room: killed, of those drawn that are not equivalent.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import contextlib
 import io
 import json
 import os
 import random
+import resource
 import select
 import shutil
 import signal
@@ -45,12 +46,21 @@ import pytest
 import scipy.optimize
 import scipy.stats  # noqa: F401
 
-from tests.campaigns.javascript_mutations import javascript_mutants
-from tests.campaigns.mutations import Finder, Mutant
+from tests.campaigns.equivalents import reason_of
+from tests.campaigns.mutant_rooms import (
+    JAVASCRIPT,
+    LIBRARY,
+    PROCESSES,
+    ROOT,
+    by_room,
+    draw,
+    find_mutants,
+    judges_of,
+    room_of,
+)
+from tests.campaigns.mutations import Mutant
 from tests.campaigns.planted import PLANTED, Plant
 
-ROOT = Path(__file__).parents[2]
-LIBRARY = "uldp_transforms"
 NOT_COPIED = (
     ".git",
     ".venv",
@@ -64,27 +74,11 @@ NOT_COPIED = (
     ".*_cache",
 )
 
-ROOMS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        ("ldp", "messages", "rows", "beam", "files", "windows.py", "calendar_windows.py"),
-        ("tests/ldp", "tests/messages", "tests/beam", "tests/files"),
-    ),
-    "jobs": ("tests/jobs",),
-    "yaml": ("tests/jobs/engines",),
-}
-"""Files and folders of the library from which mutants are drawn, and where the tests are that meet them."""
-
-JAVASCRIPT = Path("clients", "javascript")
-
-IN_PROCESS = ("tests/jobs/commands", "tests/jobs/follow", "tests/jobs/report", "tests/jobs/survey")
-"""Tests of jobs that run in the process of the tests, at least some of them; they are recorded with the others."""
-
 JAVASCRIPT_TIMEOUT = "--test-timeout=200000"
 """Milliseconds for a file of its tests, after which it fails: a loop without an end then has a name."""
 
-LEAST_OF_ROOM = 2
-
-LEFT_OUT = ("test_determinism", "test_failures_", "test_faults", "test_metrics", "test_same_counts", "test_secrets")
+LARGEST_FILE = 1 << 30
+"""Bytes: a fault that writes without end must not fill the disk."""
 
 FIRST_FILES, FIRST_TESTS = 3, 14
 """A mutant meets so many tests of so many files before all others that call its function."""
@@ -99,56 +93,9 @@ RECORDING = 3600.0
 """Seconds for all tests on the copy as it is."""
 
 KILLED, SURVIVED, HUNG, UNCALLED = "killed", "survived", "hung", "uncalled"
-
-
-# ---------------------------------------------------------------------- rooms
-
-
-def find_mutants() -> list[Mutant]:
-    """All mutants, in the order of rooms and files."""
-    mutants = []
-    for target in ROOMS:
-        place = ROOT / LIBRARY / target
-        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            finder = Finder(str(path.relative_to(ROOT)))
-            finder.visit(ast.parse(path.read_bytes()))
-            mutants += finder.found
-    for path in sorted((ROOT / JAVASCRIPT / "src").glob("*.js")):
-        mutants += javascript_mutants(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
-    return mutants
-
-
-def room_of(path: str) -> str:
-    """The room of a file: a folder of the library and one in it (``ldp/smoothing``), or the JavaScript client."""
-    parts = Path(path).parts
-    return str(JAVASCRIPT) if parts[0] == JAVASCRIPT.parts[0] else "/".join(parts[1:-1][:2]) or parts[-1]
-
-
-def draw(mutants: Sequence[Mutant], number: int, rng: random.Random) -> list[Mutant]:
-    """A few mutants of each room, and the rest of the number from all of them; in their order."""
-    of_room: dict[str, list[int]] = defaultdict(list)
-    for at, mutant in enumerate(mutants):
-        of_room[room_of(mutant.path)].append(at)
-    some = [at for room in of_room.values() for at in rng.sample(room, min(LEAST_OF_ROOM, len(room)))][:number]
-    others = sorted(set(range(len(mutants))) - set(some))
-    return [mutants[at] for at in sorted(some + rng.sample(others, min(number - len(some), len(others))))]
-
-
-def files_of_tests(folder: Path) -> list[str]:
-    """The files of tests that are recorded."""
-    places = dict.fromkeys(place for room in ROOMS.values() for place in room if place != "tests/jobs")
-    found = [path for place in (*places, *IN_PROCESS) for path in sorted((folder / place).glob("**/test_*.py"))]
-    return [str(path.relative_to(folder)) for path in dict.fromkeys(found) if not path.stem.startswith(LEFT_OUT)]
-
-
-def files_of_room(folder: Path, path: str) -> list[str]:
-    """The files of tests that meet mutants of a file which no recorded test calls: those of its room, or that name
-    it."""
-    words = [room_of(path).rpartition("/")[2], Path(path).stem]
-    places = [place for target, places in ROOMS.items() if Path(path).parts[1] == target for place in places]
-    found = [test for place in places for test in sorted((folder / place).glob("**/test_*.py"))]
-    near = [test for test in found if test.parent.name == words[0]]
-    return [str(test.relative_to(folder)) for test in near or [test for test in found if words[1] in test.stem]]
+EQUIVALENT, UNBUILT = "equivalent", "unbuilt"
+NOT_COUNTED = (EQUIVALENT, UNBUILT)
+"""Mutants that no test could kill: the same program, or none that the compiler takes."""
 
 
 # ---------------------------------------------------------------------- running tests in a child process
@@ -191,10 +138,10 @@ class _Recorder:
 
 
 def run_tests(folder: Path, tests: Sequence[str], plugin: Any = None, stop: bool = True) -> int:
-    """pytest in this process, quietly; returns its exit code."""
+    """pytest in this process, quietly; returns its exit code. Without a plugin, code that it compiles is not kept."""
     os.chdir(folder)
     sys.path.insert(0, str(folder))
-    sys.dont_write_bytecode = True
+    sys.dont_write_bytecode = plugin is None
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-seed=0", *(["-x"] if stop else [])]
     sink = io.StringIO()
     with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
@@ -228,8 +175,29 @@ def in_child(work: Callable[[], Any], limit: float) -> Any:
     return json.loads(content) if content else "crash"
 
 
-def record(folder: Path, files: Sequence[str]) -> dict[str, tuple[float, list[str]]]:
-    """Duration and called functions of every test that passes on the copy as it is."""
+Recording = dict[str, tuple[float, list[str]]]
+"""Duration and called functions of tests, by name."""
+
+
+class Recordings:
+    """What tests call on the copy as it is; each file of tests runs once for all rooms."""
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._by_file: dict[str, Recording] = {}
+
+    def of(self, files: Sequence[str]) -> Recording:
+        """The tests of some files that pass."""
+        if new := [file for file in files if file not in self._by_file]:
+            found = record(self._folder, new)
+            self._by_file |= {file: {} for file in new}
+            for name, test in found.items():
+                self._by_file[name.partition("::")[0]][name] = test
+        return {name: test for file in files for name, test in self._by_file[file].items()}
+
+
+def record(folder: Path, files: Sequence[str]) -> Recording:
+    """Every test of these files that passes on the copy as it is."""
 
     def work() -> Any:
         recorder = _Recorder(folder)
@@ -244,7 +212,7 @@ def record(folder: Path, files: Sequence[str]) -> dict[str, tuple[float, list[st
     return found
 
 
-def covering(mutant: Mutant, tests: dict[str, tuple[float, list[str]]], callers: dict[str, list[str]]) -> list[str]:
+def covering(mutant: Mutant, tests: Recording, callers: dict[str, list[str]]) -> list[str]:
     """The tests that can see a mutant: the callers of its function; of code that runs on import, some of all."""
     if mutant.begin:
         return callers.get(f"{mutant.path}:{mutant.begin}", [])
@@ -263,30 +231,46 @@ def some_of(names: list[str], rng: random.Random) -> list[str]:
 @contextlib.contextmanager
 def changed(path: Path, content: bytes) -> Iterator[None]:
     """A file with other content while the block lasts."""
-    original = path.read_bytes()
+    original, times = path.read_bytes(), path.stat()
     path.write_bytes(content)
     try:
         yield
     finally:
         path.write_bytes(original)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # its compiled code, of the recording, is right again
 
 
-def fate(mutant: Mutant, folder: Path, names: list[str], tests: dict[str, tuple[float, list[str]]]) -> str:
-    """``killed``; or ``survived``, ``hung`` if its tests do not end, ``uncalled`` if there are none."""
+def fate(mutant: Mutant, folder: Path, names: list[str], tests: Recording) -> str:
+    """What became of a mutant: ``killed``, ``survived``, ``hung`` if its tests do not end, ``uncalled`` without tests,
+    ``unbuilt`` if the compiler refuses it."""
     path = folder / mutant.path
     with changed(path, mutant.apply(path.read_bytes())):
-        if path.suffix == ".js":
+        if mutant.path.startswith(str(JAVASCRIPT)):
             return fate_of_javascript(folder)
-        if not names:
-            near = files_of_room(folder, mutant.path)
-            return fate_of_code(pytest_in_process(folder, near)) if near else UNCALLED
+        if path.suffix == ".c" and not in_child(lambda: builds(path), PATIENCE):
+            return UNBUILT
         first = some_of(names, random.Random(mutant.line))
         for part in (first, sorted(set(names) - set(first))):
             limit = 60 + 10 * sum(tests[name][0] for name in part)
             code = in_child(lambda part=part: run_tests(folder, part), limit) if part else 0
             if code != 0:
                 return HUNG if code == "timeout" else KILLED
+        if not names or room_of(mutant.path) in PROCESSES:
+            near = judges_of(folder, room_of(mutant.path))
+            return fate_of_code(pytest_in_process(folder, near)) if near else UNCALLED
     return SURVIVED
+
+
+def builds(path: Path) -> bool:
+    """Whether the compiler takes a file of the compiled part, without a warning. For a process of its own."""
+    from tests.support import compiled_part  # noqa: PLC0415  # imports the library, of which copies are tested here
+
+    with tempfile.TemporaryDirectory() as place:
+        try:
+            compiled_part.build(Path(place), source=path)
+        except subprocess.CalledProcessError:
+            return False
+    return True
 
 
 def fate_of_code(code: int | None) -> str:
@@ -295,7 +279,7 @@ def fate_of_code(code: int | None) -> str:
 
 
 def fate_of_javascript(folder: Path) -> str:
-    """That of a mutant of the client in JavaScript, by the client's own tests."""
+    """What became of a mutant of the client in JavaScript, by the client's own tests."""
     client = folder / JAVASCRIPT
     tests = [str(path.relative_to(client)) for path in sorted((client / "test").glob("*.test.js"))]
     return fate_of_code(in_process(["node", "--test", JAVASCRIPT_TIMEOUT, *tests], client, {}))
@@ -349,50 +333,67 @@ def in_process(
             return None
 
 
+def meet(room: str, chosen: Sequence[Mutant], folder: Path, recordings: Recordings) -> Counter[str]:
+    """The fates of some mutants of a room; those that were not killed are printed."""
+    recorded = bool(chosen) and chosen[0].path.endswith(".py")
+    tests = recordings.of(judges_of(folder, room)) if recorded else {}
+    callers: dict[str, list[str]] = defaultdict(list)
+    for name, (_, called) in tests.items():
+        for key in called:
+            callers[key].append(name)
+    fates: Counter[str] = Counter()
+    for mutant in chosen:
+        source = (folder / mutant.path).read_bytes()
+        reason = reason_of(mutant, source)
+        names = covering(mutant, tests, callers) if recorded and not reason else []
+        result = EQUIVALENT if reason else fate(mutant, folder, names, tests)
+        fates[result] += 1
+        if result != KILLED:
+            print(f"{result}: {mutant.show(source)}" + f"\n    {reason}" * bool(reason), flush=True)
+    return fates
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--planted", action="store_true", help="only the faults of the list")
     which.add_argument("--drawn", action="store_true", help="only mutants that are drawn")
-    parser.add_argument("--sample", type=int, default=200, help="mutants, drawn at random")
+    parser.add_argument("--sample", type=int, default=3, help="mutants of each room, drawn at random")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="mutants of files whose path has this text")
-    parser.add_argument("--tests", default="", help="tests of files whose name has this text")
+    parser.add_argument("--only", nargs="*", default=[], metavar="ROOM", help="rooms: ldp/solvers clients/javascript")
     args = parser.parse_args(argv)
+    rooms = by_room(find_mutants())
+    if not rooms.keys() >= set(args.only):
+        parser.error(f"--only must name rooms of {', '.join(filter(None, rooms))}")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         folder = Path(place) / "tree"
         shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
         alive = 0 if args.drawn else plant_all(folder)
         if args.planted:
             return 1 if alive else 0
-        mutants = [mutant for mutant in find_mutants() if args.only in mutant.path]
-        chosen = draw(mutants, args.sample, random.Random(args.seed))
-        files = [name for name in files_of_tests(folder) if args.tests in name]
-        tests = record(folder, files)
-        callers: dict[str, list[str]] = defaultdict(list)
-        for name, (_, called) in tests.items():
-            for key in called:
-                callers[key].append(name)
-        print(f"{len(mutants):,} mutants, {len(chosen)} drawn with seed {args.seed}; {len(tests):,} tests", flush=True)
-        fates: dict[str, Counter[str]] = defaultdict(Counter)
-        for number, mutant in enumerate(chosen, 1):
-            source = (folder / mutant.path).read_bytes()
-            result = fate(mutant, folder, covering(mutant, tests, callers), tests)
-            fates[room_of(mutant.path)][result] += 1
-            if result != KILLED:
-                print(f"{result}: {mutant.show(source)}", flush=True)
-            if number % 20 == 0:
-                print(f"... {number} of {len(chosen)}", file=sys.stderr, flush=True)
+        fates: dict[str, Counter[str]] = {}
+        recordings = Recordings(folder)
+        for room in args.only or rooms:
+            chosen = draw(rooms[room], room, args.sample, args.seed)
+            fates[room] = meet(room, chosen, folder, recordings)
+            print(share(room or LIBRARY, fates[room]), file=sys.stderr, flush=True)
     print("\n".join(shares(fates)))
     return 1 if alive else 0
 
 
+def share(name: str, own: Counter[str]) -> str:
+    """How many mutants were killed of those that could be, and what became of the others."""
+    others = ", ".join(f"{what} {number}" for what, number in sorted(own.items()) if what != KILLED)
+    counted = own.total() - sum(own[what] for what in NOT_COUNTED)
+    return f"{name:26} {own[KILLED]:4} of {counted:4} killed ({own[KILLED] / max(1, counted):4.0%})  {others}".rstrip()
+
+
 def shares(fates: dict[str, Counter[str]]) -> Iterator[str]:
-    """A line for each room and one for all: how many of its mutants were killed, and what became of the others."""
-    for room, own in (*sorted(fates.items()), ("all", sum(fates.values(), Counter()))):
-        others = ", ".join(f"{what} {number}" for what, number in sorted(own.items()) if what != KILLED)
-        share = own[KILLED] / max(1, own.total())
-        yield f"{room:24} {own[KILLED]:4} of {own.total():4} killed ({share:4.0%})  {others}".rstrip()
+    """A line for each room and one for all."""
+    for room, own in sorted(fates.items()):
+        yield share(room or LIBRARY, own)
+    yield share("all", sum(fates.values(), Counter()))
 
 
 if __name__ == "__main__":

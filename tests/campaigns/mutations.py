@@ -30,12 +30,25 @@ class Mutant:
         after = lines[self.end_line - 1][self.end :] + b"".join(lines[self.end_line :])
         return before + self.text.encode() + after
 
+    def lines(self, source: bytes) -> tuple[str, str]:
+        """Its lines, joined, as they are and with the fault."""
+        mutated = self.apply(source)
+        last = self.end_line + mutated.count(b"\n") - source.count(b"\n")
+        parts = (source.splitlines()[self.line - 1 : self.end_line], mutated.splitlines()[self.line - 1 : last])
+        old, new = (b" ".join(line.strip() for line in part).decode() for part in parts)
+        return old, new
+
     def show(self, source: bytes) -> str:
-        lines = source.splitlines()
-        old = b" ".join(line.strip() for line in lines[self.line - 1 : self.end_line]).decode()
-        mutated = self.apply(source).splitlines()[self.line - 1 : self.end_line]
-        new = b" ".join(line.strip() for line in mutated).decode()
+        old, new = self.lines(source)
         return f"{self.path}:{self.line} {self.function} [{self.kind}]\n    - {old}\n    + {new}"
+
+
+def mutant_at(path: str, source: str, span: tuple[int, int], text: str, kind: str) -> Mutant:
+    """The mutant that replaces the characters of a span of a file that is not Python: its function is unknown."""
+    content = source.encode()
+    places = [len(source[:at].encode()) for at in span]
+    (line, start), (end_line, end) = ((content.count(b"\n", 0, at), at - content.rfind(b"\n", 0, at)) for at in places)
+    return Mutant(path, line + 1, start - 1, end_line + 1, end - 1, text, "", 0, kind)
 
 
 COMPARISONS: dict[type, list[type]] = {

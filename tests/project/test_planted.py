@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
-import random
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from tests.campaigns.c_mutations import c_mutants
+from tests.campaigns.equivalents import EQUIVALENTS, key_of
 from tests.campaigns.javascript_mutations import javascript_mutants
-from tests.campaigns.mutants import LIBRARY, ROOMS, draw, files_of_room, find_mutants, in_process, room_of, shares
+from tests.campaigns.mutant_rooms import PROCESSES, TESTS_OF_ROOM, by_room, draw, find_mutants, judges_of, room_of
+from tests.campaigns.mutants import in_process, shares
+from tests.campaigns.mutations import Mutant
 from tests.campaigns.planted import PLANTED, Plant
 
 ROOT = Path(__file__).parents[2]
@@ -34,31 +37,49 @@ def test_faults_have_names_of_their_own() -> None:
     assert len({plant.name for plant in PLANTED}) == len(PLANTED)
 
 
-def test_faults_are_drawn_from_files_that_exist() -> None:
-    assert all((ROOT / LIBRARY / target).exists() for target in ROOMS)
-    assert all((ROOT / place).is_dir() for places in ROOMS.values() for place in places)
+@pytest.fixture(scope="module")
+def rooms() -> dict[str, list[Mutant]]:
+    return by_room(find_mutants())
 
 
-def test_faults_are_drawn_from_every_room() -> None:
-    """Each can be planted: the file with it is still Python."""
-    mutants = find_mutants()
-    drawn = draw(mutants, 160, random.Random(1))
-    rooms = Counter(room_of(mutant.path) for mutant in drawn)
-    assert len(drawn) == 160 and len(set(drawn)) == 160
-    assert {"jobs/gateway", "jobs/follow", "ldp/smoothing", "calendar_windows.py", "clients/javascript"} <= set(rooms)
-    assert set(rooms) == {room_of(mutant.path) for mutant in mutants}
-    assert min(rooms.values()) >= 2 or len(drawn) < 2 * len(rooms)
-    for mutant in drawn:
-        source = (ROOT / mutant.path).read_bytes()
-        assert mutant.apply(source) != source
-        if mutant.path.endswith(".py"):
-            ast.parse(mutant.apply(source))
+def test_each_room_has_tests(rooms: dict[str, list[Mutant]]) -> None:
+    assert rooms.keys() - TESTS_OF_ROOM.keys() == {"clients/javascript"}
+    assert not TESTS_OF_ROOM.keys() - rooms.keys() and set(PROCESSES) <= rooms.keys()
+    for room in TESTS_OF_ROOM:
+        tests = judges_of(ROOT, room)
+        assert len(tests) >= len(TESTS_OF_ROOM[room]), room
 
 
-def test_faults_that_no_test_calls_meet_the_tests_of_their_room() -> None:
-    near = files_of_room(ROOT, "uldp_transforms/jobs/gateway/serve.py")
-    assert "tests/jobs/gateway/test_gateway.py" in near and not any("kafka" in test for test in near)
-    assert files_of_room(ROOT, "uldp_transforms/jobs/check.py") == ["tests/jobs/commands/test_check.py"]
+def test_a_room_is_a_folder() -> None:
+    for path, room in (
+        ("uldp_transforms/windows.py", ""),
+        ("uldp_transforms/ldp/mechanisms/channels/square_wave.py", "ldp/mechanisms/channels"),
+        ("uldp_transforms/jobs/report/page.js", "jobs/report/*.js"),
+        ("clients/javascript/src/form.js", "clients/javascript"),
+        ("native/split_reports.c", "native"),
+    ):
+        assert room_of(path) == room and (ROOT / path).is_file()
+
+
+def test_faults_are_drawn_from_every_room(rooms: dict[str, list[Mutant]]) -> None:
+    """Each can be planted: the file with it is still Python. What is drawn in a room depends on nothing else."""
+    for room, mutants in rooms.items():
+        drawn = draw(mutants, room, 3, 1)
+        assert len(set(drawn)) == 3 and drawn == draw(mutants, room, 3, 1)
+        for mutant in drawn:
+            source = (ROOT / mutant.path).read_bytes()
+            assert mutant.apply(source) != source
+            if mutant.path.endswith(".py"):
+                ast.parse(mutant.apply(source))
+
+
+def test_each_equivalent_is_one_mutant(rooms: dict[str, list[Mutant]]) -> None:
+    """Its line stands once in its function, as it is said to."""
+    paths = {each.path for each in EQUIVALENTS}
+    sources = {path: (ROOT / path).read_bytes() for path in paths}
+    found = Counter(key_of(each, sources[each.path]) for room in rooms.values() for each in room if each.path in paths)
+    assert [each for each in EQUIVALENTS if found[each[:4]] != 1] == []
+    assert len({each[:4] for each in EQUIVALENTS}) == len(EQUIVALENTS) and all(each.why for each in EQUIVALENTS)
 
 
 def test_faults_of_javascript_are_none_of_its_texts() -> None:
@@ -79,14 +100,47 @@ if (a === 6n && b <= 7) { x => x; y += /8/.test(a); return true; }
     assert b"if (a !== 6n &&" in found[1].apply(source.encode())
 
 
+def test_faults_of_c_are_none_of_its_texts() -> None:
+    source = """#define A 1
+/* 1 < 2 */
+if (a->b < 3 && c[0] != 0x10)
+    return x << 4;
+for (int i = 0; i < 5; i++)
+    y += "6";
+"""
+    found = c_mutants("a.c", source)
+    assert [(mutant.line, mutant.kind, mutant.text) for mutant in found] == [
+        (3, "check dropped", "0"),
+        (3, "comparison", "<="),
+        (3, "constant", "4"),
+        (3, "condition", "||"),
+        (3, "constant", "1"),
+        (3, "comparison", "=="),
+        (3, "constant", "17"),
+        (4, "arithmetic", ">>"),
+        (4, "constant", "5"),
+        (5, "constant", "1"),
+        (5, "comparison", "<="),
+        (5, "constant", "6"),
+    ]
+    assert b"if (0)\n    return" in found[0].apply(source.encode())
+
+
+def test_lines_of_a_fault() -> None:
+    """Those that are replaced, and what stands there instead: also where a fault has fewer lines."""
+    [mutant, *_] = c_mutants("a.c", "x;\nif (a <\n    b)\n    return;\n")
+    assert mutant.lines(b"x;\nif (a <\n    b)\n    return;\n") == ("if (a < b)", "if (0)")
+    assert mutant.show(b"x;\nif (a <\n    b)\n    return;\n").endswith("\n    - if (a < b)\n    + if (0)")
+
+
 def test_a_hang_is_no_kill(tmp_path: Path) -> None:
     """Its programs end with it; and shares say what was killed alone."""
     sleeps = [sys.executable, "-c", "import time; print('begun', flush=True); time.sleep(600)"]
     assert in_process(sleeps, tmp_path, {}, 0.5) is None
     assert in_process([sys.executable, "-c", "raise SystemExit(3)"], tmp_path, {}) == 3
-    fates = {"ldp/client": Counter(killed=3, hung=1), "messages": Counter(killed=1, survived=1, uncalled=2)}
+    fates = {"ldp/client": Counter(killed=3, hung=1, equivalent=2), "": Counter(killed=1, survived=1, unbuilt=2)}
     assert [" ".join(line.split()) for line in shares(fates)] == [
-        "ldp/client 3 of 4 killed ( 75%) hung 1",
-        "messages 1 of 4 killed ( 25%) survived 1, uncalled 2",
-        "all 4 of 8 killed ( 50%) hung 1, survived 1, uncalled 2",
+        "uldp_transforms 1 of 2 killed ( 50%) survived 1, unbuilt 2",
+        "ldp/client 3 of 4 killed ( 75%) equivalent 2, hung 1",
+        "all 4 of 6 killed ( 67%) equivalent 2, hung 1, survived 1, unbuilt 2",
     ]

@@ -34,11 +34,11 @@ def compiler() -> str | None:
     return next((path for path in map(shutil.which, ("cc", "gcc", "clang")) if path), None)
 
 
-def build(folder: Path, flags: Sequence[str] = ("-O3",)) -> Path:
+def build(folder: Path, flags: Sequence[str] = ("-O3",), source: Path = SOURCE) -> Path:
     """The module, built with strict warnings."""
     made = folder / f"{native_module.MODULE}.abi3.so"
     include = sysconfig.get_path("include")
-    command = [compiler() or "cc", *STRICT, *flags, "-shared", "-fPIC", f"-I{include}", str(SOURCE), "-o", str(made)]
+    command = [compiler() or "cc", *STRICT, *flags, "-shared", "-fPIC", f"-I{include}", str(source), "-o", str(made)]
     subprocess.run(command, check=True, capture_output=True, text=True)
     return made
 

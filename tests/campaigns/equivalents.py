@@ -1,0 +1,50 @@
+"""Mutants that are the same program, each with the reason; ``tests.campaigns.mutants`` counts them apart.
+
+``tests/project/test_planted.py`` checks that each is still to be had, exactly once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tests.campaigns.mutations import Mutant
+
+
+class Equivalent(NamedTuple):
+    """A file, the function in it, its line as it is and with the change, and why no test can tell the difference."""
+
+    path: str
+    function: str
+    old: str
+    new: str
+    why: str
+
+
+EQUIVALENTS = (
+    Equivalent(
+        "uldp_transforms/ldp/borrowing/borrow.py",
+        "need_of_borrowing",
+        "if alphabet.redistribution(np.full(alphabet.num_symbols, 1 / alphabet.num_symbols)) is not None:",
+        "if alphabet.redistribution(np.full(alphabet.num_symbols, 2 / alphabet.num_symbols)) is not None:",
+        "whether an alphabet moves shares does not depend on the shares",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/borrowing/borrow.py",
+        "_signs",
+        "rows = np.arange(order) if order <= _EXACT else (np.arange(1, _PROBES + 1) * 2654435761) % (order - 1) + 1",
+        "rows = np.arange(order) if order <= _EXACT else (np.arange(1, _PROBES + 1) * 2654435761) % (order - 1) + 2",
+        "other rows of the same matrix: any that are different and balanced do",
+    ),
+)
+
+_REASONS = {each[:4]: each.why for each in EQUIVALENTS}
+
+
+def key_of(mutant: Mutant, source: bytes) -> tuple[str, str, str, str]:
+    """What names a mutant: its place may move."""
+    return (mutant.path, mutant.function, *mutant.lines(source))
+
+
+def reason_of(mutant: Mutant, source: bytes) -> str | None:
+    """Why a mutant of this source is the same program; None if it is not in the list."""
+    return _REASONS.get(key_of(mutant, source))

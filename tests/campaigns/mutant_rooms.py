@@ -1,0 +1,179 @@
+"""Rooms of the package, mutants that are drawn in each, and the tests that judge them.
+
+A room is a folder of the library, the scripts in such a folder, the client in JavaScript, or the compiled part.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.campaigns.c_mutations import c_mutants
+from tests.campaigns.javascript_mutations import javascript_mutants
+from tests.campaigns.mutations import Finder, Mutant
+
+ROOT = Path(__file__).parents[2]
+LIBRARY = "uldp_transforms"
+JAVASCRIPT = Path("clients", "javascript")
+NATIVE = Path("native")
+
+LEFT_OUT = ("test_determinism", "test_faults", "test_kafka_broker", "test_same_counts", "test_secrets")
+"""Tests that judge no mutant: they compare whole jobs with each other, or start brokers."""
+
+TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
+    "": ("beam/windows", "ldp/test_client_window.py"),
+    "beam": ("beam/test_estimate_reports.py", "beam/test_transforms.py", "beam/test_wiring.py"),
+    "beam/accounts": ("beam/accounts",),
+    "beam/runtime": (
+        *("beam/state/test_coders.py", "beam/state/test_combine.py", "beam/windows", "beam/accounts/test_metrics.py"),
+        "beam/test_wiring.py",
+    ),
+    "beam/spec": ("beam/test_spec.py", "beam/test_spec_fields.py", "beam/accounts/test_errors_beam.py"),
+    "beam/transforms": (
+        *("beam/state", "beam/windows", "beam/test_estimate_reports.py", "beam/test_transforms.py"),
+        *("beam/test_dimensions.py", "beam/test_groups.py"),
+    ),
+    "files": ("files", "beam/accounts/test_manifests.py", "jobs/commands/test_values.py"),
+    "jobs": (
+        *("jobs/commands/test_check.py", "jobs/commands/test_cli.py", "jobs/commands/test_compact.py"),
+        *("jobs/commands/test_describe.py", "jobs/commands/test_discover.py", "jobs/commands/test_sql.py"),
+        *("jobs/commands/test_total.py", "jobs/commands/test_uldp.py", "jobs/survey/test_regress.py"),
+        *("jobs/gateway/test_signed_tokens.py", "jobs/streams/test_dev_queue.py", "ldp/test_privacy.py"),
+        "clients/test_vectors.py",
+    ),
+    "jobs/compare": ("jobs/commands/test_compare.py", "jobs/commands/test_borrow_option.py"),
+    "jobs/completion": ("jobs/commands/test_completion.py",),
+    "jobs/demo": ("jobs/commands/test_demo.py", "jobs/commands/test_demo_event.py"),
+    "jobs/engines": ("jobs/engines/test_stop.py", "jobs/engines/test_job_server.py", "jobs/kafka/test_kafka_reader.py"),
+    "jobs/estimate": (
+        *("jobs/commands/test_cli.py", "jobs/commands/test_runs.py", "jobs/commands/test_parquet_input.py"),
+        *("beam/test_spec_fields.py", "beam/accounts/test_failures_running.py"),
+    ),
+    "jobs/evaluate": ("jobs/commands/test_evaluate.py", "jobs/commands/test_evaluate_numbers.py"),
+    "jobs/files": (
+        *("jobs/commands/test_values.py", "jobs/commands/test_progress.py", "jobs/commands/test_people_options.py"),
+        *("beam/rows/test_flushed_rows.py", "jobs/commands/test_parquet_input.py"),
+    ),
+    "jobs/follow": ("jobs/follow",),
+    "jobs/gateway": ("jobs/gateway",),
+    "jobs/gateway/apps": ("jobs/gateway/test_app_limits.py", "jobs/gateway/test_signed_tokens.py"),
+    "jobs/gateway/navigations": ("jobs/gateway/test_navigation_gateway.py", "jobs/follow/test_simulation.py"),
+    "jobs/gateway/outlets": ("jobs/gateway",),
+    "jobs/kafka": ("jobs/kafka", "jobs/follow"),
+    "jobs/live": ("jobs/streams/test_live.py",),
+    "jobs/live/*.js": ("jobs/streams/test_live.py",),
+    "jobs/navigations": ("jobs/survey/test_navigations.py",),
+    "jobs/plan": (
+        *("jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py", "jobs/commands/test_plan_groups.py"),
+        *("ldp/planning",),
+    ),
+    "jobs/pubsub": ("jobs/streams", "servers"),
+    "jobs/records": (
+        *("jobs/commands/test_check.py", "jobs/commands/test_runs.py", "jobs/commands/test_run_accounts.py"),
+        *("jobs/commands/test_hostile_directories.py", "jobs/commands/test_compact.py", "beam/accounts/test_ledger.py"),
+        *("jobs/commands/test_memo_people.py",),
+    ),
+    "jobs/reestimate": (
+        *("jobs/commands/test_reestimate.py", "jobs/commands/test_numbers_by_group.py"),
+        *("jobs/commands/test_smooth_groups.py", "jobs/commands/test_discover.py", "jobs/commands/test_sql.py"),
+        *("jobs/commands/test_borrow_option.py",),
+    ),
+    "jobs/report": ("jobs/report",),
+    "jobs/report/*.js": (
+        *("jobs/report/test_report_page.py", "jobs/report/test_report_tools.py", "jobs/report/test_report_follow.py"),
+        *("jobs/report/test_report_compared.py", "jobs/report/test_report_groups.py"),
+    ),
+    "jobs/report/compared": ("jobs/report/test_report_compared.py", "jobs/report/test_report_everything.py"),
+    "jobs/report/groups": ("jobs/report/test_report_groups.py", "jobs/commands/test_groups_page.py"),
+    "jobs/report/numbers": ("jobs/report/test_report_numbers.py", "ldp/numbers/test_page.py"),
+    "jobs/simulate": (
+        *("jobs/commands/test_simulated_people.py", "jobs/commands/test_values.py"),
+        *("jobs/commands/test_cli.py", "beam/accounts/test_manifests.py"),
+    ),
+    "jobs/sinks": ("jobs/sinks", "beam/rows", "jobs/kafka/test_kafka_topics.py"),
+    "jobs/sources": ("jobs/sinks/test_tables.py", "jobs/kafka", "beam/accounts/test_failures_running.py"),
+    "jobs/survey": ("jobs/survey",),
+    "ldp": ("ldp/test_*.py", "ldp/numbers/test_ordered.py"),
+    "ldp/alphabets": ("ldp/alphabets", "ldp/test_edges.py", "ldp/numbers"),
+    "ldp/borrowing": ("ldp/test_borrow.py",),
+    "ldp/client": ("ldp/client", "ldp/test_client_window.py", "clients/test_vectors.py"),
+    "ldp/comparisons": ("ldp/comparisons",),
+    "ldp/conformance": ("ldp/test_conformance.py",),
+    "ldp/counts": ("ldp/counts", "ldp/test_edges.py"),
+    "ldp/discovery": ("ldp/discovery",),
+    "ldp/estimators": ("ldp/estimators", "ldp/numbers", "ldp/test_edges.py"),
+    "ldp/mechanisms": ("ldp/mechanisms", "ldp/counts", "ldp/test_privacy.py", "ldp/test_edges.py"),
+    "ldp/mechanisms/channels": ("ldp/mechanisms", "ldp/numbers", "ldp/test_privacy.py", "ldp/test_edges.py"),
+    "ldp/planning": ("ldp/planning", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
+    "ldp/smoothing": ("ldp/smoothing",),
+    "ldp/solvers": ("ldp/solvers", "ldp/estimators", "ldp/alphabets", "ldp/test_edges.py"),
+    "ldp/utility": ("ldp/planning",),
+    "ldp/versions": ("ldp/versions", "ldp/numbers", "ldp/solvers/test_pooled_versions.py"),
+    "messages": ("messages", "beam/accounts/test_manifests.py"),
+    "rows": (
+        *("beam/rows", "beam/windows/test_smooth_estimates.py", "beam/windows/test_smooth_numbers.py"),
+        *("beam/windows/test_pool_versions.py", "jobs/commands/test_reestimate.py"),
+    ),
+    "yaml": ("jobs/engines/test_yaml.py",),
+    str(NATIVE): ("messages/test_compiled.py", "messages/test_decoding.py", "messages/test_fuzz.py"),
+}
+"""Files and folders below tests/ whose tests judge the mutants of a room. The JavaScript client has its own tests."""
+
+REFUSALS = {
+    "ldp": "ldp/test_errors_ldp.py",
+    "beam": "beam/accounts/test_errors_beam.py",
+    "jobs": "beam/accounts/test_errors_beam.py",
+}
+"""The tests that read the sentences of all refusals judge all rooms of a folder."""
+
+PROCESSES = ("jobs/engines", "jobs/gateway", "jobs/live", "jobs/pubsub", "jobs/report", "jobs/sinks", "jobs/sources")
+"""Rooms whose code also runs in programs that tests start: what survives recorded tests meets all tests of its room."""
+
+
+def room_of(path: str) -> str:
+    """The room of a file: ``ldp/smoothing``, ``jobs/report/*.js``, ``clients/javascript``, ``native``; "" is the
+    library's own folder."""
+    parts = Path(path).parts
+    if parts[0] != LIBRARY:
+        return str(JAVASCRIPT) if parts[0] == JAVASCRIPT.parts[0] else str(NATIVE)
+    folder = "/".join(parts[1:-1])
+    return f"{folder}/*.js" if path.endswith(".js") else folder
+
+
+def find_mutants() -> list[Mutant]:
+    """All mutants, in the order of files."""
+    mutants: list[Mutant] = []
+    for path in sorted((ROOT / LIBRARY).rglob("*.py")):
+        finder = Finder(str(path.relative_to(ROOT)))
+        finder.visit(ast.parse(path.read_bytes()))
+        mutants += finder.found
+    for path in sorted([*(ROOT / LIBRARY).rglob("*.js"), *(ROOT / JAVASCRIPT / "src").glob("*.js")]):
+        mutants += javascript_mutants(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
+    for path in sorted((ROOT / NATIVE).glob("*.c")):
+        mutants += c_mutants(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
+    return mutants
+
+
+def by_room(mutants: Sequence[Mutant]) -> dict[str, list[Mutant]]:
+    """Mutants of each room, in order."""
+    rooms: dict[str, list[Mutant]] = defaultdict(list)
+    for mutant in mutants:
+        rooms[room_of(mutant.path)].append(mutant)
+    return dict(sorted(rooms.items()))
+
+
+def draw(mutants: Sequence[Mutant], room: str, number: int, seed: int) -> list[Mutant]:
+    """Some mutants of one room, in order: the choice does not depend on other rooms."""
+    places = random.Random(f"{seed} {room}").sample(range(len(mutants)), min(number, len(mutants)))
+    return [mutants[at] for at in sorted(places)]
+
+
+def judges_of(folder: Path, room: str) -> list[str]:
+    """The files of tests that judge mutants of a room; none for the client in JavaScript."""
+    names = [*TESTS_OF_ROOM.get(room, ()), *filter(None, [REFUSALS.get(room.partition("/")[0])])]
+    places = [place for name in names for place in sorted((folder / "tests").glob(name))]
+    found = [test for place in places for test in (sorted(place.rglob("test_*.py")) if place.is_dir() else [place])]
+    return [str(test.relative_to(folder)) for test in dict.fromkeys(found) if not test.stem.startswith(LEFT_OUT)]
