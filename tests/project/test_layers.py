@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "uldp_transforms"
-MOST_MODULES = 16
+MOST_MODULES, MOST_LINES = 16, 55
 
 ROOMS = [  # from the top down
     {"jobs"},
@@ -149,6 +149,17 @@ def test_programs_that_need_no_beam_import_none() -> None:
 )
 def test_folders_are_seen_at_a_glance(folder: Path) -> None:
     assert len([path for path in folder.glob("*.py") if path.name != "__init__.py"]) <= MOST_MODULES
+
+
+def test_functions_fit_a_screen() -> None:
+    longer = [
+        f"{name}.{node.name} has {lines} lines"
+        for name, path in SOURCES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := (node.end_lineno or 0) - node.lineno + 1) > MOST_LINES
+    ]
+    assert not longer
 
 
 def test_every_module_has_a_name_of_its_own() -> None:

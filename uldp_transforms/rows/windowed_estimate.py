@@ -71,17 +71,7 @@ def estimate_window(
         liars: largest share of false reports that intervals allow for; None: they take all reports as honest.
         borrowed: shares of a group to show instead of those of its own reports; None: those of its own reports.
     """
-    estimate: Estimate | None = None
-    status = withheld or "ok"
-    named = candidates or collection.alphabet.known_values or collection.alphabet.clear_values
-    if withheld is None and named:
-        try:
-            asked = candidates if collection.alphabet.known_values is None else None
-            estimate = estimator.estimate(collection, counts, asked)
-            if not estimate.converged:
-                status, estimate = "not_converged", None
-        except EstimationError as error:
-            status = error.status
+    estimate, status = (None, withheld) if withheld else _estimated(collection, counts, estimator, candidates)
     times = reports_of_a_person(collection, place)
     if estimate:
         estimate = with_repeated_people(collection, estimate, times)
@@ -99,6 +89,20 @@ def estimate_window(
         level = confidence_of_row(counts.total, anytime_scale, place)
         row = row._replace(numbers=number_figures(reports, limits, quantiles, level))
     return row._replace(interval=FIXED if anytime_scale is None else ANYTIME)
+
+
+def _estimated(
+    collection: Collection, counts: CohortCounts, estimator: Estimator, candidates: tuple[str, ...] | None
+) -> tuple[Estimate | None, str]:
+    """The estimate and the row's status; no estimate if it is not possible, or if there is no value to estimate."""
+    known = collection.alphabet.known_values
+    if not (candidates or known or collection.alphabet.clear_values):
+        return None, "ok"
+    try:
+        estimate = estimator.estimate(collection, counts, candidates if known is None else None)
+    except EstimationError as error:
+        return None, error.status
+    return (estimate, "ok") if estimate.converged else (None, "not_converged")
 
 
 def confidence_of_row(num_reports: int, anytime_scale: int | None, place: Mapping[str, Any]) -> float:

@@ -30,6 +30,7 @@ from uldp_transforms.jobs.report.facts import (
     Account,
     Alarm,
     CollectionPart,
+    Cost,
     Coverage,
     Entry,
     Found,
@@ -186,7 +187,6 @@ class _Part:
         whole = None if total is None or not total["estimates"] else self._shares(total, total["estimates"])[0]
         is_compared = not shares_of_liars(self._rows)
         figures = figure_panel(names, self._rows, self._unit)
-        timed = [row for row in self._all if row["window_start"] is not None]
         return CollectionPart(
             id=first["collection_id"],
             version=first["collection_version"],
@@ -194,23 +194,15 @@ class _Part:
             pooled=bool(first.get("pooled")),
             numbers=numbers_of(self._rows, self._unit),
             whole_numbers=None if total is None else numbers_of([total], self._unit),
-            groups=[
-                *self._groups(groups, self._directory.entries, latest, self._name),
-                *self._groups(group_totals, _with_entries, whole, lambda row: f"the whole period, {self._name(row)}"),
-            ],
+            groups=self._groups_of_windows(groups, latest) + self._groups_of_whole_period(group_totals, whole),
             asked=[*self._facts(), ("Reports", reports_in_words(self._all)), *liars_in_words(self._rows, total)],
-            costs=costs_of(
-                self._collection, [row["window_start"] for row in timed], [row["window_end"] for row in timed]
-            ),
+            costs=self._costs(),
             statuses=sorted(Counter(row["status"] for row in self._all).items()),
             windows=windows,
             windows_left_out=len(self._all) - len(windows),
             latest=latest,
             whole=whole,
-            trends=[
-                Trend(entry=entry, moved=moved[at], **{name: table[:, at] for name, table in tables.items()})
-                for at, entry in enumerate(charted)
-            ],
+            trends=_trends(charted, moved, tables),
             changed=_changed(_moved(health, starts, listed), listed, names),
             panel=(figures or panel.panel(names, num_values, limits.cells)) if is_compared else None,
             not_there=[value for value in self._asked.values if value not in values],
@@ -228,6 +220,17 @@ class _Part:
     @property
     def _unit(self) -> str:
         return "" if self._collection is None else self._collection.alphabet.unit
+
+    def _costs(self) -> Sequence[Cost]:
+        """The privacy cost of a person who reports in every window."""
+        timed = [row for row in self._all if row["window_start"] is not None]
+        return costs_of(self._collection, [row["window_start"] for row in timed], [row["window_end"] for row in timed])
+
+    def _groups_of_windows(self, rows: Sequence[Row], everybody: Latest | None) -> list[GroupPart]:
+        return self._groups(rows, self._directory.entries, everybody, self._name)
+
+    def _groups_of_whole_period(self, rows: Sequence[Row], everybody: Latest | None) -> list[GroupPart]:
+        return self._groups(rows, _with_entries, everybody, lambda row: f"the whole period, {self._name(row)}")
 
     def _groups(
         self, rows: Sequence[Row], entries: Entries, everybody: Latest | None, name: Callable[[Row], str]
@@ -382,6 +385,14 @@ class _Part:
 def _with_entries(rows: Iterable[Row]) -> list[tuple[Row, Sequence[Row]]]:
     """Rows that were read with their entries."""
     return [(row, row["estimates"]) for row in rows]
+
+
+def _trends(entries: Sequence[Entry], moved: Sequence[np.ndarray], tables: Mapping[str, np.ndarray]) -> list[Trend]:
+    """The charts of values: column ``at`` of each table, shape (W, S), belongs to entry ``at``."""
+    return [
+        Trend(entry=entry, moved=moved[at], **{name: table[:, at] for name, table in tables.items()})
+        for at, entry in enumerate(entries)
+    ]
 
 
 def _start(row: Row) -> str:

@@ -87,14 +87,7 @@ class Client:
             raise SpecError(
                 f"Client.window_ms must divide Budget.period_ms, {budget.period_ms}, got {self._window.length}"
             )
-        if time_unit_ms is not None:
-            require_int("Client.time_unit_ms", time_unit_ms, 1, MAX_MILLISECONDS)
-            if self._window.length % time_unit_ms:
-                raise SpecError(
-                    f"Client.time_unit_ms must divide the client's window of {self._window.length}, got {time_unit_ms}"
-                )
-        in_hours = collection.asked is None and self._window.length % HOUR == 0
-        self._time_unit = time_unit_ms or (HOUR if in_hours else None)
+        self._time_unit = _time_unit_of(collection, self._window, time_unit_ms)
         require_int("Client.report_every", report_every, 1, 1 << 31)
         if secret is not None and (not isinstance(secret, bytes) or len(secret) != SECRET_BYTES):
             raise SpecError(f"Client.secret must be {SECRET_BYTES} bytes (the value is not shown)")
@@ -287,6 +280,16 @@ def _window_of(collection: Collection, window_ms: int | None) -> ClientWindow:
             f"{collection.client_window}, got {window_ms}"
         )
     return collection.asked
+
+
+def _time_unit_of(collection: Collection, window: ClientWindow, time_unit_ms: int | None) -> int | None:
+    """The milliseconds to whose multiples event times are rounded down; None: to the start of the window."""
+    if time_unit_ms is None:
+        return HOUR if collection.asked is None and window.length % HOUR == 0 else None
+    require_int("Client.time_unit_ms", time_unit_ms, 1, MAX_MILLISECONDS)
+    if window.length % time_unit_ms:
+        raise SpecError(f"Client.time_unit_ms must divide the client's window of {window.length}, got {time_unit_ms}")
+    return time_unit_ms
 
 
 def _unfinished(answers: State, begin: int) -> State:

@@ -123,9 +123,8 @@ def compare(
 ) -> Comparison:
     """Compare two estimates of the same values from different people.
 
-    The people of both must be different, because their errors are taken as independent. If the same people report in
-    both, as in two windows of a collection with memos, intervals are too long or, for a value that people swap, too
-    short.
+    Errors are taken as independent, so the people must be different. If the same people report in both, as in two
+    windows of a collection with memos, intervals are too long or, for a value that people swap, too short.
 
     Examples:
         >>> import numpy as np
@@ -158,8 +157,7 @@ def compare(
     low, high = both.interval(confidence)
     p_values = _p_values(both.of_look, both.looks)
     adjusted = q_values(p_values)
-    found = adjusted <= 1 - confidence
-    of_selected = both.interval(selected_confidence(found, 1 - confidence))
+    selected_low, selected_high = both.selected(adjusted, 1 - confidence)
     lifts, lift_low, lift_high = both.lifts(confidence)
     return Comparison(
         values=first.values,
@@ -168,8 +166,8 @@ def compare(
         high=high,
         p_values=p_values,
         q_values=adjusted,
-        selected_low=np.where(found, of_selected[0], np.nan),
-        selected_high=np.where(found, of_selected[1], np.nan),
+        selected_low=selected_low,
+        selected_high=selected_high,
         noticeable=both.noticeable(),
         lifts=lifts,
         lift_low=lift_low,
@@ -238,6 +236,12 @@ class _Pair:
         low, high = difference_interval(self.a, self.b, *self.ends(level))
         downwards, upwards = self.rooms
         return (low - downwards) / (1 - self.share), (high + upwards) / (1 - self.share)
+
+    def selected(self, adjusted: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
+        """Ends of the intervals of the differences with a q-value of at most ``rate``; NaN for the others."""
+        found = adjusted <= rate
+        low, high = self.interval(selected_confidence(found, rate))
+        return np.where(found, low, np.nan), np.where(found, high, np.nan)
 
     @property
     def share(self) -> float:

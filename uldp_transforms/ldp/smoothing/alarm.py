@@ -107,22 +107,11 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
     begin, together, most = 0, 1, _together(size[1])
     while begin < size[0]:
         told = Told.of(series, begin, begin + together)
-        memories, expectation = ahead(memory, told)
-        expectation = expectation.with_noise(series.turnover)
-        found = _numbers(expectation, told.raw)
-        tails = _tails(expectation, told, memories.seen[:-1])
-        after = lasting_evidence(evidence, tails, np.sign(found[2]))
-        rates, rings = which_moved(after, tails, alarm_every, sudden)
-        rang = np.flatnonzero(rings.any(axis=1))
-        end = int(rang[0]) + 1 if len(rang) else len(tails)
-        done = slice(begin, begin + end)
-        numbers[:, done], moved[done], p_value[done] = found[:, :end], rings[:end], rates[:end]
-        if len(rang):  # the windows after it were followed without the detected change
-            memories, _ = ahead(memories.at(end - 1), told.only(end - 1), rings[end - 1])
-            after, together = np.zeros_like(after), 1
-        else:
-            together = min(2 * together, most)
-        memory, evidence, begin = memories.at(-1), after[-1], begin + end
+        block = _until_alarm(memory, evidence, told, series.turnover, alarm_every, sudden)
+        memory, evidence = block.memory, block.evidence
+        done = slice(begin, begin + len(block.moved))
+        numbers[:, done], moved[done], p_value[done] = block.numbers, block.moved, block.p_value
+        begin, together = done.stop, 1 if block.moved[-1].any() else min(2 * together, most)
     expected, variance, change, error, step = numbers
     return Alarms(
         moved=moved,
@@ -133,6 +122,46 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
         change_error=error,
         step=step,
         past=Past(memory=memory, evidence=evidence.astype(KIND)),
+    )
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class _Judged:
+    """B windows of which only the last can have an alarm: ``Alarms`` of them, and the state after them."""
+
+    moved: np.ndarray
+    p_value: np.ndarray
+    numbers: np.ndarray
+    memory: Memory
+    evidence: np.ndarray
+
+
+def _until_alarm(
+    memory: Memory,
+    evidence: np.ndarray,
+    told: Told,
+    turnover: np.ndarray | float,
+    alarm_every: float,
+    sudden: float,
+) -> _Judged:
+    """Judge windows together, as if none had an alarm, and keep them as far as the first alarm."""
+    memories, expectation = ahead(memory, told)
+    expectation = expectation.with_noise(turnover)
+    numbers = _numbers(expectation, told.raw)
+    tails = _tails(expectation, told, memories.seen[:-1])
+    after = lasting_evidence(evidence, tails, np.sign(numbers[2]))
+    rates, moved = which_moved(after, tails, alarm_every, sudden)
+    rang = np.flatnonzero(moved.any(axis=1))
+    end = int(rang[0]) + 1 if len(rang) else len(tails)
+    if len(rang):  # the windows after it were followed without the detected change
+        memories, _ = ahead(memories.at(end - 1), told.only(end - 1), moved[end - 1])
+        after = np.zeros_like(after)
+    return _Judged(
+        moved=moved[:end],
+        p_value=rates[:end],
+        numbers=numbers[:, :end],
+        memory=memories.at(-1),
+        evidence=after[-1],
     )
 
 

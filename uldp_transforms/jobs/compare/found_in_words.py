@@ -1,0 +1,120 @@
+"""What a comparison found, as text: whether the sides differ at all, the clearest differences, and the power."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from scipy import special
+
+from uldp_transforms.jobs.compare.figure_rows import (
+    ONLY_SMOOTH,
+    difference_texts,
+    shows_only_smooth,
+    smooth_text,
+)
+from uldp_transforms.jobs.compare.pair_rows import Pair
+from uldp_transforms.jobs.compare.sides import Family
+from uldp_transforms.jobs.files.text_table import aligned, printable
+from uldp_transforms.jobs.report.compared.compared_rows import FOUND
+from uldp_transforms.ldp import SpecError, homogeneity
+from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, SHARE_ABOVE
+from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
+from uldp_transforms.ldp.estimators.estimator import ANYTIME
+from uldp_transforms.rows.row_types import ComparedValue
+
+MOST_PRINTED = 20
+"""Maximum number of differences that are printed."""
+
+
+def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[ComparedValue]) -> list[str]:
+    """The lines to print about one collection or question."""
+    name, sides = family.name, family.sides
+    if len(sides) < 2:
+        return [f"{name}: fewer than two can be compared"]
+    found = sum(row.q_value <= FOUND for row in rows)
+    declared = next((row.liars for row in rows if row.liars is not None), None)
+    lines = [
+        f"{name}: {len(sides):,} compared, {len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'}, "
+        f"{sum(side.num_reports for side in sides):,} reports",
+        _do_they_differ(family, declared),
+        f"{found:,} of {len(rows):,} differences are found (q at most {FOUND}).",
+        *power_in_words(rows),
+    ]
+    if declared is not None:
+        lines.append(
+            "Intervals, p and q are of the shares among honest people, whatever liars send, who are at most "
+            f"{100 * declared:.4g} % of each side."
+        )
+    if any(row.interval == ANYTIME for row in rows):
+        lines.append("Intervals, p and q hold at all looks while reports arrive; the chi-square test is for one look.")
+    numbers = [("smooth interval",)] if any(row.figure for row in rows) else []
+    table = [("", "value", "a", "b", "difference", "95 % interval", *itertools.chain(*numbers), "q")]
+    for row in sorted(rows, key=lambda row: row.p_value)[:MOST_PRINTED]:
+        mark = "*" if row.q_value <= FOUND else ONLY_SMOOTH if shows_only_smooth(row) else ""
+        value, a, b = map(printable, (row.value, row.group_a, row.group_b))
+        smooth = [smooth_text(row) for _ in numbers]
+        table.append((mark, value, a, b, *difference_texts(row), *smooth, f"{row.q_value:.2g}"))
+    lines += aligned(table, left=(0, 1, 2, 3))
+    if any(mark == ONLY_SMOOTH for mark, *_ in table):
+        lines.append(f"{ONLY_SMOOTH} only the smooth interval is without 0; it takes neighbouring bins to be alike.")
+    return lines + [f"and {len(rows) - MOST_PRINTED:,} more"] * (len(rows) > MOST_PRINTED)
+
+
+def _do_they_differ(family: Family, liars: float | None) -> str:
+    """One sentence: the test of homogeneity of all sides, or of all pairs, whose statistics are added up."""
+    whys = {
+        "that test takes all reports as honest": liars is not None,
+        "people report several times": family.times != 1,
+        "versions of a question are pooled": family.question is not None,
+    }
+    why = next((why for why, is_so in whys.items() if is_so), None)
+    if why is not None:
+        return f"Whether they differ at all is not tested, because {why}."
+    pairs = [family.sides] if family.pairs is None else family.pairs
+    tables = [[side.counts[family.fingerprint] for side in sides] for sides in pairs]
+    try:
+        tests = [homogeneity(family.collection, table) for table in tables]
+    except SpecError:
+        return "Whether they differ at all is not tested, because values share symbols."
+    known = [test for test in tests if test is not None]
+    if not known:
+        return "Whether they differ at all is not tested, because too few have reports."
+    statistic, degrees = sum(test.statistic for test in known), sum(test.degrees for test in known)
+    p_value = float(special.chdtrc(degrees, statistic))
+    said = f"chi-square {statistic:.1f}, {degrees} degrees of freedom, p {p_value:.2g}"
+    if p_value <= FOUND:
+        return f"Do they differ at all? Yes ({said})."
+    nothing = f"Do they differ at all? No difference was found ({said}); that does not show that they are equal."
+    if len(tables) > 1:
+        return nothing
+    return f"{nothing} {_noticed(noticeable_shift(family.collection, tables[0]))}"
+
+
+def _noticed(shift: float) -> str:
+    """The power of the test of homogeneity."""
+    if shift > 1:
+        return "The test usually misses a shift of one value in one group."
+    return f"A shift of {shift:.2g} in any one value of one group is noticed (p below .05) in about 80 of 100 cases."
+
+
+def power_in_words(rows: Sequence[ComparedValue]) -> list[str]:
+    """The power of the comparisons, from the longest intervals."""
+    means, shares = (
+        [row.noticeable for row in rows if row.figure in kinds and row.noticeable is not None]
+        for kinds in ((MEAN,), (None, SHARE_ABOVE))
+    )
+    where = "any one share" if any(row.figure for row in rows) else "any one value"
+    if shares and not means and max(shares) > 1:
+        return [f"Even a difference of 1 in {where} may be missed: there are too few reports, or too many liars."]
+    smallest = [
+        f"of {max(differences):.2g} in {name}"
+        for differences, name in ((means, "the mean"), (shares, where))
+        if differences
+    ]
+    if not smallest:
+        return []
+    return [
+        f"A difference {' or '.join(smallest)} would have a p-value below .05 in at least about 80 of 100 "
+        "such cases; smaller ones are often missed."
+    ]
