@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from labs.benchmarks.measure import collection, cpu_seconds, line, reports
-from uldp_transforms.ldp.sampling import SeededSource
+from uldp_transforms.ldp.sampling import SeededSource, SystemSource
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
@@ -40,15 +40,7 @@ def main() -> None:
             seconds = cpu_seconds(lambda spec=spec, p=payloads, c=cohort, w=wanted: spec.count_groups(p, c, 1, w))
             line(f"  rappor K={symbols} C=2 {name}", n, seconds)
 
-    print("perturbing (library, seeded generator; the limit is drawing one random word per report)")
-    for mechanism, symbols, n in (("krr", 16, 1_000_000), ("urr", 400, 1_000_000), ("rappor", 128, 200_000),
-                                  ("rappor", 1024, 50_000)):  # fmt: skip
-        spec = collection(mechanism, symbols, 2)
-        symbol = np.random.default_rng(3).integers(0, symbols, n)
-        source = SeededSource(np.random.default_rng(4))
-        seconds = cpu_seconds(lambda spec=spec, s=symbol, source=source: spec.mechanism.perturb(s, source))
-        limit = cpu_seconds(lambda source=source, n=n: source.words(n))
-        line(f"  {mechanism} K={symbols}", n, seconds, limit)
+    perturbing()
 
     print("decoding messages (library; the limit is joining the bytes)")
     spec = collection("krr", 16, 64)
@@ -63,3 +55,24 @@ def main() -> None:
             cpu_seconds(lambda m=messages: decoder.decode(m)),
             cpu_seconds(lambda m=messages: b"".join(m)),
         )
+
+
+def perturbing() -> None:
+    """Batches of reports from both sources; epsilon 8 is where flipped bits are rare (1.8 %)."""
+    sources = (("seeded generator", SeededSource(np.random.default_rng(4))), ("system's source", SystemSource()))
+    for name, source in sources:
+        print(f"perturbing (library, {name}; the limit is drawing one random word per report)")
+        for mechanism, symbols, epsilon, n in (
+            ("krr", 16, 1, 1_000_000),
+            ("urr", 400, 1, 1_000_000),
+            ("rappor", 128, 1, 200_000),
+            ("rappor", 128, 8, 200_000),
+            ("rappor", 1024, 1, 50_000),
+            ("rappor", 1024, 8, 50_000),
+            ("ss", 64, 1, 50_000),
+        ):
+            spec = collection(mechanism, symbols, 2, epsilon)
+            symbol = np.random.default_rng(3).integers(0, symbols, n)
+            seconds = cpu_seconds(lambda spec=spec, s=symbol, source=source: spec.mechanism.perturb(s, source))
+            limit = cpu_seconds(lambda source=source, n=n: source.words(n))
+            line(f"  {mechanism} K={symbols} epsilon={epsilon}", n, seconds, limit)

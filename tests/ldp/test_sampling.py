@@ -62,12 +62,11 @@ class CountingSource(SeededSource):
 
 
 class RepeatingSource(SeededSource):
-    """Broken on purpose: every second word of a report repeats the one before. All single bits stay right."""
+    """Broken on purpose: every second word repeats the one before. All single bits stay right."""
 
     def words(self, *shape: int) -> np.ndarray:
         result = super().words(*shape)
-        if len(shape) == 2:
-            result[:, 1::2] = result[:, : shape[1] // 2 * 2 : 2]
+        result[..., 1::2] = result[..., : shape[-1] // 2 * 2 : 2]
         return result
 
 
@@ -327,12 +326,14 @@ def test_all_pairs_of_bits_are_independent(mechanism):
 
 @each_mechanism(WIDE)
 def test_the_pair_test_finds_a_source_that_repeats_words(mechanism):
-    """Bits 0 to 5 share their words with bits 64 to 69: the marginals are right, exactly those pairs are not."""
+    """A word has 32 bits of a batch, and in half of the reports the next word repeats it: the marginals are right,
+    exactly pairs of bits at this distance are not.
+    """
     cells = mechanism.count(sample(mechanism, 10, RepeatingSource), np.zeros(N, dtype=np.int64), 1)[0]
     assert within(cells, binomial_limits(N, mechanism.response(np.eye(mechanism.num_symbols)[10]))).all()
     first, second = np.triu_indices(mechanism.num_sensitive, k=1)
     fine = pairs_within_limits(mechanism, 10, RepeatingSource)
-    np.testing.assert_array_equal(fine, second - first != 64)
+    np.testing.assert_array_equal(fine, second - first != 32)
 
 
 def test_cohorts_are_uniform_and_independent_of_the_value():

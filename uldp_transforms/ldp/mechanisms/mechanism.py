@@ -253,8 +253,8 @@ class Mechanism(abc.ABC):
 
         Args:
             symbols: (n,) int64 in [0, K); (n, h) if values have h > 1 symbols.
-            source: source of random words. The number of words depends on n and the fields only; samplers with
-                rejection (``ss``) may draw more.
+            source: source of random words. The number of words depends on n and the fields only, except for
+                samplers with rejection (``ss``) and for unary bits of many reports (``noise_bits``).
 
         Returns:
             (n, W) uint8.

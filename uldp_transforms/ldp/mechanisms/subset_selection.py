@@ -26,6 +26,7 @@ from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind, exact_sums
+from uldp_transforms.ldp.mechanisms.noise_bits import MANY_REPORTS
 from uldp_transforms.ldp.mechanisms.set_channel import SetChannel
 from uldp_transforms.ldp.mechanisms.statistic import Statistic
 from uldp_transforms.ldp.mechanisms.subset_scores import Scores, scores_of
@@ -36,6 +37,9 @@ SMALLEST_SHARE = 1e-6
 """Minimum share of either set size, so that rounding to 64 bits is negligible."""
 
 _CHUNK_WORDS = 1 << 17
+
+_MOST_SHORT_KEYS = 1 << 12
+"""Number of symbols up to which keys of 16 bits have ties in few reports."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -277,20 +281,31 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
     def _draw(self, symbols: np.ndarray, given: np.ndarray, sizes: np.ndarray, source: WordSource) -> np.ndarray:
         """(n, v) bool sets with ``sizes`` (n,) members, including ``symbols`` (n,) where ``given`` (n,) is True.
 
-        Each symbol draws a word, and the d smallest are chosen; a symbol that must be included gets 0. Rows with a tie
-        at the d-th place are drawn again, so every subset has the same probability.
+        Each symbol draws a key, and the d smallest are chosen; a symbol that must be included gets 0. Rows with a tie
+        at the d-th place are drawn again, so every subset has the same probability. Keys are words; for many reports,
+        16 bits.
         """
         chosen = np.empty((len(given), self.num_sensitive), dtype=bool)
         places = [size - 1 for size in self.size_law]
+        short = len(given) >= MANY_REPORTS and self.num_sensitive <= _MOST_SHORT_KEYS
         again = np.arange(len(given))
         while len(again):
-            keys = source.words(len(again), self.num_sensitive).copy()
+            keys = self._draw_keys(len(again), short, source)
             forced = np.flatnonzero(given[again])
             keys[forced, symbols[again[forced]]] = 0
             last = np.partition(keys, places, axis=1)[np.arange(len(again)), sizes[again] - 1]
             chosen[again] = keys <= last[:, np.newaxis]
             again = again[chosen[again].sum(axis=1) != sizes[again]]
         return chosen
+
+    def _draw_keys(self, num_rows: int, short: bool, source: WordSource) -> np.ndarray:
+        """(num_rows, v) independent, uniform keys, writable: uint16 if they are short, else uint64."""
+        if not short:
+            drawn: np.ndarray = source.words(num_rows, self.num_sensitive).copy()
+            return drawn
+        words = source.words(num_rows, -(-self.num_sensitive // 4)).astype("<u8")
+        keys: np.ndarray = words.view("<u2")[:, : self.num_sensitive]
+        return keys
 
     def violations(self, payloads: np.ndarray) -> Iterator[tuple[Reason, np.ndarray]]:
         yield from super().violations(payloads)

@@ -21,7 +21,8 @@ from uldp_transforms.ldp.counts.bit_totals import count_pairs, count_weights
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.bit_reports import ALL_BITS, BITS_OR_CLEAR, BitReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
-from uldp_transforms.ldp.sampling import BIT_PLANES, WordSource, below, bernoulli_planes, exp_bounds
+from uldp_transforms.ldp.mechanisms.noise_bits import noise_bits
+from uldp_transforms.ldp.sampling import BIT_PLANES, WordSource, below, exp_bounds
 
 AWARE, MARGINAL = "aware", "marginal"
 
@@ -152,7 +153,7 @@ class _Unary(BitReportMechanism):
                 yield Kind(f"the bit of a sensitive value is {bit}", ("that value", "a non-sensitive value"), pair)
 
     def draw_protected(self, symbols: np.ndarray, given: np.ndarray, source: WordSource) -> np.ndarray:
-        bits = bernoulli_planes(source, len(symbols), self.num_sensitive, self.noise_numerator)
+        bits = noise_bits(source, len(symbols), self.num_sensitive, self.noise_numerator)
         set_bits(bits, symbols, given)
         return self.protected(bits)
 
@@ -294,7 +295,7 @@ class Rappor(_Unary):
         if self.num_hashes == 1:
             return super().draw_memos(symbols, source)
         informative = below(source.words(len(symbols), self.num_hashes), self.keep_weight)
-        bits = bernoulli_planes(source, len(symbols), self.num_sensitive, self.noise_numerator)
+        bits = noise_bits(source, len(symbols), self.num_sensitive, self.noise_numerator)
         for own in range(self.num_hashes):  # a bit shared by two hash functions has one coin, that of the first
             new = (symbols[:, :own] != symbols[:, own : own + 1]).all(axis=1)
             set_bits(bits, symbols[:, own], informative[:, own] & new)
