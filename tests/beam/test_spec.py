@@ -61,6 +61,7 @@ ALL_VALUES: dict[str, Any] = {
     "release": "corrected",
     "deduplicate": True,
     "deduplicate_parts": 3,
+    "deduplicate_by": "fingerprints",
     "bit_patterns": True,
     "by": None,
     "smooth": False,
@@ -90,6 +91,7 @@ ALL_FIELDS = JobSpec(
     release=CORRECTED,
     deduplicate=True,
     deduplicate_parts=3,
+    deduplicate_by="fingerprints",
     bit_patterns=True,
     candidates=("a", "é"),
     limits=(15.0, 30.5),
@@ -221,6 +223,7 @@ def test_only_collections_are_needed() -> None:
         "release": "corrected",
         "deduplicate": False,
         "deduplicate_parts": None,
+        "deduplicate_by": None,
         "bit_patterns": False,
         "by": None,
         "smooth": False,
@@ -720,6 +723,14 @@ REFUSED = [
     (
         lambda: of(deduplicate_parts=8),
         "JobSpec.deduplicate_parts needs JobSpec.deduplicate, got none",
+    ),
+    (
+        lambda: of(deduplicate_by="fingerprints"),
+        "JobSpec.deduplicate_by needs JobSpec.deduplicate, got none",
+    ),
+    (
+        lambda: of(deduplicate=True, deduplicate_by="ids"),
+        'JobSpec.deduplicate_by must be "reports" or "fingerprints", got \'ids\'',
     ),
 ]
 

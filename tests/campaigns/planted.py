@@ -151,8 +151,8 @@ PLANTED = (
     Plant(
         "the end of the log is not read",
         "uldp_transforms/beam/transforms/deduplicate.py",
-        "[*log.read(), end]",
-        "[*log.read()]",
+        "itertools.chain(log.read(), [end])",
+        "itertools.chain(log.read(), [])",
         "after a restart copies of the newest reports count again",
         ("tests/beam/state/test_deduplicate.py::test_a_worker_that_holds_nothing_counts_the_same",),
     ),

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from uldp_transforms.beam.transforms import deduplicate
 from uldp_transforms.beam.transforms.count_reports import CountReports
 from uldp_transforms.beam.transforms.decode_reports import DecodeReports
 from uldp_transforms.beam.transforms.deduplicate import CountNewReports, _split
+from uldp_transforms.beam.transforms.known_ids import KnownIds
 from uldp_transforms.beam.transforms.known_reports import KnownReports, to_rows
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
@@ -230,9 +231,10 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     read = deduplicate.read_again
 
-    def reads(blocks: list[bytes], width: int) -> KnownReports:
+    def reads(blocks: Iterable[bytes], width: int, secret: bytes) -> KnownReports | KnownIds:
+        blocks = list(blocks)
         found.append(len(blocks))
-        return read(blocks, width)
+        return read(blocks, width, secret)
 
     monkeypatch.setattr(deduplicate, "read_again", reads)
     return found

@@ -21,6 +21,7 @@ from uldp_transforms.beam.spec.plain_values import SpecValues, fields_of, read_v
 from uldp_transforms.beam.spec.spec_fields import (
     ALARM_EVERY,
     ALLOWED_LATENESS,
+    BY_REPORTS,
     CORRECTED,
     ESTIMATOR,
     FINAL,
@@ -95,6 +96,7 @@ class JobSpec:
     release: str = CORRECTED
     deduplicate: bool = False
     deduplicate_parts: int = PARTS
+    deduplicate_by: str = BY_REPORTS
     bit_patterns: bool = False
     by: tuple[str, ...] | None = None
     smooth: bool = False

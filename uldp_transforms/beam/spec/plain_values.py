@@ -48,6 +48,7 @@ class SpecValues(TypedDict, total=False):
     release: str
     deduplicate: bool
     deduplicate_parts: int | None
+    deduplicate_by: str
     bit_patterns: bool
     by: Sequence[str] | str | None
     smooth: bool

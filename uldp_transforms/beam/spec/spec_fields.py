@@ -31,6 +31,9 @@ LATE_EVERY = 60_000
 PARTS, MAX_PARTS = 16, 1 << 32
 """Number of deduplication shards per base period: default and maximum."""
 
+BY_REPORTS, BY_FINGERPRINTS = "reports", "fingerprints"
+"""What deduplication keeps of each counted report: all of it, or 8 bytes of its id."""
+
 ALARM_EVERY = 1_000
 """Default mean number of windows between two false alarms about a change."""
 
@@ -263,6 +266,19 @@ _ROWS = (
         low=1,
         high=MAX_PARTS,
         needs=("deduplicate",),
+    ),
+    SpecField(
+        name="deduplicate_by",
+        kind=Kind.CHOICE,
+        section=Section.COUNTING,
+        label="What deduplication keeps",
+        help="what is kept of each counted report: reports keeps all of it, and of two different reports with one id "
+        "the smaller one counts, whichever comes first; fingerprints keeps 8 bytes, the first one counts, and a report "
+        "is lost with probability below n / 2^64 for n ids; a running job cannot change it",
+        default=BY_REPORTS,
+        choices=(BY_REPORTS, BY_FINGERPRINTS),
+        needs=("deduplicate",),
+        page="scale.md#state",
     ),
     SpecField(
         name="bit_patterns",

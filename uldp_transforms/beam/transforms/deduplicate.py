@@ -1,16 +1,21 @@
-"""Exact deduplication by report id, within the base period of the event time.
+"""Deduplication by report id, within the base period of the event time.
 
 A report carries its own event time, so an identical copy falls into the same base period whenever it arrives; after the
 allowed lateness it is rejected. Keyed state holds the counted reports of a base period. The first copy is counted,
 later copies are not. If two reports with the same id differ, the one with the smaller bytes counts, in either order of
 arrival; the other one is subtracted. So the counts do not depend on the order of arrival.
 
-State is an append-only log of counted reports. The worker that wrote it holds the same reports in memory, where it
-looks up ids; it reads the log only if its memory does not match the state, for instance after a restart.
+By fingerprints, state holds 8 bytes of each id instead of the report (``known_ids``). The first report with an id
+counts then, and a report in conflict with it is a copy.
+
+State is an append-only log of counted reports, or of fingerprints. The worker that wrote it holds the same in memory,
+where it looks up ids; it reads the log only if its memory does not match the state, for instance after a restart.
 """
 
 from __future__ import annotations
 
+import itertools
+import secrets
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -29,6 +34,8 @@ from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.coders import ReportBatchCoder, key_of_sum
 from uldp_transforms.beam.runtime.worker_memory import VERSION_BYTES, Held, new_version
 from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.beam.spec.spec_fields import BY_FINGERPRINTS
+from uldp_transforms.beam.transforms.known_ids import SECRET_BYTES, KnownIds
 from uldp_transforms.beam.transforms.known_reports import HEAD, Changes, KnownReports, to_rows
 from uldp_transforms.beam.transforms.period_counts import Reports, count_batches
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
@@ -42,7 +49,7 @@ _BLOCK = 1 << 15
 each time.
 """
 
-_HELD: Held[KnownReports] = Held()
+_HELD: Held[KnownReports | KnownIds] = Held()
 
 
 class CountNewReports(beam.PTransform[PCollection[ReportBatch], Any]):
@@ -67,11 +74,13 @@ class CountNewReports(beam.PTransform[PCollection[ReportBatch], Any]):
         spec, keep = self._spec, None
         if not spec.bounded and spec.periods is not None:
             keep = spec.allowed_lateness + spec.slack
+        # State of the one kind must never reach the other one.
+        label = "CountOnceByFingerprint" if spec.deduplicate_by == BY_FINGERPRINTS else "CountOnce"
         return (
             reports
             | "ByPeriodAndId"
             >> beam.FlatMap(_split, spec.periods, spec.deduplicate_parts).with_output_types(_KEYED_REPORTS)
-            | "CountOnce" >> beam.ParDo(_CountOnceFn(spec, keep)).with_outputs("ledger", main="counts")
+            | label >> beam.ParDo(_CountOnceFn(spec, keep)).with_outputs("ledger", main="counts")
         )
 
 
@@ -102,7 +111,7 @@ def _split_batch(batch: ReportBatch, periods: BasePeriods | None, num_parts: int
 
 
 class _CountOnceFn(beam.DoFn):
-    """Holds the counted reports of one part, and writes them to a log of byte rows."""
+    """Holds the counted reports of one part, or their fingerprints, and writes them to a log."""
 
     RECENT = userstate.ReadModifyWriteStateSpec("recent", coders.BytesCoder())
     LOG = userstate.BagStateSpec("log", coders.BytesCoder())
@@ -112,6 +121,7 @@ class _CountOnceFn(beam.DoFn):
         self._catalog = spec.catalog
         self._periods = spec.periods
         self._keep = keep
+        self._secret_bytes = SECRET_BYTES if spec.deduplicate_by == BY_FINGERPRINTS else 0
         self._bit_patterns = spec.bit_patterns
         self._by = spec.by
 
@@ -128,7 +138,7 @@ class _CountOnceFn(beam.DoFn):
     ) -> Iterator[Any]:
         key, encoded = element
         batch = ReportBatchCoder().decode(encoded)
-        changes = _count_once(to_rows(batch), recent, log)
+        changes = _count_once(to_rows(batch), recent, log, self._secret_bytes)
         start = int.from_bytes(key[32:40], "big", signed=True)
         if len(changes.added) and self._keep is not None and self._periods is not None:
             over = int(self._periods.end_of(start)) + self._keep
@@ -173,33 +183,43 @@ def _as_batch(fingerprint: bytes, rows: np.ndarray) -> ReportBatch:
     )
 
 
-def _count_once(new: np.ndarray, recent: Any, log: Any) -> Changes:
-    """Add rows to the state; duplicates leave it unchanged."""
+def _count_once(new: np.ndarray, recent: Any, log: Any, secret_bytes: int = 0) -> Changes:
+    """Add rows to the state; duplicates leave it unchanged.
+
+    The value ``recent`` is the version, the secret of this state (none if it holds reports), and what waits for the
+    next block of the log.
+    """
     stored: bytes = recent.read() or b""
-    version, end = stored[:VERSION_BYTES], stored[VERSION_BYTES:]
+    version, secret, end = (
+        stored[:VERSION_BYTES],
+        stored[VERSION_BYTES:][:secret_bytes],
+        stored[VERSION_BYTES + secret_bytes :],
+    )
+    secret = secret or secrets.token_bytes(secret_bytes)
     known = _HELD.take(version)
     if known is None:
-        known = read_again([*log.read(), end] if version else [], new.shape[1])
+        known = read_again(itertools.chain(log.read(), [end]) if version else [], new.shape[1], secret)
     changes = known.add(new)
     if len(changes.added):
-        version, end = new_version(), end + changes.added.tobytes()
+        version, end = new_version(), end + known.stored(changes.added)
         if len(end) > _BLOCK:
             log.add(end)
             end = b""
-        recent.write(version + end)
+        recent.write(version + secret + end)
     if version:
         _HELD.hold(version, known)
     return changes
 
 
-def read_again(blocks: list[bytes], width: int) -> KnownReports:
-    """Rebuild the counted reports from the log.
+def read_again(blocks: Iterable[bytes], width: int, secret: bytes = b"") -> KnownReports | KnownIds:
+    """Rebuild what is known from the log.
 
     Args:
-        blocks: byte rows, in any order.
+        blocks: byte rows or fingerprints, in any order.
         width: size of a row in bytes.
+        secret: of the fingerprints; empty if the log has rows.
     """
-    known = KnownReports(width)
+    known = KnownIds(secret) if secret else KnownReports(width)
     for block in blocks:
-        known.add(np.frombuffer(block, np.uint8).reshape(-1, width))
+        known.read(block)
     return known

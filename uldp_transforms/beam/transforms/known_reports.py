@@ -27,11 +27,11 @@ _NONE = -1
 
 
 class Changes(NamedTuple):
-    """Effect of added rows; all (n, R) uint8 except the number of duplicates.
+    """Effect of added rows.
 
     Attributes:
-        removed: rows that are no longer counted.
-        added: rows that are newly counted.
+        removed: (n, R) uint8, rows that are no longer counted.
+        added: (n, R) uint8, rows that are newly counted.
         duplicates: number of added rows minus the number of new ids.
     """
 
@@ -84,6 +84,14 @@ class KnownReports:
         changed = ~known
         changed[known] = smaller
         return Changes(before[smaller], best[changed], len(new) - int((~known).sum()))
+
+    def stored(self, added: np.ndarray) -> bytes:
+        """What state must keep of added rows, to be given to ``read`` later."""
+        return added.tobytes()
+
+    def read(self, block: bytes) -> None:
+        """Add what is stored, in blocks of any order."""
+        self.add(np.frombuffer(block, np.uint8).reshape(-1, self._rows.shape[1]))
 
     def _find(self, ids: np.ndarray) -> np.ndarray:
         """The row number of each id; -1 for unknown ids."""
