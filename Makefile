@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # workers of the tests share the cores; one process is enough for what is quick
 export OPENBLAS_NUM_THREADS := 1
 
-.PHONY: demo live test quick golden publish slow cost fuzz soak soak-flink mutants bench peers flink cluster monitoring prism pubsub grafana axe envoy lint lock \
+.PHONY: demo live test quick golden publish slow cost fuzz soak soak-flink mutants bench peers flink spark cluster monitoring prism pubsub grafana axe envoy lint lock \
   audit-deps sbom images oldest javascript packages native fuzz-native smoke hooks clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
@@ -82,6 +82,9 @@ flink: $(VENV)/.test-installed  ## the main job on Flink, over files and Kafka, 
 	$(BIN)/python -m tests.rigs.flink.stream
 	$(BIN)/python -m tests.rigs.flink.kafka_rows
 	$(BIN)/python -m tests.rigs.java
+
+spark: $(VENV)/.test-installed  ## the main job on Spark, over files, and a worker that cannot start; fetches it (Java, Maven)
+	$(BIN)/python -m tests.rigs.spark
 
 cluster: $(VENV)/.test-installed  ## the main job on a Flink of several processes that get lost, and its next version from a savepoint
 	$(BIN)/python -m tests.rigs.flink.faults

@@ -22,7 +22,7 @@ from tests.project.documents import ROOT
 from tests.project.test_package import FILES, NAME, SHIPPED
 from tests.rigs.flink.processes import OPENED
 from tests.rigs.kubernetes import __main__ as operator
-from uldp_transforms.jobs import check
+from uldp_transforms.jobs import check, workers
 from uldp_transforms.jobs.estimate.options import read_arguments
 from uldp_transforms.jobs.gateway import gateway_options
 from uldp_transforms.windows import milliseconds
@@ -427,7 +427,12 @@ def test_each_task_manager_has_a_pool_at_localhost() -> None:
     assert {service["network_mode"].removeprefix("service:") for service in pools.values()} == managers
     (in_kubernetes,) = (each for each in containers(dict(pods())["taskManager"]) if each["name"] == "worker-pool")
     for pool in (*pools.values(), {"entrypoint": in_kubernetes["command"]}):
-        assert pool["entrypoint"][1:] == ["-m", "apache_beam.runners.worker.worker_pool_main", "--service_port=50000"]
+        module, *options = pool["entrypoint"][2:]
+        assert (pool["entrypoint"][1], module, options[0]) == ("-m", "uldp_transforms.jobs", "workers")
+        host = (
+            "0.0.0.0" if pool["entrypoint"] is in_kubernetes["command"] else "localhost"
+        )  # probes ask the pod's address
+        assert workers.configure(options[1:]).address == f"{host}:50000"
     assert len(pools) == len(managers) == 2
 
 

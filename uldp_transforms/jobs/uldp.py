@@ -35,6 +35,7 @@ PROGRAMS = {
     "audit": "prove the epsilon of a collection in exact arithmetic",
     "demo": "run a month of flights, from simulated clients to a page in the browser",
     "dev-queue": "run a Pub/Sub server in memory on this machine, for tests of the gateway and of streams",
+    "workers": "run a pool of Python workers beside a machine of Flink or Spark",
     "live": "run a survey page, a gateway, a stream and its results page, all on this machine",
     "completion": "print a script that completes the command line in bash, zsh or fish",
     "reproduce": "run the experiments of the papers (needs a checkout)",

@@ -27,7 +27,7 @@ from tests.beam import test_dimensions, test_groups, test_spec, test_wiring
 from tests.beam.accounts import test_manifests
 from tests.beam.windows import test_pool_versions
 from tests.jobs.commands import test_compact, test_compare, test_plan_groups, test_total
-from tests.jobs.engines import test_yaml
+from tests.jobs.engines import test_workers, test_yaml
 from tests.jobs.follow import test_follow, test_follow_topic
 from tests.jobs.gateway import test_gateway_errors
 from tests.jobs.kafka import test_kafka_reader, test_kafka_secrets, test_kafka_topics
@@ -765,6 +765,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
+        run(estimate.configure, "--collection krr.json --input good.avro --output out --window 1h --dry_run=True"),
+        "--dry_run needs --runner DataflowRunner, got 'DirectRunner'",
+    ),
+    (
+        SpecError,
         run(estimate.configure, "--collection asked.json --input good.avro --output out --runner PrismRunner"),
         "--runner must be an engine that pools questions of bounded sources, such as DirectRunner, got PrismRunner and "
         "the question 'asked'",
@@ -1256,7 +1261,7 @@ def calls() -> Iterator[Callable[[], Any]]:
         test_follow_topic.REFUSED,
     )
     tables = (*tables, test_pool_versions.REFUSED, test_compact.REFUSED, test_plan_groups.REFUSED)
-    tables = (*tables, test_report_compared.REFUSED, test_set_groups.REFUSED)
+    tables = (*tables, test_report_compared.REFUSED, test_set_groups.REFUSED, test_workers.REFUSED)
     for table in (SENTENCES, *tables, test_gateway_errors.REFUSED, test_live.REFUSED, test_pubsub_refusals.REFUSED):
         for row in table:
             yield next(
@@ -1264,6 +1269,7 @@ def calls() -> Iterator[Callable[[], Any]]:
             )
     for made, _ in test_kafka_secrets.WRONG:
         yield made(Path())
+    yield test_workers._ended_silently
 
 
 @pytest.mark.usefixtures("folder")

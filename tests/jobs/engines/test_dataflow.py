@@ -9,6 +9,7 @@ import io
 import json
 import re
 import runpy
+import socket
 import sys
 import tarfile
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from tests.support import dataflow_template
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms.files.text_files import read_lines
 from uldp_transforms.jobs import cli, estimate
-from uldp_transforms.jobs.estimate.options import command_line
+from uldp_transforms.jobs.estimate.options import command_line, read_arguments
 from uldp_transforms.jobs.estimate.run import configure
 from uldp_transforms.ldp import SpecError
 
@@ -291,3 +292,54 @@ def test_at_least_once_is_refused(server, folder, option):
         SpecError, match="must be exactly-once, because reports would count twice, got streaming_mode_at_least"
     ):
         configure(argv)
+
+
+# ---------------------------------------------------------------------- dry runs
+
+
+@pytest.fixture
+def without_network(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Addresses that this process asked for; none can be reached, and there are no credentials."""
+    asked: list[Any] = []
+
+    def refuse(*args: Any, **_: Any) -> Any:
+        asked.append(args)
+        raise OSError("no network")
+
+    for name in ("GOOGLE_APPLICATION_CREDENTIALS", "PUBSUB_EMULATOR_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("argv", "read"),
+    [
+        pytest.param(f"{STREAM} --output gs://bucket/out --bigquery my-project:d", "pubsub_read", id="stream"),
+        pytest.param(f"{FILES} --output gs://bucket/out", "impulse", id="files"),
+    ],
+)
+def test_a_dry_run_prints_the_graph_without_credentials(folder, without_network, capsys, argv, read):
+    argv = argv.replace("--output out ", "")
+    assert estimate.main(f"{argv} {CLOUD} --dry_run=True".split()) == 0
+    graph = json.loads(capsys.readouterr().out)
+    transforms = graph["components"]["transforms"].values()
+    assert f"beam:transform:{read}:v1" in {transform.get("spec", {}).get("urn") for transform in transforms}
+    assert "EstimateReports" in {transform["unique_name"].partition("/")[0] for transform in transforms}
+    assert without_network == []
+    assert sorted(path.name for path in folder.iterdir()) == ["good.avro", "krr.json"]
+
+
+def test_a_relative_output_is_that_of_the_launching_process(folder):
+    """Workers of other engines have directories of their own; this process keeps the path that it was given."""
+    for runner, output in (("DirectRunner", "out"), ("PrismRunner", str(folder / "out"))):
+        job = read_arguments(f"{FILES} --runner {runner}".split())
+        assert job.directory.path == output
+        job = read_arguments(f"{FILES} --runner {runner} --output gs://bucket/out".split())
+        assert job.directory.path == "gs://bucket/out"
+
+
+def test_a_dry_run_of_another_engine_is_refused(folder):
+    with pytest.raises(SpecError, match="--dry_run needs --runner DataflowRunner, got 'DirectRunner'"):
+        configure(f"{FILES} --dry_run=True".split())

@@ -89,7 +89,7 @@ def cluster(
     server = [JOB_SERVER, "--flink-master=[local]", f"--flink-conf-dir={_settings(folder, config, more)}"]
     server += [f"--artifacts-dir={folder / 'artifacts'}", "--job-host=localhost"]
     server += ["--job-port=0", "--artifact-port=0", "--expansion-port=0"]
-    pool = [sys.executable, "-m", "apache_beam.runners.worker.worker_pool_main", f"--service_port={pool_port}"]
+    pool = [sys.executable, "-m", "uldp_transforms.jobs", "workers", f"--address=localhost:{pool_port}"]
     with process(java(class_path, *server, memory="2g"), log) as flink, process(pool, folder / "pool.log") as workers:
         endpoint = wait_for(r"JobService started on (\S+)", flink, log)[1]
         yield Cluster(endpoint, workers, pool_port, log)

@@ -76,7 +76,7 @@ class Standalone:
         machine, log = self._machine(f"taskmanager-{number}")
         hosts, address = self._folder / f"hosts-{number}", f"127.0.0.{2 + number}"
         hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n{address} {POOL}\n", "utf-8")
-        pool = [sys.executable, "-m", "tests.rigs.flink.worker_pool", f"--address={address}:{self._pool_port}"]
+        pool = [sys.executable, "-m", "uldp_transforms.jobs", "workers", f"--address={address}:{self._pool_port}"]
         machine.enter_context(process(pool, log.with_suffix(".pool.log")))
         named = f"-Dtaskmanager.resource-id=taskmanager-{number}-{self._started}"
         command = java(JARS.class_path, TASK_MANAGER, f"--configDir={self._settings}", named, memory="1g")

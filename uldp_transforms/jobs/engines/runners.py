@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from apache_beam.options.pipeline_options import (
     DebugOptions,
@@ -15,8 +16,10 @@ from apache_beam.options.pipeline_options import (
     TestOptions,
 )
 from apache_beam.runners.portability.prism_runner import PrismRunner
+from google.protobuf import json_format  # type: ignore[import-untyped]  # has no types
 
 from uldp_transforms.beam.runtime.engines import PRISM
+from uldp_transforms.files.stores import in_store
 from uldp_transforms.jobs.cli import Parser
 from uldp_transforms.jobs.engines.job_server import EMBEDDED, add_described, described_options
 from uldp_transforms.ldp.errors import SpecError
@@ -111,11 +114,32 @@ def require_credentials() -> None:
         google.auth.default()
 
 
+def is_dry(options: PipelineOptions) -> bool:
+    """Whether the job is only described, by ``--dry_run=True``."""
+    return bool(options.view_as(TestOptions).dry_run)
+
+
+def check_dry_run(options: PipelineOptions) -> None:
+    """Refuse a dry run on engines that would run the job; raises SpecError."""
+    runner = options.view_as(StandardOptions).runner
+    if is_dry(options) and runner != DATAFLOW:
+        raise SpecError(f"--dry_run needs --runner {DATAFLOW}, got {runner or 'DirectRunner'!r}")
+
+
+def graph_of(described: Any) -> str:
+    """The graph of a dry run as JSON, in the form of Beam's ``Pipeline`` message.
+
+    Args:
+        described: result of the pipeline.
+    """
+    text: str = json_format.MessageToJson(described.job.proto_pipeline, preserving_proto_field_name=True)
+    return text
+
+
 def is_only_launched(options: PipelineOptions) -> bool:
     """Whether the job runs elsewhere or later after the runner was called, so that there is nothing to wait for."""
     cloud = options.view_as(GoogleCloudOptions)
-    dry = options.view_as(TestOptions).dry_run
-    return bool(cloud.template_location or dry or options.view_as(StandardOptions).no_wait_until_finish)
+    return bool(cloud.template_location or is_dry(options) or options.view_as(StandardOptions).no_wait_until_finish)
 
 
 def ends_elsewhere(options: PipelineOptions) -> str | None:
@@ -141,6 +165,17 @@ def stop_engine(options: PipelineOptions) -> None:
 class _NoServer:
     def stop(self) -> None:
         """Do nothing: no engine was started."""
+
+
+def reachable_output(path: str, options: PipelineOptions) -> str:
+    """The directory of ``--output`` for all processes of an engine: absolute, unless all is done in this process.
+
+    Processes that an engine starts have working directories of their own.
+    """
+    runner = options.view_as(StandardOptions).runner
+    if runner is None or runs_in_this_process(options) or in_store(path):
+        return path
+    return os.path.abspath(path)
 
 
 def runs_in_this_process(options: PipelineOptions) -> bool:

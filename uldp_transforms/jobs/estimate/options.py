@@ -14,7 +14,13 @@ from uldp_transforms.beam.runtime.engines import PRISM, check_exactly_once
 from uldp_transforms.beam.spec.spec_fields import FINAL, Section
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.job_server import SAVEPOINT, goes_on
-from uldp_transforms.jobs.engines.runners import check_options, is_only_launched, runs_in_this_process
+from uldp_transforms.jobs.engines.runners import (
+    check_dry_run,
+    check_options,
+    is_only_launched,
+    reachable_output,
+    runs_in_this_process,
+)
 from uldp_transforms.jobs.estimate import __doc__ as description
 from uldp_transforms.jobs.files.progress import PROGRESS
 from uldp_transforms.jobs.records.run_directory import RunDirectory
@@ -107,6 +113,8 @@ def read_arguments(argv: Sequence[str]) -> Job:
     args, beam_args = parser.parse_known_args(argv)
     check_options(beam_args, parser.nearest_option)
     options = PipelineOptions(beam_args)
+    check_dry_run(options)
+    args.output = reachable_output(args.output, options)
     FileSystems.set_options(options)
     named = next(source for source in SOURCES if getattr(args, source.option[2:]) is not None)
     chosen = named.variant(args)

@@ -21,8 +21,16 @@ from uldp_transforms.beam.accounts.rejected_share import facts_of
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.files import stores
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.last_words import last_words, state_of
 from uldp_transforms.jobs.engines.memory_limit import MemoryWatch
-from uldp_transforms.jobs.engines.runners import ends_elsewhere, is_only_launched, runs_in_this_process, stop_engine
+from uldp_transforms.jobs.engines.runners import (
+    ends_elsewhere,
+    graph_of,
+    is_dry,
+    is_only_launched,
+    runs_in_this_process,
+    stop_engine,
+)
 from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
 from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import Job, command_line, read_arguments
@@ -63,8 +71,9 @@ _ENDS = {PipelineState.DRAINED: STOPPED, PipelineState.CANCELLED: CANCELLED}
 def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
     """Build the job and its pipeline, and report errors in the options."""
     job = read_arguments(argv)
+    dry = is_dry(job.options)  # nothing is read or written but the options' files: no credentials are needed
     try:
-        job = _after_earlier_runs(job)
+        job = job if dry else _after_earlier_runs(job)
         try:
             pipeline = beam.Pipeline(options=job.options)
         except ImportError as error:
@@ -72,9 +81,10 @@ def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
         services = job.options.view_as(CrossLanguageOptions).beam_services
         with JavaJarServer.beam_services(services):  # Beam itself observes this option only in "with pipeline"
             build(pipeline, job)
-        for sink in job.sinks:
-            sink.prepare()
-        job.directory.prepare()
+        if not dry:
+            for sink in job.sinks:
+                sink.prepare()
+            job.directory.prepare()
     except BaseException:
         job.directory.close()
         raise
@@ -176,6 +186,7 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
             stack.enter_context(of_this_process(_PROGRAM, job.progress, of_files))
             if _keeps_all(job):
                 stack.enter_context(kept(job.directory.path, str(job.spec.run), metrics.SEEN))
+        words = stack.enter_context(last_words())
         result = pipeline.run()
         if is_only_launched(job.options):
             return _GOES_ON
@@ -191,9 +202,9 @@ def _wait(job: Job, pipeline: beam.Pipeline, signals: Signals) -> str | None:
             stop_engine(job.options)
             raise
         except Exception:  # Dataflow reports every other end than DONE as an error
-            if result.state not in _ENDS:
+            state = state_of(result, words)
+            if state not in _ENDS:
                 raise
-            state = result.state
     if signals.cancelled:  # an engine may report the interrupt as an error of a bundle
         raise KeyboardInterrupt
     return STOPPED if signals.stop.is_set() else _ENDS.get(state, COMPLETE)
@@ -305,7 +316,17 @@ def _configured(argv: Sequence[str], signals: Signals) -> Callable[[], int]:
     args, beam_args = parser.parse_known_args(argv)
     if needs_no_engine(args):
         return functools.partial(run_alone, configure_alone(args, parser, beam_args), signals)
-    return functools.partial(run, configure(argv), signals)
+    configured = configure(argv)
+    job, pipeline = configured
+    return (
+        functools.partial(_describe, pipeline) if is_dry(job.options) else functools.partial(run, configured, signals)
+    )
+
+
+def _describe(pipeline: beam.Pipeline) -> int:
+    """Print the graph of a dry run."""
+    print(graph_of(pipeline.run()))
+    return cli.DONE
 
 
 def main(argv: Sequence[str] | None = None) -> int:
