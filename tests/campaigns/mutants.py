@@ -20,6 +20,7 @@ The summary has the share of each room: killed, of those drawn that are not equi
 from __future__ import annotations
 
 import argparse
+import cProfile
 import contextlib
 import io
 import json
@@ -37,6 +38,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
 
 import apache_beam  # noqa: F401  # these are loaded once here, for all the processes that are forked
@@ -108,29 +110,35 @@ class _Recorder:
         self.tests: dict[str, tuple[float, list[str]]] = {}
         self._folder = str(folder / LIBRARY)
         self._called: set[str] = set()
-        self._keys: dict[Any, str | None] = {}
+        self._keys: dict[CodeType, str | None] = {}
 
-    def _profile(self, frame: Any, event: str, argument: Any) -> None:
+    def _add(self, code: CodeType) -> None:
+        if code not in self._keys:
+            inside = code.co_filename.startswith(self._folder)
+            path = os.path.relpath(code.co_filename, Path(self._folder).parent) if inside else ""
+            self._keys[code] = f"{path}:{code.co_firstlineno}" if inside else None
+        key = self._keys[code]
+        if key is not None:
+            self._called.add(key)
+
+    def _profile(self, frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
-            code = frame.f_code
-            if code not in self._keys:
-                inside = code.co_filename.startswith(self._folder)
-                path = os.path.relpath(code.co_filename, Path(self._folder).parent) if inside else ""
-                self._keys[code] = f"{path}:{code.co_firstlineno}" if inside else None
-            key = self._keys[code]
-            if key is not None:
-                self._called.add(key)
+            self._add(frame.f_code)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self) -> Iterator[None]:
         self._called = set()
         threading.setprofile(self._profile)  # engines work in threads of their own
-        sys.setprofile(self._profile)
+        profile = cProfile.Profile(builtins=False, subcalls=False)
+        profile.enable()
         try:
             yield
         finally:
-            sys.setprofile(None)
+            profile.disable()
             threading.setprofile(None)
+        for entry in profile.getstats():
+            if isinstance(entry.code, CodeType):
+                self._add(entry.code)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "call" and report.passed:

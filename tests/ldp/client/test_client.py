@@ -22,6 +22,7 @@ from tests.support.cases import ALL_COLLECTIONS
 from tests.support.tolerance import binomial_limits, within
 from tests.support.vectors import Memory
 from uldp_transforms.ldp import Budget, BudgetSpentError, Client, Collection, FileStorage, ReportBatch, SpecError
+from uldp_transforms.ldp.client.client import _unfinished
 from uldp_transforms.ldp.client_window import DAY
 from uldp_transforms.messages import wire
 
@@ -81,6 +82,11 @@ def test_windows_of_a_period_are_answered_in_any_order() -> None:
     made = [message(asked.report("flu", NOON + hour * DAY // 24)) for hour in (3, 1, 2)]
     assert [message(asked.report("gout", NOON + hour * DAY // 24)) for hour in (3, 1, 2)] == made
     assert len(set(made)) == 3
+
+
+def test_a_new_period_keeps_answers_of_windows_that_go_on() -> None:
+    """Those of calendar windows, which are named by their ends; one that ends as the period begins has ended."""
+    assert _unfinished({"/10": [1], "/11": [2], "12": [3]}, 10) == {"/11": [2]}
 
 
 def test_an_earlier_period_is_refused() -> None:
