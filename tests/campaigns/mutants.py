@@ -20,8 +20,8 @@ The summary has the share of each room: killed, of those drawn that are not equi
 from __future__ import annotations
 
 import argparse
-import cProfile
 import contextlib
+import cProfile
 import io
 import json
 import os
@@ -78,6 +78,8 @@ NOT_COPIED = (
 
 JAVASCRIPT_TIMEOUT = "--test-timeout=200000"
 """Milliseconds for a file of its tests, after which it fails: a loop without an end then has a name."""
+
+SANITIZED = [sys.executable, "-m", "tests.fuzz.native", "--messages", "20000", "--sanitize"]
 
 LARGEST_FILE = 1 << 30
 """Bytes: a fault that writes without end must not fill the disk."""
@@ -255,8 +257,8 @@ def fate(mutant: Mutant, folder: Path, names: list[str], tests: Recording) -> st
     with changed(path, mutant.apply(path.read_bytes())):
         if mutant.path.startswith(str(JAVASCRIPT)):
             return fate_of_javascript(folder)
-        if path.suffix == ".c" and not in_child(lambda: builds(path), PATIENCE):
-            return UNBUILT
+        if path.suffix == ".c":
+            return fate_of_c(path, folder)
         first = some_of(names, random.Random(mutant.line))
         for part in (first, sorted(set(names) - set(first))):
             limit = 60 + 10 * sum(tests[name][0] for name in part)
@@ -267,6 +269,14 @@ def fate(mutant: Mutant, folder: Path, names: list[str], tests: Recording) -> st
             near = judges_of(folder, room_of(mutant.path))
             return fate_of_code(pytest_in_process(folder, near)) if near else UNCALLED
     return SURVIVED
+
+
+def fate_of_c(path: Path, folder: Path) -> str:
+    """What became of a mutant of the compiled part; with sanitizers, which see what leaves its memory."""
+    if not in_child(lambda: builds(path), PATIENCE):
+        return UNBUILT
+    result = fate_of_code(pytest_in_process(folder, judges_of(folder, room_of(str(path.relative_to(folder))))))
+    return result if result != SURVIVED else fate_of_code(in_process(SANITIZED, folder, {"PYTHONPATH": str(folder)}))
 
 
 def builds(path: Path) -> bool:

@@ -70,6 +70,12 @@ def test_times_at_the_limits(time: int) -> None:
     assert taken([single(KRR, event_time=long(outside))]) == 0
 
 
+@pytest.mark.parametrize("last", [1, 2, 0x7F])
+def test_integers_of_more_than_64_bits_are_none(last: int) -> None:
+    """Nine bytes of zeros and one more: the first 64 bits are those of 0 or of -(2^62)."""
+    assert taken([single(KRR, cohort=b"\x80" * 9 + bytes([last]))]) == 0
+
+
 def test_beginnings_of_a_message_are_left_to_the_decoder() -> None:
     whole = single(KRR)
     for header in (b"", wire.REPORT_HEADER):
@@ -119,6 +125,7 @@ def _shift(value: int) -> Callable[[list[Any]], None]:
     [
         *map(_without, range(5)),
         *(_with(at, value) for at in (1, 2) for value in (-1, 1 << 40)),
+        *(_with(at, len(COLLECTIONS) + at - 1) for at in (1, 2)),
         _with(3, -1),
         _shift(0),
         _shift(64),
