@@ -35,6 +35,27 @@ EQUIVALENTS = (
         "rows = np.arange(order) if order <= _EXACT else (np.arange(1, _PROBES + 1) * 2654435761) % (order - 1) + 2",
         "other rows of the same matrix: any that are different and balanced do",
     ),
+    Equivalent(
+        "uldp_transforms/ldp/mechanisms/count_intervals.py",
+        "_lower",
+        "slope = (so_many - more) * (x / at + (trials - x) / (1 - at))",
+        "slope = (so_many - more) * (x / at + ((trials - x) * (1 - at)))",
+        "steps of Newton's method that are too long or too short are followed by bisection, which finds the same root",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/counts/bit_planes.py",
+        "_rows_of",
+        "for width in np.unique(widths[widths > 0]).tolist():",
+        "for width in np.unique(widths[(widths >= 0)]).tolist():",
+        "rows without a bit have no bytes",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/counts/bit_totals.py",
+        "on import",
+        "_CHUNK_BYTES = 1 << 21",
+        "_CHUNK_BYTES = 1 << 22",
+        "changes only how much is counted at a time",
+    ),
 )
 
 _REASONS = {each[:4]: each.why for each in EQUIVALENTS}

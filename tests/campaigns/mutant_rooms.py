@@ -129,9 +129,6 @@ REFUSALS = {
 }
 """The tests that read the sentences of all refusals judge all rooms of a folder."""
 
-PROCESSES = ("jobs/engines", "jobs/gateway", "jobs/live", "jobs/pubsub", "jobs/report", "jobs/sinks", "jobs/sources")
-"""Rooms whose code also runs in programs that tests start: what survives recorded tests meets all tests of its room."""
-
 
 def room_of(path: str) -> str:
     """The room of a file: ``ldp/smoothing``, ``jobs/report/*.js``, ``clients/javascript``, ``native``; "" is the

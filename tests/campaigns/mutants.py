@@ -8,11 +8,11 @@ ldp/discovery --sample 12`` it is one room.
 
 A mutant is the tree with one comparison, operation, constant, condition or return changed. It is made in a temporary
 copy; the tree itself is never written to. The tests of a room (``tests.campaigns.mutant_rooms``) run once on the copy,
-to learn which call which function; then each mutant meets the tests that call its function, a few of them first. Where
-programs run the code, or no test calls the function in its own process, all tests of the room run in a process of their
-own. Mutants of the JavaScript client meet its tests, those of C are built first. What survives needs a new test, or a
-line in ``tests.campaigns.equivalents`` that says why nobody could tell the difference. A test that hangs has not found
-a fault: whoever waits does not know why.
+to learn which call which function; then each mutant meets the tests that call its function, a few of them first, and at
+last all tests of its room in a process of their own: programs that tests start are not recorded, and of those that
+share a cached result only the first. Mutants of the JavaScript client meet its tests, those of C are built first. What
+survives needs a new test, or a line in ``tests.campaigns.equivalents`` that says why nobody could tell the difference.
+A test that hangs has not found a fault: whoever waits does not know why.
 
 The summary has the share of each room: killed, of those drawn that are not equivalent.
 """
@@ -52,7 +52,6 @@ from tests.campaigns.equivalents import reason_of
 from tests.campaigns.mutant_rooms import (
     JAVASCRIPT,
     LIBRARY,
-    PROCESSES,
     ROOT,
     by_room,
     draw,
@@ -265,10 +264,9 @@ def fate(mutant: Mutant, folder: Path, names: list[str], tests: Recording) -> st
             code = in_child(lambda part=part: run_tests(folder, part), limit) if part else 0
             if code != 0:
                 return HUNG if code == "timeout" else KILLED
-        if not names or room_of(mutant.path) in PROCESSES:
-            near = judges_of(folder, room_of(mutant.path))
-            return fate_of_code(pytest_in_process(folder, near)) if near else UNCALLED
-    return SURVIVED
+        near = judges_of(folder, room_of(mutant.path))
+        limit = PATIENCE + 10 * sum(seconds for seconds, _ in tests.values())
+        return fate_of_code(pytest_in_process(folder, near, limit)) if near else UNCALLED
 
 
 def fate_of_c(path: Path, folder: Path) -> str:
