@@ -28,7 +28,7 @@ from tests.beam.accounts import test_manifests
 from tests.beam.windows import test_pool_versions
 from tests.jobs.commands import test_compact, test_compare, test_plan_groups, test_total
 from tests.jobs.engines import test_workers, test_yaml
-from tests.jobs.follow import test_follow, test_follow_topic
+from tests.jobs.follow import test_follow, test_follow_topic, test_topic_identity
 from tests.jobs.gateway import test_gateway_errors
 from tests.jobs.kafka import test_kafka_reader, test_kafka_secrets, test_kafka_topics
 from tests.jobs.report import test_report_compared, test_row_frame
@@ -1259,6 +1259,7 @@ def calls() -> Iterator[Callable[[], Any]]:
         test_total.REFUSED,
         test_follow.REFUSED,
         test_follow_topic.REFUSED,
+        test_topic_identity.REFUSED,
     )
     tables = (*tables, test_pool_versions.REFUSED, test_compact.REFUSED, test_plan_groups.REFUSED)
     tables = (*tables, test_report_compared.REFUSED, test_set_groups.REFUSED, test_workers.REFUSED)

@@ -11,12 +11,14 @@ from unittest import mock
 import pytest
 
 from tests.jobs.follow.test_follow_topic import FollowedTopic
+from tests.jobs.follow.test_topic_identity import ids
 from tests.support.kafka_cluster import Cluster
 from tests.support.kafka_line import Line
 from uldp_transforms.jobs import estimate
-from uldp_transforms.jobs.follow import topic_reading
+from uldp_transforms.jobs.engines.signals import Signals
+from uldp_transforms.jobs.follow import follow_job, topic_reading
 from uldp_transforms.jobs.follow.follower import Follower
-from uldp_transforms.jobs.kafka import reader
+from uldp_transforms.jobs.kafka import offsets, reader
 
 QUICK = {"socket.timeout.ms": "1000", "reconnect.backoff.ms": "50", "reconnect.backoff.max.ms": "100"}
 KINDS: dict[str, tuple[Callable[[Line], None], Callable[[Line], None]]] = {
@@ -49,7 +51,7 @@ def test_a_broker_that_is_away_costs_no_report(kind: str, tmp_path: Path) -> Non
     """Windows wait, the run goes on, and what was sent meanwhile is counted once."""
     cluster = Cluster()
     away, back = KINDS[kind]
-    with Line(cluster.servers) as line:
+    with Line(cluster.servers) as line, ids("A"):  # without ids it would look at the last records all the time
         followed = Behind(tmp_path, cluster, line)
         followed.send()
         job = followed.job()
@@ -88,20 +90,62 @@ def _until_still(follower: Follower, job: Any) -> int:
     return int(seen[-1])
 
 
-def test_a_run_that_starts_while_brokers_are_away_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It ends before it wrote anything, and a later start continues."""
+def test_a_first_run_that_starts_while_brokers_are_away_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its --bootstrap_servers may be wrong."""
+    cluster = Cluster()
+    with Line(cluster.servers) as line:
+        followed = Behind(tmp_path, cluster, line)
+        line.cut()
+        with mock.patch.object(offsets, "ANSWER_SECONDS", 0.5):
+            assert estimate.main(followed.argv()) == 2
+        assert "estimate: brokers of --bootstrap_servers must answer, got " in capsys.readouterr().err
+        assert not followed.output.exists()
+
+
+def test_a_run_that_goes_on_while_brokers_are_away_waits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It says so once a minute, ends when it is told to, and continues when they answer."""
     cluster = Cluster()
     with Line(cluster.servers) as line:
         followed = Behind(tmp_path, cluster, line)
         followed.send()
         followed.until_counted()
-        before = sorted(path.name for path in followed.output.iterdir())
-        line.cut()
-        with mock.patch("uldp_transforms.jobs.kafka.offsets.ANSWER_SECONDS", 0.5):
-            assert estimate.main(followed.argv()) == 2
-        assert "estimate: brokers of --bootstrap_servers must answer, got " in capsys.readouterr().err
-        assert sorted(path.name for path in followed.output.iterdir()) == before
-        line.mend()
         followed.send()
-        followed.until_counted()
+        line.cut()
+        signals = Signals("estimate")
+        with mock.patch.object(offsets, "ANSWER_SECONDS", 0.5):
+            job = followed.job()
+        with mock.patch.object(follow_job, "POLL", 0.0), mock.patch.object(job.source, "_find_start", _three(signals)):
+            assert follow_job.run_follow(job, signals) == 0
+        said = capsys.readouterr().err
+        away = (
+            f"estimate: waiting until topic {followed.topic!r} can be read: brokers of --bootstrap_servers must answer"
+        )
+        assert said.startswith(away)
+        assert said.count("waiting until") == 1
+        assert "estimate: stopped: " in said
+        with mock.patch.object(offsets, "ANSWER_SECONDS", 0.5):
+            job = followed.job()
+            follower = Follower(job.source, str(followed.output), job.spec, job.state, late_every=0, with_counts=True)
+            follower.step()
+        try:
+            assert job.source.seen_until is None
+            line.mend()
+            _until(follower, job, followed.sent_by())
+        finally:
+            for part in (job.source, job.state, job.directory):
+                part.close()
         followed.assert_exact()
+
+
+def _three(signals: Signals) -> Callable[[], None]:
+    """Brokers do not answer; the signal comes after three attempts."""
+    attempts = []
+
+    def find() -> None:
+        attempts.append(0)
+        if len(attempts) == 3:
+            signals.stop.set()
+
+    return find

@@ -44,6 +44,8 @@ POLL = 1.0
 
 BROKEN = 1
 
+_GOES_ON = "the next start continues where this one stopped"
+
 _SUPPORTED = (
     *("collection", "input", "follow", "output", "write_counts"),
     *("kafka_topic", "bootstrap_servers", "kafka_from", "kafka_timestamps", "kafka_idle_lag"),
@@ -133,7 +135,9 @@ def _check(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence[str
         check_spool(args.input)
     else:
         first_moment(args)
-        check_topic(args.kafka_topic, reading_options(args))
+        options = reading_options(args)
+        if not os.path.isfile(os.path.join(args.output, NAME)):  # a job that goes on waits for brokers
+            check_topic(args.kafka_topic, options)
 
 
 def _kind_of_source(args: argparse.Namespace) -> str:
@@ -171,8 +175,10 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
         return _ended(job, record, STOPPED)
     except KeyboardInterrupt:
         return _ended(job, record, CANCELLED)
-    except (OSError, sqlite3.Error, KafkaReadError, SpecError) as error:
+    except SpecError as error:  # the next start will refuse it
         return _ended(job, record, FAILED, str(error))
+    except (OSError, sqlite3.Error, KafkaReadError) as error:
+        return _ended(job, record, FAILED, f"{error}; {_GOES_ON}")
     finally:
         job.source.close()
         job.state.close()
@@ -195,8 +201,8 @@ def _ended(job: FollowJob, record: RunRecord, end: str, cause: str = "") -> int:
         sums = sums_of(rows) if rows else None
     sentence = {
         STOPPED: f"stopped: {summary(sums) if sums else 'no reports'}",
-        CANCELLED: "cancelled: the next start continues where this one stopped",
-        FAILED: f"the run failed: {cause}; the next start continues where this one stopped",
+        CANCELLED: f"cancelled: {_GOES_ON}",
+        FAILED: f"the run failed: {cause}",
     }[end]
     with contextlib.suppress(OSError):  # the run may have failed because it cannot write
         record.with_end(end, sentence, sums).write(job.directory.path)

@@ -26,6 +26,7 @@ class Reading:
     Attributes:
         files: entries for the manifest.
         offsets: of a topic: by partition, the offset of the next record.
+        times: of a topic: by partition, the time of the record before that offset, if it was read.
         counts: of the accepted reports.
         entries: of the ledger, without rejections.
         rejections: rejected reports, messages and parts of files.
@@ -33,6 +34,7 @@ class Reading:
 
     files: list[CountedFile] = dataclasses.field(default_factory=list)
     offsets: dict[int, int] = dataclasses.field(default_factory=dict)
+    times: dict[int, int] = dataclasses.field(default_factory=dict)
     counts: dict[Period, CohortCounts] = dataclasses.field(default_factory=dict)
     entries: list[LedgerEntry] = dataclasses.field(default_factory=list)
     rejections: list[Rejection] = dataclasses.field(default_factory=list)
@@ -41,6 +43,7 @@ class Reading:
         """Add a later part of the source."""
         self.files += other.files
         self.offsets |= other.offsets
+        self.times |= other.times
         self.entries += other.entries
         self.rejections += other.rejections
         for period, counts in other.counts.items():

@@ -112,7 +112,7 @@ class Follower:
         with state:
             for file in reading.files:
                 state.list_file(file)
-            state.advance(reading.offsets)
+            state.advance(reading.offsets, reading.times)
             state.add(reading.counts)
             state.touch(self._windows_of(reading), self._clock())
             found: list[LedgerEntry | Rejection] = [*reading.entries, *reading.rejections]

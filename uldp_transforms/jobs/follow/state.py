@@ -1,7 +1,7 @@
 """The counts of a job that follows a source, in one SQLite database; a transaction is the only commit point.
 
 The tables: ``files``, the manifest of counted files; ``offsets``, the next record of each partition of a topic;
-``counts`` of each collection and base period; ``windows``, how
+``last_records``, the time of the last counted one; ``counts`` of each collection and base period; ``windows``, how
 many rows each window has, and since when it has reports that are in none; ``outbox``, row files that may not be on disk
 yet. A transaction changes them together, so a file is in the manifest exactly if its reports are in the counts, and the
 rows that account for it are in the outbox or on disk.
@@ -41,8 +41,11 @@ COMMIT;
 """
 _ADDED = """
 CREATE TABLE IF NOT EXISTS offsets (partition INTEGER PRIMARY KEY, next INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS last_records (partition INTEGER PRIMARY KEY, offset INTEGER NOT NULL, time INTEGER NOT NULL);
 """
-"""A table that directories of earlier programs do not have; those programs read nothing but spools."""
+"""Tables that directories of earlier programs do not have; the first ones read nothing but spools."""
+
+_TOPIC_ID = "topic_id"
 
 _CODER = CohortCountsCoder()
 
@@ -164,9 +167,31 @@ class FollowState:
         """By partition of the topic, the offset of the first record that is not counted."""
         return dict(self._database.execute("SELECT partition, next FROM offsets"))
 
-    def advance(self, offsets: Mapping[int, int]) -> None:
-        """Remember that all records before these offsets are counted."""
+    def advance(self, offsets: Mapping[int, int], times: Mapping[int, int]) -> None:
+        """Remember that all records before these offsets are counted.
+
+        Args:
+            offsets: by partition.
+            times: by partition, the time of the record before its offset, if it is known.
+        """
         self._database.executemany("INSERT OR REPLACE INTO offsets VALUES (?, ?)", offsets.items())
+        last = [(number, offsets[number] - 1, time) for number, time in times.items()]
+        self._database.executemany("INSERT OR REPLACE INTO last_records VALUES (?, ?, ?)", last)
+
+    def last_records(self) -> dict[int, tuple[int, int]]:
+        """By partition of the topic, the offset and the time of the last counted record."""
+        rows = self._database.execute("SELECT partition, offset, time FROM last_records")
+        return {number: (offset, time) for number, offset, time in rows}
+
+    def topic_id(self) -> str | None:
+        """The id of the topic whose records are counted; None if it is not known."""
+        found = self._database.execute("SELECT value FROM meta WHERE name = ?", (_TOPIC_ID,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def set_topic_id(self, topic_id: str) -> None:
+        """Remember the id of the topic; it never changes."""
+        with self:
+            self._database.execute("INSERT INTO meta VALUES (?, ?)", (_TOPIC_ID, topic_id))
 
     def add(self, counts: Mapping[Period, CohortCounts]) -> None:
         """Add the counts of base periods to the stored ones."""

@@ -12,13 +12,17 @@ from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.jobs.follow.follow_reading import MessageCounter, Reading
 from uldp_transforms.jobs.follow.notices import say
 from uldp_transforms.jobs.follow.state import FollowState
-from uldp_transforms.jobs.kafka.offsets import Part, parts_of
+from uldp_transforms.jobs.follow.topic_identity import TopicIdentity
+from uldp_transforms.jobs.kafka.offsets import BrokersAwayError, Part, parts_of
 from uldp_transforms.jobs.kafka.polled import PARTITIONS_SECONDS, TURN_SECONDS
 from uldp_transforms.jobs.kafka.polled import Reading as Options
 from uldp_transforms.jobs.kafka.reader import Polled, Reader
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection
+
+SAY_EVERY = 60.0
+"""Seconds between two sentences that say that brokers do not answer."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +78,8 @@ def start_of(topic: str, counted: dict[int, int], existing: list[Part], chosen: 
 class TopicSource:
     """A Kafka topic that receives records while the job runs.
 
-    Records that brokers deleted before they were read are rejected (``not_as_listed``), one per offset.
+    Records that brokers deleted before they were read are rejected (``not_as_listed``), one per offset. Nothing is new
+    while brokers do not answer, also before the first record.
 
     Args:
         topic: an existing topic.
@@ -85,43 +90,73 @@ class TopicSource:
         state: the offsets of what is counted.
 
     Raises:
-        SpecError: if brokers do not respond, do not have the topic, or have another topic of this name.
+        SpecError: if brokers do not have the topic, or have another topic of this name.
     """
 
     def __init__(self, topic: str, options: Options, since: int | None, spec: JobSpec, state: FollowState):
         self._topic, self._options, self._since, self._state = topic, options, since, state
         self._counter = MessageCounter(spec)
-        self._start = self._find_start()
+        self._identity = TopicIdentity(topic, options, state)
         self._reader: Reader | None = None
+        self._said_at: float | None = None
         self.seen_until: int | None = None
+        self._start = self._find_start()
 
-    def _find_start(self) -> Start:
+    def _find_start(self) -> Start | None:
+        """Where to begin; None while brokers do not answer."""
         settings, counted = self._options.settings, self._state.offsets()
-        existing = parts_of(settings, self._topic, ends=True)
-        chosen = existing
-        if self._since is not None:
-            chosen = parts_of(settings, self._topic, ends=True, since=self._since)
         self._looked = clock.monotonic()
-        return start_of(self._topic, counted, existing, chosen)
+        try:
+            existing = parts_of(settings, self._topic, ends=True)
+            chosen = existing
+            if self._since is not None:
+                chosen = parts_of(settings, self._topic, ends=True, since=self._since)
+            start = start_of(self._topic, counted, existing, chosen)
+            self._identity.check({part.partition: part.start for part in existing})
+        except BrokersAwayError as error:
+            self._say_away(error)
+            return None
+        return start
+
+    def _say_away(self, error: BrokersAwayError) -> None:
+        """Print the sentence, at most once in ``SAY_EVERY``."""
+        now = clock.monotonic()
+        if self._said_at is None or now - self._said_at >= SAY_EVERY:
+            self._said_at = now
+            say(f"waiting until topic {self._topic!r} can be read: {error}")
 
     def news(self, time: int) -> Iterator[Reading]:
         """Records that are polled within a second; see ``Source``.
 
         Raises:
             KafkaReadError: for an error from which librdkafka does not recover.
-            SpecError: as when it was created, if the topic has more partitions than before.
+            SpecError: as when it was created.
         """
-        if self._reader is None:
-            yield self._begin()
-            self._reader = self._options.reader(self._topic)
-            self._reader.seek(self._start.offsets)
+        reader = self._reader
+        if reader is None:
+            start = self._start = self._start or self._find_start()
+            if start is None:
+                return
+            yield self._begin(start)
+            reader = self._reader = self._options.reader(self._topic)
+            reader.seek(start.offsets)
+        try:
+            yield from self._turn(reader)
+        except BrokersAwayError as error:  # nothing of the polled records is counted
+            self._say_away(error)
+            reader.seek(self._state.offsets())
+            return
+        self.seen_until = reader.watermark(self._options.idle_lag)
+        self._check_topic(reader)
+
+    def _turn(self, reader: Reader) -> Iterator[Reading]:
+        """Polled records, each of which is of the counted topic: its id is asked for after they came."""
         ends = clock.monotonic() + TURN_SECONDS
         while (left := ends - clock.monotonic()) > 0:
-            polled = self._reader.poll(left)
+            polled = reader.poll(left)
             if polled is not None:
+                self._identity.check_id()
                 yield self._count(polled)
-        self.seen_until = self._reader.watermark(self._options.idle_lag)
-        self._check_partitions(self._reader)
 
     def close(self) -> None:
         """End the connection to the brokers."""
@@ -129,10 +164,10 @@ class TopicSource:
             self._reader.close()
             self._reader = None
 
-    def _begin(self) -> Reading:
+    def _begin(self, start: Start) -> Reading:
         """The first offsets, and what is lost before them."""
-        reading = Reading(offsets=dict(self._start.offsets))
-        for number, lost in self._start.lost.items():
+        reading = Reading(offsets=dict(start.offsets))
+        for number, lost in start.lost.items():
             source = f"{self._topic}/{number}"
             say(f"not counted: brokers deleted {lost} records of {source} before they were read")
             reading.reject([Rejection(Reason.NOT_AS_LISTED, lost, 0, source=source)])
@@ -140,18 +175,22 @@ class TopicSource:
 
     def _count(self, polled: Polled) -> Reading:
         """Polled records; one without a value is an empty message."""
-        numbers, index = np.unique(polled.partitions, return_inverse=True)
-        last = np.zeros(len(numbers), dtype=np.int64)
-        np.maximum.at(last, index, polled.offsets)
-        reading = Reading(offsets=dict(zip(numbers.tolist(), (last + 1).tolist())))
+        last = len(polled.partitions) - 1 - np.unique(polled.partitions[::-1], return_index=True)[1]
+        numbers = polled.partitions[last].tolist()
+        reading = Reading(
+            offsets=dict(zip(numbers, (polled.offsets[last] + 1).tolist())),
+            times=dict(zip(numbers, polled.times[last].tolist())),
+        )
         self._counter.count(reading, polled.values)
         return reading
 
-    def _check_partitions(self, reader: Reader) -> None:
-        """Begin again if the topic has new partitions."""
+    def _check_topic(self, reader: Reader) -> None:
+        """Begin again once a minute if the topic has new partitions, or no id that tells it from another one."""
         if clock.monotonic() < self._looked + PARTITIONS_SECONDS:
             return
         self._looked = clock.monotonic()
-        if reader.partitions() - self._start.offsets.keys():
-            self.close()
-            self._start = self._find_start()
+        if self._state.topic_id() is None or reader.partitions() - self._state.offsets().keys():
+            start = self._find_start()
+            if start is not None and start.offsets.keys() - self._state.offsets().keys():
+                self.close()
+                self._start = start

@@ -36,6 +36,14 @@ NEEDED = "--kafka_topic read by Python needs"
 _OWNER = "--kafka_consumer_config and --kafka_property"
 
 
+_UNHEARD = logging.Logger("kafka", logging.CRITICAL)
+"""Of a client beside a consumer, which logs the same connections."""
+
+
+class BrokersAwayError(SpecError):
+    """Brokers do not answer, or not yet; the same request may succeed later."""
+
+
 class Part(NamedTuple):
     """Records of a partition from the offset ``start`` to before ``stop``."""
 
@@ -83,11 +91,22 @@ class ConsumerSettings:
             OSError: if the file cannot be read.
         """
         client = confluent_kafka(NEEDED)
+        chosen = DEFAULTS | self._given() | OURS | {"bootstrap.servers": self.servers}
+        return accepted(lambda: client.Consumer(chosen, logger=logging.getLogger("kafka")), _OWNER)
+
+    def admin(self) -> Any:
+        """Create a client that asks about topics; raises as for ``consumer``."""
+        confluent_kafka(NEEDED)
+        from confluent_kafka.admin import AdminClient  # noqa: PLC0415  # an extra
+
+        chosen: dict[str, Any] = self._given() | {"bootstrap.servers": self.servers}
+        return accepted(lambda: AdminClient(chosen, logger=_UNHEARD), _OWNER)
+
+    def _given(self) -> dict[str, str]:
         found = {} if self.path is None else read_settings(self.path, "--kafka_consumer_config")
         found |= dict(self.properties)
         refuse_taken(found, OURS, _OWNER)
-        chosen = DEFAULTS | found | OURS | {"bootstrap.servers": self.servers}
-        return accepted(lambda: client.Consumer(chosen, logger=logging.getLogger("kafka")), _OWNER)
+        return found
 
 
 def parts_of(
@@ -103,14 +122,17 @@ def parts_of(
         until: milliseconds; stop before the first record of this time or later; None: after the current last record.
 
     Raises:
-        SpecError: if brokers do not respond, or do not have the topic.
+        BrokersAwayError: if brokers do not respond, or have no leader of a partition yet.
+        SpecError: if they do not have the topic.
     """
     client = confluent_kafka(NEEDED)
     consumer = settings.consumer()
     try:
         found = consumer.list_topics(topic, timeout=ANSWER_SECONDS).topics[topic]
         if found.error is not None:
-            raise SpecError(f"--kafka_topic must be a topic that exists, got {topic!r}: {found.error.str()}")
+            is_away = found.error.code() == client.KafkaError.LEADER_NOT_AVAILABLE
+            kind = BrokersAwayError if is_away else SpecError
+            raise kind(f"--kafka_topic must be a topic that exists, got {topic!r}: {found.error.str()}")
         places = [client.TopicPartition(topic, number) for number in sorted(found.partitions)]
         there = [consumer.get_watermark_offsets(place, timeout=ANSWER_SECONDS) for place in places]
         firsts, behind = [first for first, _ in there], [behind for _, behind in there]
@@ -122,7 +144,7 @@ def parts_of(
             Part(topic, place.partition, min(start, stop), stop) for place, start, stop in zip(places, starts, stops)
         ]
     except client.KafkaException as error:
-        raise SpecError(f"brokers of --bootstrap_servers must answer, got {words_of(error)}") from None
+        raise BrokersAwayError(f"brokers of --bootstrap_servers must answer, got {words_of(error)}") from None
     finally:
         consumer.close()
 
