@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -259,7 +260,7 @@ def test_all_who_wait_hear_of_a_failure() -> None:
 def desk_for(kept: Kept, size: int = 10) -> Desk:
     meters = Meters(SAID.append)
     packer, limits = Packer(kept, size, 0.05, meters), Limits(10**6, 100, 10**7, meters)
-    return Desk(Admission(decoder(), size), packer, Door(limits, patience=60), meters, spools=False)
+    return Desk(Admission(decoder(), size), packer, Door(limits, 60, meters), meters, spools=False)
 
 
 class FailsFirst(Kept):
@@ -570,6 +571,123 @@ def test_what_cannot_be_finished_or_deleted_now_is_later_and_is_published_once(
     assert left == [0, 0]
     assert SAID[0] == "reports stay in the spool and are not lost: [Errno 28] No space left on device"
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+class Faulty(Kept):
+    """Cannot take some messages, by a fault of the program."""
+
+    def __init__(self, bad: Sequence[bytes], faults: int):
+        super().__init__()
+        self.bad, self.left = set(bad), faults
+
+    async def deliver(self, message: bytes) -> None:
+        if message in self.bad and self.left:
+            self.left -= 1
+            raise ValueError("a text with data")
+        await super().deliver(message)
+
+
+@pytest.mark.parametrize(
+    "fault", [ValueError("a text with data"), MemoryError(), RuntimeError("can't start new thread")]
+)
+def test_no_fault_of_the_program_ends_the_spool(
+    fault: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a file is finished: it is finished later, and those after it at once. The text of a fault is not shown."""
+    SAID.clear()
+    finish, poisoned = spool_file.finish, []
+    messages = [block[0] for block in blocks_of(3)]
+
+    def fails(part: Path) -> Any:
+        if not poisoned or (poisoned[0] == part and len(poisoned) < 3):
+            poisoned.append(part)
+            raise fault
+        return finish(part)
+
+    monkeypatch.setattr(spool_file, "finish", fails)
+    monkeypatch.setattr(spool, "_AGAIN", 0.05)
+    target = Kept()
+
+    async def run() -> None:
+        meters = Meters(SAID.append)
+        spooling: Any = Spool(str(tmp_path), 0.05, target, meters, SAID.append)  # type: ignore[arg-type]  # a stand-in
+        await spooling.start()
+        for message in messages:
+            await spooling.deliver(message)
+            while spooling._file is not None:
+                await asyncio.sleep(0.01)
+        while len(target.messages) < 3:
+            await asyncio.sleep(0.01)
+        assert b"uldp_gateway_delivery_failures_total 3.0\n" in meters.text()
+        await spooling.close()
+
+    asyncio.run(asyncio.wait_for(run(), PATIENCE))
+    assert len(poisoned) == 3
+    assert sorted(target.messages) == sorted(messages)
+    assert [f"reports stay in the spool and are not lost: {type(fault).__name__}"] == SAID
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+def test_a_message_that_a_target_cannot_take_keeps_no_other_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Messages before and after it in the file and later files are published once, and it when that is possible."""
+    SAID.clear()
+    monkeypatch.setattr(spool, "AT_ONCE", 2)
+    monkeypatch.setattr(spool, "_AGAIN", 0.01)
+    blocks = blocks_of(7)
+    for some in (blocks[:5], blocks[5:]):
+        file = SpoolFile(tmp_path)
+        for block in some:
+            file.append(block[:1])
+        file.finish()
+    messages = [block[0] for block in blocks]
+    target = Faulty(messages[1:2], faults=3)
+
+    async def run() -> None:
+        spooling: Any = Spool(str(tmp_path), 60, target, Meters(SAID.append), SAID.append)  # type: ignore[arg-type]  # a stand-in
+        await spooling.start()
+        while len(target.messages) < 7:
+            await asyncio.sleep(0.01)
+        await spooling.close()
+
+    asyncio.run(asyncio.wait_for(run(), PATIENCE))
+    assert sorted(target.messages) == sorted(messages)
+    assert target.messages[-1] == messages[1]
+    assert SAID == ["reports stay in the spool and are not lost: ValueError"]
+    assert [path.name for path in tmp_path.iterdir()] == ["lock"]
+
+
+def test_without_a_thread_nobody_waits_for_ever(tmp_path: Path) -> None:
+    async def run() -> None:
+        spooling: Any = Spool(str(tmp_path), 60, None, Meters(SAID.append), SAID.append)
+        await spooling.start()
+        no_thread = mock.patch.object(asyncio, "to_thread", side_effect=RuntimeError("can't start new thread"))
+        with no_thread, pytest.raises(Undelivered, match=r"^the spool says RuntimeError$"):
+            await spooling.deliver(b"message")
+        await spooling.deliver(blocks_of(1)[0][0])
+        await spooling.close()
+
+    asyncio.run(asyncio.wait_for(run(), PATIENCE))
+    assert len(list(tmp_path.glob("*.avro"))) == 1
+
+
+def test_a_fault_of_the_program_at_the_door_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """503, because the reports may be good; counted and said, without the text of the fault."""
+    SAID.clear()
+    monkeypatch.setattr("uldp_transforms.jobs.gateway.web._body", lambda *_: 1 // 0)
+    meters = Meters(SAID.append)
+    door = Door(Limits(10**6, 100, 10**7, meters), 60, meters)
+    request = mock.Mock(headers={}, scope={"client": None})
+
+    async def answers() -> list[Any]:
+        return [await door.answer(request, mock.Mock(), mock.Mock()) for _ in range(3)]
+
+    found = asyncio.run(answers())
+    assert [answer.status_code for answer in found] == [503] * 3
+    assert {answer.headers["Retry-After"] for answer in found} == {"1"}
+    assert SAID == ["reports cannot be delivered, and their senders are told: ZeroDivisionError"]
+    assert b"uldp_gateway_delivery_failures_total 3.0\n" in meters.text()
 
 
 def test_numbers_of_avro_are_those_of_the_specification() -> None:

@@ -18,6 +18,7 @@ from prometheus_client import (
 )
 
 from uldp_transforms.jobs.gateway.admission import Verdict
+from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
 from uldp_transforms.ldp.reasons import Reason
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -87,7 +88,8 @@ class Meters:
     def held_up(self, error: Exception) -> None:
         """Count a failure to deliver spool files, and log it at most every ten seconds."""
         self._failures.inc()
-        self._tell(f"reports stay in the spool and are not lost: {error}")
+        reason = error if isinstance(error, (OSError, Undelivered)) else type(error).__name__  # others may quote data
+        self._tell(f"reports stay in the spool and are not lost: {reason}")
 
     def _tell(self, sentence: str) -> None:
         now = self._failed_at = time.monotonic()

@@ -50,7 +50,7 @@ def build(config: GatewayConfig, address: str, meters: Meters) -> Starlette:
     limits = Limits(config.max_body, config.max_waiting, config.max_waiting_bytes, meters, config.max_peer_bytes)
     used = UsedTokens() if config.signed_tokens else None
     tokens = Tokens(config.keys, config.app_requests, config.app_bytes, meters, used=used)
-    door = Door(limits, config.body_timeout, Origins(config.origins), tokens)
+    door = Door(limits, config.body_timeout, meters, Origins(config.origins), tokens)
     parts: list[Part] = []
     if config.spec is not None:
         parts.append(_reports(config, config.spec, door, meters))

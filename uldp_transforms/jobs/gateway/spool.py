@@ -7,9 +7,9 @@ import contextlib
 import fcntl
 import os
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from uldp_transforms.jobs.gateway import spool_file
 from uldp_transforms.jobs.gateway.meters import Meters
@@ -53,6 +53,7 @@ class Spool:
         self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._published: dict[Path, int] = {}
+        self._sent: defaultdict[Path, set[int]] = defaultdict(set)
         self._lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -61,7 +62,12 @@ class Spool:
             raise SpecError(
                 f"--spool must be a folder that no other gateway uses, got {folder!r}, which another one has locked"
             ) from None
-        self._finish()
+        try:
+            self._finish()
+        except OSError:
+            raise
+        except Exception as error:  # of a file, which must not keep others from coming
+            meters.held_up(error)
 
     async def start(self) -> None:
         self._written = asyncio.Event()
@@ -90,7 +96,7 @@ class Spool:
             await asyncio.to_thread(self._finish)
             if self._target is not None:
                 await self._forward(self._target)
-        except (Undelivered, OSError) as error:
+        except Exception as error:
             self._meters.held_up(error)
         if self._target is not None:
             await self._target.close()
@@ -107,7 +113,10 @@ class Spool:
             self._written.clear()
             waiting, self._waiting = self._waiting, []
             async with self._disk:
-                error = await asyncio.to_thread(self._append, [message for message, _ in waiting])
+                try:
+                    error = await asyncio.to_thread(self._append, [message for message, _ in waiting])
+                except Exception as fault:  # no thread can be started
+                    error = fault
             for _, future in waiting:
                 if future.done():  # whoever waited was cancelled
                     continue
@@ -131,13 +140,14 @@ class Spool:
         """Finish the file when its time is over or it is full."""
         while True:
             await asyncio.sleep(min(self._every, 1.0))
-            if self._is_over():
-                try:
-                    async with self._disk:
-                        await asyncio.to_thread(self._finish)
-                except OSError as error:
-                    self._meters.held_up(error)
-                self._finished.set()
+            try:
+                if not self._is_over():
+                    continue
+                async with self._disk:
+                    await asyncio.to_thread(self._finish)
+            except Exception as error:  # of any kind: later files must be finished
+                self._meters.held_up(error)
+            self._finished.set()
 
     def _is_over(self) -> bool:
         """Whether there is a file to finish, including one that could not be finished in time."""
@@ -146,12 +156,22 @@ class Spool:
         return time.monotonic() - self._begun >= self._every or self._file.size >= FULL
 
     def _finish(self) -> None:
-        """Finish the open file and all earlier unfinished ones; raises OSError."""
+        """Finish the open file and all earlier unfinished ones.
+
+        Raises:
+            Exception: of a file that cannot be finished, such as an OSError; all others are.
+        """
         file, self._file = self._file, None
         if file is not None:
-            file.finish()
+            file.close()
+        faults = []
         for part in sorted(self._parts()):
-            spool_file.finish(part)
+            try:
+                spool_file.finish(part)
+            except Exception as error:
+                faults.append(error)
+        if faults:
+            raise faults[0]
 
     def _parts(self) -> Iterator[Path]:
         return self._folder.glob(f"*{spool_file.PART}")
@@ -162,7 +182,7 @@ class Spool:
         while True:
             try:
                 await self._forward(target)
-            except (Undelivered, OSError) as error:
+            except Exception as error:  # of any kind: later files must be published
                 self._meters.held_up(error)
                 await asyncio.sleep(_AGAIN)
                 continue
@@ -174,27 +194,46 @@ class Spool:
 
         Raises:
             Undelivered: the target takes nothing now.
-            OSError: a file cannot be read or deleted; all others were looked at.
+            Exception: of a file that cannot be read, published or deleted, such as an OSError; all others were tried.
         """
-        fault: OSError | None = None
+        fault: Exception | None = None
         for path in sorted(self._folder.glob(f"*{spool_file.WHOLE}")):
             try:
                 if path not in self._published:  # one that cannot be deleted is not published again
                     self._published[path] = await self._publish(path, target)
                 self._put_away(path, self._published[path])
-                del self._published[path]
-            except OSError as error:
+                del self._published[path], self._sent[path]
+            except Undelivered:
+                raise
+            except Exception as error:
                 fault = error
         if fault is not None:
             raise fault
 
     async def _publish(self, path: Path, target: Outlet) -> int:
-        """How many blocks of a file cannot be read; all others are published."""
+        """How many blocks of a file cannot be read; all others are published, unless they were before a fault.
+
+        Raises:
+            Undelivered: the target takes nothing now.
+            Exception: of a message that cannot be published; all others are.
+        """
         items = await asyncio.to_thread(list, spool_file.read(path))
         messages = [item for item in items if not isinstance(item, Rejection)]
-        for at in range(0, len(messages), AT_ONCE):
-            await _all(*(target.deliver(message) for message in messages[at : at + AT_ONCE]))
-            self._meters.forwarded(len(messages[at : at + AT_ONCE]))
+        left = [number for number in range(len(messages)) if number not in self._sent[path]]
+        fault: BaseException | None = None
+        for at in range(0, len(left), AT_ONCE):
+            some = left[at : at + AT_ONCE]
+            outcomes = await asyncio.gather(*(target.deliver(messages[n]) for n in some), return_exceptions=True)
+            arrived = [number for number, outcome in zip(some, outcomes) if outcome is None]
+            self._sent[path].update(arrived)
+            self._meters.forwarded(len(arrived))
+            faults = [outcome for outcome in outcomes if outcome is not None]
+            for outcome in faults:
+                if isinstance(outcome, Undelivered):
+                    raise outcome
+            fault = fault or (faults[0] if faults else None)
+        if fault is not None:
+            raise fault
         return len(items) - len(messages)
 
     def _put_away(self, path: Path, unread: int) -> None:
@@ -204,10 +243,3 @@ class Spool:
         else:
             path.unlink()
             spool_file.manifest_path(path).unlink(missing_ok=True)
-
-
-async def _all(*deliveries: Any) -> None:
-    """Wait for all of them, also if some fail; raises the first failure."""
-    for outcome in await asyncio.gather(*deliveries, return_exceptions=True):
-        if isinstance(outcome, BaseException):
-            raise outcome

@@ -57,9 +57,13 @@ class SpoolFile:
         os.fsync(self._file.fileno())
         self.size += len(data)
 
+    def close(self) -> None:
+        """Close the file, which stays unfinished; see ``finish``."""
+        self._file.close()
+
     def finish(self) -> Path | None:
         """Close the file and rename it; see ``finish``."""
-        self._file.close()
+        self.close()
         return finish(self.path)
 
 

@@ -44,13 +44,22 @@ class Door:
     Args:
         limits: of what may wait here.
         patience: seconds that a body may take to come.
+        meters: count faults of the program.
         origins: of pages that may send; None means that a page may send to its own origin only.
         tokens: keys or tokens of which a request must name one; None means that every request may send.
     """
 
-    def __init__(self, limits: Limits, patience: float, origins: Origins | None = None, tokens: Tokens | None = None):
+    def __init__(
+        self,
+        limits: Limits,
+        patience: float,
+        meters: Meters,
+        origins: Origins | None = None,
+        tokens: Tokens | None = None,
+    ):
         self._limits = limits
         self._patience = patience
+        self._meters = meters
         self._origins = origins or Origins()
         self._tokens = tokens or Tokens()
 
@@ -79,6 +88,9 @@ class Door:
         except ClientDisconnect:
             return JSONResponse({"reason": "disconnected"}, BAD_REQUEST)
         except Undelivered:
+            return JSONResponse({"reason": "unavailable"}, UNAVAILABLE, RETRY_AFTER)
+        except Exception as fault:  # of the program: the reports are good, and may come again
+            self._meters.undelivered(Undelivered(type(fault).__name__))
             return JSONResponse({"reason": "unavailable"}, UNAVAILABLE, RETRY_AFTER)
 
 

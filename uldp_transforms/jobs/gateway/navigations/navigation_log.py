@@ -55,7 +55,10 @@ class NavigationLog:
             await self._came.wait()
             self._came.clear()
             pending, self._pending = self._pending, []
-            error = await asyncio.to_thread(self._append, [lines for lines, _ in pending])
+            try:
+                error = await asyncio.to_thread(self._append, [lines for lines, _ in pending])
+            except Exception as fault:  # no thread can be started
+                error = fault
             for _, future in pending:
                 if future.done():  # its request was cancelled
                     continue
