@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -80,8 +81,29 @@ class Brokers:
         """As of the settings of consumers."""
         return Consumer(self)
 
+    def admin(self) -> Admin:
+        """As of the settings of consumers."""
+        return Admin(self)
+
     def end_of(self, partition: int) -> int:
         return len(self.records[partition])
+
+
+class Admin:
+    """A client that asks the brokers for the id of the topic."""
+
+    def __init__(self, brokers: Brokers):
+        self._brokers = brokers
+
+    def list_topics(self, topic: str, timeout: float) -> Any:
+        if self._brokers.away:
+            raise confluent_kafka.KafkaException(_ERRORS(_ERRORS._TRANSPORT))
+        return SimpleNamespace(controller_id=1, brokers={1: None})
+
+    def describe_topics(self, topics: Any, request_timeout: float) -> dict[str, Future[Any]]:
+        answer: Future[Any] = Future()
+        answer.set_result(SimpleNamespace(topic_id=confluent_kafka.Uuid(0, 1)))
+        return {TOPIC: answer}
 
 
 class Consumer:

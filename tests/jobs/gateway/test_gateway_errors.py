@@ -8,6 +8,7 @@ import os
 import shlex
 import socket
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +22,7 @@ from tests.servers.pubsub_servers import IN_PROCESS, serving
 from tests.support import live
 from tests.support.messages_cases import KRR, write_files
 from uldp_transforms.jobs import gateway
-from uldp_transforms.jobs.gateway import spool, spool_file, web
+from uldp_transforms.jobs.gateway import spool_file, web
 from uldp_transforms.jobs.gateway.apps.app_keys import App, Key, Tokens
 from uldp_transforms.jobs.gateway.apps.signed_tokens import Token, UsedTokens
 from uldp_transforms.jobs.gateway.bounded_requests import MOST_HEADERS, BoundedRequests
@@ -172,15 +173,24 @@ def spooling_twice() -> None:
         os.close(first._lock)
 
 
-def forwarding_nowhere() -> None:
-    async def fails() -> None:
-        raise_it()
+def publishing(fault: Exception) -> Callable[[], None]:
+    """A file with a message that a target does not take."""
 
-    asyncio.run(spool._all(fails()))
+    def publish() -> None:
+        spooling, target = Spool(tempfile.mkdtemp(dir="."), 1.0, None, Meters(print), print), mock.Mock()
+        target.deliver = mock.AsyncMock(side_effect=fault)
+        with mock.patch.object(spool_file, "read", return_value=[b"message"]):
+            asyncio.run(spooling._publish(Path("file"), target))
+
+    return publish
 
 
-def raise_it() -> None:
-    raise Undelivered("of this test")
+def finishing_by_a_program_with_a_fault() -> None:
+    folder = tempfile.mkdtemp(dir=".")
+    spooling = Spool(folder, 1.0, None, Meters(print), print)
+    Path(folder, f"a{spool_file.PART}").touch()
+    with mock.patch.object(spool_file, "finish", side_effect=ValueError("of this test")):
+        spooling._finish()
 
 
 def waiting_for_a_pack_that_failed() -> None:
@@ -249,7 +259,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ("--navigations n", "a gateway needs --topic or --kafka_topic or --spool, got none"),
             (
                 "--spool s --navigations n --token_file t",
-                "--navigations must not be given with --token_file, because pages cannot keep a key, got both",
+                "--navigations with --token_file needs --signed_tokens, because pages cannot keep a key, got none",
             ),
             ("--topic t", "--topic must be projects/PROJECT/topics/NAME, got 't'"),
             (f"{TOPIC} --kafka_topic t", "argument --kafka_topic: not allowed with argument --topic"),
@@ -345,7 +355,9 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         spooling_twice,
         "--spool must be a folder that no other gateway uses, got 'spool', which another one has locked",
     ),
-    (Undelivered, forwarding_nowhere, "of this test"),
+    (Undelivered, publishing(Undelivered("of this test")), "of this test"),
+    (ValueError, publishing(ValueError("of this test")), "of this test"),
+    (ValueError, finishing_by_a_program_with_a_fault, "of this test"),
     (Undelivered, waiting_for_a_pack_that_failed, "of this test"),
 ]
 

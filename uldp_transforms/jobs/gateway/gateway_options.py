@@ -233,8 +233,8 @@ def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
         ),
         (reporting and not targets, f"a gateway needs {names} or --spool, got none"),
         (
-            args.navigations is not None and args.token_file is not None,
-            "--navigations must not be given with --token_file, because pages cannot keep a key, got both",
+            args.navigations is not None and args.token_file is not None and not args.signed_tokens,
+            "--navigations with --token_file needs --signed_tokens, because pages cannot keep a key, got none",
         ),
         *(
             (

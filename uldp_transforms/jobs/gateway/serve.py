@@ -9,7 +9,9 @@ import resource
 import signal
 import socket
 import sys
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import uvicorn
@@ -20,6 +22,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.gateway.admission import Admission
 from uldp_transforms.jobs.gateway.apps.app_keys import Tokens
 from uldp_transforms.jobs.gateway.apps.signed_tokens import UsedTokens
+from uldp_transforms.jobs.gateway.apps.used_token_files import FOLDER, UsedTokenFiles
 from uldp_transforms.jobs.gateway.bounded_requests import BoundedRequests
 from uldp_transforms.jobs.gateway.gateway_options import GatewayConfig
 from uldp_transforms.jobs.gateway.limits import Connections, Limits
@@ -48,7 +51,8 @@ BACKLOG = 2048
 def build(config: GatewayConfig, address: str, meters: Meters) -> Starlette:
     """The application of a configuration; raises SpecError or OSError."""
     limits = Limits(config.max_body, config.max_waiting, config.max_waiting_bytes, meters, config.max_peer_bytes)
-    used = UsedTokens() if config.signed_tokens else None
+    files = _token_files(config)
+    used = UsedTokens(files=files) if config.signed_tokens else None
     tokens = Tokens(config.keys, config.app_requests, config.app_bytes, meters, used=used)
     door = Door(limits, config.body_timeout, meters, Origins(config.origins), tokens)
     parts: list[Part] = []
@@ -60,6 +64,8 @@ def build(config: GatewayConfig, address: str, meters: Meters) -> Starlette:
 
     @contextlib.asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
+        if files is not None:
+            await files.start()
         for part in parts:
             await part.start()
         gc.collect()
@@ -69,9 +75,22 @@ def build(config: GatewayConfig, address: str, meters: Meters) -> Starlette:
         yield
         for part in parts:
             await part.close()
+        if files is not None:
+            await files.close()
         _say("stopped")
 
     return application({part.path: part.endpoint for part in parts}, meters, config.origins, lifespan())
+
+
+def _token_files(config: GatewayConfig) -> UsedTokenFiles | None:
+    """Where used tokens are stored: beside the reports or navigations, if those are on disk."""
+    if not config.signed_tokens:
+        return None
+    folder = config.spool or config.navigations
+    if folder is None:
+        _say("used tokens are not stored without --spool: after a restart, each can send another message")
+        return None
+    return UsedTokenFiles(Path(folder) / FOLDER, time.time)
 
 
 class Part(NamedTuple):

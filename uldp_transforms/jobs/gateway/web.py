@@ -79,7 +79,7 @@ class Door:
             sender.app.begin()
             with self._limits.room_for(request.headers.get("content-length"), peer_of(request.scope["client"])) as room:
                 body = await _body(request, room, sender.app, self._patience)
-                sender.sends(body)
+                await sender.sends(body)
                 return await deliver(body)
         except Refused as refused:
             if refused.status == TOO_LARGE:
@@ -89,7 +89,7 @@ class Door:
             return JSONResponse({"reason": "disconnected"}, BAD_REQUEST)
         except Undelivered:
             return JSONResponse({"reason": "unavailable"}, UNAVAILABLE, RETRY_AFTER)
-        except Exception as fault:  # of the program: the reports are good, and may come again
+        except Exception as fault:  # of the program: the reports may be good, and may come again
             self._meters.undelivered(Undelivered(type(fault).__name__))
             return JSONResponse({"reason": "unavailable"}, UNAVAILABLE, RETRY_AFTER)
 

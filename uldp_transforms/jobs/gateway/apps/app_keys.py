@@ -107,10 +107,11 @@ class Sender:
         self.app = app
         self._token, self._used = token, used
 
-    def sends(self, message: bytes) -> None:
-        """The body is complete; raises Refused if its token has sent another one."""
+    async def sends(self, message: bytes) -> None:
+        """The body is complete; raises Refused if its token has sent another one, and Undelivered."""
         if self._token is not None and self._used is not None:
             self._used.use(self._token, message)
+            await self._used.keep(self._token, message)
 
 
 class Tokens:

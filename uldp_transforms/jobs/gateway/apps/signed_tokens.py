@@ -14,6 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 
+from uldp_transforms.jobs.gateway.apps.used_token_files import Used, UsedTokenFiles
 from uldp_transforms.jobs.gateway.refusals import RETRY_AFTER, TOO_MANY, UNAUTHORIZED, Refused
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
@@ -62,14 +63,23 @@ class UsedTokens:
     Args:
         most: number of used tokens that have not expired.
         clock: seconds since 1970.
+        files: store them, and have those of earlier processes; None: a restart forgets them. Raises OSError.
     """
 
-    def __init__(self, most: int = MOST_USED, clock: Callable[[], float] = time.time):
+    def __init__(
+        self, most: int = MOST_USED, clock: Callable[[], float] = time.time, files: UsedTokenFiles | None = None
+    ):
         self._most = most
         self._clock = clock
+        self._files = files
         self._slots: dict[int, dict[bytes, bytes]] = defaultdict(dict)
+        self._unstored: dict[int, set[bytes]] = defaultdict(set)
         self._number = 0
         self._first = 0
+        for used in () if files is None else files.read():
+            slot = self._slots[used.expires // _SLOT]
+            self._number += used.name not in slot
+            slot[used.name] = used.message
 
     def check(self, token: Token) -> None:
         """Raise Refused if a signed token has expired, or is valid for too long."""
@@ -86,16 +96,24 @@ class UsedTokens:
         """
         self.check(token)
         self._forget()
-        digest = hashlib.blake2b(message, digest_size=16).digest()
-        slot = self._slots[token.expires // _SLOT]
-        sent = slot.get(token.id)
+        number = token.expires // _SLOT
+        slot, used = self._slots[number], _used(token, message)
+        sent = slot.get(used.name)
         if sent is None:
             if self._number >= self._most:
                 raise Refused(TOO_MANY, "busy", RETRY_AFTER)
-            slot[token.id] = digest
+            slot[used.name] = used.message
+            self._unstored[number].add(used.name)
             self._number += 1
-        elif sent != digest:
+        elif sent != used.message:
             raise Refused(UNAUTHORIZED, "token_used", CHALLENGE)
+
+    async def keep(self, token: Token, message: bytes) -> None:
+        """Return when it is on disk, if there are files, that a token was used; raises Undelivered."""
+        unstored, used = self._unstored[token.expires // _SLOT], _used(token, message)
+        if self._files is not None and used.name in unstored:
+            await self._files.write(used)
+            unstored.discard(used.name)
 
     def _forget(self) -> None:
         """Drop the slots whose tokens have expired; at most once in the time of a slot."""
@@ -105,3 +123,9 @@ class UsedTokens:
         self._first = now
         for slot in [slot for slot in self._slots if slot < now]:
             self._number -= len(self._slots.pop(slot))
+            self._unstored.pop(slot, None)
+
+
+def _used(token: Token, message: bytes) -> Used:
+    name = hashlib.blake2b(token.id, digest_size=16, person=b"uldp token").digest()
+    return Used(token.expires, name, hashlib.blake2b(message, digest_size=16, key=token.id).digest())

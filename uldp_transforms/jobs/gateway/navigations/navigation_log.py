@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import datetime
 import os
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered, reason_of
+from uldp_transforms.jobs.gateway.batched_writer import BatchedWriter
 
 
 class NavigationLog:
@@ -30,42 +29,19 @@ class NavigationLog:
         self._name = secrets.token_hex(6)
         self._file: BinaryIO | None = None
         self._path = Path()
-        self._pending: list[tuple[bytes, asyncio.Future[None]]] = []
+        self._writer = BatchedWriter(self._append, "navigations cannot be written")
 
     async def start(self) -> None:
-        self._came = asyncio.Event()
-        self._writer = asyncio.create_task(self._write_all())
+        await self._writer.start()
 
     async def write(self, lines: bytes) -> None:
         """Return when the lines are on disk; raises Undelivered."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._pending.append((lines, future))
-        self._came.set()
-        await future
+        await self._writer.write(lines)
 
     async def close(self) -> None:
         """Called once, when all requests are answered."""
-        self._writer.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._writer
+        await self._writer.close()
         self._end()
-
-    async def _write_all(self) -> None:
-        while True:
-            await self._came.wait()
-            self._came.clear()
-            pending, self._pending = self._pending, []
-            try:
-                error = await asyncio.to_thread(self._append, [lines for lines, _ in pending])
-            except Exception as fault:  # no thread can be started
-                error = fault
-            for _, future in pending:
-                if future.done():  # its request was cancelled
-                    continue
-                if error is None:
-                    future.set_result(None)
-                else:
-                    future.set_exception(Undelivered(f"navigations cannot be written: {reason_of(error)}"))
 
     def _append(self, parts: Sequence[bytes]) -> Exception | None:
         try:
