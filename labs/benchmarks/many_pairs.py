@@ -29,7 +29,7 @@ PARTS = (
     ("the estimate", ("estimate_window", "anytime")),
     ("its health", ("health_of_window",)),
     ("reading, decoding", ("messages/", "/decode.py", "/gather.py", "/read_files.py", "/fastavro/")),
-    ("ledger", ("/ledger.py", "/transit.py", "ledger_row.py")),
+    ("ledger", ("/ledger.py", "/transit.py", "ledger_sums.py")),
     ("rows: one a value", ("/windowed_estimate.py:flat",)),
     ("rows: text and files", ("/forms.py", "/sinks/", "/flushed_rows.py", "/filesink", "/fileio.py", "/avroio.py")),
     ("coders of sums", ("/runtime/coders.py",)),

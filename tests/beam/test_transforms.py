@@ -36,12 +36,12 @@ from uldp_transforms import (
 from uldp_transforms.beam.accounts.ledger import LedgerEntry
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.jobs.estimate.run import configure
+from uldp_transforms.jobs.records.ledger_sums import missing
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS, expectation_maximization
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows import json_and_avro as forms
-from uldp_transforms.rows.ledger_row import missing
 from uldp_transforms.rows.row_types import (
     LedgerRow,
     RejectedReport,

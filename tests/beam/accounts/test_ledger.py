@@ -42,7 +42,7 @@ from uldp_transforms.beam.transforms import period_counts as counting
 from uldp_transforms.beam.transforms.count_reports import SumCountsFn
 from uldp_transforms.beam.transforms.known_reports import Changes, KnownReports
 from uldp_transforms.jobs import estimate
-from uldp_transforms.jobs.records.ledger_sums import summary, sums_of
+from uldp_transforms.jobs.records.ledger_sums import imbalance, missing, summary, sums_of
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.reasons import Reason
@@ -51,7 +51,6 @@ from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.json_and_avro import to_avro, to_json
-from uldp_transforms.rows.ledger_row import imbalance, missing
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.row_identity import span_of
 from uldp_transforms.rows.row_types import LEDGER_SCHEMA, REJECTED_SCHEMA, LedgerRow, WindowedEstimate

@@ -16,8 +16,7 @@ from tests.rigs.flink import cached, secrets
 from tests.rigs.flink.processes import java
 from tests.rigs.flink.secrets import Refused, Search
 from uldp_transforms.jobs.gateway.outlets.kafka_outlet import KafkaOutlet
-from uldp_transforms.jobs.kafka.providers import references_to
-from uldp_transforms.jobs.kafka.secrets import refuse_secrets
+from uldp_transforms.jobs.kafka.secrets import references_to, refuse_secrets
 from uldp_transforms.jobs.sources.kafka_topic import KafkaTopic, ReadKafka
 from uldp_transforms.ldp.errors import SpecError
 

@@ -37,7 +37,7 @@ from tests.rigs.flink.stream import PATIENCE, TOPIC, Job, command, job
 from tests.rigs.flink.traffic import PARTITIONS, Sent, send
 from tests.rigs.flink.trial import try_out_traffic
 from tests.rigs.job import collection
-from uldp_transforms.jobs.kafka.providers import references_to
+from uldp_transforms.jobs.kafka.secrets import references_to
 from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME, JAVA
 
 ROWS = "rows"

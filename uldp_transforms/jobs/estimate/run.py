@@ -51,7 +51,6 @@ from uldp_transforms.jobs.records.run_records import (
 )
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.report.report_command import write_report_into
-from uldp_transforms.jobs.without_engine import configure_alone, needs_no_engine, run_alone
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import sentence_of_sums
 from uldp_transforms.windows import moment_of, rfc3339
@@ -314,8 +313,10 @@ def _configured(argv: Sequence[str], signals: Signals) -> Callable[[], int]:
     """The program that runs the job of a command line: with Beam, or without an engine."""
     parser = command_line()
     args, beam_args = parser.parse_known_args(argv)
-    if needs_no_engine(args):
-        return functools.partial(run_alone, configure_alone(args, parser, beam_args), signals)
+    if args.follow:
+        from uldp_transforms.jobs.follow.follow_job import follow_job, run_follow  # noqa: PLC0415  # when it is used
+
+        return functools.partial(run_follow, follow_job(args, parser, beam_args), signals)
     configured = configure(argv)
     job, pipeline = configured
     return (

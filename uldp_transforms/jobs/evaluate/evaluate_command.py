@@ -214,7 +214,7 @@ def job(task: Evaluation | NumberTrial) -> int:
         with whole_file(task.json) as file:
             file.write(json.dumps([dataclasses.asdict(of) for of in outcomes], indent=1).encode())
     if task.png is not None:
-        from uldp_transforms.jobs.report.trial_chart import picture_of_trials  # noqa: PLC0415  # an optional extra
+        from uldp_transforms.jobs.report.error_charts import picture_of_trials  # noqa: PLC0415  # an optional extra
 
         with whole_file(task.png) as file:
             file.write(picture_of_trials(tried(outcomes)))

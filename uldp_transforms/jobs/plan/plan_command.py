@@ -32,7 +32,7 @@ def job(planning: Planning | NumberPlanning) -> int:
     found = plan(planning.question, planning.epsilon, planning.planned_reports, **planning.targets)
     spec = recommended(planning, found)
     if planning.png is not None:
-        from uldp_transforms.jobs.plan.plan_chart import picture_of_plan  # noqa: PLC0415  # an optional extra
+        from uldp_transforms.jobs.report.error_charts import picture_of_plan  # noqa: PLC0415  # an optional extra
 
         with whole_file(planning.png) as picture:
             picture.write(picture_of_plan([_drawn(row) for row in found.rows]))

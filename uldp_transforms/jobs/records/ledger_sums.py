@@ -1,4 +1,4 @@
-"""Sums of ledger rows, of one run or of several, and their balance."""
+"""Ledger rows: their balance, and their sums over one run or several."""
 
 from __future__ import annotations
 
@@ -6,7 +6,20 @@ import collections
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from uldp_transforms.rows.ledger_row import imbalance
+
+def missing(row: Mapping[str, Any]) -> int:
+    """Number of unaccounted reports of a row (fields by name): received - (accepted + duplicates + rejected).
+
+    0 if the row balances; negative if more reports are accounted for than were received.
+    """
+    return int(row["received"] - row["accepted"] - row["duplicates"] - sum(row["rejected"].values()))
+
+
+def imbalance(row: Mapping[str, Any]) -> list[str]:
+    """Describe lost or repeated reports; empty if the row balances. Rows of older jobs do not have in_transit."""
+    handed_on = "windows" if row["collection_id"] is not None else "files or messages"
+    found = ((missing(row), "reports"), (row.get("in_transit") or 0, handed_on))
+    return [f"{what} {'lost' if number > 0 else 'too many'}: {abs(number)}" for number, what in found if number]
 
 
 def periods_out_of_balance(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str | None, str | None, str | None, str]]:

@@ -27,8 +27,7 @@ from uldp_transforms.jobs.engines.step_streams import prepare_engine
 from uldp_transforms.jobs.files.event_times import milliseconds
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.jobs.kafka.polled import IDLE_LAG, PollKafka, Reading
-from uldp_transforms.jobs.kafka.providers import PROVIDERS, references_to
-from uldp_transforms.jobs.kafka.secrets import refuse_secrets
+from uldp_transforms.jobs.kafka.secrets import PROVIDERS, references_to, refuse_secrets
 from uldp_transforms.jobs.kafka.settings import refuse_taken
 from uldp_transforms.jobs.sources.source import Source, set_groups_of
 from uldp_transforms.ldp.errors import SpecError
@@ -52,7 +51,7 @@ class ReadKafka(beam.PTransform[PBegin, PCollection[bytes]]):
             LOG_APPEND_TIME, by that of the broker. Beam fails at a record of the other kind.
         expansion_service: HOST:PORT; None: Beam starts its own, for which it needs Java and downloads a jar.
         properties: further settings of the Kafka consumer, such as those of TLS and SASL. They are in the job's graph,
-            so secrets should be references (``kafka_providers.references_to``).
+            so secrets should be references (``kafka.secrets.references_to``).
 
     Raises:
         SpecError: when the pipeline is built, if the expansion service is not available.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 
+from prometheus_client import CollectorRegistry
+from prometheus_client import Counter as Metric
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.navigations.navigation_log import NavigationLog
-from uldp_transforms.jobs.gateway.navigations.navigation_meters import NavigationMeters
 from uldp_transforms.jobs.gateway.navigations.page_lines import checked
 from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
 from uldp_transforms.jobs.gateway.refusals import ACCEPTED, STATUS, TOO_LARGE, Refused
@@ -34,7 +35,7 @@ class NavigationDesk:
         self._log = log
         self._door = door
         self._meters = meters
-        self._own = NavigationMeters(meters.registry)
+        self._own = _Meters(meters.registry)
 
     async def navigations(self, request: Request) -> Response:
         """``POST /navigations``."""
@@ -60,3 +61,35 @@ class NavigationDesk:
             self._meters.undelivered(error)
             raise
         return JSONResponse({"spooled": len(lines)} | ({"refused": shown} if shown else {}), ACCEPTED)
+
+
+class _Meters:
+    """Prometheus counters of lines and responses, beside those of reports.
+
+    Args:
+        registry: of the gateway.
+    """
+
+    def __init__(self, registry: CollectorRegistry):
+        self.requests = Metric(
+            "navigation_requests",
+            "responses to POST /navigations by status",
+            ["status"],
+            registry=registry,
+            namespace="uldp_gateway",
+        )
+        self._accepted = Metric(
+            "navigations_accepted", "navigations that were accepted", registry=registry, namespace="uldp_gateway"
+        )
+        self._refused = Metric(
+            "navigations_refused",
+            "lines that were refused, by reason",
+            ["reason"],
+            registry=registry,
+            namespace="uldp_gateway",
+        )
+
+    def judged(self, accepted: int, refused: Counter[Reason]) -> None:
+        self._accepted.inc(accepted)
+        for reason, number in refused.items():
+            self._refused.labels(reason.code).inc(number)
