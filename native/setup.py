@@ -14,7 +14,13 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.10",
     ext_modules=[
-        Extension("uldp_transforms_native", ["split_reports.c"], extra_compile_args=["-O3"], py_limited_api=True)
+        Extension(
+            "uldp_transforms_native",
+            ["module.c", "report_ends.c", "split_reports.c"],
+            depends=["functions.h", "reading.h"],
+            extra_compile_args=["-O3"],
+            py_limited_api=True,
+        )
     ],
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )

@@ -1,38 +1,47 @@
-/* The compiled part of uldp_transforms: splits messages of single reports into columns.
+/* Splits messages of single reports into columns.
  *
- * It only accepts. A message that is not exactly a canonical single report of a known collection, with a cohort and a
- * time in range, is left to the decoder in Python, which alone gives reasons. docs/wire.md defines the bytes;
- * uldp_transforms/messages/compiled.py calls this function and documents its arguments.
- *
- * Messages come from anybody. Every read is bounded by the length of its message; nothing is written but the columns,
- * whose sizes are counted before they are filled; the limited interface of Python 3.10 serves all later versions.
+ * Messages come from anybody. Every read is bounded by the end of its message; nothing is written but the columns,
+ * whose sizes are counted before they are filled.
  */
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030A0000
-#include <Python.h>
+#include "functions.h"
+#include "reading.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 _Static_assert(sizeof(size_t) == 8, "sizes of columns need 64 bits; elsewhere the decoder in Python does everything");
 
-enum { INTERFACE = 1, FORM = 0x02, MARKER = 0xC3, HEADER_BYTES = 10, PREFIX_BYTES = 8, ID_BYTES = 16 };
-enum { FIXED_BYTES = 1 + PREFIX_BYTES + ID_BYTES, MOST_COHORTS = 1 << 16 };
+enum { MARKER = 0xC3, HEADER_BYTES = 10, MOST_COHORTS = 1 << 16, MOST_TAIL = 7, COLUMNS = 8, AHEAD = 12 };
 
-/* The collections of a job. Collection `numbers[i]` has the prefix `prefixes[i]`, in increasing order; the prefixes
- * that begin with the bits b are at bounds[b] <= i < bounds[b + 1]. */
+static const char CATALOG[] = "uldp_transforms_native.catalog";
+
+#if defined(__GNUC__)
+#define PREFETCH(place) __builtin_prefetch(place)
+#else
+#define PREFETCH(place) ((void)(place))
+#endif
+
+/* What a report of a collection must fit: a cohort below `strata`; a payload of `payload_size` bytes, of which the last
+ * `tail` bytes are an integer below `limit` (with a tail of 0 bytes, the decoder in Python checks payloads). */
 typedef struct {
-    const uint64_t *prefixes;
-    const int64_t *numbers, *bounds, *payload_sizes, *strata;
-    Py_ssize_t size;
+    int64_t payload_size, strata, tail, limit;
+} Collection;
+
+typedef struct {
+    uint64_t prefix;
+    int64_t number;
+} Entry;
+
+/* The collections of a job. Entries are in the order of their prefixes; those that begin with the bits b are at
+ * bounds[b] <= i < bounds[b + 1]. */
+typedef struct {
+    Collection *collections;
+    Entry *entries;
+    int64_t *bounds;
+    int64_t size, most_bytes, first_time, end_of_times;
     int shift;
+    uint8_t header[HEADER_BYTES];
 } Catalog;
-
-typedef struct {
-    const uint8_t *header;
-    int64_t most_bytes, first_time, end_of_times;
-} Limits;
 
 typedef struct {
     const uint8_t *id, *payload;
@@ -40,70 +49,163 @@ typedef struct {
     uint16_t cohort;
 } Report;
 
-static uint64_t little_endian(const uint8_t *bytes)
+/* What was found in n messages: reports, and the positions of the other messages; numbers of reports by collection. */
+typedef struct {
+    Report *reports;
+    int64_t *rest, *places;
+    int64_t accepted, num_rest, lowest, highest;
+} Found;
+
+/* ---------------------------------------------------------------- the tables of a job */
+
+static void free_catalog(Catalog *catalog)
 {
-    uint64_t value = 0;
-    for (int i = 0; i < PREFIX_BYTES; i++)
-        value |= (uint64_t)bytes[i] << (8 * i);
+    if (catalog != NULL) {
+        free(catalog->collections);
+        free(catalog->entries);
+        free(catalog->bounds);
+        free(catalog);
+    }
+}
+
+static void forget(PyObject *capsule) { free_catalog(PyCapsule_GetPointer(capsule, CATALOG)); }
+
+static int64_t integer_at(const char *table, int64_t place)
+{
+    int64_t value;
+    memcpy(&value, table + 8 * place, 8);
     return value;
 }
 
-/* One canonical variable-length integer; 0 if there is none before `end`. */
-static int read_long(const uint8_t **at, const uint8_t *end, int64_t *value)
+/* Whether the tables fit together: then no message can lead outside of them. */
+static int is_whole(const Catalog *catalog, int64_t num_bounds)
 {
-    uint64_t raw = 0;
-    const uint8_t *next = *at;
-    for (int place = 0; place < 10 && next < end; place++) {
-        uint8_t byte = *next++;
-        if (place == 9 && byte > 1)
+    for (int64_t i = 0; i < num_bounds; i++)
+        if (catalog->bounds[i] < 0 || catalog->bounds[i] > catalog->size)
             return 0;
-        raw |= (uint64_t)(byte & 0x7F) << (7 * place);
-        if (byte < 0x80) {
-            *at = next;
-            *value = (int64_t)(raw >> 1) ^ -(int64_t)(raw & 1);
-            return place == 0 || byte != 0;
-        }
+    for (int64_t i = 0; i < catalog->size; i++) {
+        const Collection *one = &catalog->collections[i];
+        if (catalog->entries[i].number < 0 || catalog->entries[i].number >= catalog->size || one->payload_size < 0)
+            return 0;
+        if (one->tail < 0 || one->tail > MOST_TAIL || one->tail > one->payload_size)
+            return 0;
     }
-    return 0;
+    return 1;
 }
+
+/* Tables of int64 (prefixes in order and their numbers; payload sizes, strata, tails and limits by number; bounds),
+ * the number of bits of a prefix after its first ones, the header, and the limits -> a capsule. */
+PyObject *new_catalog(PyObject *module, PyObject *arguments)
+{
+    const char *table[7], *header;
+    Py_ssize_t bytes[7], header_bytes;
+    int shift;
+    long long most_bytes, first_time, end_of_times;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "y#y#y#y#y#y#y#iy#LLL", &table[0], &bytes[0], &table[1], &bytes[1], &table[2],
+                          &bytes[2], &table[3], &bytes[3], &table[4], &bytes[4], &table[5], &bytes[5], &table[6],
+                          &bytes[6], &shift, &header, &header_bytes, &most_bytes, &first_time, &end_of_times))
+        return NULL;
+    int64_t size = bytes[0] / 8, num_bounds = 0;
+    int fits = size > 0 && header_bytes == HEADER_BYTES && shift >= 32 && shift <= 63;
+    for (int i = 0; fits && i < 6; i++)
+        fits = bytes[i] == 8 * size;
+    if (fits) {
+        num_bounds = ((int64_t)1 << (64 - shift)) + 1;
+        fits = bytes[6] == 8 * num_bounds;
+    }
+    Catalog *catalog = fits ? calloc(1, sizeof *catalog) : NULL;
+    if (catalog != NULL) {
+        *catalog = (Catalog){NULL, NULL, NULL, size, most_bytes, first_time, end_of_times, shift, {0}};
+        memcpy(catalog->header, header, HEADER_BYTES);
+        catalog->collections = malloc((size_t)size * sizeof *catalog->collections);
+        catalog->entries = malloc((size_t)size * sizeof *catalog->entries);
+        catalog->bounds = malloc((size_t)num_bounds * sizeof *catalog->bounds);
+    }
+    if (fits && (catalog == NULL || !catalog->collections || !catalog->entries || !catalog->bounds)) {
+        free_catalog(catalog);
+        return PyErr_NoMemory();
+    }
+    if (fits) {
+        for (int64_t i = 0; i < size; i++) {
+            catalog->entries[i] = (Entry){(uint64_t)integer_at(table[0], i), integer_at(table[1], i)};
+            catalog->collections[i] = (Collection){integer_at(table[2], i), integer_at(table[3], i),
+                                                   integer_at(table[4], i), integer_at(table[5], i)};
+        }
+        memcpy(catalog->bounds, table[6], (size_t)num_bounds * 8);
+        fits = is_whole(catalog, num_bounds);
+    }
+    if (!fits) {
+        free_catalog(catalog);
+        PyErr_SetString(PyExc_ValueError, "tables of new_catalog must fit together, got others");
+        return NULL;
+    }
+    PyObject *capsule = PyCapsule_New(catalog, CATALOG, forget);
+    if (capsule == NULL)
+        free_catalog(catalog);
+    return capsule;
+}
+
+/* ---------------------------------------------------------------- one message */
 
 static int64_t number_of(const Catalog *catalog, uint64_t prefix)
 {
     uint64_t bits = prefix >> catalog->shift;
     for (int64_t i = catalog->bounds[bits]; i < catalog->bounds[bits + 1]; i++)
-        if (catalog->prefixes[i] == prefix)
-            return catalog->numbers[i];
+        if (catalog->entries[i].prefix == prefix)
+            return catalog->entries[i].number;
     return -1;
 }
 
 /* Whether a message is a report that the columns can hold. */
-static int split(const Catalog *catalog, const Limits *limits, const uint8_t *at, Py_ssize_t length, Report *report)
+static int split(const Catalog *catalog, const uint8_t *at, int64_t length, Report *report)
 {
     const uint8_t *end = at + length;
     int64_t cohort, size;
-    if (length > limits->most_bytes)
+    if (length > catalog->most_bytes)
         return 0;
-    if (length > HEADER_BYTES && at[0] == MARKER && memcmp(at, limits->header, HEADER_BYTES) == 0)
+    if (length > HEADER_BYTES && at[0] == MARKER && memcmp(at, catalog->header, HEADER_BYTES) == 0)
         at += HEADER_BYTES;
     if (end - at <= FIXED_BYTES || at[0] != FORM)
         return 0;
-    report->number = number_of(catalog, little_endian(at + 1));
+    report->number = number_of(catalog, little_endian(at + 1, PREFIX_BYTES));
     if (report->number < 0)
         return 0;
+    const Collection *of = &catalog->collections[report->number];
     report->id = at + 1 + PREFIX_BYTES;
     at += FIXED_BYTES;
     if (!read_long(&at, end, &report->time) || !read_long(&at, end, &cohort) || !read_long(&at, end, &size))
         return 0;
-    if (size != end - at || size != catalog->payload_sizes[report->number])
+    if (size != end - at || size != of->payload_size)
         return 0;
-    if (cohort < 0 || cohort >= catalog->strata[report->number] || cohort >= MOST_COHORTS)
+    if (cohort < 0 || cohort >= of->strata || cohort >= MOST_COHORTS)
         return 0;
-    if (report->time < limits->first_time || report->time >= limits->end_of_times)
+    if (report->time < catalog->first_time || report->time >= catalog->end_of_times)
+        return 0;
+    if (of->tail > 0 && (int64_t)little_endian(end - of->tail, of->tail) >= of->limit)
         return 0;
     report->cohort = (uint16_t)cohort;
     report->payload = at;
     return 1;
 }
+
+static void judge(const Catalog *catalog, Found *found, const char *content, int64_t length, int64_t message)
+{
+    Report *report = &found->reports[found->accepted];
+    if (!split(catalog, (const uint8_t *)content, length, report)) {
+        found->rest[found->num_rest++] = message;
+        return;
+    }
+    report->message = message;
+    found->places[report->number]++;
+    found->accepted++;
+    if (report->time < found->lowest)
+        found->lowest = report->time;
+    if (report->time > found->highest)
+        found->highest = report->time;
+}
+
+/* ---------------------------------------------------------------- columns */
 
 /* Writable columns of `rows` items each, as bytearrays. */
 static uint8_t *column(PyObject **owner, int64_t rows, int64_t item)
@@ -113,27 +215,26 @@ static uint8_t *column(PyObject **owner, int64_t rows, int64_t item)
 }
 
 /* Columns of the reports, sorted by the numbers of their collections; places[number] is that of its first report. */
-static PyObject *columns_of(const Catalog *catalog, const Report *reports, int64_t accepted, const int64_t *rest,
-                            int64_t num_rest, int64_t *places)
+static PyObject *columns_of(const Catalog *catalog, const Found *found)
 {
-    PyObject *made[8] = {NULL}, *found = NULL;
-    int64_t rows = 0, bytes = 0, present = 0;
+    PyObject *made[COLUMNS] = {NULL}, *columns = NULL;
+    int64_t rows = 0, bytes = 0, present = 0, *places = found->places;
     int64_t *offsets = malloc((size_t)(catalog->size + 1) * sizeof *offsets);
     if (offsets == NULL)
         return PyErr_NoMemory();
-    for (Py_ssize_t i = 0; i < catalog->size; i++) {
+    for (int64_t i = 0; i < catalog->size; i++) {
         int64_t own = places[i];
         places[i] = rows;
         offsets[i] = bytes;
         rows += own;
-        bytes += own * catalog->payload_sizes[i];
+        bytes += own * catalog->collections[i].payload_size;
         present += own > 0;
     }
     places[catalog->size] = rows;
     uint8_t *owners = column(&made[0], present, 8), *sizes = column(&made[1], present, 8);
-    uint8_t *cohorts = column(&made[2], accepted, 2), *times = column(&made[3], accepted, 8);
-    uint8_t *ids = column(&made[4], accepted, ID_BYTES), *payloads = column(&made[5], bytes, 1);
-    uint8_t *messages = column(&made[6], accepted, 8), *left = column(&made[7], num_rest, 8);
+    uint8_t *cohorts = column(&made[2], found->accepted, 2), *times = column(&made[3], found->accepted, 8);
+    uint8_t *ids = column(&made[4], found->accepted, ID_BYTES), *payloads = column(&made[5], bytes, 1);
+    uint8_t *messages = column(&made[6], found->accepted, 8), *left = column(&made[7], found->num_rest, 8);
     if (owners && sizes && cohorts && times && ids && payloads && messages && left) {
         for (int64_t i = 0; i < catalog->size; i++) {
             int64_t own = places[i + 1] - places[i];
@@ -144,9 +245,9 @@ static PyObject *columns_of(const Catalog *catalog, const Report *reports, int64
                 sizes += 8;
             }
         }
-        for (int64_t i = 0; i < accepted; i++) {
-            const Report *report = &reports[i];
-            int64_t row = places[report->number]++, size = catalog->payload_sizes[report->number];
+        for (int64_t i = 0; i < found->accepted; i++) {
+            const Report *report = &found->reports[i];
+            int64_t row = places[report->number]++, size = catalog->collections[report->number].payload_size;
             memcpy(cohorts + 2 * row, &report->cohort, 2);
             memcpy(times + 8 * row, &report->time, 8);
             memcpy(ids + ID_BYTES * row, report->id, ID_BYTES);
@@ -157,100 +258,111 @@ static PyObject *columns_of(const Catalog *catalog, const Report *reports, int64
                 memcpy(payloads + offsets[report->number], report->payload, (size_t)size);
             offsets[report->number] += size;
         }
-        if (num_rest > 0)
-            memcpy(left, rest, (size_t)num_rest * 8);
-        found = PyTuple_Pack(8, made[0], made[1], made[2], made[3], made[4], made[5], made[6], made[7]);
+        memcpy(left, found->rest, (size_t)found->num_rest * 8);
+        columns = Py_BuildValue("(NNNNNNNNLL)", made[0], made[1], made[2], made[3], made[4], made[5], made[6], made[7],
+                                (long long)found->lowest, (long long)found->highest);
+        memset(made, 0, sizeof made); /* the tuple has them now */
     }
     free(offsets);
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < COLUMNS; i++)
         Py_XDECREF(made[i]);
-    return found;
+    return columns;
 }
 
-/* What Python passed as tables must fit together: then no message can lead outside of them. */
-static int is_whole(Catalog *catalog, const Py_ssize_t *bytes, Py_ssize_t header_bytes)
+/* Memory for what is found in n messages; 0 if there is none. */
+static int prepare(const Catalog *catalog, Found *found, int64_t n)
 {
-    Py_ssize_t n = catalog->size = bytes[0] / 8;
-    if (n < 1 || header_bytes != HEADER_BYTES || catalog->shift < 32 || catalog->shift > 63)
-        return 0;
-    int64_t num_bounds = ((int64_t)1 << (64 - catalog->shift)) + 1;
-    if (bytes[0] != 8 * n || bytes[1] != 8 * n || bytes[2] != 8 * num_bounds || bytes[3] != 8 * n || bytes[4] != 8 * n)
-        return 0;
-    for (int64_t i = 0; i < num_bounds; i++)
-        if (catalog->bounds[i] < 0 || catalog->bounds[i] > n)
+    found->reports = malloc((size_t)(n + 1) * sizeof *found->reports);
+    found->rest = malloc((size_t)(n + 1) * sizeof *found->rest);
+    found->places = calloc((size_t)catalog->size + 1, sizeof *found->places);
+    found->accepted = found->num_rest = 0;
+    found->lowest = INT64_MAX;
+    found->highest = INT64_MIN;
+    return found->reports && found->rest && found->places;
+}
+
+static void release(Found *found)
+{
+    free(found->reports);
+    free(found->rest);
+    free(found->places);
+}
+
+/* ---------------------------------------------------------------- many messages */
+
+/* Messages lie scattered in memory: ask for one before it is read. */
+static void fetch(const void *message)
+{
+    PREFETCH(message);
+    PREFETCH((const char *)message + 64);
+}
+
+static int judge_list(const Catalog *catalog, Found *found, PyObject *messages, Py_ssize_t n)
+{
+    char *content;
+    Py_ssize_t length;
+    for (Py_ssize_t i = 0; i < n && i < AHEAD; i++)
+        fetch(PyList_GetItem(messages, i));
+    for (Py_ssize_t i = 0; i < n; i++) {
+        if (i + AHEAD < n)
+            fetch(PyList_GetItem(messages, i + AHEAD));
+        PyObject *message = PyList_GetItem(messages, i); /* borrowed; nothing here runs other Python code */
+        if (message == NULL || PyBytes_AsStringAndSize(message, &content, &length) < 0)
             return 0;
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (catalog->numbers[i] < 0 || catalog->numbers[i] >= n || catalog->payload_sizes[i] < 0)
-            return 0;
+        judge(catalog, found, content, length, i);
+    }
     return 1;
 }
 
-static PyObject *split_reports(PyObject *module, PyObject *arguments)
+/* A catalog and a list of messages -> columns. */
+PyObject *split_reports(PyObject *module, PyObject *arguments)
 {
-    PyObject *messages;
-    Catalog catalog;
-    Limits limits;
-    const char *table[5], *header;
-    Py_ssize_t bytes[5], header_bytes;
-    long long most_bytes, first_time, end_of_times;
+    PyObject *capsule, *messages, *columns = NULL;
+    Found found;
     (void)module;
-    if (!PyArg_ParseTuple(arguments, "O!y#y#y#y#y#iy#LLL", &PyList_Type, &messages, &table[0], &bytes[0], &table[1],
-                          &bytes[1], &table[2], &bytes[2], &table[3], &bytes[3], &table[4], &bytes[4], &catalog.shift,
-                          &header, &header_bytes, &most_bytes, &first_time, &end_of_times))
+    if (!PyArg_ParseTuple(arguments, "OO!", &capsule, &PyList_Type, &messages))
         return NULL;
-    catalog.prefixes = (const uint64_t *)table[0];
-    catalog.numbers = (const int64_t *)table[1];
-    catalog.bounds = (const int64_t *)table[2];
-    catalog.payload_sizes = (const int64_t *)table[3];
-    catalog.strata = (const int64_t *)table[4];
-    catalog.size = bytes[0] / 8;
-    limits = (Limits){(const uint8_t *)header, most_bytes, first_time, end_of_times};
-    if (!is_whole(&catalog, bytes, header_bytes)) {
-        PyErr_SetString(PyExc_ValueError, "tables of split_reports must fit together, got others");
+    const Catalog *catalog = PyCapsule_GetPointer(capsule, CATALOG);
+    if (catalog == NULL)
         return NULL;
-    }
-    Py_ssize_t length, n = PyList_Size(messages);
-    char *content;
-    Report *reports = malloc((size_t)(n + 1) * sizeof *reports);
-    int64_t *rest = malloc((size_t)(n + 1) * sizeof *rest);
-    int64_t *places = calloc((size_t)catalog.size + 1, sizeof *places);
-    int64_t accepted = 0, num_rest = 0;
-    PyObject *found = NULL;
-    if (reports == NULL || rest == NULL || places == NULL) {
+    Py_ssize_t n = PyList_Size(messages);
+    if (!prepare(catalog, &found, n))
+        PyErr_NoMemory();
+    else if (judge_list(catalog, &found, messages, n))
+        columns = columns_of(catalog, &found);
+    release(&found);
+    return columns;
+}
+
+/* A catalog, the bytes of messages, and the end of each as int64 -> columns. */
+PyObject *split_joined(PyObject *module, PyObject *arguments)
+{
+    PyObject *capsule, *columns = NULL;
+    const char *data, *ends;
+    Py_ssize_t data_bytes, ends_bytes;
+    Found found;
+    (void)module;
+    if (!PyArg_ParseTuple(arguments, "Oy#y#", &capsule, &data, &data_bytes, &ends, &ends_bytes))
+        return NULL;
+    const Catalog *catalog = PyCapsule_GetPointer(capsule, CATALOG);
+    if (catalog == NULL)
+        return NULL;
+    int64_t n = ends_bytes / 8, start = 0;
+    if (!prepare(catalog, &found, n)) {
         PyErr_NoMemory();
         goto done;
     }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *message = PyList_GetItem(messages, i); /* borrowed; nothing below runs other Python code */
-        if (message == NULL || PyBytes_AsStringAndSize(message, &content, &length) < 0)
+    for (int64_t i = 0; i < n; i++) {
+        int64_t end = integer_at(ends, i);
+        if (end < start || end > data_bytes) {
+            PyErr_SetString(PyExc_ValueError, "ends of split_joined must increase up to the end of the data, got others");
             goto done;
-        if (split(&catalog, &limits, (const uint8_t *)content, length, &reports[accepted])) {
-            places[reports[accepted].number]++;
-            reports[accepted++].message = i;
-        } else {
-            rest[num_rest++] = i;
         }
+        judge(catalog, &found, data + start, end - start, i);
+        start = end;
     }
-    found = columns_of(&catalog, reports, accepted, rest, num_rest, places);
+    columns = columns_of(catalog, &found);
 done:
-    free(reports);
-    free(rest);
-    free(places);
-    return found;
+    release(&found);
+    return columns;
 }
-
-static PyMethodDef methods[] = {
-    {"split_reports", split_reports, METH_VARARGS, "Split messages of single reports into columns."},
-    {NULL, NULL, 0, NULL},
-};
-
-static int add_interface(PyObject *module) { return PyModule_AddIntConstant(module, "INTERFACE", INTERFACE); }
-
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)add_interface}, {0, NULL}};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "uldp_transforms_native", "Compiled part of uldp_transforms.", 0, methods, slots, NULL, NULL,
-    NULL,
-};
-
-PyMODINIT_FUNC PyInit_uldp_transforms_native(void) { return PyModuleDef_Init(&definition); }

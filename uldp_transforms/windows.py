@@ -294,20 +294,19 @@ class TimeGate:
     allowed_lateness: int
     future_skew: int = FUTURE_SKEW
 
-    def early_by(self, event_times: np.ndarray, arrival_times: np.ndarray) -> np.ndarray:
-        """(n,) int64 milliseconds by which reports are too early; at most 0 if they are not."""
-        early: np.ndarray = event_times - arrival_times - self.future_skew
-        return early
+    def early_by(self, event_times: Any, arrival_times: Any) -> Any:
+        """(n,) int64 milliseconds by which reports are too early, at most 0 if they are not; an integer for a single
+        report. No report is too early if the latest one is not, on the arrival of the first."""
+        return event_times - arrival_times - self.future_skew
 
-    def late_by(self, event_times: np.ndarray, arrival_times: np.ndarray) -> np.ndarray:
-        """(n,) int64 milliseconds by which reports are too late, from the last accepted one on; at most 0 if they are
-        not."""
-        ends = self.periods.end_of(event_times)
-        late: np.ndarray = arrival_times - ends - self.allowed_lateness + 1
-        return late
+    def late_by(self, event_times: Any, arrival_times: Any) -> Any:
+        """(n,) int64 milliseconds by which reports are too late, from the last accepted one on, at most 0 if they are
+        not; an integer for a single report. No report is too late if the earliest one is not, on the arrival of the
+        last."""
+        return arrival_times - self.periods.end_of(event_times) - self.allowed_lateness + 1
 
     @property
-    def off_by(self) -> dict[Reason, Callable[[np.ndarray, np.ndarray], np.ndarray]]:
+    def off_by(self) -> dict[Reason, Callable[[Any, Any], Any]]:
         """Functions that return the milliseconds by which reports miss the limit, for each reason to refuse them."""
         return {Reason.TOO_EARLY: self.early_by, Reason.TOO_OLD: self.late_by}
 

@@ -15,9 +15,13 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from tests.support import replay
 from tests.support.messages_cases import KRR, NOON, single
 from uldp_transforms import EstimateReports
-from uldp_transforms.beam.transforms.gather_messages import GATHERED
+from uldp_transforms.beam.transforms import gather_messages
+from uldp_transforms.beam.transforms.gather_messages import GATHERED, GatheredCoder, Grouping
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
+from uldp_transforms.messages.joined_messages import JoinedMessages
+from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import Windows
 
 HOUR = 3_600_000
@@ -62,12 +66,46 @@ def test_groups_are_counted_as_their_messages_are(ends: bool, options: PipelineO
 
 
 def test_groups_cross_between_workers() -> None:
-    """An engine may encode them: times are then numbers again."""
-    group = (MESSAGES, TIMES)
+    """An engine may encode them: a list is then in one buffer."""
     coder = beam.coders.registry.get_coder(GATHERED)
-    messages, times = coder.decode(coder.encode(group))
-    assert messages == MESSAGES
-    assert np.asarray(times).tolist() == TIMES.tolist()
+    for times in (TIMES, TIMES.tolist(), []):
+        for group in ((MESSAGES, times), (JoinedMessages.join(MESSAGES), times)):
+            messages, again = coder.decode(coder.encode(group))
+            assert messages == MESSAGES
+            assert np.asarray(again).tolist() == list(times)
+    assert coder.decode(coder.encode(([], [])))[0] == []
+    assert coder.is_deterministic()
+
+
+def test_the_size_of_a_group_is_estimated_without_encoding_it() -> None:
+    coder = GatheredCoder()
+    exact = len(coder.encode(([single()] * 1000, [])))
+    assert coder.estimate_size((JoinedMessages.join([single()] * 1000), [])) == exact - 6
+    assert coder.estimate_size(([single()] * 1000, [])) == exact - 6
+    assert coder.estimate_size(([], [])) == 0
+
+
+def test_groups_are_formed_across_blocks_and_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of both kinds: single reports in one buffer, packed ones in a list."""
+    monkeypatch.setattr(gather_messages, "_FLUSH_MESSAGES", 4)
+    grouping, lost = Grouping(), Rejection(Reason.CORRUPT_BLOCK, 1, 0)
+    blocks = [JoinedMessages.join([single()] * number) for number in (3, 0, 6)]
+    items = [blocks[0], lost, [b"a", b"b"], blocks[1], blocks[2], [b"c"]]
+    found = [*grouping.add(iter(items)), *grouping.rest()]
+    assert found[0] is lost
+    groups = [messages for messages, arrived in found[1:] if arrived == []]
+    assert [(type(group), len(group)) for group in groups] == [
+        *((JoinedMessages, 3), (list, 1)),  # full with the first of the list
+        *((JoinedMessages, 4), (list, 1)),  # the second, and the beginning of the long block
+        *((JoinedMessages, 2), (list, 1)),
+    ]
+    assert grouping.rest() == []
+
+
+def test_a_long_message_fills_a_group() -> None:
+    grouping = Grouping()
+    assert len(list(grouping.add(iter([[bytes(1 << 20)] * 5])))) == 2
+    assert len(grouping.rest()) == 1
 
 
 def without_times() -> None:

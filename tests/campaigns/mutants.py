@@ -278,12 +278,12 @@ def fate_of_c(path: Path, folder: Path) -> str:
 
 
 def builds(path: Path) -> bool:
-    """Whether the compiler takes a file of the compiled part, without a warning. For a process of its own."""
+    """Whether the compiler takes the compiled part with this file, without a warning. For a process of its own."""
     from tests.support import compiled_part  # noqa: PLC0415  # imports the library, of which copies are tested here
 
     with tempfile.TemporaryDirectory() as place:
         try:
-            compiled_part.build(Path(place), source=path)
+            compiled_part.build(Path(place), sources=sorted(path.parent.glob("*.c")))
         except subprocess.CalledProcessError:
             return False
     return True

@@ -116,8 +116,8 @@ PLANTED = (
     Plant(
         "a millisecond too long",
         "uldp_transforms/windows.py",
-        "arrival_times - ends - self.allowed_lateness + 1",
-        "arrival_times - ends - self.allowed_lateness",
+        "arrival_times - self.periods.end_of(event_times) - self.allowed_lateness + 1",
+        "arrival_times - self.periods.end_of(event_times) - self.allowed_lateness",
         "a report that the runner may already drop is let through the gate, so that it is lost without a trace",
         (
             "tests/beam/windows/test_windows.py",

@@ -1,6 +1,7 @@
 """Compares the compiled part with numpy: ``python -m tests.fuzz.native --messages 1000000 --sanitize``.
 
-Spoiled and good messages are decoded by both, thousands in one call; batches, rejections and numbers must be equal.
+Spoiled and good messages are decoded by both, thousands in one call, as a list and in one buffer; batches, rejections
+and numbers must be equal. Spoiled and good files are read by both.
 With ``--sanitize`` the compiled part is built with AddressSanitizer and UndefinedBehaviorSanitizer, which end the
 process at the first access outside of a message or of a column. The exit code is 1 if anything differs.
 """
@@ -23,9 +24,11 @@ from tests.fuzz.fuzz_inputs import Fuzzer, chunks
 from tests.support import compiled_part
 from tests.support.compiled_part import COMPILED, NUMPY, build, compiler, decoding_with, load
 from tests.support.messages_cases import NOON
+from uldp_transforms.messages.joined_messages import JoinedMessages
 
 SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 _BUILT = "ULDP_SANITIZED_PART"
+_MESSAGES_OF_A_FILE = 100
 
 
 def compare(side: str, messages: Sequence[bytes], first: int) -> Counter[str]:
@@ -36,16 +39,31 @@ def compare(side: str, messages: Sequence[bytes], first: int) -> Counter[str]:
     """
     decode, _ = fuzz.SIDES[side]
     arrivals = first + np.arange(len(messages))
-    results = []
+    joined = JoinedMessages.join(messages)
+    with decoding_with(NUMPY):
+        plain, *others = (decode.decode(form, arrivals) for form in (messages, joined))
+    with decoding_with(COMPILED):
+        others += (decode.decode(form, arrivals) for form in (messages, joined))
+    for other in others:
+        fuzz.require(plain.batches == other.batches, "other batches")
+        fuzz.require(Counter(plain.rejections) == Counter(other.rejections), "other rejections")
+        fuzz.require(plain.num_received == other.num_received, "other numbers")
+        fuzz.require(plain[3:] == other[3:], "other limits or strangers")
+    return Counter(messages=len(messages), accepted=sum(map(len, plain.batches)))
+
+
+def compare_file(content: bytes) -> Counter[str]:
+    """Read a file with both parts, and compare both with the reference; returns what ``check_file`` does.
+
+    Raises:
+        Escape: if anything in the results differs.
+    """
+    found = []
     for part in (NUMPY, COMPILED):
         with decoding_with(part):
-            results.append(decode.decode(messages, arrivals))
-    plain, compiled = results
-    fuzz.require(plain.batches == compiled.batches, "other batches")
-    fuzz.require(Counter(plain.rejections) == Counter(compiled.rejections), "other rejections")
-    fuzz.require(plain.num_received == compiled.num_received, "other numbers")
-    fuzz.require(plain[3:] == compiled[3:], "other limits or strangers")
-    return Counter(messages=len(messages), accepted=sum(map(len, plain.batches)))
+            found.append(fuzz.check_file(content))
+    fuzz.require(found[0] == found[1], "a file is read differently")
+    return found[1]
 
 
 def _again_with_sanitizers(argv: Sequence[str]) -> int:
@@ -79,11 +97,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         messages = fuzzer.messages(size)
         try:
             tally += compare(("files", "stream")[call % 2], messages, NOON)
+            for _ in range(size // _MESSAGES_OF_A_FILE):
+                tally += compare_file(fuzzer.file())
         except fuzz.Escape as escape:
             escapes += 1
             print(f"call {call}: {escape}", file=sys.stderr)
     how = "with sanitizers" if args.sanitize else "without sanitizers"
     print(f"{tally['messages']:,} messages {how}, {tally['accepted']:,} reports accepted; seed {args.seed}")
+    print(f"{tally['files']:,} files, {tally['messages_of_files']:,} messages in them")
     print(f"{escapes} escapes")
     return 1 if escapes else 0
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,14 +13,15 @@ import numpy as np
 import pytest
 
 from tests.fuzz.fuzz_inputs import COLLECTIONS, Fuzzer
-from tests.fuzz.native import compare
-from tests.support.compiled_part import COMPILED, NUMPY, SOURCE, decoding_with
-from tests.support.messages_cases import KRR, NOON, decoder, long, single
+from tests.fuzz.native import compare, compare_file
+from tests.support.compiled_part import COMPILED, NUMPY, SOURCES, decoding_with
+from tests.support.messages_cases import KRR, NOON, RAPPOR, URAP, URR, data, decoder, long, single
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import native_module, wire
 from uldp_transforms.messages.catalog import CollectionCatalog
-from uldp_transforms.messages.compiled import Splitter
+from uldp_transforms.messages.compiled import Splitter, report_ends, tables_of
 from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms.messages.joined_messages import JoinedMessages
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 
@@ -38,6 +41,14 @@ def test_spoiled_messages_have_equal_verdicts(side: str) -> None:
     fuzzer = Fuzzer(27)
     for _ in range(5):
         assert compare(side, fuzzer.messages(4000), NOON)["accepted"] > 100
+
+
+def test_spoiled_files_have_equal_messages() -> None:
+    fuzzer, tally = Fuzzer(28), Counter[str]()
+    for _ in range(300):
+        tally += compare_file(fuzzer.file())
+    assert tally["messages_of_files"] > 100
+    assert tally["corrupt_block"] > 20
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 40, 700])
@@ -86,6 +97,67 @@ def test_beginnings_of_a_message_are_left_to_the_decoder() -> None:
     assert taken([]) == 0
 
 
+def test_payloads_are_checked_where_the_tail_says_which_are_valid() -> None:
+    assert taken([single(KRR, payload=data(bytes([symbol]))) for symbol in range(256)]) == 3
+    assert taken([single(URR, payload=data(bytes([at % 256, at // 256]))) for at in range(1 << 16)]) == 300
+    assert taken([single(RAPPOR, payload=data(bytes([7, last]))) for last in range(256)]) == 4
+    assert taken([single(URAP, payload=data(bytes([7, last]))) for last in range(256)]) == 256  # left to Python
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 4, 1 << 40])
+def test_a_block_is_split_if_it_has_exactly_its_number_of_reports(number: int) -> None:
+    assert ends_in(b"".join([single(KRR)] * 2), number) == ([34, 68] if number == 2 else None)
+
+
+def test_a_block_is_split_if_every_report_is_whole_and_canonical() -> None:
+    reports = [
+        single(KRR, cohort=long(cohort), payload=data(bytes(size))) for cohort, size in ((0, 0), (-7, 3), (99, 70))
+    ]
+    body, ends = b"".join(reports), np.cumsum(list(map(len, reports))).tolist()
+    assert ends_in(body, 3) == ends
+    for cut in range(len(body)):
+        assert ends_in(body[:cut], 3) is None
+    for start in (0, *ends[:-1]):
+        assert ends_in(body[:start] + b"\x04" + body[start + 1 :], 3) is None
+    assert ends_in(body + b"\0", 3) is None
+    for field in ("event_time", "cohort", "payload"):
+        assert ends_in(single(KRR, **{field: b"\x80\x00"}), 1) is None
+        assert ends_in(single(KRR, **{field: b"\xff" * 10}), 1) is None
+    assert ends_in(single(KRR, payload=long(-1)), 1) is None
+
+
+def ends_in(block: bytes, number: int) -> list[int] | None:
+    with decoding_with(COMPILED):
+        found = report_ends(number, block)
+    return None if found is None else np.frombuffer(found, np.int64).tolist()
+
+
+@pytest.mark.parametrize("ends", [[-1], [35], [20, 10, 34], [34, 35], [1 << 62]])
+def test_ends_outside_of_the_data_are_refused(ends: list[int]) -> None:
+    joined = JoinedMessages.of(single(KRR), ends)
+    with (
+        decoding_with(COMPILED),
+        pytest.raises(ValueError, match="ends of split_joined must increase up to the end of the data, got others"),
+    ):
+        Splitter(CollectionCatalog(COLLECTIONS)).split(joined)
+
+
+def test_other_objects_than_catalogs_are_refused() -> None:
+    with decoding_with(COMPILED):
+        module = native_module.native()
+        assert module is not None
+        for call in (lambda: module.split_reports(None, []), lambda: module.split_joined(None, b"", b"")):
+            with pytest.raises(ValueError, match="invalid PyCapsule object"):
+                call()
+
+
+def test_a_decoder_that_was_used_can_be_sent_to_another_worker() -> None:
+    with decoding_with(COMPILED):
+        used = decoder([KRR])
+        expected = used.decode([single(KRR)]).batches
+        assert pickle.loads(pickle.dumps(used)).decode([single(KRR)]).batches == expected
+
+
 def taken(messages: list[bytes]) -> int:
     """Number of messages that the compiled part accepts; all others are left."""
     with decoding_with(COMPILED):
@@ -115,31 +187,49 @@ def _with(at: int, value: int) -> Callable[[list[Any]], None]:
 
 def _shift(value: int) -> Callable[[list[Any]], None]:
     def spoil(tables: list[Any]) -> None:
-        tables[5] = value
+        tables[7] = value
 
     return spoil
+
+
+def _short_header(tables: list[Any]) -> None:
+    tables[8] = tables[8][:-1]
+
+
+def _long_tail(tables: list[Any]) -> None:
+    _with(2, 8)(tables)
+    _with(4, 8)(tables)
+
+
+def _empty(tables: list[Any]) -> None:
+    tables[:6] = [b""] * 6
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
-        *map(_without, range(5)),
-        *(_with(at, value) for at in (1, 2) for value in (-1, 1 << 40)),
-        *(_with(at, len(COLLECTIONS) + at - 1) for at in (1, 2)),
-        _with(3, -1),
+        *map(_without, range(7)),
+        *(_with(at, value) for at in (1, 6) for value in (-1, 1 << 40)),
+        *(_with(at, len(COLLECTIONS) + more) for at, more in ((1, 0), (6, 1))),
+        *(_with(at, -1) for at in (2, 4)),
+        _with(2, 0),  # shorter than its tail
+        _with(4, 8),
+        _long_tail,
+        _short_header,
+        _empty,
         _shift(0),
         _shift(64),
         _shift(-1),
     ],
 )
 def test_tables_that_do_not_fit_together_are_refused(spoil: Callable[[list[Any]], None]) -> None:
-    tables = list(Splitter(CollectionCatalog(COLLECTIONS))._tables)
+    tables = list(tables_of(CollectionCatalog(COLLECTIONS)))
     spoil(tables)
     with decoding_with(COMPILED):
         module = native_module.native()
         assert module is not None
-        with pytest.raises(ValueError, match="tables of split_reports must fit together, got others"):
-            module.split_reports([single(KRR)], *tables)
+        with pytest.raises(ValueError, match="tables of new_catalog must fit together, got others"):
+            module.new_catalog(*tables)
 
 
 def test_only_a_module_of_this_interface_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -158,4 +248,11 @@ def test_only_a_module_of_this_interface_is_used(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_source_states_the_interface() -> None:
-    assert f"INTERFACE = {native_module.INTERFACE}," in SOURCE.read_text(encoding="utf-8")
+    assert any(f"INTERFACE = {native_module.INTERFACE} " in source.read_text(encoding="utf-8") for source in SOURCES)
+
+
+def test_the_package_is_made_of_all_files() -> None:
+    setup = (SOURCES[0].parent / "setup.py").read_text(encoding="utf-8")
+    files = [*SOURCES, *SOURCES[0].parent.glob("*.h")]
+    assert len(files) == 5
+    assert all(f'"{file.name}"' in setup for file in files)

@@ -21,6 +21,8 @@ from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import containers, wire
 from uldp_transforms.messages.rejection import Rejection
 
+pytestmark = pytest.mark.usefixtures("decoding_part")
+
 SYNC = b"sixteen  bytes !"
 
 

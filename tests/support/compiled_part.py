@@ -1,4 +1,4 @@
-"""Builds ``native/split_reports.c`` into a scratch folder, where a C compiler is, and gives the decoder this module."""
+"""Builds the C files of ``native/`` into a scratch folder, where a C compiler is, and gives the decoder this module."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 
 from uldp_transforms.messages import native_module
 
-SOURCE = Path(__file__).parents[2] / "native" / "split_reports.c"
+SOURCES = sorted((Path(__file__).parents[2] / "native").glob("*.c"))
 NUMPY, COMPILED = "numpy", "compiled"
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Wconversion", "-Werror")
 
@@ -34,12 +34,12 @@ def compiler() -> str | None:
     return next((path for path in map(shutil.which, ("cc", "gcc", "clang")) if path), None)
 
 
-def build(folder: Path, flags: Sequence[str] = ("-O3",), source: Path = SOURCE) -> Path:
+def build(folder: Path, flags: Sequence[str] = ("-O3",), sources: Sequence[Path] = SOURCES) -> Path:
     """The module, built with strict warnings."""
     made = folder / f"{native_module.MODULE}.abi3.so"
     include = sysconfig.get_path("include")
-    command = [compiler() or "cc", *STRICT, *flags, "-shared", "-fPIC", f"-I{include}", str(source), "-o", str(made)]
-    subprocess.run(command, check=True, capture_output=True, text=True)
+    command = [compiler() or "cc", *STRICT, *flags, "-shared", "-fPIC", f"-I{include}", *map(str, sources)]
+    subprocess.run([*command, "-o", str(made)], check=True, capture_output=True, text=True)
     return made
 
 

@@ -28,6 +28,7 @@ class CollectionCatalog:
         shapes: (N, 2) int64, numbers of cohorts and of counted cells of each.
         strata: (N,) int64, number of groups times cohorts of each, which bounds the cohort numbers in its reports.
         grouped: fingerprints of the collections with dimensions.
+        tails: (N, 2) int64, ``Mechanism.tail`` of each.
         prefixes: (N,) uint64, the first bytes of the fingerprints as little-endian numbers, increasing.
         by_prefix: (N,) int64, numbers of the collections in the order of ``prefixes``.
         passes: (N,) int64, equal for collections whose reports can be counted in one pass: those of one layout; or
@@ -75,6 +76,7 @@ class CollectionCatalog:
         self.payload_sizes = sizes[order]
         self.shapes = np.array([(c.num_cohorts, c.num_cells) for c in self.numbered], dtype=np.int64)
         self.strata = np.array([c.num_strata for c in self.numbered], dtype=np.int64)
+        self.tails = np.array([c.mechanism.tail for c in self.numbered], dtype=np.int64)
         self.grouped = frozenset(c.fingerprint for c in self.numbered if c.dimensions)
         self.fingerprints = [*(c.fingerprint for c in self.numbered), b""]
         self.table = np.frombuffer(b"".join(self.fingerprints), dtype=np.uint8).reshape(len(self), -1)

@@ -7,10 +7,9 @@ bounded size, and an unreadable block is skipped, up to the next sync marker.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import fastavro.schema
@@ -19,6 +18,8 @@ import numpy as np
 from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
+from uldp_transforms.messages.compiled import report_ends
+from uldp_transforms.messages.joined_messages import JoinedMessages, num_bytes
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.wire import FIXED_BYTES, read_long, split_batch
 
@@ -67,7 +68,18 @@ class Readable(Protocol):
 
 
 def read_messages(file: Readable, source: str, account: Account | None = None) -> Iterator[bytes | Rejection]:
-    """Yield every datum of a container file as a plain message, and a rejection for each unreadable part.
+    """``read_blocks``, with each message alone."""
+    for item in read_blocks(file, source, account):
+        if isinstance(item, Rejection):
+            yield item
+        else:
+            yield from item
+
+
+def read_blocks(file: Readable, source: str, account: Account | None = None) -> Iterator[Sequence[bytes] | Rejection]:
+    """Yield the datums of each block of a container file as plain messages, and a rejection for each unreadable part.
+
+    Single reports are ``JoinedMessages``; packed ones, which are long, a list.
 
     Args:
         file: file opened for reading bytes.
@@ -95,8 +107,8 @@ def read_messages(file: Readable, source: str, account: Account | None = None) -
             if isinstance(messages, Reason):
                 yield Rejection(messages, 1, len(block.body), source=source)
             else:
-                yield from messages
-                if sum(map(len, messages)) != len(block.body):
+                yield messages
+                if num_bytes(messages) != len(block.body):
                     continue  # a block with a byte outside its messages is not accounted for
         account.num_bytes += stream.position - begin
 
@@ -236,19 +248,25 @@ def _inflate(body: bytes) -> bytes | Reason:
     return inflated if inflater.eof and inflater.unused_data in (b"", checksum) else Reason.CORRUPT_BLOCK
 
 
-def _split_block(count: int, body: bytes, form: int) -> list[bytes] | Reason:
+def _split_block(count: int, body: bytes, form: int) -> Sequence[bytes] | Reason:
     """The datums of a block; a block whose bytes are not exactly ``count`` datums is corrupt."""
-    bounds = _bounds_at_once(count, body) if form == wire.REPORT_FORM else None
-    if bounds is None:
-        bounds = [0]
-        for _ in range(count):
-            end = _end_of_datum(body, bounds[-1], form)
-            if end is None:
-                return Reason.CORRUPT_BLOCK
-            bounds.append(end)
+    if form == wire.REPORT_FORM:
+        found = report_ends(count, body)
+        if found is not None:
+            return JoinedMessages(body, found)
+        ends = _ends_at_once(count, body)
+        if ends is not None:
+            return JoinedMessages.of(body, ends)
+    bounds = [0]
+    for _ in range(count):
+        end = _end_of_datum(body, bounds[-1], form)
+        if end is None:
+            return Reason.CORRUPT_BLOCK
+        bounds.append(end)
     if bounds[-1] != len(body):
         return Reason.CORRUPT_BLOCK
-    return [body[start:end] for start, end in itertools.pairwise(bounds)]
+    messages = JoinedMessages.of(body, bounds[1:])
+    return messages if form == wire.REPORT_FORM else list(messages)
 
 
 def _end_of_datum(body: bytes, start: int, form: int) -> int | None:
@@ -264,8 +282,8 @@ def _end_of_datum(body: bytes, start: int, form: int) -> int | None:
     return at + size if 0 <= size <= len(body) - at and body[start] == form else None
 
 
-def _bounds_at_once(count: int, body: bytes) -> list[int] | None:
-    """Bounds of all single reports of a block, found by searching and checked together; None if they are uncertain.
+def _ends_at_once(count: int, body: bytes) -> np.ndarray | None:
+    """Ends of all single reports of a block, found by searching and checked together; None if they are uncertain.
 
     A report may begin wherever the first report's form and collection prefix occur again. If there are ``count`` such
     places and each report ends where the next begins, from the first byte to the last, these are the reports, because
@@ -285,4 +303,4 @@ def _bounds_at_once(count: int, body: bytes) -> list[int] | None:
         if not canonical.all():
             return None
     ends = at + size
-    return [*places, int(ends[-1])] if (ends[:-1] == starts[1:]).all() else None
+    return ends if ends[-1] == len(body) and (ends[:-1] == starts[1:]).all() else None

@@ -25,6 +25,7 @@ from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.compiled import Split, Splitter
+from uldp_transforms.messages.joined_messages import JoinedMessages
 from uldp_transforms.messages.mixed_reports import Batches, MixedReports
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.verdicts import NOBODY, Verdicts
@@ -78,7 +79,9 @@ class _Columns(NamedTuple):
         owners: (R,) int64, numbers of their collections in the catalog, increasing.
         sizes: (R,) int64, number of reports of each collection; their sum is n.
         message: (n,) position of the message that contained each report.
-        in_range: whether all cohorts and event times are known to be in range.
+        lowest, highest: earliest and latest event time, or limits beyond them.
+        checked: whether all cohorts and event times are known to be in range, and payloads to be valid if the ``tail``
+            of their collection says which are.
     """
 
     owners: np.ndarray
@@ -88,7 +91,9 @@ class _Columns(NamedTuple):
     report_ids: np.ndarray
     payloads: np.ndarray
     message: np.ndarray
-    in_range: bool = False
+    lowest: int
+    highest: int
+    checked: bool = False
 
     @property
     def numbers(self) -> np.ndarray:
@@ -105,7 +110,7 @@ class _Frames(NamedTuple):
 
     Attributes:
         form: (n,) uint8, first byte of each datum; 0 for an empty message and for a header with another datum.
-        data: (N,) uint8, all messages in one buffer, except plain batches, which are decoded one by one.
+        data: (N,) uint8, all messages in one buffer; plain batches, which are decoded one by one, may be missing.
         starts, ends: (n,) int64, bounds of each message in the buffer.
         skipped: (n,) int64, number of bytes of a message before its datum.
         at: (n,) int64, position of each among all messages.
@@ -121,12 +126,17 @@ class _Frames(NamedTuple):
 
 def _frames_of(messages: Sequence[bytes], lengths: np.ndarray, at: np.ndarray) -> _Frames:
     """The datums of plain messages, and of those in single-object encoding."""
-    form = np.zeros(len(messages), dtype=np.uint8)
-    form[lengths > 0] = np.frombuffer(bytes(map(_FIRST_BYTE, filter(None, messages))), dtype=np.uint8)
-    small = form != wire.BATCH_FORM
-    data = np.frombuffer(b"".join((*itertools.compress(messages, small), bytes(_PADDING))), dtype=np.uint8)
-    ends = np.cumsum(lengths * small)
-    starts = ends - lengths * small
+    if isinstance(messages, JoinedMessages):
+        data = np.frombuffer(messages.data + bytes(_PADDING), dtype=np.uint8)
+        starts, ends = messages.bounds[:-1], messages.bounds[1:]
+        form = np.where(lengths > 0, data[starts], np.uint8(0))
+    else:
+        form = np.zeros(len(messages), dtype=np.uint8)
+        form[lengths > 0] = np.frombuffer(bytes(map(_FIRST_BYTE, filter(None, messages))), dtype=np.uint8)
+        small = form != wire.BATCH_FORM
+        data = np.frombuffer(b"".join((*itertools.compress(messages, small), bytes(_PADDING))), dtype=np.uint8)
+        ends = np.cumsum(lengths * small)
+        starts = ends - lengths * small
     skipped = np.zeros(len(messages), dtype=np.int64)
     marked = np.flatnonzero(form == wire.SINGLE_OBJECT_MARKER[0])
     if len(marked):
@@ -153,18 +163,19 @@ class MessageDecoder:
         self._gate = gate
         self._require_ids = require_ids
         self._splitter = Splitter(catalog)
+        self._have_tails = bool(catalog.tails[:, 0].all())
 
     def decode(self, messages: Sequence[bytes], arrival_times: np.ndarray | None = None) -> Decoded:
         """Decode n messages to reports and verdicts.
 
         Args:
-            messages: n messages, each a single report or a batch.
+            messages: n messages, each a single report or a batch; a list, or ``JoinedMessages``, is not copied.
             arrival_times: (n,) int64 in ms; required if there is a gate.
 
         Returns:
             Accepted reports and rejections, with every report in exactly one of them; and the numbers received.
         """
-        messages = messages if isinstance(messages, list) else list(messages)
+        messages = messages if isinstance(messages, (list, JoinedMessages)) else list(messages)
         verdicts = Verdicts(self._catalog, messages, arrival_times)
         split = self._splitter.split(messages)
         columns: Iterable[_Columns] = () if split is None else self._taken(split, verdicts)
@@ -177,14 +188,26 @@ class MessageDecoder:
             Batches(parts), verdicts.rejections, received, off_by, len(messages), self._catalog, verdicts.stranger
         )
 
-    def _taken(self, split: Split, verdicts: Verdicts) -> Iterator[_Columns]:
+    def _taken(self, split: Split, verdicts: Verdicts) -> Iterable[_Columns]:
         """The reports that the compiled splitter accepted, by size of their payloads."""
-        owners, sizes = split.owners, split.sizes
-        verdicts.take_out(split.message, owners, sizes)
-        first, begin = 0, 0
-        for start, stop in _runs_of(self._catalog.payload_sizes[owners]):
+        owners, sizes, cohorts, times, ids, payloads, message, rest, lowest, highest = split
+        if len(rest):
+            verdicts.take_out(message, owners, sizes)
+        else:
+            verdicts.take_out_all(owners, sizes)
+        payload_sizes = self._catalog.payload_sizes[owners]
+        if len(owners) and payload_sizes[0] == payload_sizes[-1]:
+            payloads = payloads.reshape(len(cohorts), -1)
+            return (_Columns(owners, sizes, cohorts, times, ids, payloads, message, lowest, highest, True),)
+        return self._by_size(split, payload_sizes)
+
+    @staticmethod
+    def _by_size(split: Split, payload_sizes: np.ndarray) -> Iterator[_Columns]:
+        """The same by size of their payloads; ``payload_sizes`` (R,) is that of each collection."""
+        owners, sizes, first, begin = split.owners, split.sizes, 0, 0
+        for start, stop in _runs_of(payload_sizes):
             last = first + int(np.add.reduce(sizes[start:stop]))
-            end = begin + (last - first) * int(self._catalog.payload_sizes[owners[start]])
+            end = begin + (last - first) * int(payload_sizes[start])
             yield _Columns(
                 owners=owners[start:stop],
                 sizes=sizes[start:stop],
@@ -193,7 +216,9 @@ class MessageDecoder:
                 report_ids=split.report_ids[first:last],
                 payloads=split.payloads[begin:end].reshape(last - first, -1),
                 message=split.message[first:last],
-                in_range=True,
+                lowest=split.lowest,
+                highest=split.highest,
+                checked=True,
             )
             first, begin = last, end
 
@@ -255,14 +280,17 @@ class MessageDecoder:
             here = rows[first:last]
             windows = sliding_window_view(data, int(self._catalog.payload_sizes[numbers[first]]))
             owners, sizes_of_owners = _runs(numbers[first:last])
+            own_times = times[here]
             yield _Columns(
                 owners=owners,
                 sizes=sizes_of_owners,
                 cohorts=cohorts[here],
-                event_times=times[here],
+                event_times=own_times,
                 report_ids=fixed[here, 1 + PREFIX_BYTES :],
                 payloads=windows[payload_at[here]],
                 message=which[here],
+                lowest=int(own_times.min()),
+                highest=int(own_times.max()),
             )
 
     # ---------------------------------------------------------------- packed reports: columns are joined
@@ -311,14 +339,17 @@ class MessageDecoder:
             cohorts, times, ids, payloads = (b"".join([part[3][i] for part in parts[here]]) for i in range(4))
             n = int(counts[here].sum())
             owners, sizes = _runs(numbers[here], counts[here])
+            event_times = np.frombuffer(times, dtype="<i8")
             yield _Columns(
                 owners=owners,
                 sizes=sizes,
                 cohorts=np.frombuffer(cohorts, dtype="<u2"),
-                event_times=np.frombuffer(times, dtype="<i8"),
+                event_times=event_times,
                 report_ids=np.frombuffer(ids, dtype=np.uint8).reshape(n if with_ids else 0, ID_BYTES),
                 payloads=np.frombuffer(payloads, dtype=np.uint8).reshape(n, -1),
                 message=np.repeat(which[here], counts[here]),
+                lowest=int(event_times.min()),
+                highest=int(event_times.max()),
             )
 
     # ---------------------------------------------------------------- content of the reports
@@ -344,39 +375,39 @@ class MessageDecoder:
     def _mixed(self, part: _Columns, rows: np.ndarray | None = None) -> MixedReports:
         """All reports, or those at increasing ``rows``."""
 
-        def of(column: np.ndarray) -> np.ndarray:
-            return column if rows is None else column[rows]
-
         owners, sizes = part.owners, part.sizes
+        cohorts, payloads, times, ids = part.cohorts, part.payloads, part.event_times, part.report_ids
         if rows is not None:
             owners, sizes = _runs(part.numbers[rows])
-        reports = ReportBatch(
-            fingerprint=b"",
-            cohorts=of(part.cohorts).astype(np.uint16, copy=False),
-            payloads=of(part.payloads),
-            event_times=of(part.event_times).astype(np.int64, copy=False),
-            report_ids=of(part.report_ids) if len(part.report_ids) else part.report_ids,
-        )
+            cohorts, payloads, times, ids = cohorts[rows], payloads[rows], times[rows], ids[rows] if len(ids) else ids
+        if not part.checked:
+            cohorts, times = cohorts.astype(np.uint16, copy=False), times.astype(np.int64, copy=False)
+        reports = ReportBatch.of_columns(b"", cohorts, payloads, times, ids)
         return MixedReports(self._catalog.table, owners, sizes, reports)
 
     def _violations(self, part: _Columns, verdicts: Verdicts) -> Iterator[tuple[slice, Reason, np.ndarray]]:
         """For each check, in order: the checked rows, the reason, and a mask of the rows that fail."""
         every = slice(None)
-        if not part.in_range:
+        if not part.checked:
             strata = self._catalog.strata[part.owners]
             most = int(strata[0]) if (strata == strata[0]).all() else part.of_each(strata)
             yield every, Reason.COHORT_RANGE, (part.cohorts < 0) | (part.cohorts >= most)
-        yield from self._violations_of_payloads(part)
+        if not (part.checked and self._have_tails):
+            yield from self._violations_of_payloads(part)
         if self._require_ids and len(part.report_ids) < len(part.cohorts):
             yield every, Reason.NO_REPORT_ID, np.ones(len(part.cohorts), dtype=bool)
-        times = part.event_times
-        if not part.in_range and (times.min() < MIN_EVENT_TIME or times.max() >= MAX_EVENT_TIME):
+        times, lowest, highest = part.event_times, part.lowest, part.highest
+        if lowest < MIN_EVENT_TIME or highest >= MAX_EVENT_TIME:
             yield every, Reason.TIME_RANGE, (times < MIN_EVENT_TIME) | (times >= MAX_EVENT_TIME)
             times = np.clip(times, MIN_EVENT_TIME, MAX_EVENT_TIME - 1)
-        if self._gate is not None and verdicts.arrival_times is not None:
-            arrived = verdicts.arrival_times[part.message]
-            yield every, Reason.TOO_EARLY, self._gate.early_by(times, arrived) > 0
-            yield every, Reason.TOO_OLD, self._gate.late_by(times, arrived) > 0
+            lowest, highest = int(times.min()), int(times.max())
+        if self._gate is None or verdicts.arrival_times is None:
+            return
+        first, last = verdicts.arrival_range
+        if self._gate.early_by(highest, first) > 0:  # else none is too early, and mostly none is
+            yield every, Reason.TOO_EARLY, self._gate.early_by(times, verdicts.arrival_times[part.message]) > 0
+        if self._gate.late_by(lowest, last) > 0:
+            yield every, Reason.TOO_OLD, self._gate.late_by(times, verdicts.arrival_times[part.message]) > 0
 
     def _violations_of_payloads(self, part: _Columns) -> Iterator[tuple[slice, Reason, np.ndarray]]:
         """``_violations`` of payloads: one layout at a time, but integers that name cells are compared all together."""
@@ -384,6 +415,8 @@ class MessageDecoder:
         for first, last in _runs_of(catalog.passes[part.owners]):
             sizes, owners = part.sizes[first:last], part.owners[first:last]
             rows = slice(begin, begin := begin + int(np.add.reduce(sizes)))
+            if part.checked and catalog.tails[owners, 0].all():
+                continue
             mechanism = catalog.numbered[owners[0]].mechanism
             if catalog.layouts[owners[0]] == catalog.layouts[owners[-1]]:
                 for why, mask in mechanism.violations(part.payloads[rows]):

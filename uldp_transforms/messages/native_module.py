@@ -8,7 +8,7 @@ from typing import Any
 
 MODULE = "uldp_transforms_native"
 
-INTERFACE = 1
+INTERFACE = 2
 """Version of the arguments and results of its functions."""
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.catalog import CollectionCatalog
+from uldp_transforms.messages.joined_messages import JoinedMessages
 from uldp_transforms.messages.rejection import Rejection
 
 NOBODY = -1
@@ -27,14 +28,14 @@ class Verdicts:
         off_by, stranger: as in ``Decoded``.
     """
 
-    def __init__(self, catalog: CollectionCatalog, messages: list[bytes], arrival_times: np.ndarray | None):
+    def __init__(self, catalog: CollectionCatalog, messages: Sequence[bytes], arrival_times: np.ndarray | None):
         self.arrival_times = arrival_times
         self.off_by: dict[Reason, int] = {}
         self.stranger = b""
         self._catalog = catalog
-        self._refused: Counter[tuple[Reason, int, int, int | None, int]] = Counter()
+        self._refused: dict[tuple[Reason, int, int, int | None, int], int] = {}
         self._messages = messages
-        self._settled = np.zeros(len(messages), dtype=bool)
+        self._all_settled = False
         self._num_received = np.zeros(len(catalog) + 1, dtype=np.int64)  # last entry: no collection
 
     def take_out(self, messages: np.ndarray, numbers: np.ndarray, num_reports: np.ndarray | int = 1) -> None:
@@ -42,19 +43,38 @@ class Verdicts:
         self._settled[messages] = True
         np.add.at(self._num_received, numbers, num_reports)
 
+    def take_out_all(self, numbers: np.ndarray, num_reports: np.ndarray) -> None:
+        """Count the reports of all messages by the numbers of their collections, which are all different."""
+        self._all_settled = True
+        self._num_received[numbers] += num_reports
+
     def note(self, reason: Reason, off_by: np.ndarray) -> None:
         """Record the largest number of milliseconds by which these reports missed a time limit."""
         self.off_by[reason] = max(int(off_by.max()), self.off_by.get(reason, 0))
 
     @functools.cached_property
+    def _settled(self) -> np.ndarray:
+        """(n,) bool: messages whose reports were counted."""
+        return np.full(len(self._messages), self._all_settled)
+
+    @functools.cached_property
+    def arrival_range(self) -> tuple[int, int]:
+        """Earliest and latest arrival time of the messages, at least one."""
+        assert self.arrival_times is not None
+        return int(self.arrival_times.min()), int(self.arrival_times.max())
+
+    @functools.cached_property
     def lengths(self) -> np.ndarray:
         """(n,) int64, bytes of the messages."""
+        if isinstance(self._messages, JoinedMessages):
+            return np.diff(self._messages.bounds)
         return np.fromiter(map(len, self._messages), dtype=np.int64, count=len(self._messages))
 
     def num_received(self) -> np.ndarray:
         """See ``Decoded.received``."""
         received: np.ndarray = self._num_received.copy()
-        received[NOBODY] += len(self._settled) - np.count_nonzero(self._settled)
+        if not self._all_settled:
+            received[NOBODY] += len(self._settled) - np.count_nonzero(self._settled)
         return received
 
     def refuse(
@@ -97,7 +117,7 @@ class Verdicts:
         groups, counts = np.unique(np.stack(keys, axis=1), axis=0, return_counts=True)
         for (size, arrival, period, number), count in zip(groups.tolist(), counts.tolist()):
             key = (reason, size, number, None if periods is None else period, arrival)
-            self._refused[key] += num_reports * count
+            self._refused[key] = self._refused.get(key, 0) + num_reports * count
 
     @property
     def rejections(self) -> list[Rejection]:

@@ -49,6 +49,7 @@ from uldp_transforms.beam.accounts.rejected_share import RejectedShareError, Wat
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder, MixedReportsCoder, ReportBatchCoder
 from uldp_transforms.beam.transforms.decode_reports import _DecodeFn
 from uldp_transforms.beam.transforms.deduplicate import _split
+from uldp_transforms.beam.transforms.gather_messages import GatheredCoder
 from uldp_transforms.files.text_files import read_lines, read_text
 from uldp_transforms.jobs import check, cli, regress, sql, tokens
 from uldp_transforms.jobs.demo import demo_command as demo
@@ -394,6 +395,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (ValueError, lambda: Neighbours.from_bytes(b"\x01" * 9), "Neighbours reads versions 2 to 4, got version 1"),
     (ValueError, lambda: unpacked(b"\x09" * 50), f"unpacked reads version {entry_columns._VERSION}, got version 9"),
     (ValueError, lambda: ReportBatchCoder().decode(b"\x02" * 50), "ReportBatchCoder reads version 1, got version 2"),
+    (ValueError, lambda: GatheredCoder().decode(b"\x02" * 6), "GatheredCoder reads version 1, got version 2"),
     (ValueError, lambda: MixedReportsCoder().decode(b"\x02" * 5), "MixedReportsCoder reads version 1, got version 2"),
     # transforms
     (

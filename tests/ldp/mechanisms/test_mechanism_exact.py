@@ -42,6 +42,7 @@ from uldp_transforms.ldp.mechanisms import (
 )
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
+from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, exp_bounds
 
 GOLDEN_DIGITS = 6
@@ -109,6 +110,29 @@ def test_valid_payloads_are_exactly_those_that_a_client_can_send(mechanism):
     payloads, _ = exact_channel(mechanism)
     assert accepted == set(payloads)
     assert len(payloads) == len(set(payloads)) == mechanism.num_outputs
+
+
+@mechanisms
+def test_the_tail_says_which_payloads_are_valid(mechanism):
+    tail, limit = mechanism.tail
+    width = mechanism.payload_size
+    everything = as_array([bytes(payload) for payload in itertools.product(range(256), repeat=width)])
+    if isinstance(mechanism, (UtilityOptimizedSubsetSelection,)) or getattr(mechanism, "clear_bytes", 0):
+        assert (tail, limit) == (0, 0)
+        return
+    last = everything[:, width - tail :] @ 256 ** np.arange(tail)
+    assert 0 < tail <= 7
+    assert ((last < limit) == mechanism.is_valid(everything)).all()
+
+
+def test_a_mechanism_with_other_checks_has_no_tail():
+    def violations(self, payloads):
+        yield Reason.VALUE_DOMAIN, payloads[:, 0] == 1
+
+    for base, symbols in ((KaryRR, 3), (Rappor, 8)):
+        own = type("Own", (base,), {"violations": violations})
+        assert base(num_symbols=symbols, num_sensitive=symbols, epsilon=1.0).tail == (1, 3 if symbols == 3 else 256)
+        assert own(num_symbols=symbols, num_sensitive=symbols, epsilon=1.0).tail == (0, 0)
 
 
 @mechanisms

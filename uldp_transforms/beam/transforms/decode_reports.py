@@ -25,6 +25,7 @@ from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
+from uldp_transforms.messages.joined_messages import JoinedMessages
 from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import BasePeriods, split_by_owner_and_period
@@ -129,7 +130,8 @@ class _DecodeFn(beam.DoFn):
 
     def process(self, gathered: Gathered) -> list[Any]:
         messages, arrived = gathered
-        strangers = {type(message) for message in messages} - {bytes}
+        joined = isinstance(messages, JoinedMessages)
+        strangers = set() if joined else {type(message) for message in messages} - {bytes}
         if strangers:  # possible if the PCollection has no type hint
             came = ", ".join(sorted(kind.__name__ for kind in strangers))
             raise SpecError(f"DecodeReports needs bytes (ReadReportFiles reads files of reports), got {came}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
 import numpy as np
+from apache_beam import coders
 from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
@@ -16,6 +18,7 @@ from uldp_transforms.beam.accounts.ledger import LedgerEntry
 from uldp_transforms.beam.accounts.transit import handed_on
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages.joined_messages import JoinedMessages
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import BasePeriods, split_by_period
 
@@ -24,40 +27,102 @@ _FLUSH_BYTES = 1 << 21
 
 _FLUSH_MESSAGES = 1 << 14
 
-Gathered = tuple[list[bytes], Sequence[int] | np.ndarray]
-"""Group of messages, and their arrival times in milliseconds (int64) or None."""
+Gathered = tuple[Sequence[bytes], Sequence[int] | np.ndarray]
+"""Group of messages, as a list or ``JoinedMessages``, and their arrival times in milliseconds (int64) or None."""
 
-GATHERED = beam.typehints.Tuple[beam.typehints.List[Any], beam.typehints.List[int]]
+_CODER_VERSION = 1
+_HEADER = struct.Struct("<BBI")  # version, whether there are arrival times, number of messages
+_LOOKED_AT = 64
+
+
+class GroupOfMessages:
+    """Stands for ``Gathered`` where an element type has to be a class with a coder."""
+
+
+GATHERED = GroupOfMessages
 """Element type of a PCollection of gathered messages."""
+
+
+class GatheredCoder(coders.Coder):
+    """Coder of groups: version, whether there are arrival times, number n of messages (uint32), n ends (int64), n
+    arrival times (int64) if there are, and the joined messages. All little-endian."""
+
+    def encode(self, value: Gathered) -> bytes:
+        messages, arrived = value
+        joined = JoinedMessages.join(messages)
+        times = np.asarray(arrived, dtype="<i8").tobytes()
+        head = _HEADER.pack(_CODER_VERSION, len(times) > 0, len(joined))
+        return b"".join((head, joined.ends, times, joined.data))
+
+    def decode(self, encoded: bytes) -> Gathered:
+        version, with_times, number = _HEADER.unpack_from(encoded)
+        if version != _CODER_VERSION:
+            raise ValueError(f"GatheredCoder reads version {_CODER_VERSION}, got version {version}")
+        times_at = _HEADER.size + 8 * number
+        data_at = times_at + 8 * number * with_times
+        times = np.frombuffer(encoded[times_at:data_at], dtype="<i8").astype(np.int64)
+        return JoinedMessages(encoded[data_at:], encoded[_HEADER.size : times_at]), times
+
+    def estimate_size(self, value: Gathered) -> int:
+        """About the encoded size, from the first messages: engines ask for it often, because groups are few."""
+        messages = value[0]
+        if isinstance(messages, JoinedMessages):
+            return len(messages.data) + len(messages.ends)
+        first = messages[:_LOOKED_AT]
+        return len(messages) * (8 + sum(map(len, first)) // max(1, len(first)))
+
+    def is_deterministic(self) -> bool:
+        return True
+
+    def to_type_hint(self) -> type:
+        return GATHERED
+
+
+coders.registry.register_coder(GATHERED, GatheredCoder)
 
 
 def kind_of_messages(elements: object) -> Any:
     """``GATHERED`` for a PCollection of groups of messages, otherwise ``bytes``."""
-    return GATHERED if getattr(elements, "element_type", None) == GATHERED else bytes
+    return GATHERED if getattr(elements, "element_type", None) is GATHERED else bytes
 
 
 class Grouping:
     """Forms groups of messages without arrival times."""
 
     def __init__(self) -> None:
-        self._messages: list[bytes] = []
-        self._size = 0
+        self._forget()
 
-    def add(self, items: Iterable[bytes | Rejection]) -> Iterator[Gathered | Rejection]:
-        """Yield each group as it becomes full, and rejections at once."""
+    def _forget(self) -> None:
+        self._messages: list[bytes] = []
+        self._joined: list[JoinedMessages] = []
+        self._number = self._size = 0
+
+    def add(self, items: Iterable[Sequence[bytes] | Rejection]) -> Iterator[Gathered | Rejection]:
+        """Yield groups as soon as there are enough messages, and rejections at once."""
         for item in items:
             if isinstance(item, Rejection):
                 yield item
-                continue
-            self._messages.append(item)
-            self._size += len(item)
-            if self._size >= _FLUSH_BYTES or len(self._messages) >= _FLUSH_MESSAGES:
-                yield from self.rest()
+            elif isinstance(item, JoinedMessages):
+                for part in item.parts(_FLUSH_MESSAGES):
+                    self._joined.append(part)
+                    yield from self._full(len(part), len(part.data))
+            else:
+                for message in item:
+                    self._messages.append(message)
+                    yield from self._full(1, len(message))
+
+    def _full(self, number: int, size: int) -> list[Gathered]:
+        """The groups, if there are enough messages with these."""
+        self._number += number
+        self._size += size
+        return self.rest() if self._size >= _FLUSH_BYTES or self._number >= _FLUSH_MESSAGES else []
 
     def rest(self) -> list[Gathered]:
-        """The last group, if it has messages."""
-        messages, self._messages, self._size = self._messages, [], 0
-        return [(messages, [])] if messages else []
+        """The last groups, if there are messages."""
+        messages, joined = self._messages, self._joined
+        self._forget()
+        found: list[Gathered] = [(JoinedMessages.concatenate(joined), [])] if joined else []
+        return [*found, (messages, [])] if messages else found
 
 
 class GatheredMessages(NamedTuple):
@@ -152,7 +217,7 @@ class _TimedGatherFn(_GatherFn):
         return _outputs(messages, np.array(arrived), self._periods)
 
 
-def _outputs(messages: list[bytes], arrived: np.ndarray, periods: BasePeriods | None) -> list[Any]:
+def _outputs(messages: Sequence[bytes], arrived: np.ndarray, periods: BasePeriods | None) -> list[Any]:
     """Groups by period of arrival, each with the timestamp of its latest message, and their ledger entries."""
     found: list[Any] = []
     for group in _by_period(messages, arrived, periods):
@@ -163,8 +228,8 @@ def _outputs(messages: list[bytes], arrived: np.ndarray, periods: BasePeriods | 
 
 
 def _by_period(
-    messages: list[bytes], arrived: np.ndarray, periods: BasePeriods | None
-) -> Iterator[tuple[list[bytes], np.ndarray]]:
+    messages: Sequence[bytes], arrived: np.ndarray, periods: BasePeriods | None
+) -> Iterator[tuple[Sequence[bytes], np.ndarray]]:
     starts, index = split_by_period(arrived, periods)
     if len(starts) == 1:
         yield messages, arrived

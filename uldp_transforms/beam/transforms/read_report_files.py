@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
 import apache_beam as beam
@@ -22,11 +22,11 @@ from uldp_transforms.files.text_files import read_text
 from uldp_transforms.ldp.checks import describe, parse_json
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.messages.containers import SEEDED, Account, read_messages
+from uldp_transforms.messages.containers import SEEDED, Account, read_blocks
+from uldp_transforms.messages.joined_messages import num_reports
 from uldp_transforms.messages.manifest import HashedFile, ListedFile, files_of_manifest
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.report_tables import is_table, read_table
-from uldp_transforms.messages.wire import reports_in
 
 
 class ReadFiles(NamedTuple):
@@ -38,7 +38,9 @@ class ReadFiles(NamedTuple):
     simulated: PCollection[bool]
 
 
-_NOTE_EVERY = 64  # messages
+_Item = Sequence[bytes] | Rejection
+
+_NOTE_EVERY = 64  # blocks of messages
 
 
 class ReadReportFiles(beam.PTransform[PBegin, ReadFiles]):
@@ -133,10 +135,10 @@ class _ReadFn(beam.DoFn):
         if account.is_complete(metadata.size_in_bytes):
             yield TaggedOutput("ledger", handed_on(-1))
 
-    def _tagged(self, items: Iterator[bytes | Rejection]) -> Iterator[Any]:
-        return _tagged(self._groups.add(items) if self._grouped else items)
+    def _tagged(self, items: Iterator[_Item]) -> Iterator[Any]:
+        return _tagged(self._groups.add(items) if self._grouped else _each_message(items))
 
-    def _read_listed(self, metadata: Any, name: str, account: Account) -> Iterator[bytes | Rejection]:
+    def _read_listed(self, metadata: Any, name: str, account: Account) -> Iterator[_Item]:
         """Read the messages of a listed file, and reject missing content."""
         assert self._listed is not None
         messages = reports = rejected = 0
@@ -146,8 +148,8 @@ class _ReadFn(beam.DoFn):
                 if isinstance(item, Rejection):
                     rejected += item.num_reports
                 else:
-                    messages += 1
-                    reports += reports_in(item)
+                    messages += len(item)
+                    reports += num_reports(item)
                 yield item
         found = ListedFile(name, metadata.size_in_bytes, hashed.sha256, messages, reports)
         difference = self._listed[metadata.path].difference(found, rejected)
@@ -155,18 +157,24 @@ class _ReadFn(beam.DoFn):
             yield difference
 
 
-def _items(
-    file: IO[bytes], name: str, account: Account, hashed: HashedFile | None = None
-) -> Iterator[bytes | Rejection]:
+def _items(file: IO[bytes], name: str, account: Account, hashed: HashedFile | None = None) -> Iterator[_Item]:
     """The messages of an Avro or Parquet file, and a rejection for each part that is unreadable."""
     if not is_table(file):
-        return read_messages(hashed or file, name, account)
+        return read_blocks(hashed or file, name, account)
     if hashed is not None:
         hashed.read_to_the_end()  # tables are read in another order
-    return read_table(file, name, account)
+    return (item if isinstance(item, Rejection) else [item] for item in read_table(file, name, account))
 
 
-def _noted(items: Iterator[bytes | Rejection], file: IO[bytes], size: int) -> Iterator[bytes | Rejection]:
+def _each_message(items: Iterator[_Item]) -> Iterator[bytes | Rejection]:
+    for item in items:
+        if isinstance(item, Rejection):
+            yield item
+        else:
+            yield from item
+
+
+def _noted(items: Iterator[_Item], file: IO[bytes], size: int) -> Iterator[_Item]:
     """The same items; notes how much of their file was read, for progress messages."""
     noted = 0
     for at, item in enumerate(items):

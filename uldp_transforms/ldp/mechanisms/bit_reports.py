@@ -91,6 +91,11 @@ class BitReportMechanism(SetReportMechanism):
             if not self.clear_rate:
                 yield Reason.IMPOSSIBLE_REPORT, (clear > 0) & payloads[:, : self.bit_bytes].any(axis=1)
 
+    @property
+    def tail(self) -> tuple[int, int]:
+        own = type(self).violations is not BitReportMechanism.violations
+        return (0, 0) if own or self.clear_bytes else (1, 1 << (self.num_sensitive % 8 or 8))
+
     def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
         cells = np.zeros((num_groups, self.num_symbols), dtype=np.int64)
         bits = payloads[:, : self.bit_bytes]

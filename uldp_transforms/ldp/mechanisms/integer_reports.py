@@ -49,6 +49,11 @@ class IntegerReportMechanism(Mechanism):
     def violations(self, payloads: np.ndarray) -> Iterator[tuple[Reason, np.ndarray]]:
         yield Reason.VALUE_DOMAIN, self.integers(payloads) >= self.num_outputs
 
+    @property
+    def tail(self) -> tuple[int, int]:
+        own = type(self).violations is not IntegerReportMechanism.violations
+        return (0, 0) if own else (self.payload_size, self.num_outputs)
+
     def count_places(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> tuple[np.ndarray, np.ndarray]:
         if not self.one_place:
             return super().count_places(payloads, groups, num_groups)

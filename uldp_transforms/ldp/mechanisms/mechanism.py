@@ -272,6 +272,12 @@ class Mechanism(abc.ABC):
         A payload that is in no mask is in the support of ``perturb``.
         """
 
+    @property
+    def tail(self) -> tuple[int, int]:
+        """Number of last bytes of a payload, at most 7, and a limit: a payload is valid if and only if these bytes are
+        a little-endian integer below the limit. (0, 0) if validity needs more than that (the default)."""
+        return 0, 0
+
     def is_valid(self, payloads: np.ndarray) -> np.ndarray:
         """(n,) bool: True for exactly the payloads that ``perturb`` can produce."""
         valid = np.ones(len(payloads), dtype=bool)

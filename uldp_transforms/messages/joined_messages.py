@@ -1,0 +1,91 @@
+"""Messages in one buffer, as a block of a file holds them: no object for each. No Beam."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.messages.wire import reports_in
+
+
+class JoinedMessages(Sequence[bytes]):
+    """n messages, one after the other.
+
+    Args:
+        data: the bytes of all messages, and nothing else.
+        ends: n numbers as int64, increasing: the position in ``data`` after each message; the last one is its length.
+    """
+
+    def __init__(self, data: bytes, ends: bytes):
+        self.data = data
+        self.ends = ends
+
+    @classmethod
+    def of(cls, data: bytes, ends: Sequence[int] | np.ndarray) -> JoinedMessages:
+        """Messages with ends in another form."""
+        return cls(data, np.asarray(ends, dtype=np.int64).tobytes())
+
+    @classmethod
+    def join(cls, messages: Sequence[bytes]) -> JoinedMessages:
+        """Any messages."""
+        if isinstance(messages, JoinedMessages):
+            return messages
+        lengths = np.fromiter(map(len, messages), dtype=np.int64, count=len(messages))
+        return cls.of(b"".join(messages), np.cumsum(lengths))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[JoinedMessages]) -> JoinedMessages:
+        """All messages, in order."""
+        if len(parts) == 1:
+            return parts[0]
+        starts = np.cumsum([0, *(len(part.data) for part in parts[:-1])])
+        ends = np.frombuffer(b"".join([part.ends for part in parts]), dtype=np.int64)
+        return cls.of(b"".join([part.data for part in parts]), ends + np.repeat(starts, list(map(len, parts))))
+
+    @functools.cached_property
+    def bounds(self) -> np.ndarray:
+        """(n + 1,) int64, the start of each message, followed by the end of the last."""
+        return np.concatenate([[0], np.frombuffer(self.ends, dtype=np.int64)])
+
+    def parts(self, most: int) -> Iterator[JoinedMessages]:
+        """The same messages in parts of at most this number."""
+        if len(self) <= most:
+            yield self
+            return
+        for first in range(0, len(self), most):
+            bounds = self.bounds[first : first + most + 1]
+            yield JoinedMessages.of(self.data[bounds[0] : bounds[-1]], bounds[1:] - bounds[0])
+
+    def __len__(self) -> int:
+        return len(self.ends) // 8
+
+    def __iter__(self) -> Iterator[bytes]:
+        bounds, data = self.bounds.tolist(), self.data
+        return (data[start:end] for start, end in itertools.pairwise(bounds))
+
+    def __getitem__(self, at: Any) -> Any:
+        """A message, or a list of those of a slice."""
+        if isinstance(at, slice):
+            return list(self)[at]
+        place = range(len(self))[at]
+        start, end = self.bounds[place : place + 2].tolist()
+        return self.data[start:end]
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, Sequence) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # equal to lists, which are not hashable
+
+
+def num_bytes(messages: Sequence[bytes]) -> int:
+    """Number of bytes of all messages."""
+    return len(messages.data) if isinstance(messages, JoinedMessages) else sum(map(len, messages))
+
+
+def num_reports(messages: Sequence[bytes]) -> int:
+    """Number of reports that plain messages declare; ``JoinedMessages`` must be single reports."""
+    return len(messages) if isinstance(messages, JoinedMessages) else sum(map(reports_in, messages))
