@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 from uldp_transforms.messages.native_module import decoder_name
 from uldp_transforms.version import __version__
 
-DONE, WRONG_CONFIGURATION = 0, 2
-"""Exit codes of all programs."""
+DONE, WRONG_CONFIGURATION, NO_READER = 0, 2, 141
+"""Exit codes of all programs; the last one is that of a shell for a program that SIGPIPE ended."""
 
 PROGRAMS = {
     "simulate": "perturb the values of a CSV or Parquet file, as clients would",
@@ -51,9 +52,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the program named by the first argument, with the other arguments.
 
     Returns:
-        The exit code of the program; 2 if there is no such program.
+        The exit code of the program; 2 if there is no such program; 141 if what reads its output ended first, as in
+        ``uldp describe C.json | head -1``.
     """
-    words = sys.argv[1:] if argv is None else list(argv)
+    try:
+        try:
+            return _run(sys.argv[1:] if argv is None else list(argv))
+        finally:  # also where a program exits
+            sys.stdout.flush()
+    except BrokenPipeError:
+        if not _reader_has_ended():
+            raise
+        return NO_READER
+
+
+def _reader_has_ended() -> bool:
+    """Whether nobody reads the standard output; if so, what is left of it goes nowhere."""
+    try:
+        print(flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
+
+
+def _run(words: Sequence[str]) -> int:
+    """Run a program, or say which there are."""
     if not words or words[0] in ("-h", "--help"):
         width = max(map(len, PROGRAMS))
         print("usage: uldp PROGRAM [options]\n\nEstimates distributions of values that people do not disclose.")

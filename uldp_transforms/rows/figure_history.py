@@ -11,6 +11,7 @@ the ends of its intervals are sorted, which makes them monotone and no worse (Ch
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -190,10 +191,10 @@ def sentence_of_change(row: WindowedEstimate, windows: Neighbours, series: Serie
     since = [f" over {change.windows[place]} windows" if change.windows[place] > 1 else "" for place in order]
     if sides[0].edge is None:
         bottom, top = _ends(row.numbers)
-        return f"The mean moved by {_signed((top - bottom) * spans[0])}{since[0]}."
+        return f"The mean moved by {_in_units((top - bottom) * spans[0])}{since[0]}."
     edges = [sides[moved[place]].edge for place in order]
     told = [
-        f"below {edge:g} {_signed(100 * span)}{after}"
+        f"below {edge:.15g} {_signed(100 * span)}{after}"
         for edge, span, after in zip(edges[:_NAMED], spans, since)
         if edge is not None
     ]
@@ -210,6 +211,12 @@ def sentence_of_change(row: WindowedEstimate, windows: Neighbours, series: Serie
 def _signed(span: np.ndarray) -> str:
     size, low, high = span.tolist()
     return f"{size:+.2f} ({low:+.2f} to {high:+.2f})"
+
+
+def _in_units(span: np.ndarray) -> str:
+    """With four digits, for numbers of any size."""
+    size, low, high = span.tolist()
+    return f"{size:+.4g} ({low:+.4g} to {high:+.4g})"
 
 
 def _moved_quantiles(
@@ -232,5 +239,11 @@ def _moved_quantiles(
 def _crossing(q: float, edges: np.ndarray, below: np.ndarray) -> str:
     shares = np.sort(below)
     if not shares[0] < q < shares[-1]:
-        return f"below {edges[0]:g}" if q <= shares[0] else f"above {edges[-1]:g}"
-    return f"{np.interp(q, shares, edges):.4g}"
+        return f"below {edges[0]:.15g}" if q <= shares[0] else f"above {edges[-1]:.15g}"
+    number, after = float(np.interp(q, shares, edges)), int(np.searchsorted(shares, q))
+    return f"{number:.{_digits(number, float(edges[after] - edges[after - 1]))}g}"
+
+
+def _digits(number: float, width: float) -> int:
+    """Significant digits that tell the hundredth part of a bin of this width; at least 4."""
+    return max(4, 3 + math.floor(math.log10(max(abs(number) / width, 1))))

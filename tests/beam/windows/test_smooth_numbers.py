@@ -40,14 +40,20 @@ def shares_of(middle: float) -> np.ndarray:
     return found
 
 
-def row_of(item: Collection, day: int, held: np.ndarray, rng: np.random.Generator) -> WindowedEstimate:
+def row_of(
+    item: Collection,
+    day: int,
+    held: np.ndarray,
+    rng: np.random.Generator,
+    limits: tuple[float, ...] | None = (15.0, 20.0),
+) -> WindowedEstimate:
     """The row of a day on which so many people hold each symbol."""
     channel = item.mechanism.response(np.eye(len(held)))
     cells = sum(rng.multinomial(number, law / law.sum()) for number, law in zip(held, channel))
     place = span_of(day * DAY, DAY) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": None}
     counts = CohortCounts(np.array([held.sum()]), np.asarray(cells)[np.newaxis])
     return estimate_window(
-        item, counts, place, ESTIMATORS["projected"](), None, None, limits=(15.0, 20.0), quantiles=(0.1, 0.5, 0.9)
+        item, counts, place, ESTIMATORS["projected"](), None, None, limits=limits, quantiles=(0.1, 0.5, 0.9)
     )
 
 
@@ -99,6 +105,18 @@ def test_sampling_variances_are_those_of_people_with_a_number():
     below = np.cumsum(shares)[:-1]
     np.testing.assert_allclose(of_edges.people[0] * 600_000, below * (1 - below), rtol=0.05, atol=1e-4)
     assert of_mean.series().law().people[0, 0] == pytest.approx(spread / 225**2 / 1e6 / 0.6, rel=1e-3)
+
+
+def test_few_people_with_numbers_vary_more_than_shares_do():
+    """F (1 - F) / n is at most 1 / (4 n); among a tenth of the people it is up to ten times as much."""
+    item = delays(8.0, others=["none"])
+    row = row_of(item, 0, np.append(np.rint(1000 * shares_of(7)), 9000).astype(int), generator("few numbers"))
+    law = Neighbours.of([rows_of_figures(row)[1]]).series().law()
+    below = np.array([one.value for one in row.numbers.below])
+    between = (below > 0.1) & (below < 0.9)
+    np.testing.assert_allclose(law.people[0, between] * 10_000, (10 * below * (1 - below))[between], rtol=0.15)
+    assert (law.people * 10_000).max() > 2
+    assert (law.people + law.noise <= 1.001 * np.square([one.standard_error for one in row.numbers.below])).all()
 
 
 def test_smoothed_figures_are_shorter_in_order_and_the_same_in_any_order():
@@ -157,6 +175,25 @@ def test_a_stream_has_the_figures_and_alarms_of_its_windows_so_far():
     assert [len(kind) for kind in kept.figures] == [5, 5]
     late = filter_row(kept, rows[1], EVERY, horizon=5)
     assert late == (kept, rows[1], None)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "scale", "told"),
+    [
+        (0, 1.6e-12, "linear", ["The mean moved by +2.", "e-13 (+", "median from 6.", "e-13 to 9.", "below 8e-13 -"]),
+        (1.7e9, 1.7e9 + 16, "linear", ["The mean moved by +2.9", "median from 170000000", "below 1700000008 -"]),
+        (-1.6e12, 1.6e12, "linear", ["The mean moved by +5", "e+11 (", "median from -", "below 0 -"]),
+        (1e-4, 1e12, "log", ["Quantiles moved: p10 from ", "below 10000 -"]),
+    ],
+)
+def test_sentences_about_numbers_of_any_size(low: float, high: float, scale: str, told: list[str]):
+    """With digits enough to tell edges and quantiles apart."""
+    item, rng = delays(low=low, high=high, scale=scale), generator("numbers of any size")
+    held = [np.rint(20_000 * shares_of(middle)).astype(int) for middle in [6.0] * 9 + [9.0]]
+    rows = [row_of(item, day, own, rng, limits=None) for day, own in enumerate(held)]
+    sentence = list(smooth_rows(rows, 0.0, EVERY))[-1][1].sentence
+    assert [part for part in told if part not in sentence] == [], sentence
+    assert "+0.00" not in sentence
 
 
 def test_jobs_and_stored_counts_have_smoothed_figures(tmp_path: Path):

@@ -600,3 +600,11 @@ def test_the_old_name_of_an_option_still_works(tmp_path: Path, capsys: pytest.Ca
     old = capsys.readouterr()
     assert (old.out, new.err) == (new.out, "")
     assert "--column is deprecated; use --value_column\n" in old.err
+
+
+def test_the_page_has_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    page = Path("docs/utility.md").read_text(encoding="utf-8")
+    command = "uldp plan --num_values 400 --num_sensitive 76 --epsilon 1 --reports 100000 --target_l1 0.5"
+    shown = page.split(f"{command}\n", 1)[1].split("The first one prints\n\n```\n", 1)[1].split("```", 1)[0]
+    assert uldp.main(command.split()[1:]) == 0
+    assert capsys.readouterr().out.startswith(shown.rstrip("\n"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 
 import pytest
@@ -29,3 +31,25 @@ def test_the_help_names_every_program(capsys: pytest.CaptureFixture[str]) -> Non
     assert uldp.main([]) == uldp.DONE
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines if line.startswith("  ")] == list(uldp.PROGRAMS)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["completion", "bash"]])
+def test_a_reader_that_ends_first_is_no_fault(words: list[str]) -> None:
+    """As ``head -1`` does; the reader has ended before the program starts."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    program = "import sys; from uldp_transforms.jobs.uldp import main; sys.exit(main())"
+    with os.fdopen(writer, "wb") as output:
+        done = subprocess.run(
+            [sys.executable, "-c", program, *words], stdout=output, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (uldp.NO_READER, b"")
+
+
+def test_another_broken_pipe_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(words: object) -> int:
+        raise BrokenPipeError("of a socket")
+
+    monkeypatch.setattr(uldp, "_run", broken)
+    with pytest.raises(BrokenPipeError, match="of a socket"):
+        uldp.main([])

@@ -347,3 +347,41 @@ def test_a_quantile_is_read_from_the_distribution_by_straight_lines(q: float) ->
     ends = np.interp([q - 1e-9, q + 1e-9], below, np.arange(9) / 8)  # the two ends of a bin without mass
     assert found.value is not None
     assert ends[0] - 1e-5 < found.value < ends[1] + 1e-5
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "sw", "ss", "hr", "rappor", "urr", "usw"])
+def test_a_mean_has_its_own_standard_error_and_interval(mechanism: str) -> None:
+    """Also where unbiased frequencies do not sum to 1, as with bits of all symbols."""
+    sensitive = {"sensitive": [[0.5, None]]} if mechanism in ("urr", "usw") else {}
+    item = collection(mechanism, **sensitive)
+    item_counts = item.count(item.perturb(np.linspace(0.05, 0.95, 400).tolist(), generator("one standard error")))
+    [mean, below] = (found := estimate_numbers(item, item_counts, limits=[0.5])).mean, found.below
+    sums = NumberSums([NumberReports(item, item_counts)])
+    assert mean.standard_error == pytest.approx(math.sqrt(sums.ratio(sums.centres).of_sum))
+    ends = sums.ratio(sums.centres).interval(1.96)
+    assert (ends[1] - ends[0]) / 3.92 == pytest.approx(mean.standard_error)
+    assert below[3].standard_error == pytest.approx(math.sqrt(sums.ratio(np.eye(8)[:4].sum(axis=0)).of_sum))
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "sw", "ss", "urr"])
+def test_numbers_far_from_zero_have_the_same_intervals(mechanism: str) -> None:
+    """Seconds since 1970: squares of such numbers hide their differences."""
+    found = []
+    for start in (0, 1_700_000_000):
+        sensitive = {"sensitive": [[start + 8, None]]} if mechanism == "urr" else {}
+        item = collection(mechanism, low=start, high=start + 16, **sensitive)
+        reports = item.perturb([start + number % 16 for number in range(3000)], generator("far from zero"))
+        numbers = estimate_numbers(item, item.count(reports))
+        mean, total = numbers.mean, numbers.sum
+        widths = [mean.high - mean.low, mean.standard_error, total.high - total.low]
+        widths += [] if mean.display_low is None else [mean.display_high - mean.display_low]
+        found.append([mean.value - start, mean.people_variance, *widths])
+    assert found[1] == pytest.approx(found[0], rel=1e-5)
+    assert found[0][2] > 0.1
+
+
+def test_fiellers_interval_is_where_a_sum_is_that_many_standard_errors_from_zero() -> None:
+    ratio = Ratio(total=0.6, people=0.4, of_sum=0.02, of_people=0.01, covariance=0.003)
+    for end in ratio.interval(1.5):
+        variance = ratio.of_sum - 2 * end * ratio.covariance + end**2 * ratio.of_people
+        assert abs(ratio.total - end * ratio.people) / math.sqrt(variance) == pytest.approx(1.5)

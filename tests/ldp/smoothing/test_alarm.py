@@ -518,6 +518,36 @@ def test_honest_streams_ring_at_most_as_often_as_promised(name: str) -> None:
     assert alarms <= binomial_limits(judged, 1 / EVERY, rate=MISSED)[1], alarms
 
 
+@pytest.mark.slow
+def test_rows_of_windows_that_are_corrected_ring_at_most_as_often_as_promised() -> None:
+    """Each window is judged with 10, 25, 50, 75 and 100 % of its reports, after the whole windows before it."""
+    rng, every, size, windows, parts = np.random.default_rng(3), 20, 30, 60, np.array([500, 1250, 2500, 3750, 5000])
+    share, variance = 1 / size, 4.0 + (1 - 1 / size) / size
+    rang = []
+    for _ in range(12):
+        whole = np.empty((0, size))
+        for t in range(windows):
+            added = np.diff(parts, prepend=0)[:, np.newaxis]
+            rows = rng.normal(share * added, np.sqrt(variance * added), (5, size)).cumsum(axis=0) / parts[:, np.newaxis]
+            for row, number in zip(rows, parts) if t >= LEAST_HISTORY else ():
+                numbers = np.append(np.full(t, 5000), number)
+                series = Series(
+                    raw=np.vstack([whole, row]),
+                    variances=np.repeat(variance / numbers[:, np.newaxis], size, axis=1),
+                    common=np.zeros(size),
+                    num_reports=numbers,
+                    steps=np.ones(t + 1, dtype=np.int64),
+                )
+                rang.append(judge(series, every).moved[t].any())
+            whole = np.vstack([whole, rows[-1]])
+    found = np.array(rang).reshape(-1, 5)
+    print(
+        f"of rows {found.mean():.3f}, of last rows {found[:, -1].mean():.3f}, of windows {found.any(axis=1).mean():.3f}"
+    )
+    assert found[:, -1].sum() <= binomial_limits(len(found), 1 / every, rate=MISSED)[1]
+    assert found.mean() <= 1 / every + 5 * found.mean(axis=1).std() / np.sqrt(len(found))
+
+
 def test_nothing_is_remembered_of_no_values() -> None:
     """A stream's state before its first window."""
     past = Past.from_bytes(Past.empty(0).to_bytes(), 0)

@@ -462,3 +462,19 @@ def test_the_variance_of_people_is_at_most_that_of_a_coin() -> None:
     """Estimates beyond 0 and 1 would say more."""
     raw = np.where(np.arange(9) % 2, 3.5, -2.5)[:, np.newaxis]
     np.testing.assert_allclose(of_windows(raw, np.full((9, 1), 40.0)).law().people, 0.25 / 100)
+
+
+def test_values_that_nobody_and_that_all_hold_are_smoothed(recwarn: pytest.WarningsRecorder) -> None:
+    """Their drifts and nuggets are of very different sizes: the products of variances need 64 bits."""
+    share = np.random.default_rng(1).normal(1, 0.01, (12, 1))
+    raw = np.concatenate([share, 1 - share], axis=1)
+    series = Series(
+        raw=raw,
+        variances=np.full_like(raw, 1e-4),
+        common=np.zeros(2),
+        num_reports=np.full(12, 3000),
+        steps=np.ones(12, dtype=int),
+    )
+    found = smoothed(series)
+    assert not recwarn.list
+    assert ((found.low <= found.means) & (found.means <= found.high)).all()

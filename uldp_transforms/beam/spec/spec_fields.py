@@ -321,8 +321,8 @@ _ROWS = (
         kind=Kind.COUNT,
         section=Section.ESTIMATES,
         label="Windows between false alarms",
-        help="mean number of windows of a collection between two false alarms that a share changed; larger "
-        "numbers give fewer false alarms and later detection",
+        help="mean number of windows of a collection (or of rows, where windows have several) between two false alarms "
+        "that a share changed; larger numbers give fewer false alarms and later detection",
         default=ALARM_EVERY,
         low=1,
         high=1 << 31,

@@ -29,6 +29,8 @@ from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 
+_NO_VARIANCE, _DIGITS = 1e-9, 12  # where the sum of unbiased frequencies is 1 but for rounding
+
 PARTS = 4
 """Number of points in each bin at which its distribution function is compared with the share of a quantile."""
 
@@ -77,7 +79,9 @@ class Ratio:
         if self.people <= 0 or curvature <= 0:
             return None, None
         slope = self.total * self.people - z**2 * self.covariance
-        half = math.sqrt(max(slope**2 - curvature * (self.total**2 - z**2 * self.of_sum), 0))
+        square = self.people**2 * self.of_sum - 2 * self.total * self.people * self.covariance
+        square += self.total**2 * self.of_people + z**2 * (self.covariance**2 - self.of_sum * self.of_people)
+        half = z * math.sqrt(max(square, 0))
         return (slope - half) / curvature, (slope + half) / curvature
 
 
@@ -196,10 +200,14 @@ class NumberSums:
         if people <= 0:
             return None
         values = of_bins @ self._unbiased[: self.bins] / people
-        weights = np.zeros((*np.shape(values), len(self.is_number)))
-        weights[..., : self.bins] = (of_bins - values[..., np.newaxis]) / people
+        apart, weights = np.zeros((2, *np.shape(values), len(self.is_number)))
+        apart[..., : self.bins] = (of_bins - values[..., np.newaxis]) / people
+        weights[..., : self.bins] = of_bins
+        weights = apart if self._others else weights
         variances = self.variances(weights)
-        spread = weights**2 @ self._unbiased + variances  # the squared weights are those of an estimated centre
+        spread = apart**2 @ self._unbiased + variances  # the squares are those of differences from an estimate
+        if not self._others:  # the sum of unbiased frequencies is not 1 with some mechanisms
+            spread = spread - values**2 * np.round(self._unbiased.sum() - 1, _DIGITS)
         number = sum(share**2 * one.times / one.counts.total for share, one in zip(self._shares.tolist(), self.reports))
         return PerPerson(values, variances, spread * number, self._common(weights))
 
@@ -213,7 +221,7 @@ class NumberSums:
         for one, unbiased in zip(self.reports, self._each):
             found += one.counts.total * float(weights @ unbiased)
             noise = max(
-                float(_variance_of(one.model, weights, at)) - float(weights**2 @ at - (weights @ at) ** 2)
+                float(_variance_of(one.model, weights, at)) - float((weights - weights @ at) ** 2 @ at)
                 for at in (self._unbiased, self._nearest)
             )
             times = 1 if _memo_of(one.model.mechanism) is None else one.times
@@ -269,9 +277,15 @@ class NumberSums:
 def _variance_of(
     model: Model, weights: np.ndarray, frequencies: np.ndarray, mechanism: Mechanism | None = None
 ) -> np.ndarray:
-    """``Mechanism.variance_of`` for weights and frequencies of bins and, after them, the other values."""
-    order = np.argsort(model.alphabet.symbols_in_order)
-    return (mechanism or model.mechanism).variance_of(weights[..., order], frequencies[order])
+    """``Mechanism.variance_of`` for weights and frequencies of bins and, after them, the other values.
+
+    Weights are moved towards 0 where this changes no variance, because unbiased frequencies sum to 1: numbers such as
+    seconds since 1970 are far from 0 and near each other, and their squares would hide the difference.
+    """
+    order, mechanism = np.argsort(model.alphabet.symbols_in_order), mechanism or model.mechanism
+    if mechanism.variance_of(np.ones(len(order)), np.full(len(order), 1 / len(order))) < _NO_VARIANCE:
+        weights = weights - weights.mean(axis=-1, keepdims=True)
+    return mechanism.variance_of(weights[..., order], frequencies[order])
 
 
 def _memo_of(mechanism: Mechanism) -> Mechanism | None:

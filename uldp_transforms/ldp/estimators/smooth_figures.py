@@ -51,7 +51,7 @@ class SmoothFigures:
 
     def mean(self, centres: np.ndarray) -> Smooth:
         """The mean of the (B,) centres of people's bins."""
-        return self._sum(centres, *centres[[0, -1]].tolist())
+        return self._sum(centres, *centres[[0, -1]].tolist(), middle=float(centres.mean()))
 
     def share_above(self, weights: np.ndarray) -> Smooth:
         """The share of people in bins with the (B,) weights, in [0, 1]."""
@@ -80,9 +80,10 @@ class SmoothFigures:
         ends = np.concatenate([[0.0], values, [1.0]]), np.concatenate([[0.0], self.z * deviations, [0.0]])
         return ends
 
-    def _sum(self, weights: np.ndarray, least: float, most: float) -> Smooth:
-        value, deviation = (float(number) for number in self.posterior.of(weights))
-        half = self.z * deviation
+    def _sum(self, weights: np.ndarray, least: float, most: float, middle: float = 0.0) -> Smooth:
+        """Computed about ``middle``: squares of numbers far from 0 would hide their differences."""
+        value, deviation = (float(number) for number in self.posterior.of(weights - middle))
+        value, half = value + middle, self.z * deviation
         return Smooth(value, min(max(value - half, least), most), min(max(value + half, least), most))
 
 

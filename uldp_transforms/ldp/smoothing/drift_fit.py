@@ -15,7 +15,7 @@ FITTED = 256  # maximum number of values used for the fit
 _COARSE = np.array([0.0, *np.logspace(-8, 0, 5)])
 _FINER = (10 ** np.linspace(-1, 1, 5), 10 ** np.linspace(-0.25, 0.25, 5))
 _TOGETHER = 16  # windows whose likelihoods are computed at once
-_FACTORS = 4  # variances whose product fits into a 32-bit float, which saves logarithms
+_FACTORS = 8  # variances whose product fits into a 64-bit float, which saves logarithms
 _LEAST_UNIT = 1e-8  # minimum variance in the fit
 
 
@@ -83,9 +83,9 @@ def log_likelihoods(
         innovations *= innovations
         innovations /= scales
         _bend(innovations.reshape(-1), bend)
-        parts = [np.log(np.multiply.reduce(scales[at : at + _FACTORS])) for at in range(0, len(scales), _FACTORS)]
-        for part in (np.add.reduce(innovations), *parts):
-            total += part
+        total += np.add.reduce(innovations)
+        for at in range(0, len(scales), _FACTORS):
+            total += np.log(np.multiply.reduce(scales[at : at + _FACTORS], dtype=np.float64))
     return -total / 2
 
 

@@ -66,10 +66,12 @@ class Series:
         n = self.num_reports[:, np.newaxis]
         shares = np.clip(raw.sum(axis=0) / times, LEAST_SHARE, 1)
         each = (variances * n).sum(axis=0) / times  # variance per report
-        people = raw - raw**2 + variances  # variances correct the bias of raw^2
+        people, most = raw - raw**2 + variances, np.full(shares.shape, 1 / 4)  # variances correct the bias of raw^2
         if self.people is not None:
-            people = np.where(seen & ~np.isnan(self.people), self.people * n, people)
-        people = np.clip(people.sum(axis=0) / times, LEAST_SHARE, 1 / 4)
+            given = seen & ~np.isnan(self.people)
+            people = np.where(given, self.people * n, people)
+            most = np.where(given.any(axis=0), np.maximum(each, 1 / 4), most)  # fewer people than reports vary more
+        people = np.clip(people.sum(axis=0) / times, LEAST_SHARE, most)
         least = self.jump * shares / max(float(self.num_reports.sum()), 1.0)
         return Law(shares, np.maximum(each - people, least) / n, people / n)
 

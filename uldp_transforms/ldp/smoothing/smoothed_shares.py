@@ -65,9 +65,9 @@ def filtered(series: Series, t: int) -> Shares:
 def smoothed(series: Series) -> Shares:
     """Shares in each window from all windows.
 
-    If the window contradicts all others by 1.645 standard deviations or more, the interval is extended to the far end
-    of the window's own interval, one-sided: the other end is near the other windows. It also contains the intervals of
-    the courses before and after a break, at every plausible position of the break.
+    If the window contradicts all others by 1.2 standard deviations or more, the interval is extended to the window's
+    own estimate and beyond, at 2.4 to the far end of its one-sided interval: the other end is near the other windows.
+    It also contains the intervals of the courses before and after a break, at every plausible position of the break.
     """
     model, size = _fitted(series), len(series.common)
     found = np.empty((3, *series.raw.shape))

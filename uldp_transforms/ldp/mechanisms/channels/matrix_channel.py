@@ -133,8 +133,9 @@ class MatrixChannel(IntegerReportMechanism):
         return variances
 
     def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-        per_report = weights @ self.inverse
-        variances: np.ndarray = per_report**2 @ self.response(frequencies) - (weights @ frequencies) ** 2
+        mean = np.asarray(weights @ frequencies)[..., np.newaxis]
+        apart = weights @ self.inverse - mean  # before squaring: weights may be far from 0 and near each other
+        variances: np.ndarray = apart**2 @ self.response(frequencies)
         return variances
 
     def covariance(self, frequencies: np.ndarray) -> np.ndarray:
