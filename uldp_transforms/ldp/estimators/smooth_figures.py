@@ -51,7 +51,8 @@ class SmoothFigures:
 
     def mean(self, centres: np.ndarray) -> Smooth:
         """The mean of the (B,) centres of people's bins."""
-        return self._sum(centres, *centres[[0, -1]].tolist(), middle=float(centres.mean()))
+        first, last = centres[[0, -1]].tolist()
+        return self._sum(centres, first, last, middle=float(centres.mean()))
 
     def share_above(self, weights: np.ndarray) -> Smooth:
         """The share of people in bins with the (B,) weights, in [0, 1]."""
