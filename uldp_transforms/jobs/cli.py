@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +23,13 @@ from uldp_transforms.windows import parse_duration
 
 T = TypeVar("T")
 
-DONE, WRONG_CONFIGURATION = uldp.DONE, uldp.WRONG_CONFIGURATION
+DONE, WRONG_CONFIGURATION, DISK_FULL = uldp.DONE, uldp.WRONG_CONFIGURATION, 6
+
+_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+_SAYS_FULL = (*(f"[Errno {number}]" for number in _FULL), "database or disk is full")
+"""How engines, which turn errors into text, and SQLite say that a disk is full."""
+
+_FIELD = re.compile(r"\b(JobSpec|Windows|CalendarWindows)\.\w+|^estimator\.id\b")
 
 Options = Mapping[str, Mapping[str, Any]]
 """Command-line options: their arguments for argparse, and ``label``, the title in forms that show them."""
@@ -152,7 +159,8 @@ def run(
         faults_of_job: errors of the job that are user errors.
 
     Returns:
-        The exit code: the job's own, or 2 for a wrong command line or configuration, or a machine without credentials.
+        The exit code: the job's own; 2 for a wrong command line or configuration, or a machine without credentials; 6
+        for a full disk.
     """
     faults: tuple[type[Exception], ...] = (OSError, ValueError)  # SpecError, and errors of Beam's own options
     try:
@@ -176,10 +184,30 @@ def _wrong(name: str, error: Exception) -> int:
         message = f"Google Cloud needs credentials (gcloud auth application-default login), got: {error}"
     elif isinstance(error, OSError) and error.filename and error.strerror:
         message = f"{error.filename}: {error.strerror}"
+    elif is_full(error):
+        message = f"a disk is full: {error}"
     else:
-        message = str(error)
+        message = _in_options(str(error))
     print(f"{name}: {' '.join(message.split())}", file=sys.stderr)
-    return WRONG_CONFIGURATION
+    return DISK_FULL if is_full(error) else WRONG_CONFIGURATION
+
+
+def _in_options(message: str) -> str:
+    """A message of the library in the terms of a command line."""
+    if not _FIELD.search(message):
+        return message
+    from uldp_transforms.jobs.spec_options import option_of  # noqa: PLC0415  # it imports this module
+
+    return _FIELD.sub(lambda found: option_of(found[0]), message)
+
+
+def is_full(error: BaseException | None) -> bool:
+    """Whether an error says that a disk is full, or a quota used up."""
+    while error is not None:
+        if getattr(error, "errno", None) in _FULL or any(words in str(error) for words in _SAYS_FULL):
+            return True
+        error = error.__cause__
+    return False
 
 
 def matching(option: str, patterns: Sequence[str]) -> list[str]:

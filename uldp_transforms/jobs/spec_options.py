@@ -13,6 +13,27 @@ from uldp_transforms.calendar_windows import calendar_length, is_months
 from uldp_transforms.jobs import cli
 from uldp_transforms.windows import parse_duration
 
+_OTHER_NAMES = {
+    "Windows.size": "--window",
+    "Windows.slide": "--slide",
+    "Windows.offset": "--window_offset",
+    "CalendarWindows.size": "--window",
+    "CalendarWindows.slide": "--slide",
+    "CalendarWindows.offset": "--window_offset",
+    "CalendarWindows.timezone": "--timezone",
+    "estimator.id": "--estimator",
+    "JobSpec.collections": "--collection",
+    "JobSpec.numbers": "--limits and --quantiles",
+}
+
+
+def option_of(name: str) -> str:
+    """The option for a name in a message of the library, such as ``JobSpec.liars``; other names stay."""
+    field = SPEC_FIELDS.get(name.removeprefix("JobSpec."))
+    if field is not None and field.section is not Section.JOB:
+        return f"--{field.name}"
+    return _OTHER_NAMES.get(name, name)
+
 
 def spec_options(*sections: Section) -> cli.Options:
     """The options of these sections, with their arguments for argparse."""

@@ -236,12 +236,12 @@ ERRORS = [
     ("estimate", f"{ESTIMATE} --window 5x", f"--window {DURATION} '5x'"),
     ("estimate", f"{ESTIMATE} --window 1h --slide 5", f"--slide {DURATION} '5'"),
     ("estimate", f"{ESTIMATE} --allowed_lateness=-1s", f"--allowed_lateness {DURATION} '-1s'"),
-    ("estimate", f"{ESTIMATE} --window 0s", f"Windows.size must be an integer in [1, {365 * 86_400_000}], got 0"),
-    ("estimate", f"{ESTIMATE} --window 1s --slide 2s", "Windows.slide must be an integer in [1, 1000], got 2000"),
+    ("estimate", f"{ESTIMATE} --window 0s", f"--window must be an integer in [1, {365 * 86_400_000}], got 0"),
+    ("estimate", f"{ESTIMATE} --window 1s --slide 2s", "--slide must be an integer in [1, 1000], got 2000"),
     (
         "estimate",
         f"{STREAM} --window 1h --early_every 1ms",
-        f"JobSpec.early_every must be an integer in [1000, {CENTURY}], got 1",
+        f"--early_every must be an integer in [1000, {CENTURY}], got 1",
     ),
     ("estimate", f"{ESTIMATE} --slide 1h", "--slide needs --window, got none"),
     (
@@ -311,7 +311,7 @@ ERRORS = [
     (
         "estimate",
         f"{ESTIMATE} --estimator best",
-        f"estimator.id must be one of {', '.join(sorted(ESTIMATORS))}, got 'best'",
+        f"--estimator must be one of {', '.join(sorted(ESTIMATORS))}, got 'best'",
     ),
     ("estimate", f"{ESTIMATE} --runner best", "Unexpected pipeline runner: best. "),
     ("estimate", f"{ESTIMATE} --runner best.Runner", ""),

@@ -144,7 +144,7 @@ def test_a_stream_finds_values_in_every_pane(tmp_path: Path) -> None:
 def test_a_search_without_prefixes_is_refused(program: Any, capfd: pytest.CaptureFixture[str]) -> None:
     given = "--input in.avro" if program is estimate else "--counts in.avro"
     assert program.main(shlex.split(f"--collection krr.json {given} --output out --discover")) == 2
-    assert "JobSpec.discover needs a collection with the alphabet prefixes, got closed" in capfd.readouterr().err
+    assert "--discover needs a collection with the alphabet prefixes, got closed" in capfd.readouterr().err
 
 
 # ---------------------------------------------------------------------- tokens

@@ -36,6 +36,7 @@ from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow.follow_job import _record, follow_job
 from uldp_transforms.jobs.follow.follow_reading import _groups
 from uldp_transforms.jobs.follow.spool_reading import SpoolReader, SpoolSource, unfinished_since
+from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile, manifest_path
 from uldp_transforms.jobs.records.run_records import STOPPED
 from uldp_transforms.ldp import SpecError
@@ -305,6 +306,11 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (SpecError, functools.partial(used, damaged), "--output must have a follow.sqlite that SQLite can read, got "),
     (SpecError, foreign_manifest, ""),
+    (
+        OSError,
+        lambda: FollowState("no-such-folder", "run", "windows"),
+        "[Errno 5] unable to open database file: 'no-such-folder/follow.sqlite'",
+    ),
 ]
 
 

@@ -140,7 +140,7 @@ def run(configured: tuple[Job, beam.Pipeline], signals: Signals | None = None) -
             record.write(job.directory.path)
         except OSError as error:  # rows could not be written either; what the directory holds of this run stays
             _say(f"the run failed before its first row, without a record: {error}")
-            return BROKEN
+            return cli.DISK_FULL if cli.is_full(error) else BROKEN
         memory = MemoryWatch(functools.partial(_stop, signals))
         try:
             with memory.watching() if _keeps_all(job) else contextlib.nullcontext():
@@ -156,7 +156,8 @@ def run(configured: tuple[Job, beam.Pipeline], signals: Signals | None = None) -
             if signals.cancelled:  # an engine may report the interrupt as an error
                 return _ended(job, record, CANCELLED)
             traceback.print_exc()
-            return _ended(job, record, FAILED, root_cause(error))
+            code = _ended(job, record, FAILED, root_cause(error))
+            return cli.DISK_FULL if cli.is_full(error) else code
     finally:
         job.directory.close()
 

@@ -86,7 +86,7 @@ def follow_job(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence
     Raises:
         SpecError: if an option is not supported, or ``--input`` is no spool, or a topic cannot be read, or ``--output``
             is of another job.
-        OSError, sqlite3.Error: if a file cannot be read or written.
+        OSError: if a file cannot be read or written.
     """
     _check(args, parser, beam_args)
     run = run_of(args.output, new_run_id())
@@ -178,7 +178,8 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
     except SpecError as error:  # the next start will refuse it
         return _ended(job, record, FAILED, str(error))
     except (OSError, sqlite3.Error, KafkaReadError) as error:
-        return _ended(job, record, FAILED, f"{error}; {_GOES_ON}")
+        code = _ended(job, record, FAILED, f"{error}; {_GOES_ON}")
+        return cli.DISK_FULL if cli.is_full(error) else code
     finally:
         job.source.close()
         job.state.close()

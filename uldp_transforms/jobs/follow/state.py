@@ -10,6 +10,7 @@ rows that account for it are in the outbox or on disk.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
@@ -72,11 +73,11 @@ class PendingWindow(NamedTuple):
 
 @contextlib.contextmanager
 def _readable(path: str) -> Iterator[None]:
-    """Turn the error of a damaged database into a SpecError."""
+    """Turn the error of a damaged database into a SpecError, and one of the file system into an OSError."""
     try:
         yield
-    except sqlite3.OperationalError:
-        raise  # of the file system
+    except sqlite3.OperationalError as error:
+        raise OSError(errno.ENOSPC if "full" in str(error) else errno.EIO, str(error), path) from None
     except sqlite3.DatabaseError as error:
         raise SpecError(f"--output must have a {NAME} that SQLite can read, got {path}: {error}") from None
 
@@ -93,13 +94,13 @@ class FollowState:
     Raises:
         SpecError: if the directory counts for other windows or another source, or the database has another version or
             is damaged.
-        sqlite3.OperationalError: if the database cannot be written.
+        OSError: if the database cannot be written.
     """
 
     def __init__(self, directory: str, run: str, windows: str, source: str = SPOOL):
         path = os.path.join(directory, NAME)
-        self._database = sqlite3.connect(path, isolation_level=None)
         with _readable(path):
+            self._database = sqlite3.connect(path, isolation_level=None)
             self._open(directory, {"run": run, "windows": windows, "source": source, "sequence": "0"})
 
     def _open(self, directory: str, settings: Mapping[str, str]) -> None:
@@ -125,7 +126,12 @@ class FollowState:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        self._database.execute("COMMIT" if kind is None else "ROLLBACK")
+        try:
+            if kind is None:
+                self._database.execute("COMMIT")
+        finally:
+            if self._database.in_transaction:  # SQLite itself ends it if the disk is full
+                self._database.execute("ROLLBACK")
 
     def close(self) -> None:
         self._database.close()
@@ -285,12 +291,12 @@ def run_of(directory: str, new: str) -> str:
 
     Raises:
         SpecError: if the database is damaged.
-        sqlite3.OperationalError: if it cannot be read.
+        OSError: if it cannot be read.
     """
     path = os.path.join(directory, NAME)
     if not os.path.isfile(path):
         return new
-    with contextlib.closing(sqlite3.connect(path)) as database, _readable(path):
+    with _readable(path), contextlib.closing(sqlite3.connect(path)) as database:
         if not database.execute("PRAGMA user_version").fetchone()[0]:
             return new
         found = database.execute("SELECT value FROM meta WHERE name = 'run'").fetchone()
