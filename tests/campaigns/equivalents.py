@@ -56,6 +56,13 @@ EQUIVALENTS = (
         "_CHUNK_BYTES = 1 << 22",
         "changes only how much is counted at a time",
     ),
+    Equivalent(
+        "uldp_transforms/ldp/smoothing/scales.py",
+        "on import",
+        "_NUGGETS = np.arange(-3, 4), 4.0",
+        "_NUGGETS = np.arange(-3, 5), 4.0",
+        "one more point at the end of a grid, where the likelihood has hardly any weight",
+    ),
 )
 
 _REASONS = {each[:4]: each.why for each in EQUIVALENTS}

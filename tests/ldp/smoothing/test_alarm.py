@@ -113,6 +113,20 @@ def some_memory(seed: int, values: int = 3) -> Memory:
     return memory
 
 
+def test_a_state_is_placed_among_more_values() -> None:
+    """New values begin as in a first window; the others, and what all of them share, are as they were."""
+    own = alarm_module.Past(memory=some_memory(5), evidence=np.arange(18, dtype=np.float32).reshape(6, 3))
+    here, wider = [4, 0, 2], own.placed(5, [4, 0, 2])
+    empty = alarm_module.Past.empty(2)
+    assert (wider.evidence[:, here] == own.evidence).all() and (wider.evidence[:, [1, 3]] == empty.evidence).all()
+    for field in dataclasses.fields(Memory):
+        old, new, first = (getattr(each.memory, field.name) for each in (own, wider, empty))
+        if field.name == "common":
+            assert (new == old).all() and not (old == first).all()
+        else:
+            assert (new[..., here] == old).all() and (new[..., [1, 3]] == first).all(), field.name
+
+
 def one_sided(expected: Expectation, law: int, value: int, raw: float, jump: float, *, rises: bool) -> float:
     """Probability of what is as high as a raw share, or as low, under one law; in 64 bits."""
     names = ("level", "variance", "size")
