@@ -22,6 +22,13 @@ class Equivalent(NamedTuple):
 
 EQUIVALENTS = (
     Equivalent(
+        "uldp_transforms/ldp/comparisons/homogeneity.py",
+        "noticeable_shift",
+        "degrees = 0 if found.agreement is None else found.agreement.degrees",
+        "degrees = 1 if found.agreement is None else found.agreement.degrees",
+        "the function is documented for groups of which homogeneity is not None",
+    ),
+    Equivalent(
         "uldp_transforms/ldp/borrowing/borrow.py",
         "need_of_borrowing",
         "if alphabet.redistribution(np.full(alphabet.num_symbols, 1 / alphabet.num_symbols)) is not None:",

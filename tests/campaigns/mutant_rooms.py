@@ -105,8 +105,12 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "ldp/counts": ("ldp/counts", "ldp/test_edges.py"),
     "ldp/discovery": ("ldp/discovery",),
     "ldp/estimators": ("ldp/estimators", "ldp/numbers", "ldp/test_edges.py"),
-    "ldp/mechanisms": ("ldp/mechanisms", "ldp/counts", "ldp/test_privacy.py", "ldp/test_edges.py"),
-    "ldp/mechanisms/channels": ("ldp/mechanisms", "ldp/numbers", "ldp/test_privacy.py", "ldp/test_edges.py"),
+    "ldp/mechanisms": (
+        *("ldp/mechanisms", "ldp/counts", "ldp/test_privacy.py", "ldp/test_edges.py", "ldp/test_sampling.py"),
+    ),
+    "ldp/mechanisms/channels": (
+        *("ldp/mechanisms", "ldp/numbers", "ldp/test_privacy.py", "ldp/test_edges.py", "ldp/test_sampling.py"),
+    ),
     "ldp/planning": ("ldp/planning", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
     "ldp/smoothing": ("ldp/smoothing",),
     "ldp/solvers": ("ldp/solvers", "ldp/estimators", "ldp/alphabets", "ldp/test_edges.py"),

@@ -26,7 +26,7 @@ from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.estimate.run import configure, root_cause
 from uldp_transforms.jobs.records import ledger_sums, run_directory
 from uldp_transforms.jobs.records import run_records as runs
-from uldp_transforms.jobs.records.cut_windows import cut_before
+from uldp_transforms.jobs.records.cut_windows import _CLOCKS, cut_before
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
@@ -348,6 +348,8 @@ def test_after_a_stop_only_windows_with_reports_are_cut(tmp_path: Path) -> None:
     assert cut(100 * HOUR, 100 * HOUR + minute) == 100 * HOUR + minute + 1
     assert cut(200 * HOUR) == 100 * HOUR + skew
     assert cut(100 * HOUR + minute, at=99 * HOUR) == 100 * HOUR
+    since = 100 * HOUR - skew - _CLOCKS
+    assert [cut(100 * HOUR + minute, at=at) for at in (since - 1, since)] == [100 * HOUR, 100 * HOUR + minute + 1]
     assert cut(earlier=record("a", 100 * HOUR, end="stopped", launched=True)) == 100 * HOUR + skew
     assert cut(earlier=record("a", 100 * HOUR, end="failed")) == 100 * HOUR + skew
     both = [record("b", 50 * HOUR, end="failed"), stopped, record("c", 100 * HOUR - minute, end="failed")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,13 @@ from scipy import stats
 
 from tests.support.tolerance import binomial_limits, generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection, Comparison, SpecError, compare, homogeneity
-from uldp_transforms.ldp.comparisons.compare import _Looks, difference_interval, lift_interval, q_values
+from uldp_transforms.ldp.comparisons.compare import (
+    _Looks,
+    _number_of_both,
+    difference_interval,
+    lift_interval,
+    q_values,
+)
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
 from uldp_transforms.ldp.estimators import Estimate
 
@@ -224,6 +231,12 @@ def test_twenty_looks_find_nothing_that_is_not_there(growth: tuple[float, float]
     most = stats.binom.isf(1e-7, runs, 0.05)
     assert (p_values <= 0.05).any(axis=0).sum() <= most
     assert (2 * stats.norm.sf(z) <= 0.05).any(axis=0).sum() > most
+
+
+def test_two_groups_have_the_information_of_two_equal_ones() -> None:
+    """The variance of a difference is that of two groups of the harmonic mean."""
+    some: Any = [SimpleNamespace(num_reports=number) for number in (100, 300)]
+    assert [_number_of_both(*some), _number_of_both(*some[::-1])] == pytest.approx([150, 150])
 
 
 def test_p_values_of_many_looks_are_where_intervals_touch_nothing() -> None:

@@ -65,7 +65,9 @@ def test_followers_are_exactly_what_greedy_matching_can_produce():
     produced = {alphabet.sequence(text)[:-1] for text in texts}
     allowed, ends = {()}, [()]
     while ends:
-        ends = [sequence for sequence in grammar.extended(ends) if len(alphabet.text(sequence)) <= 7]
+        extended = grammar.extended(ends)
+        assert all(sequence[-1] != END for sequence in extended)
+        ends = [sequence for sequence in extended if len(alphabet.text(sequence)) <= 7]
         allowed |= set(ends)
     assert allowed == produced
     assert grammar.followers((1, 2))[END]
@@ -84,6 +86,8 @@ def test_scores_are_those_of_the_formula():
     level = Level(ask(item, counts, ("",)), alphabet, 1, counts)
     peeled = [alphabet.sequence(value)[:3] for value in ("bada", "gigi")]
     fit = level.peel(peeled)
+    assert fit.spare == pytest.approx(1 - 2 / level.degrees)
+    assert fit.norm == pytest.approx(fit.weights.sum() * (1 - 1 / 32) * fit.spare)
     here = [cohort for cohort in range(1, 18, 3) if cohort != 4]
     design = np.zeros((len(here), 32, 2))
     for column, value in enumerate(("bada", "gigi")):
@@ -396,3 +400,46 @@ def test_expected_false_positives_are_those_of_the_kind_of_a_sequence() -> None:
         for kind, (sequence, score) in zip((5.0, 7.0, 7.0), scores.items())
     ]
     np.testing.assert_allclose([found[sequence] for sequence in scores], expected, rtol=1e-9)
+
+
+def small_search() -> Search:
+    item = collection(cohorts=24)
+    counts = counted(item, {"bada": 900, "gigi": 700}, generator("small search"))
+    question = ask(item, counts, ("",))
+    return Search(item.alphabet, [Level(question, item.alphabet, number, counts) for number in range(3)])
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_masses_of_a_level_are_the_sums_of_its_beliefs(number: int) -> None:
+    """Those of prefixes, and those of whole values; in a later pass the same ones are no new ones."""
+    search = small_search()
+    alphabet, last = search._alphabet, search._alphabet.lengths[number] is None
+    parents = [alphabet.sequence(value)[:2] for value in ("bada", "gigi")]
+    allowed = generator("allowed", number).random((2, len(TOKENS) + 1)) < 0.5
+    allowed[:, END] = True
+    expected = [0.0, 0.0]
+    for parent, row in zip(parents, allowed):
+        for token in np.flatnonzero(row).tolist():
+            sequence = (*parent, token, END) if last and token != END else (*parent, token)
+            expected[sequence[-1] == END] += np.exp(search._beliefs.of(sequence))
+    for _ in range(2):
+        assert search._kinds([(parents, allowed)], number) == pytest.approx(expected)
+        assert search.num_scored == (allowed.sum() if last else 2)
+
+
+def test_scores_above_have_few_expected_false_positives() -> None:
+    """Whole values have as many as are tested, prefixes a thousand; scores below 0 say nothing."""
+    search = small_search()
+    level, blocks = search._levels[0], list(search._blocks(0, [()]))
+    kinds, fit = search._kinds(blocks, 0), level.peel([])
+    every = {
+        (*parents[start + row], column): float(scores[row, column])
+        for parents, allowed in blocks
+        for start, scores in level.scores(fit, parents, last=False)
+        for row, column in np.argwhere(allowed[start : start + len(scores)]).tolist()
+    }
+    false = search._striking(every, kinds)
+    most = {sequence: search._judged(level) if sequence[-1] == END else 1000.0 for sequence in every}
+    expected = {sequence: score for sequence, score in every.items() if score > 0 and false[sequence] < most[sequence]}
+    assert dict(search._above(kinds, 0, fit, blocks)) == expected
+    assert 100 < len(expected) < len(every) / 2

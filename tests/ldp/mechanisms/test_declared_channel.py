@@ -129,6 +129,7 @@ def test_a_direct_question_is_exact_and_its_audit_promises_nothing():
     assert estimate.frequencies.tolist() == [0.7, 0.3]
     found = audit(asked)
     assert math.isinf(found.epsilon) and found.effective_epsilon.is_infinite() and not found.faults
+    assert asked.mechanism.reveal_rate == 0, "no value is marked as not sensitive"
     text = audit_command.describe(asked, found)
     assert "promise     none: a report can rule values out" in text
     assert "ratio infinite\nepsilon     infinite\n" in text

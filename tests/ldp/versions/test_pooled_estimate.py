@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from uldp_transforms.ldp.errors import NoReportsError, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
 from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
+from uldp_transforms.ldp.versions.pooled_estimate import _weights_of_rest
 from uldp_transforms.ldp.versions.version_weights import version_weights
 
 MECHANISMS = ("krr", "rappor", "hr", "ss", "urr", "urap", "uss")
@@ -241,6 +244,30 @@ def test_hash_noise_of_the_same_hash_functions_does_not_average_out() -> None:
     least = np.min([np.sqrt(np.maximum(each.common_variances, 0)) for each in alone], axis=0)
     assert (np.sqrt(together.common_variances) >= least - 1e-12).all()
     assert (together.standard_errors >= least - 1e-12).all()
+
+
+def test_listed_values_that_are_not_asked_for_are_among_the_rest() -> None:
+    listed, rng = ("n0", "n1"), generator("rest")
+    fields = {"mechanism": {"id": "urr", "epsilon": 3.0}, "question": "asked"}
+    versions = [
+        Collection.from_json(hashed(number, 1.0, non_sensitive=list(listed), num_buckets=buckets).to_json() | fields)
+        for number, buckets in ((1, 8), (2, 6))
+    ]
+    people = rng.choice(["v00", "v01", *listed], 20_000, p=[0.4, 0.1, 0.3, 0.2]).tolist()
+    counts = [one.count(one.perturb(people, rng)) for one in versions]
+    every, few = (pooled(versions, counts, asked=asked).estimate for asked in (("v00", *listed), ("v00",)))
+    assert (every.values, few.values) == (("v00", *listed), ("v00",))
+    others = float(every.raw_frequencies[1:].sum())
+    assert few.raw_unexplained_mass == pytest.approx(every.raw_unexplained_mass + others)
+    assert few.raw_unexplained_mass == pytest.approx(0.6, abs=0.15)
+
+
+def test_the_rest_has_the_weights_of_hashed_values() -> None:
+    """Of all values only where none is hashed."""
+    weights = np.array([[0.9, 0.4, 0.2], [0.1, 0.6, 0.8]])
+    for own, expected in (([True, False, False], [0.3, 0.7]), ([True, True, True], [0.5, 0.5])):
+        parts: Any = [SimpleNamespace(problem=SimpleNamespace(own=np.array(own)))] * 2
+        assert _weights_of_rest(parts, weights) == pytest.approx(expected)
 
 
 def test_a_version_that_cannot_be_estimated_is_left_out_and_named() -> None:
