@@ -288,7 +288,8 @@ def _lines(spec: JobSpec, period: Period) -> Iterator[str]:
     windows = f"{period.number:,} {'window' if period.number == 1 else 'windows'}"
     left_out = f"; partial and left out: {period.partial:,}" if period.partial else ""
     name = ", ".join(filter(None, (row.collection_id, row.group, "all versions" if row.pooled else "")))
-    yield f"{printable(name)}, {when}: {reports} in {windows}, status {row.status}{left_out}"
+    drawn = "" if row.borrowed is None else f"; shares are drawn towards those of all reports by {row.borrowed:.0%}"
+    yield f"{printable(name)}, {when}: {reports} in {windows}, status {row.status}{left_out}{drawn}"
     figures = numbers_of([json.loads(to_json(row))], _unit(spec, row))
     if figures is not None:
         yield from aligned(list(_figures(figures)))

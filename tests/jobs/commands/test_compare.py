@@ -312,7 +312,7 @@ def test_questions_are_compared_by_windows_and_with_other_directories(question: 
     store([*arms(*OF_SECOND, SECOND), *arms(*OF_FIRST, FIRST, PERIOD)])
     [*rows] = compared(f"{question} --windows")
     assert {one["collection_id"] for one in rows} == {"asked"}
-    store([*arms(*OF_FIRST, FIRST), *arms(*OF_SECOND, SECOND)])
+    store([one._replace(run="b") for one in (*arms(*OF_FIRST, FIRST), *arms(*OF_SECOND, SECOND))])
     rows = compared(f"{question} --with before --by arm")
     assert {one["collection_version"] for one in rows} == {0}
     assert [one["difference"] for one in rows] == pytest.approx([0] * 6)
@@ -539,6 +539,12 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         configured("--with", "./job/", "--collection", "grouped.json"),
         "--with must be another directory, because reports do not differ from themselves, got ./job/",
+    ),
+    (
+        SpecError,
+        ran_with(GROUPED, GROUPED, "--with", "before"),
+        "--with must have other reports than DIR, because reports do not differ from themselves, got the counts of run a "
+        "in both",
     ),
     (
         SpecError,

@@ -40,7 +40,8 @@ def sides_of_both(
         by: dimensions of the groups; None: the totals.
 
     Raises:
-        SpecError: if they have no collection in common, or people repeat memos, so that errors are not independent.
+        SpecError: if they have no collection in common, or reports in common, or people repeat memos, so that errors
+            are not independent.
     """
     first, second = (
         {one.fingerprint: one for one in (groups_of(spec, stored, by) if by else totals_of(spec, stored))}
@@ -52,6 +53,7 @@ def sides_of_both(
             f"--with must have counts of a collection of DIR ({ids}) with the same fingerprint, got none, so that "
             "answers cannot be compared"
         )
+    _check_other_reports(both)
     for fingerprint, family in first.items():
         if any(map(keeps_memos, family.versions)):
             raise SpecError(
@@ -63,6 +65,19 @@ def sides_of_both(
         else:
             family.left_out.append(f"{names[1]} has no counts of this collection (the same fingerprint)")
             yield dataclasses.replace(family, sides=[], pairs=[])
+
+
+def _check_other_reports(both: Sequence[StoredCounts]) -> None:
+    """Refuse a directory of which the other one has a copy, whole or in part: the same counts of a run and window."""
+    here, there = (
+        {(row["run"], key): row["counts"] for key, rows in one.windows.items() for row in rows} for one in both
+    )
+    for (run, key), counts in here.items():
+        if run and there.get((run, key)) == counts:
+            raise SpecError(
+                f"--with must have other reports than DIR, because reports do not differ from themselves, got the counts "
+                f"of run {run} in both"
+            )
 
 
 def _paired(family: Family, other: Family, names: tuple[str, str]) -> Family:

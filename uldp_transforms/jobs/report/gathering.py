@@ -230,6 +230,11 @@ class _Part:
         return self._groups(rows, self._directory.entries, everybody, self._name)
 
     def _groups_of_whole_period(self, rows: Sequence[Row], everybody: Latest | None) -> list[GroupPart]:
+        """Groups have the period of all of them, also those without reports at its beginning or end."""
+        span = [(row["window_start"], row["window_end"]) for row in rows if row["window_start"] is not None]
+        if span and len(span) == len(rows):
+            whole = {"window_start": min(start for start, _ in span), "window_end": max(end for _, end in span)}
+            rows = [{**row, **whole} for row in rows]
         return self._groups(rows, _with_entries, everybody, lambda row: f"the whole period, {self._name(row)}")
 
     def _groups(
