@@ -543,8 +543,8 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         ran_with(GROUPED, GROUPED, "--with", "before"),
-        "--with must have other reports than DIR, because reports do not differ from themselves, got the counts of run a "
-        "in both",
+        "--with must have other reports than DIR, because reports do not differ from themselves, got the counts of "
+        "run a in both",
     ),
     (
         SpecError,

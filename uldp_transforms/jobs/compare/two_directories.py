@@ -53,13 +53,14 @@ def sides_of_both(
             f"--with must have counts of a collection of DIR ({ids}) with the same fingerprint, got none, so that "
             "answers cannot be compared"
         )
-    _check_other_reports(both)
-    for fingerprint, family in first.items():
+    for family in first.values():
         if any(map(keeps_memos, family.versions)):
             raise SpecError(
                 f"--with needs collections without epsilon_inf, because reports with the same memos are not "
                 f"independent, got {family.name!r}"
             )
+    _check_other_reports(both)
+    for fingerprint, family in first.items():
         if fingerprint in second:
             yield _paired(family, second[fingerprint], names)
         else:
@@ -75,8 +76,8 @@ def _check_other_reports(both: Sequence[StoredCounts]) -> None:
     for (run, key), counts in here.items():
         if run and there.get((run, key)) == counts:
             raise SpecError(
-                f"--with must have other reports than DIR, because reports do not differ from themselves, got the counts "
-                f"of run {run} in both"
+                "--with must have other reports than DIR, because reports do not differ from themselves, got the "
+                f"counts of run {run} in both"
             )
 
 
