@@ -36,6 +36,9 @@ from uldp_transforms.version import SOFTWARE
 ON_TIME = "ON_TIME"
 """``pane_timing`` of the row that is emitted at the end of its window; there is at most one."""
 
+Solved = tuple["Estimate | None", str]
+"""An estimate, if there is one, and the status of its row."""
+
 Entries = Callable[[Estimate, int | None], Sequence[ValueEstimate]]
 """Function that makes the entries of a row from an estimate and the maximum number of its values."""
 
@@ -54,6 +57,7 @@ def estimate_window(
     entries: Entries | None = None,
     liars: float | None = None,
     borrowed: BorrowedShares | None = None,
+    solved: Solved | None = None,
 ) -> WindowedEstimate:
     """The row of one window and pane; without numbers if reports are too few or missing, or no estimate is possible.
 
@@ -70,8 +74,12 @@ def estimate_window(
         entries: function that makes the entries of an estimate; None: ``value_estimates``.
         liars: largest share of false reports that intervals allow for; None: they take all reports as honest.
         borrowed: shares of a group to show instead of those of its own reports; None: those of its own reports.
+        solved: the result of ``solve_windows`` for this window; None: it is solved alone.
     """
-    estimate, status = (None, withheld) if withheld else _estimated(collection, counts, estimator, candidates)
+    if withheld:
+        estimate, status = None, withheld
+    else:
+        estimate, status = solved or solve_windows([(collection, counts)], estimator, candidates)[0]
     times = reports_of_a_person(collection, place)
     if estimate:
         estimate = with_repeated_people(collection, estimate, times)
@@ -91,18 +99,43 @@ def estimate_window(
     return row._replace(interval=FIXED if anytime_scale is None else ANYTIME)
 
 
-def _estimated(
-    collection: Collection, counts: CohortCounts, estimator: Estimator, candidates: tuple[str, ...] | None
-) -> tuple[Estimate | None, str]:
-    """The estimate and the row's status; no estimate if it is not possible, or if there is no value to estimate."""
+def solve_windows(
+    windows: Sequence[tuple[Collection, CohortCounts]], estimator: Estimator, candidates: tuple[str, ...] | None
+) -> list[Solved]:
+    """The estimates of many windows and the status of each row; the windows of one collection are solved together.
+
+    There is no estimate if it is not possible, or if there is no value to estimate. An estimate is the same, bit for
+    bit, whichever windows are solved with it.
+
+    Args:
+        windows: collection and counts of each window whose numbers are not withheld.
+        estimator, candidates: as for ``estimate_window``.
+    """
+    places: dict[bytes, list[int]] = {}
+    for place, (collection, _) in enumerate(windows):
+        places.setdefault(collection.fingerprint, []).append(place)
+    solved: dict[int, Solved] = {}
+    for own in places.values():
+        of_collection = _solve(windows[own[0]][0], [windows[place][1] for place in own], estimator, candidates)
+        solved.update(zip(own, of_collection))
+    return [solved[place] for place in range(len(windows))]
+
+
+def _solve(
+    collection: Collection, counts: Sequence[CohortCounts], estimator: Estimator, candidates: tuple[str, ...] | None
+) -> list[Solved]:
+    """The estimates of windows of one collection."""
     known = collection.alphabet.known_values
     if not (candidates or known or collection.alphabet.clear_values):
-        return None, "ok"
-    try:
-        estimate = estimator.estimate(collection, counts, candidates if known is None else None)
-    except EstimationError as error:
-        return None, error.status
-    return (estimate, "ok") if estimate.converged else (None, "not_converged")
+        return [(None, "ok")] * len(counts)
+    asked = candidates if known is None else None
+    return [_with_status(found) for found in estimator.estimate_each(collection, counts, asked)]
+
+
+def _with_status(found: Estimate | EstimationError) -> Solved:
+    if isinstance(found, EstimationError):
+        return None, found.status
+    return (found, "ok") if found.converged else (None, "not_converged")
 
 
 def confidence_of_row(num_reports: int, anytime_scale: int | None, place: Mapping[str, Any]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.estimators import empirical_bayes as estimator_module
 from uldp_transforms.ldp.estimators.empirical_bayes import _hashed_slope, _own_slopes, noise_of
+from uldp_transforms.ldp.estimators.stacked_priors import Frequencies, posterior_means
 from uldp_transforms.ldp.solvers import fitted_prior as module
 from uldp_transforms.ldp.solvers import sharpened as sharpened_module
 from uldp_transforms.ldp.solvers.buckets import Buckets
@@ -319,13 +321,14 @@ def priors_of(item: Collection, counts: CohortCounts, candidates: tuple[str, ...
     """Of each prior that an estimate fits: the bound of its mean times its number of values, and the prior's mean."""
     found = []
 
-    def fit(noisy: Noisy, bound: float) -> module.Prior:
-        prior = fit_prior(noisy, bound)
-        found.append((bound * len(noisy.estimates), float(prior.weights @ prior.atoms) * len(noisy.estimates)))
-        return prior
+    def solve(lists: Sequence[Frequencies]) -> list[np.ndarray]:
+        for one in lists:
+            prior, size = fit_prior(one.noisy, one.bound), len(one.noisy.estimates)
+            found.append((one.bound * size, float(prior.weights @ prior.atoms) * size))
+        return posterior_means(lists)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(estimator_module, "fit_prior", fit)
+        patch.setattr(estimator_module, "posterior_means", solve)
         item.estimate(counts, "eb", candidates)
     return found
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from uldp_transforms.beam.accounts.ledger import LedgerEntry, ledger_rows
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.jobs.follow.follow_reading import Reading
-from uldp_transforms.jobs.follow.row_outbox import put_rows, rows_of_window, write_outbox
+from uldp_transforms.jobs.follow.row_outbox import put_rows, rows_of_window, solve_pending, write_outbox
 from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.messages.group_keys import is_total
@@ -138,11 +138,13 @@ class Follower:
         """Put the rows of windows into the outbox; windows of collections that the job no longer has stay pending."""
         rows: dict[str, list[Any]] = defaultdict(list)
         simulated = self._state.simulated()
-        for window in due:
-            counts = self._counts_of(window)
-            if not counts:
-                continue
-            for kind, own in rows_of_window(self._spec, window, counts, simulated=simulated).items():
+        counted = [(window, counts) for window in due if (counts := self._counts_of(window))]
+        of_questions = {question.fingerprint for question in self._spec.questions}
+        solved = solve_pending(
+            self._spec, [{} if window.fingerprint in of_questions else counts for window, counts in counted]
+        )
+        for (window, counts), estimates in zip(counted, solved):
+            for kind, own in rows_of_window(self._spec, window, counts, estimates, simulated=simulated).items():
                 if kind != "counts" or self._with_counts:
                     rows[kind] += own
             self._state.estimated(window)

@@ -20,7 +20,7 @@ from uldp_transforms.rows.pooled_rows import estimate_question
 from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.rows.window_health import health_of_window
-from uldp_transforms.rows.windowed_estimate import ON_TIME, estimate_window, reason_to_withhold
+from uldp_transforms.rows.windowed_estimate import ON_TIME, Solved, estimate_window, reason_to_withhold, solve_windows
 from uldp_transforms.windows import rfc3339
 
 _LATE = "LATE"
@@ -33,13 +33,40 @@ _FORMS = {
 }
 
 
+def solve_pending(spec: JobSpec, windows: Sequence[Mapping[bytes, CohortCounts]]) -> list[dict[bytes, Solved]]:
+    """The estimates of collections and groups in windows, solved together; none for those whose numbers are withheld.
+
+    Args:
+        spec: specification of the job.
+        windows: counts by key, of each window of a collection.
+    """
+    owners = [
+        (place, owner, counts)
+        for place, sums in enumerate(windows)
+        for owner, counts in sums.items()
+        if reason_to_withhold(counts.total, spec.min_reports, False) is None
+    ]
+    together = [(spec.catalog[fingerprint_of(owner)], counts) for _, owner, counts in owners]
+    found: list[dict[bytes, Solved]] = [{} for _ in windows]
+    for (place, owner, _), solved in zip(
+        owners, solve_windows(together, ESTIMATORS[spec.estimator](), spec.candidates)
+    ):
+        found[place][owner] = solved
+    return found
+
+
 def rows_of_window(
-    spec: JobSpec, window: PendingWindow, counts: Mapping[bytes, CohortCounts], *, simulated: bool
+    spec: JobSpec,
+    window: PendingWindow,
+    counts: Mapping[bytes, CohortCounts],
+    solved: Mapping[bytes, Solved],
+    *,
+    simulated: bool,
 ) -> dict[str, tuple[Any, ...]]:
     """The rows of a window of a collection and its groups, or of a question, by kind, from counts by key: first the
     collection, then its groups.
 
-    As a window can have later rows, their intervals hold simultaneously.
+    As a window can have later rows, their intervals hold simultaneously. ``solved`` is from ``solve_pending``.
     """
     place = {
         "window_start": rfc3339(window.start),
@@ -53,7 +80,10 @@ def rows_of_window(
             withheld = reason_to_withhold(sum(each.total for each in counts.values()), spec.min_reports, False)
             return _rows_of_question(spec, question, place, counts, withheld, simulated)
     shown = _borrowed(spec, counts)
-    rows = [_rows_of_key(spec, owner, place, own, simulated, shown.get(owner)) for owner, own in counts.items()]
+    rows = [
+        _rows_of_key(spec, owner, place, own, simulated, shown.get(owner), solved.get(owner))
+        for owner, own in counts.items()
+    ]
     estimates, health, stored = zip(*rows)
     return {"estimates": estimates, "health": health[:1], "counts": stored}
 
@@ -74,6 +104,7 @@ def _rows_of_key(
     counts: CohortCounts,
     simulated: bool,
     borrowed: BorrowedShares | None,
+    solved: Solved | None,
 ) -> tuple[Any, Any, Any]:
     """Estimate, health and counts of a collection or of a group in one window."""
     collection = spec.catalog[fingerprint_of(owner)]
@@ -91,6 +122,7 @@ def _rows_of_key(
         quantiles=spec.quantiles,
         liars=spec.liars,
         borrowed=borrowed,
+        solved=solved,
     )
     group = fields_of_group(collection, pairs_of(owner, collection, spec.by))
     health = health_of_window(collection, counts, place, withheld, row.fit_p_value)

@@ -35,7 +35,7 @@ from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_o
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.estimators import ESTIMATORS, Estimator
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.pooled_rows import estimate_question
@@ -43,8 +43,11 @@ from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, DiscoveredValue, WindowedEstimate
 from uldp_transforms.rows.smoothed_rows import smooth_rows
 from uldp_transforms.rows.window_history import traits_of
-from uldp_transforms.rows.windowed_estimate import estimate_window, reason_to_withhold
+from uldp_transforms.rows.windowed_estimate import Solved, estimate_window, reason_to_withhold, solve_windows
 from uldp_transforms.windows import rfc3339
+
+_TOGETHER = 256
+"""Maximum number of windows that are estimated together."""
 
 _ESTIMATES = (
     "estimator",
@@ -150,10 +153,7 @@ def job(task: Reestimation) -> int:
     shown = borrowed_of(
         task.spec, {key: sum_of_counts(rows) for key, rows in stored.windows.items() if key in stored.whole}
     )
-    found = [
-        _estimate(task, rows, shown.get(key), partial=key not in stored.whole)
-        for key, rows in sorted(stored.windows.items())
-    ]
+    found = list(_estimates(task, stored, shown))
     rows = [row for row, _ in found] + list(_pooled(task, stored))
     if task.smooth:
         rows = _smoothed(task, rows)
@@ -232,34 +232,71 @@ def sum_of_counts(rows: Iterable[Row]) -> CohortCounts:
     return total
 
 
-def _estimate(
-    task: Reestimation, jobs: Sequence[dict[str, Any]], borrowed: BorrowedShares | None, *, partial: bool
-) -> tuple[WindowedEstimate, list[DiscoveredValue]]:
-    """The rows of a window from the counts of each run; they carry the name of the latest run."""
-    spec, last = task.spec, _last(jobs)
-    collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
-    place = _place_of(last)
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Window:
+    """A window to estimate: its collection, the rows of its counts (one for each run), their sum, and its status if its
+    numbers are withheld.
+    """
+
+    key: Key
+    collection: Collection
+    jobs: Sequence[dict[str, Any]]
+    counts: CohortCounts
+    withheld: str | None
+
+
+def _estimates(
+    task: Reestimation, stored: StoredCounts, shown: Mapping[Key, BorrowedShares]
+) -> Iterator[tuple[WindowedEstimate, list[DiscoveredValue]]]:
+    """The rows of all windows in their order; many are solved together."""
+    keys, estimator = sorted(stored.windows), ESTIMATORS[task.spec.estimator]()
+    for begin in range(0, len(keys), _TOGETHER):
+        windows = [
+            _window_of(task.spec, key, stored.windows[key], partial=key not in stored.whole)
+            for key in keys[begin : begin + _TOGETHER]
+        ]
+        solved = iter(
+            solve_windows(
+                [(one.collection, one.counts) for one in windows if not one.withheld], estimator, task.spec.candidates
+            )
+        )
+        for one in windows:
+            yield _rows_of(task, one, estimator, None if one.withheld else next(solved), shown.get(one.key))
+
+
+def _window_of(spec: JobSpec, key: Key, jobs: Sequence[dict[str, Any]], *, partial: bool) -> _Window:
+    last = _last(jobs)
     if last["window_start"] is None:
         dataclasses.replace(spec, windows=None).check_asked()
     counts = sum_of_counts(jobs)
     withheld = reason_to_withhold(counts.total, spec.min_reports, partial)
-    estimator = ESTIMATORS[spec.estimator]()
+    collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
+    return _Window(key=key, collection=collection, jobs=jobs, counts=counts, withheld=withheld)
+
+
+def _rows_of(
+    task: Reestimation, window: _Window, estimator: Estimator, solved: Solved | None, borrowed: BorrowedShares | None
+) -> tuple[WindowedEstimate, list[DiscoveredValue]]:
+    """The rows of a window from the counts of each run; they carry the name of the latest run."""
+    spec, last, collection, counts = task.spec, _last(window.jobs), window.collection, window.counts
+    place = _place_of(last)
     row = estimate_window(
         collection,
         counts,
         place,
         estimator,
         spec.candidates,
-        withheld,
+        window.withheld,
         spec.show,
         limits=spec.limits,
         quantiles=spec.quantiles,
         entries=EntryColumns.of_estimate if task.smooth else None,
         liars=spec.liars,
         borrowed=borrowed,
+        solved=solved,
     )
-    values = discover_window(collection, counts, place, withheld) if spec.discover else []
-    simulated = simulated_of([job["simulated"] for job in jobs])
+    values = discover_window(collection, counts, place, window.withheld) if spec.discover else []
+    simulated = simulated_of([job["simulated"] for job in window.jobs])
     row = row._replace(simulated=simulated, **fields_of_stored_group(collection, last))
     return row, [value._replace(simulated=simulated) for value in values]
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.estimators.estimator import Decoder, Problem
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.errors import EstimationError
+from uldp_transforms.ldp.estimators.estimator import Decoder, Estimate, Problem, or_error
 from uldp_transforms.ldp.estimators.few_values import FEW, shares_of_few
+from uldp_transforms.ldp.estimators.stacked_priors import Frequencies, posterior_means
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
-from uldp_transforms.ldp.solvers.fitted_prior import Noisy, checked, fit_prior
-from uldp_transforms.ldp.solvers.linear import LinearEstimate
-from uldp_transforms.ldp.solvers.question import Question
+from uldp_transforms.ldp.model import Model
+from uldp_transforms.ldp.solvers.fitted_prior import Noisy
+from uldp_transforms.ldp.solvers.linear import LinearEstimate, estimate_linear
+from uldp_transforms.ldp.solvers.question import Question, ask
 from uldp_transforms.ldp.solvers.sharpened import sharpened
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize, nearest_distribution
 
@@ -40,32 +46,69 @@ class EmpiricalBayes(Decoder):
         return dataclasses.replace(super().problem(question, sharper), noisy=noise_of(question, sharper))
 
     def decode(self, problem: Problem) -> np.ndarray:
-        assert problem.noisy is not None, "EmpiricalBayes.problem"
-        noisy, certain = problem.noisy, problem.linear.null_errors == 0
-        share = min(len(certain) / FEW - 1, 1.0)
-        if share >= 1:
-            return _shares_of_many(problem, noisy, certain)
-        few = shares_of_few(problem, _variances_of_equal(noisy, certain))
-        if share <= 0:
-            return few
-        return share * _shares_of_many(problem, noisy, certain) + (1 - share) * few
+        (shares,) = self._decode_each([problem])
+        return shares
+
+    def estimate_each(
+        self, model: Model, windows: Sequence[CohortCounts], candidates: tuple[str, ...] | None = None
+    ) -> list[Estimate | EstimationError]:
+        linears = [or_error(functools.partial(_linear, model, counts, candidates)) for counts in windows]
+        problems = [self.problem(*found) for found in linears if not isinstance(found, EstimationError)]
+        shares = iter(self._decode_each(problems))
+        return [
+            found if isinstance(found, EstimationError) else self._assemble(*found, next(shares), None)
+            for found in linears
+        ]
+
+    def _decode_each(self, problems: Sequence[Problem]) -> list[np.ndarray]:
+        """The shares of each problem; priors are fitted to all of them together."""
+        parts = [() if _share_of_many(problem) <= 0 else _parts_of(problem) for problem in problems]
+        means = iter(posterior_means([frequencies for each in parts for _, frequencies in each]))
+        shares = []
+        for problem, each in zip(problems, parts):
+            many = _share_of_many(problem)
+            found = [many * _shares_of_many(problem, [(part, next(means)) for part, _ in each])] if many > 0 else []
+            if many < 1:
+                assert problem.noisy is not None, "EmpiricalBayes.problem"
+                variances = _variances_of_equal(problem.noisy, problem.linear.null_errors == 0)
+                found.append((1 - many) * shares_of_few(problem, variances))
+            shares.append(sum(found[1:], start=found[0]))
+        return shares
 
 
-def _shares_of_many(problem: Problem, noisy: Noisy, certain: np.ndarray) -> np.ndarray:
-    """Shares (U,), or (U + 1,) if the problem is open: posterior means under fitted priors."""
-    held = float(problem.linear.raw[certain].sum())
+def _linear(model: Model, counts: CohortCounts, candidates: tuple[str, ...] | None) -> tuple[Question, LinearEstimate]:
+    question = ask(model, counts, candidates)
+    return question, estimate_linear(question)
+
+
+def _share_of_many(problem: Problem) -> float:
+    """Weight of the estimate under fitted priors: 0 for few values, 1 for many."""
+    return min(max(len(problem.linear.null_errors) / FEW - 1, 0.0), 1.0)
+
+
+def _parts_of(problem: Problem) -> list[tuple[np.ndarray, Frequencies]]:
+    """The two kinds of values (U,) bool that have a prior of their own, and their frequencies."""
+    assert problem.noisy is not None, "EmpiricalBayes.problem"
+    noisy, certain = problem.noisy, problem.linear.null_errors == 0
+    held, sums_up = float(problem.linear.raw[certain].sum()), not problem.open
     mass = min(held, 1.0)
-    parts, priors = [], []
+    parts = []
     if held > 0:
-        parts.append(certain)
-        priors.append(checked(fit_prior(_given_total(noisy, certain, mass), mass / np.count_nonzero(certain))))
+        given = _given_total(noisy, certain, mass)
+        parts.append((certain, Frequencies(given, mass / np.count_nonzero(certain), sums_up)))
     if not certain.all():
-        parts.append(~certain)
         most = max(_most(problem, mass), 1 / problem.num_reports)
-        priors.append(checked(fit_prior(_part(noisy, ~certain), most / np.count_nonzero(~certain))))
-    means = np.zeros(len(certain))
-    for part, prior in zip(parts, priors):
-        means[part] = prior.means() if problem.open else prior.means_given_the_sum()
+        parts.append((~certain, Frequencies(_part(noisy, ~certain), most / np.count_nonzero(~certain), sums_up)))
+    return parts
+
+
+def _shares_of_many(problem: Problem, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Shares (U,), or (U + 1,) if the problem is open, from the posterior means of the parts."""
+    noisy = problem.noisy
+    assert noisy is not None, "EmpiricalBayes.problem"
+    means = np.zeros(len(problem.linear.raw))
+    for part, of_part in parts:
+        means[part] = of_part
     missing = 1 - float(means.sum())
     if problem.open and missing >= 0:
         return np.append(means, missing)

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 from scipy import sparse, special
 
-_STEPS = 60  # of expectation maximisation; further ones change the means by less than a hundredth of the error
-_SMALL = 48  # grid points between 0 and the frequencies that stand out
-_LARGE = 4.0  # standard errors above which a frequency stands out from the noise and becomes an atom itself
-_APART = 0.5  # minimum distance of such atoms in standard errors: nearer ones cannot be distinguished
+STEPS = 60  # of expectation maximisation; further ones change the means by less than a hundredth of the error
+SMALL = 48  # grid points between 0 and the frequencies that stand out
+LARGE = 4.0  # standard errors above which a frequency stands out from the noise and becomes an atom itself
+APART = 0.5  # minimum distance of such atoms in standard errors: nearer ones cannot be distinguished
 _REACH = 8.0  # standard errors: densities beyond this are below the precision of the weights
 _EXACT = 2048  # maximum number of frequencies that are not binned
 _BIN = 0.05  # standard errors: width of the bins; the binning error is of the order of its square
 _DENSE = 1 << 14  # maximum size of a kernel for which products with the full matrix are faster than with the sparse one
-_TRIES = 60  # steps of Newton's method, which needs about five; bisection where it fails
-_SAME = 1e-14
-_LEAST = 1e-300
+TRIES = 60  # steps of Newton's method, which needs about five; bisection where it fails
+SAME = 1e-14
+LEAST = 1e-300
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,17 +37,19 @@ class Noisy:
     distribution; for estimates that depend on their own count alone it is exact. With infinitely many trials it is
     normal.
 
+    Several lists may be stacked along leading axes, except for ``exponents`` and ``binned``.
+
     Attributes:
-        estimates: (S,).
-        null: (S,), not negative.
-        slope: (S,); above 0 where null is 0.
-        trials: above 0; infinity for the normal law.
+        estimates: (..., S).
+        null: (..., S), not negative.
+        slope: (..., S); above 0 where null is 0.
+        trials: above 0, one number or (..., 1); infinity for the normal law.
     """
 
     estimates: np.ndarray
     null: np.ndarray
     slope: np.ndarray
-    trials: float
+    trials: Any
 
     @property
     def smallest(self) -> np.ndarray:
@@ -63,7 +65,7 @@ class Noisy:
     @property
     def stand_out(self) -> np.ndarray:
         """(S,) bool: whether the estimate is too large to be noise."""
-        found: np.ndarray = self.distances > _LARGE
+        found: np.ndarray = self.distances > LARGE
         return found
 
     @property
@@ -74,10 +76,10 @@ class Noisy:
     def far(self, frequencies: np.ndarray) -> np.ndarray:
         """(S,) distances of frequencies from 0 in standard errors, each with the standard error at its own place."""
         there = np.maximum(self.null + self.slope * np.maximum(frequencies, 0), 0)
-        distances: np.ndarray = 2 * frequencies / np.maximum(np.sqrt(there) + np.sqrt(self.null), _LEAST)
+        distances: np.ndarray = 2 * frequencies / np.maximum(np.sqrt(there) + np.sqrt(self.null), LEAST)
         return distances
 
-    def at(self, distance: float) -> np.ndarray:
+    def at(self, distance: float | np.ndarray) -> np.ndarray:
         """(S,) frequencies at this distance from 0."""
         frequencies: np.ndarray = distance * np.sqrt(self.null) + distance**2 * self.slope / 4
         return frequencies
@@ -85,7 +87,7 @@ class Noisy:
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
         """(S,) variances of the estimates if these are the true frequencies."""
         variances = self.null + self.slope * frequencies - frequencies**2 / self.trials
-        possible: np.ndarray = np.maximum(variances, _LEAST)
+        possible: np.ndarray = np.maximum(variances, LEAST)
         return possible
 
     def reach(self, nearest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -95,24 +97,27 @@ class Noisy:
         half = np.sqrt(np.maximum(centre**2 - spread * (nearest**2 - square * self.smallest**2), 0))
         return (centre - half) / spread, (centre + half) / spread
 
+    @property
+    def binomial(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(S,) scale, share and number of successes of the binomial distributions."""
+        n = self.trials
+        scale = np.sqrt((self.slope * n) ** 2 + 4 * self.null * n)
+        share = (1 - self.slope * n / scale) / 2
+        return scale, share, np.clip(n * (share + self.estimates / scale), 0, n)
+
     def exponents(self, rows: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
         """Log-likelihoods of frequencies for the estimates in these rows, up to a constant for each estimate."""
         if np.isinf(self.trials):
             normal: np.ndarray = -((self.estimates[rows] - frequencies) ** 2) / (2 * self.null[rows])
             return normal
-        n = self.trials
-        scale = np.sqrt((self.slope * n) ** 2 + 4 * self.null * n)
-        share = (1 - self.slope * n / scale) / 2
-        successes = np.clip(n * (share + self.estimates / scale), 0, n)[rows]
-        rates = np.clip(share[rows] + frequencies / scale[rows], _LEAST, 1 - 1e-16)
-        logs: np.ndarray = successes * np.log(rates) + (n - successes) * np.log1p(-rates)
-        return logs
+        scale, share, successes = (law[rows] for law in self.binomial)
+        return binomial_logs(successes, np.asarray(self.trials), share + frequencies / scale)
 
     def binned(self) -> tuple[Noisy, np.ndarray, np.ndarray | None]:
         """Binned estimates, the size (P,) of each bin, and the bin of each estimate (S,) (None: no binning)."""
         if len(self.estimates) <= _EXACT:
             return self, np.ones(len(self.estimates)), None
-        kinds = [np.round(np.log(np.maximum(law, _LEAST)) / (2 * _BIN)) for law in (self.null, self.slope)]
+        kinds = [np.round(np.log(np.maximum(law, LEAST)) / (2 * _BIN)) for law in (self.null, self.slope)]
         keys = np.stack([np.floor(self.distances / _BIN), *kinds])
         numbers = np.zeros(len(self.estimates), dtype=np.int64)
         for key in keys:
@@ -121,6 +126,13 @@ class Noisy:
         counts = np.bincount(numbers).astype(np.float64)
         estimates, null, slope = (np.bincount(numbers, x) / counts for x in (self.estimates, self.null, self.slope))
         return Noisy(estimates, null, slope, self.trials), counts, numbers
+
+
+def binomial_logs(successes: np.ndarray, trials: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """Log-likelihoods of success probabilities, up to a constant for each number of successes."""
+    rates = np.clip(rates, LEAST, 1 - 1e-16)
+    logs: np.ndarray = successes * np.log(rates) + (trials - successes) * np.log1p(-rates)
+    return logs
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -217,7 +229,7 @@ class Prior:
         """
         equal = np.zeros(len(self.atoms))
         equal[np.searchsorted(self.atoms, self.bound)] = 1
-        logs = [np.log(np.maximum(self.kernel @ weights, _LEAST)) for weights in (self.weights, equal)]
+        logs = [np.log(np.maximum(self.kernel @ weights, LEAST)) for weights in (self.weights, equal)]
         return float(special.expit(self.counts @ (logs[1] - logs[0])))
 
     def means_given_the_sum(self) -> np.ndarray:
@@ -265,7 +277,7 @@ def checked(prior: Prior) -> Prior:
         return prior
     num = float(prior.counts[out].sum())
     atoms = float(prior.counts[out] @ prior.used_up()[out])
-    trust = (num + np.sqrt(2 * num) - max(2 * atoms - 1, 0)) / max(num - atoms, _LEAST)
+    trust = (num + np.sqrt(2 * num) - max(2 * atoms - 1, 0)) / max(num - atoms, LEAST)
     trusted = dataclasses.replace(prior, trust=float(np.clip(trust, 0, 1)))
     vars(trusted)["responsible"] = prior.responsible  # cached: it does not depend on the trust
     return trusted
@@ -274,9 +286,9 @@ def checked(prior: Prior) -> Prior:
 def _grid(points: Noisy, bound: float) -> tuple[np.ndarray, np.ndarray]:
     """Atoms in ascending order; and a mask of those placed at estimates that stand out."""
     smallest, distances = points.smallest, points.distances
-    small = np.geomspace(min(0.05 * smallest.min(), 0.3 * bound), 5 * smallest.max(), _SMALL)
+    small = np.geomspace(min(0.05 * smallest.min(), 0.3 * bound), 5 * smallest.max(), SMALL)
     above = points.stand_out
-    cells = np.floor(distances[above] / _APART).astype(np.int64)
+    cells = np.floor(distances[above] / APART).astype(np.int64)
     _, member, counts = np.unique(cells, return_inverse=True, return_counts=True)
     large = np.bincount(member, points.estimates[above]) / counts if len(cells) else np.zeros(0)
     atoms = np.concatenate([[0.0], small, [bound], large])
@@ -306,9 +318,9 @@ def _most_likely(kernel: sparse.csr_array, shares: np.ndarray, atoms: np.ndarray
     weights, level, above = np.full(len(atoms), 1 / len(atoms)), 0.0, atoms - bound
     whole: Any = kernel.toarray() if math.prod(kernel.shape) <= _DENSE else kernel
     transposed = whole.T if isinstance(whole, np.ndarray) else sparse.csr_array(whole.T)
-    for _ in range(_STEPS):
+    for _ in range(STEPS):
         joint = weights * (transposed @ (shares / (whole @ weights)))
-        level = _level(joint, above, 1 / bound, level)
+        level = level_of(joint, above, 1 / bound, level)
         weights = _weights(joint, above, level)
     return weights
 
@@ -325,7 +337,7 @@ def bounded_weights(shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.n
         bound: above 0.
     """
     above = atoms - bound
-    return _weights(shares, above, _level(shares, above, 1 / bound, 0.0))
+    return _weights(shares, above, level_of(shares, above, 1 / bound, 0.0))
 
 
 def _weights(shares: np.ndarray, above: np.ndarray, level: float) -> np.ndarray:
@@ -337,18 +349,18 @@ def _weights(shares: np.ndarray, above: np.ndarray, level: float) -> np.ndarray:
     return weights
 
 
-def _level(shares: np.ndarray, above: np.ndarray, most: float, level: float) -> float:
+def level_of(shares: np.ndarray, above: np.ndarray, most: float, level: float) -> float:
     """The level of ``bounded_weights``, at most ``most``, by Newton's method from ``level``."""
-    if shares @ above <= 0:
+    if not (shares * above).sum() > 0:
         return 0.0
     low, high = 0.0, most
-    for _ in range(_TRIES):
+    for _ in range(TRIES):
         terms = above / (1 + level * above)
         weighted = shares * terms
         excess = float(weighted.sum())
         low, high = (level, high) if excess > 0 else (low, level)
-        step = level + excess / float(weighted @ terms)
-        if abs(step - level) <= _SAME * level or high - low <= _SAME * high:
+        step = level + excess / float((weighted * terms).sum())
+        if abs(step - level) <= SAME * level or high - low <= SAME * high:
             break
         level = step if low < step < high else (low + high) / 2
     return level
