@@ -68,6 +68,7 @@ PLANTED = (
         "            entries=self._entries,\n"
         "            liars=self._liars,\n"
         "            borrowed=borrowed,\n"
+        "            solved=solved,\n"
         "        )\n",
         "        try:\n"
         "            row = estimate_window(\n"

@@ -87,7 +87,7 @@ HOOKS: dict[str, tuple[type, Sequence[str]]] = {
     "deduplicate": (deduplicate._CountOnceFn, ("process", "forget")),
     "release": (release._HoldFn, ("process", "release")),
     "ledger": (ledger.SumByReasonFn, ("create_accumulator", "add_input", "merge_accumulators", "extract_output")),
-    "estimate": (estimates._EstimateFn, ("process",)),
+    "estimate": (estimates._EstimateFn, ("start_bundle", "process", "finish_bundle")),
     "counts": (estimates._CountsRowsFn, ("process",)),
 }
 MOMENTS = ("before", "after")

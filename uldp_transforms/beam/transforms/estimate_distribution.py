@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import apache_beam as beam
 from apache_beam import typehints
 from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder
@@ -26,10 +27,13 @@ from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.row_types import ValueEstimate, WindowCounts, WindowedEstimate, WindowHealth
 from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.rows.window_health import health_of_window
-from uldp_transforms.rows.windowed_estimate import estimate_window
+from uldp_transforms.rows.windowed_estimate import Solved, estimate_window, solve_windows
 
 _NAMED = typehints.Tuple[bytes, typehints.Tuple[bytes, bytes]]
 _COUNTS = CohortCountsCoder()
+
+_TOGETHER, _MOST_CELLS = 256, 1 << 20
+"""Numbers of windows, and of cells of their counts, from which a bundle's estimates are made before its end."""
 
 
 class EstimatedWindows(NamedTuple):
@@ -116,6 +120,8 @@ class _RowsFn(beam.DoFn):
     """Makes the rows of the counts of one key."""
 
     _entries: Callable[[Estimate, int | None], Sequence[ValueEstimate]] | None = None
+    _solving = 0
+    """Nanoseconds that the solution of each window took before."""
 
     def __init__(self, spec: JobSpec):
         self._catalog = spec.catalog
@@ -132,21 +138,18 @@ class _RowsFn(beam.DoFn):
     def start_bundle(self) -> None:
         metrics.start_bundle()
 
-    def _outputs(
-        self, element: tuple[bytes, CohortCounts], window: Any, pane: Any, borrowed: BorrowedShares | None = None
-    ) -> Iterator[Any]:
-        row, health = self._rows(element, window, pane, borrowed)
-        yield row
-        if is_total(element[0]):
-            yield TaggedOutput("health", health)
-
     def _rows(
-        self, element: tuple[bytes, CohortCounts], window: Any, pane: Any, borrowed: BorrowedShares | None = None
+        self,
+        element: tuple[bytes, CohortCounts],
+        window: Any,
+        pane: Any,
+        borrowed: BorrowedShares | None = None,
+        solved: Solved | None = None,
     ) -> tuple[WindowedEstimate, WindowHealth]:
         owner, counts = element
         collection, place = self._catalog[fingerprint_of(owner)], place_of(window, pane, self._run)
         withheld = self._withholding.reason(counts.total, window, pane)
-        begin = time.monotonic_ns()
+        begin = time.monotonic_ns() - self._solving
         row = estimate_window(
             collection,
             counts,
@@ -161,6 +164,7 @@ class _RowsFn(beam.DoFn):
             entries=self._entries,
             liars=self._liars,
             borrowed=borrowed,
+            solved=solved,
         )
         metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
         metrics.count(1, metrics.WINDOWS, row.status)
@@ -170,14 +174,58 @@ class _RowsFn(beam.DoFn):
         return row._replace(**fields_of_group(collection, pairs_of(owner, collection, self._by))), health
 
 
+class _Waiting(NamedTuple):
+    """An element of a bundle whose estimate is not made yet."""
+
+    sums: tuple[bytes, CohortCounts]
+    timestamp: Any
+    window: Any
+    pane: Any
+
+
 class _EstimateFn(_RowsFn):
+    """Makes the rows of the windows of a bundle, many at a time, because their estimates are solved together."""
+
+    def start_bundle(self) -> None:
+        super().start_bundle()
+        self._waiting: list[_Waiting] = []
+        self._cells = 0
+
     def process(
         self,
         element: tuple[bytes, CohortCounts],
+        timestamp: Any = beam.DoFn.TimestampParam,
         window: Any = beam.DoFn.WindowParam,
         pane: Any = beam.DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
-        yield from self._outputs(element, window, pane)
+        self._waiting.append(_Waiting(element, timestamp, window, pane))
+        self._cells += element[1].cells.size
+        if len(self._waiting) >= _TOGETHER or self._cells > _MOST_CELLS:
+            yield from self._estimated()
+
+    def finish_bundle(self) -> Iterator[Any]:
+        yield from self._estimated()
+
+    def _estimated(self) -> Iterator[Any]:
+        """The rows of all that waits, each with the time, window and pane of its element."""
+        waiting, self._waiting, self._cells = self._waiting, [], 0
+        shown = [each for each in waiting if not self._is_withheld(each)]
+        begin = time.monotonic_ns()
+        together = [(self._catalog[fingerprint_of(each.sums[0])], each.sums[1]) for each in shown]
+        solved = dict(zip(map(id, shown), solve_windows(together, self._estimator, self._candidates)))
+        self._solving = (time.monotonic_ns() - begin) // max(len(shown), 1)
+        for each in waiting:
+            rows = self._rows(each.sums, each.window, each.pane, solved=solved.get(id(each)))
+            for output in self._outputs(each.sums[0], rows):
+                tag, value = (output.tag, output.value) if isinstance(output, TaggedOutput) else (None, output)
+                placed = WindowedValue(value, each.timestamp, (each.window,), each.pane)
+                yield placed if tag is None else TaggedOutput(tag, placed)
+
+    def _is_withheld(self, each: _Waiting) -> bool:
+        return self._withholding.reason(each.sums[1].total, each.window, each.pane) is not None
+
+    def _outputs(self, owner: bytes, rows: Rows) -> Iterator[Any]:
+        return _outputs(owner, rows)
 
 
 class _EstimateGroupsFn(_RowsFn):
@@ -200,7 +248,15 @@ class _EstimateGroupsFn(_RowsFn):
         shown = borrowed_shares(collection, sums.get(fingerprint), groups, self._estimator, self._min_reports)
         for owner, counts in sums.items():
             if counts is not None:
-                yield from self._outputs((owner, counts), window, pane, shown.get(owner))
+                yield from _outputs(owner, self._rows((owner, counts), window, pane, shown.get(owner)))
+
+
+def _outputs(owner: bytes, rows: Rows) -> Iterator[Any]:
+    """The row of an estimate; and that of its health, unless it is of a group."""
+    row, health = rows
+    yield row
+    if is_total(owner):
+        yield TaggedOutput("health", health)
 
 
 def _together(counts: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[Any]:
@@ -228,13 +284,8 @@ class _EstimatePairsFn(_EstimateFn):
         super().__init__(spec)
         self._entries = EntryColumns.of_estimate if spec.bounded else None
 
-    def process(
-        self,
-        element: tuple[bytes, CohortCounts],
-        window: Any = beam.DoFn.WindowParam,
-        pane: Any = beam.DoFn.PaneInfoParam,
-    ) -> Iterator[Any]:
-        yield element[0], self._rows(element, window, pane)
+    def _outputs(self, owner: bytes, rows: Rows) -> Iterator[Any]:
+        yield owner, rows
 
 
 class CountsRows(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[WindowCounts]]):
