@@ -102,7 +102,7 @@ def estimate_window(
 def solve_windows(
     windows: Sequence[tuple[Collection, CohortCounts]], estimator: Estimator, candidates: tuple[str, ...] | None
 ) -> list[Solved]:
-    """The estimates of many windows and the status of each row; the windows of one collection are solved together.
+    """The estimates of many windows and the status of each row; windows with as many values are solved together.
 
     There is no estimate if it is not possible, or if there is no value to estimate. An estimate is the same, bit for
     bit, whichever windows are solved with it.
@@ -111,25 +111,17 @@ def solve_windows(
         windows: collection and counts of each window whose numbers are not withheld.
         estimator, candidates: as for ``estimate_window``.
     """
-    places: dict[bytes, list[int]] = {}
-    for place, (collection, _) in enumerate(windows):
-        places.setdefault(collection.fingerprint, []).append(place)
-    solved: dict[int, Solved] = {}
-    for own in places.values():
-        of_collection = _solve(windows[own[0]][0], [windows[place][1] for place in own], estimator, candidates)
-        solved.update(zip(own, of_collection))
-    return [solved[place] for place in range(len(windows))]
-
-
-def _solve(
-    collection: Collection, counts: Sequence[CohortCounts], estimator: Estimator, candidates: tuple[str, ...] | None
-) -> list[Solved]:
-    """The estimates of windows of one collection."""
-    known = collection.alphabet.known_values
-    if not (candidates or known or collection.alphabet.clear_values):
-        return [(None, "ok")] * len(counts)
-    asked = candidates if known is None else None
-    return [_with_status(found) for found in estimator.estimate_each(collection, counts, asked)]
+    solved: list[Solved] = [(None, "ok")] * len(windows)
+    known = [place for place, (collection, _) in enumerate(windows) if collection.alphabet.known_values]
+    others = [
+        place
+        for place, (collection, _) in enumerate(windows)
+        if not collection.alphabet.known_values and (candidates or collection.alphabet.clear_values)
+    ]
+    for places, asked in ((known, None), (others, candidates)):
+        for place, found in zip(places, estimator.estimate_each([windows[place] for place in places], asked)):
+            solved[place] = _with_status(found)
+    return solved
 
 
 def _with_status(found: Estimate | EstimationError) -> Solved:

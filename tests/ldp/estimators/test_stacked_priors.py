@@ -61,7 +61,7 @@ def test_windows_together_are_windows_alone(name: str, estimator: str) -> None:
     counts = [item.count(item.perturb(list(rng.choice(cases.VALUES, n)), rng)) for n in (1, 30, 400, 30)]
     nothing = CohortCounts.empty(item.num_cohorts, item.num_cells)
     solver, candidates = ESTIMATORS[estimator](), None if item.alphabet.known_values else tuple(cases.VALUES)
-    found = solver.estimate_each(item, [*counts, nothing], candidates)
+    found = solver.estimate_each([(item, each) for each in (*counts, nothing)], candidates)
     assert isinstance(found.pop(), NoReportsError)
     for each, together in zip(counts, found):
         try:

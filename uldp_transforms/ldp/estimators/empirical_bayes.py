@@ -50,9 +50,9 @@ class EmpiricalBayes(Decoder):
         return shares
 
     def estimate_each(
-        self, model: Model, windows: Sequence[CohortCounts], candidates: tuple[str, ...] | None = None
+        self, windows: Sequence[tuple[Model, CohortCounts]], candidates: tuple[str, ...] | None = None
     ) -> list[Estimate | EstimationError]:
-        linears = [or_error(functools.partial(_linear, model, counts, candidates)) for counts in windows]
+        linears = [or_error(functools.partial(_linear, *window, candidates)) for window in windows]
         problems = [self.problem(*found) for found in linears if not isinstance(found, EstimationError)]
         shares = iter(self._decode_each(problems))
         return [

@@ -318,16 +318,15 @@ class Estimator(abc.ABC):
         return self.of_linear(question, estimate_linear(question))
 
     def estimate_each(
-        self, model: Model, windows: Sequence[CohortCounts], candidates: tuple[str, ...] | None = None
+        self, windows: Sequence[tuple[Model, CohortCounts]], candidates: tuple[str, ...] | None = None
     ) -> list[Estimate | EstimationError]:
         """The estimates of many windows, each the same, bit for bit, as that of ``estimate``.
 
         Some estimators solve them together, which takes less time.
 
         Args:
-            model: the collection's alphabet and mechanism.
-            windows: counts of each window's reports.
-            candidates: as for ``estimate``.
+            windows: collection and counts of each window.
+            candidates: as for ``estimate``, for all of them.
 
         Returns:
             One entry for each window; an error where its counts do not allow an estimate.
@@ -335,7 +334,7 @@ class Estimator(abc.ABC):
         Raises:
             SpecError: as for ``estimate``.
         """
-        return [or_error(functools.partial(self.estimate, model, counts, candidates)) for counts in windows]
+        return [or_error(functools.partial(self.estimate, *window, candidates)) for window in windows]
 
     def of_linear(self, question: Question, linear: LinearEstimate) -> Estimate:
         """The estimate from the linear estimate of the same question."""
