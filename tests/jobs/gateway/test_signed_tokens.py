@@ -14,7 +14,7 @@ import pytest
 
 from tests.project.documents import DOCS, blocks
 from tests.support.gateways import Answer, Running, gateway
-from tests.support.messages_cases import single
+from tests.support.messages_cases import packed, single
 from uldp_transforms.jobs.gateway.apps.app_keys import Key, Tokens
 from uldp_transforms.jobs.gateway.apps.signed_tokens import LONGEST, Token, UsedTokens
 from uldp_transforms.jobs.gateway.openapi import document
@@ -182,9 +182,10 @@ def test_a_message_may_come_again_and_no_other_one(running: Running, tmp_path: P
     assert sent(running, sign(KEY, -120), message) == (401, {"reason": "token_expired"})
     assert sent(running, sign(KEY, 2 * LONGEST), message) == (401, {"reason": "token"})
     assert sent(running, KEY, message) == (401, {"reason": "token"})
+    assert sent(running, sign(OTHER), packed()) == (413, {"reason": "too_large"}), "a batch is more than one report"
     text = running.ask("GET", "/metrics").content
     assert 'uldp_gateway_app_requests_total{app="app"} 3.0' in text
-    assert 'uldp_gateway_app_requests_total{app="other"} 1.0' in text
+    assert 'uldp_gateway_app_requests_total{app="other"} 2.0' in text
     running.process.terminate()
     running.process.wait(600)
     kept = [path.read_bytes() for path in running.log.parent.rglob("*") if path.is_file() and path.name != "keys"]

@@ -40,6 +40,10 @@ _SERVING: cli.Options = {
         "help": "requests must name tokens that the server of an app signs with its key of --token_file, one for each "
         "message, instead of the key itself",
     },
+    "--token_reports": {
+        "type": cli.positive(),
+        "help": "largest number of reports in the message of a token, with --signed_tokens (default: 1)",
+    },
     "--app_requests": {
         "type": cli.positive(),
         "help": "largest number of requests of one app of --token_file in a minute (default: no limit)",
@@ -133,6 +137,7 @@ class GatewayConfig:
     origins: tuple[str, ...]
     keys: tuple[Key, ...]
     signed_tokens: bool
+    token_reports: int | None
     app_requests: int | None
     app_bytes: int | None
     max_body: int
@@ -193,6 +198,7 @@ def configure(argv: Sequence[str]) -> GatewayConfig:
         origins=tuple(args.allow_origin or ()),
         keys=() if args.token_file is None else tuple(read_keys(args.token_file)),
         signed_tokens=args.signed_tokens,
+        token_reports=(args.token_reports or 1) if args.signed_tokens else None,
         app_requests=args.app_requests,
         app_bytes=args.app_bytes,
         max_body=args.max_body,
@@ -248,6 +254,10 @@ def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
         *(
             (args.token_file is None and getattr(args, name), f"--{name} needs --token_file, got none")
             for name in ("signed_tokens", "app_requests", "app_bytes")
+        ),
+        (
+            not args.signed_tokens and args.token_reports is not None,
+            "--token_reports needs --signed_tokens, got none",
         ),
         (args.spool is None and args.spool_every is not None, "--spool_every needs --spool, got none"),
         (args.allowed_lateness is not None and args.window is None, "--allowed_lateness needs --window, got none"),

@@ -25,7 +25,7 @@ _MEANING = {
     "message.",
     refusals.FORBIDDEN: "A page of another origin sent the request.",
     refusals.TIMEOUT: "The body took too long. Send the same bytes again.",
-    refusals.TOO_LARGE: "The body is longer than --max_body.",
+    refusals.TOO_LARGE: "The body is longer than --max_body, or has more reports than --token_reports.",
     refusals.UNSUPPORTED: "The body is compressed. Send it uncompressed.",
     refusals.UNPROCESSABLE: "The bytes are a message, but none of its reports is valid.",
     refusals.TOO_MANY: "The gateway is at capacity, or the app has sent too much. Send the same bytes again after "

@@ -114,7 +114,7 @@ def _reports(config: GatewayConfig, spec: JobSpec, door: Door, meters: Meters) -
     decoder = MessageDecoder(spec.catalog, spec.gate, spec.deduplicate)
     admission = Admission(decoder, config.pack_size)
     spools, set_groups = config.spool is not None, config.set_groups
-    desk = Desk(admission, packer, door, meters, spools=spools, set_groups=set_groups)
+    desk = Desk(admission, packer, door, meters, spools=spools, set_groups=set_groups, most=config.token_reports)
 
     async def close() -> None:
         await packer.drain()

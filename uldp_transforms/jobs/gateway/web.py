@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from uldp_transforms.jobs.gateway.admission import Admission, Verdict
+from uldp_transforms.jobs.gateway.admission import Admission, Verdict, plain
 from uldp_transforms.jobs.gateway.apps.app_keys import App, Tokens
 from uldp_transforms.jobs.gateway.limits import Body, Limits, peer_of
 from uldp_transforms.jobs.gateway.meters import Meters
@@ -33,6 +33,8 @@ from uldp_transforms.jobs.gateway.refusals import (
     UNSUPPORTED,
     Refused,
 )
+from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.messages import wire
 from uldp_transforms.messages.set_groups import SetGroups
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -104,6 +106,7 @@ class Desk:
         meters: count.
         spools: whether delivered means spooled.
         set_groups: sets dimensions from the headers of requests; None: no dimension is set here.
+        most: number of reports of one message; None means no limit but that of its size.
     """
 
     def __init__(
@@ -115,12 +118,14 @@ class Desk:
         *,
         spools: bool,
         set_groups: SetGroups | None = None,
+        most: int | None = None,
     ):
         self._admission = admission
         self._packer = packer
         self._door = door
         self._meters = meters
         self._set_groups = set_groups
+        self._most = most
         self._done = (ACCEPTED, "spooled") if spools else (OK, "published")
         self._came: list[tuple[bytes, asyncio.Future[tuple[Verdict, Pack | None]]]] = []
 
@@ -129,6 +134,8 @@ class Desk:
         begin = time.perf_counter()
 
         async def deliver(message: bytes) -> Response:
+            if self._most is not None and wire.reports_in(plain(message)) > self._most:
+                raise Refused(TOO_LARGE, Reason.TOO_LARGE.code)
             if self._set_groups is not None:
                 headers = ((name.decode("latin-1"), text) for name, text in request.headers.raw)
                 message = self._set_groups.in_message(message, headers)
