@@ -411,6 +411,18 @@ def test_the_file_is_for_its_owner(storage: FileStorage, tmp_path: Path) -> None
     assert {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {0o600}
 
 
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_state_is_not_written_into_somebody_elses_file(is_link: bool, tmp_path: Path) -> None:
+    """Which lies where the new state is written before it takes the old one's place."""
+    other, new = tmp_path / "other", tmp_path / "state.json.new"
+    other.write_text("other", encoding="utf-8")
+    other.chmod(0o644)
+    new.symlink_to(other) if is_link else other.rename(new)
+    FileStorage(tmp_path / "state.json").update(lambda text: ("secret", None))
+    assert stat.S_IMODE((tmp_path / "state.json").stat().st_mode) == 0o600
+    assert not is_link or other.read_text("utf-8") == "other"
+
+
 @pytest.mark.parametrize("epsilon_inf", [2.0, None], ids=["memos", "fresh"])
 def test_what_is_stored_of_two_values_differs_in_the_payloads_alone(
     epsilon_inf: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

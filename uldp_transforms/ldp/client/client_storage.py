@@ -79,7 +79,8 @@ class FileStorage:
             raise SpecError(f"{self._path} must be a UTF-8 text file, got other bytes") from None
 
     def _write(self, text: str) -> None:
-        with open(self._beside(".new"), "w", encoding="utf-8", opener=_for_the_owner) as file:
+        self._beside(".new").unlink(missing_ok=True)  # of a client that was killed, or somebody else's file or link
+        with open(self._beside(".new"), "x", encoding="utf-8", opener=_for_the_owner) as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
