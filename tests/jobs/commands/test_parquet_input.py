@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shlex
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,16 @@ import duckdb
 import fastavro
 import pytest
 
-from tests.support.messages_cases import KRR, write_files
+from tests.ldp.alphabets.test_dimensions import ARM, COUNTRY, SPEC
+from tests.support.messages_cases import KRR, NOON, decoder, write_files
 from uldp_transforms.jobs.uldp import main
+from uldp_transforms.ldp import Budget, Client, Collection
+from uldp_transforms.messages import wire
 from uldp_transforms.messages.manifest import ListedFile, manifest_text
+from uldp_transforms.messages.set_groups import SetGroups
 
 JOB = "estimate --collection krr.json --window 1h --min_reports 10 --max_rejected_share 1"
+HOUR = 3_600_000
 QUERY = "SELECT collection, report_id, event_time, cohort, payload FROM reports"
 """The query of docs/wire.md."""
 
@@ -91,3 +97,75 @@ def test_a_manifest_lists_tables_too(change: dict[str, Any], said: str, capfd: p
     Path("m.json").write_bytes(manifest_text([ListedFile(**entry | {"reports": 300} | change)]))
     assert main(shlex.split(f"{JOB} --input a.parquet --manifest m.json --output out")) == 0
     assert said in capfd.readouterr().err
+
+
+MEMOS = Collection.from_json(
+    SPEC
+    | {"dimensions": [COUNTRY | {"set_by": "gateway"}, ARM], "num_cohorts": 5}
+    | {"alphabet": {"id": "hashed", "num_buckets": 4}}
+    | {"mechanism": {"id": "rappor", "epsilon": 2.0, "epsilon_inf": 4.0}}
+)
+WHERE = [("DE", "DE"), ("DE", "FR"), ("FR", "PL"), ("PL", "FR")]
+"""Countries of a person in the first and the second hour."""
+
+
+class Memory:
+    """Storage of one client in memory."""
+
+    def __init__(self) -> None:
+        self._text: str | None = None
+
+    def update(self, change: Any) -> Any:
+        self._text, result = change(self._text)
+        return result
+
+
+def set_at_the_gateway(people: int) -> list[dict[str, Any]]:
+    """Reports of people with memos, who report in two hours, after the gateway has set their countries.
+
+    A person keeps its cohort, whatever its country.
+    """
+    door = SetGroups((MEMOS,), "gateway", (("country", "X-Country"),))
+    rows: list[dict[str, Any]] = []
+    for person in range(people):
+        client = Client(MEMOS, Memory(), Budget(epsilon=8.0, lifetime=80.0), window_ms=HOUR)
+        arm, cohorts = ("control", "new")[person % 2], set()
+        for hour, country in enumerate(WHERE[person % len(WHERE)]):
+            report = client.report("a", NOON + hour * HOUR, {"arm": arm})
+            assert report is not None
+            [message] = wire.encode_reports(report)
+            decoded = decoder([MEMOS]).decode([door.in_message(message, [("X-Country", country)])])
+            assert not decoded.rejections
+            [batch] = decoded.batches
+            assert batch.payloads.tobytes() == report.payloads.tobytes(), "a door changes no payload"
+            cohorts.add(int(batch.cohorts[0]) % MEMOS.num_cohorts)
+            rows.append(
+                {"form": 1, "collection": MEMOS.fingerprint[:8], "event_time": int(batch.event_times[0])}
+                | {"cohort": int(batch.cohorts[0]), "report_id": batch.report_ids[0].tobytes()}
+                | {"payload": batch.payloads[0].tobytes()}
+            )
+        assert len(cohorts) == 1
+    return rows
+
+
+def test_a_dimension_that_the_gateway_set_is_in_tables_of_people_with_memos() -> None:
+    """Groups of Parquet files are those of the same reports in Avro files, and those that were set."""
+    rows = set_at_the_gateway(40)
+    write_files(Path(), {"memos.json": MEMOS})
+    with open("memos.avro", "wb") as file:
+        fastavro.writer(file, wire.REPORT_SCHEMA, rows)
+    write_table("memos.parquet", rows)
+    job = "estimate --collection memos.json --window 1h --min_reports 1 --by country,arm --candidates c.txt --estimator empirical"
+    Path("c.txt").write_text("a\nb\n", "utf-8")
+    for name in ("avro", "parquet"):
+        assert main(shlex.split(f"{job} --input memos.{name} --output {name}")) == 0
+    found = rows_of("estimates", "parquet")
+    assert found == rows_of("estimates", "avro")
+    assert rows_of("ledger", "parquet") == rows_of("ledger", "avro")
+    numbers = Counter({(row["window_start"], row["group"]): row["num_reports"] for row in found})
+    expected: Counter[tuple[str, str]] = Counter()
+    for person in range(40):
+        for start, country in zip(sorted({row["window_start"] for row in found}), WHERE[person % 4]):
+            group = f"country={country if country != 'PL' else 'other'},arm={('control', 'new')[person % 2]}"
+            expected.update([(start, group), (start, "")])
+    assert numbers == expected
