@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
@@ -15,6 +16,7 @@ from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.follow.row_outbox import put_rows, write_outbox
 from uldp_transforms.jobs.follow.state import FollowState
+from uldp_transforms.jobs.gateway.apps.used_token_files import FOLDER, Used, UsedTokenFiles
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile, finish
 from uldp_transforms.ldp import CohortCounts, FileStorage
 from uldp_transforms.messages.containers import read_messages
@@ -66,6 +68,24 @@ def test_a_block_that_was_cut_is_removed_from_the_disk(tmp_path: Path, monkeypat
     assert messages_in(found[whole.name]) == MESSAGES
     [listed] = files_of_manifest(json.loads(found[whole.name.replace(".avro", ".manifest.json")]))
     assert listed.bytes == len(found[whole.name])
+
+
+def test_used_tokens_are_on_disk_before_their_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also the folder: after the loss, a token sends no other message."""
+    disk, folder = Disk(monkeypatch), tmp_path / FOLDER
+    files = UsedTokenFiles(folder, lambda: 0.0)
+
+    async def use() -> None:
+        await files.start()
+        for number in range(3):
+            await files.write(Used(7, bytes([number]) * 16, bytes(16)))
+            [content] = disk.after_power_loss(folder).values()
+            assert content[-40:] == bytes(7) + b"\7" + bytes([number]) * 16 + bytes(16)
+            assert len(content) == 40 * (number + 1)
+        await files.close()
+
+    asyncio.run(use())
+    assert FOLDER in disk.after_power_loss(tmp_path)
 
 
 def test_a_clients_state_is_on_disk_before_its_report_leaves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,7 +155,8 @@ def test_a_dimension_that_the_gateway_set_is_in_tables_of_people_with_memos() ->
     with open("memos.avro", "wb") as file:
         fastavro.writer(file, wire.REPORT_SCHEMA, rows)
     write_table("memos.parquet", rows)
-    job = "estimate --collection memos.json --window 1h --min_reports 1 --by country,arm --candidates c.txt --estimator empirical"
+    job = "estimate --collection memos.json --window 1h --by country,arm --candidates c.txt"
+    job += " --min_reports 1 --estimator empirical"
     Path("c.txt").write_text("a\nb\n", "utf-8")
     for name in ("avro", "parquet"):
         assert main(shlex.split(f"{job} --input memos.{name} --output {name}")) == 0

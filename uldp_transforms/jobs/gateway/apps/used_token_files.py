@@ -46,6 +46,7 @@ class UsedTokenFiles:
     def __init__(self, folder: Path, clock: Callable[[], float]):
         self._folder = folder
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        sync_folder(self._folder.parent)
         self._clock = clock
         self._name = secrets.token_hex(6)
         self._writer = BatchedWriter(self._append, "used tokens cannot be stored")
