@@ -178,7 +178,24 @@ def split_by_owner_and_period(
     Returns:
         Owners and starts of the G pairs that occur, in order; (n,) int64 positions of the reports among them.
     """
+    return _pairs(owners, *split_by_period(event_times, periods))
+
+
+def split_runs_by_period(
+    sizes: np.ndarray, event_times: np.ndarray, periods: BasePeriods | None
+) -> tuple[list[int], list[int | None], np.ndarray]:
+    """``split_by_owner_and_period`` for runs of reports, of sizes (R,), whose owners are 0 to R - 1; faster if all are
+    in one period."""
     starts, index = split_by_period(event_times, periods)
+    owners = np.repeat(np.arange(len(sizes)), sizes)
+    if len(starts) == 1:
+        return list(range(len(sizes))), [starts[0]] * len(sizes), owners
+    return _pairs(owners, starts, index)
+
+
+def _pairs(
+    owners: np.ndarray, starts: Sequence[int | None], index: np.ndarray
+) -> tuple[list[int], list[int | None], np.ndarray]:
     pairs = owners * len(starts) + index
     if (int(owners.max()) + 1) * len(starts) < 4 * len(pairs) + 1024:  # a small table of all pairs is faster
         seen = np.bincount(pairs) > 0

@@ -19,7 +19,7 @@ from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
-from uldp_transforms.windows import BasePeriods, TimeGate, split_by_owner_and_period
+from uldp_transforms.windows import BasePeriods, TimeGate, split_by_owner_and_period, split_runs_by_period
 
 pytestmark = pytest.mark.usefixtures("decoding_part")
 
@@ -178,6 +178,17 @@ def test_owners_and_periods_as_pairs() -> None:
         pairs = list(zip(found, starts))
         assert pairs == sorted(set(pairs))
     assert split_by_owner_and_period(np.array([2, 0]), np.array([5, 5]), None)[:2] == ([0, 2], [None, None])
+
+
+@pytest.mark.parametrize("periods", [None, HOUR])
+@pytest.mark.parametrize("span", [1, 10_000_000, 1 << 50])
+def test_runs_and_periods_as_pairs(span: int, periods: BasePeriods | None) -> None:
+    sizes = np.array([3, 1, 40, 1, 5])
+    times = np.random.default_rng(5).integers(0, span, 50)
+    found = split_runs_by_period(sizes, times, periods)
+    expected = split_by_owner_and_period(np.repeat(np.arange(5), sizes), times, periods)
+    assert found[:2] == expected[:2]
+    assert found[2].tolist() == expected[2].tolist()
 
 
 def test_reports_of_another_table_are_found_in_the_catalog() -> None:

@@ -28,7 +28,7 @@ from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.joined_messages import JoinedMessages
 from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.windows import BasePeriods, split_by_owner_and_period
+from uldp_transforms.windows import BasePeriods, split_runs_by_period
 
 
 class DecodedReports(NamedTuple):
@@ -161,8 +161,7 @@ def received_entries(decoded: Decoded, periods: BasePeriods | None) -> Iterator[
     catalog, unaccounted = decoded.catalog, decoded.received.copy()
     for part in decoded.parts:
         numbers = part.numbers_in(catalog)
-        owners = np.repeat(np.arange(len(numbers)), part.sizes)
-        of, starts, index = split_by_owner_and_period(owners, part.reports.event_times, periods)
+        of, starts, index = split_runs_by_period(part.sizes, part.reports.event_times, periods)
         of_entries, num_reports = numbers[of], np.bincount(index)
         np.subtract.at(unaccounted, of_entries, num_reports)
         for owner, start, number in zip(of_entries.tolist(), starts, num_reports.tolist()):

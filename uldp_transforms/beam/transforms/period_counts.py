@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.group_keys import fingerprint_of, is_total, owner_of_group
 from uldp_transforms.messages.mixed_reports import MixedReports
-from uldp_transforms.windows import BasePeriods, split_by_owner_and_period, split_by_period
+from uldp_transforms.windows import BasePeriods, split_by_owner_and_period, split_by_period, split_runs_by_period
 
 _MAX_CELLS = 1 << 22
 """Maximum number of counters in the tables that are built in one pass."""
@@ -84,11 +84,22 @@ def count_strata(
 ) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
     """``count_batches`` before ``split_strata``: sums of these counts are split once instead of every batch's.
 
-    Yields:
+    Returns:
         ((fingerprint or ``owner_of_group``, start in milliseconds), counts). Collections whose groups are wanted have
         a row for each group and cohort; if those tables could be too large, or patterns are counted, total and groups
         are counted separately.
     """
+    return itertools.chain.from_iterable(_count_passes(catalog, batches, periods, bit_patterns, by))
+
+
+def _count_passes(
+    catalog: CollectionCatalog,
+    batches: Sequence[Reports],
+    periods: BasePeriods | None,
+    bit_patterns: bool,
+    by: Sequence[str] | None,
+) -> Iterator[Iterable[tuple[tuple[bytes, int | None], CohortCounts]]]:
+    """``count_strata``, pass by pass."""
     mixed, grouped = _without_grouped(catalog, batches, by) if by else (list(map(_as_mixed, batches)), {})
     passes: dict[int, list[_Numbered]] = {}
     for part in mixed:
@@ -97,13 +108,20 @@ def count_strata(
     for parts in passes.values():
         first = parts[0].numbers[0]
         if any(len(part.numbers) > 1 or part.numbers[0] != first for part in parts):
-            yield from _count_together(catalog, parts, periods, bit_patterns)
+            yield _count_together(catalog, parts, periods, bit_patterns)
             continue
         batch = _joined([batch for part in parts for batch in part.reports.apart()])
-        for start, counts in count_periods(catalog.numbered[first], batch, periods, bit_patterns):
-            yield (batch.fingerprint, start), counts
+        yield _count_alone(catalog.numbered[first], batch, periods, bit_patterns)
     for own in grouped.values():
-        yield from _count_grouped(catalog, _joined(own), periods, bit_patterns, by)
+        yield _count_grouped(catalog, _joined(own), periods, bit_patterns, by)
+
+
+def _count_alone(
+    collection: Collection, batch: ReportBatch, periods: BasePeriods | None, bit_patterns: bool
+) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
+    """``count_batches`` of one collection."""
+    for start, counts in count_periods(collection, batch, periods, bit_patterns):
+        yield (batch.fingerprint, start), counts
 
 
 class _Numbered(NamedTuple):
@@ -204,23 +222,29 @@ def _count_together(
     catalog: CollectionCatalog, parts: list[_Numbered], periods: BasePeriods | None, bit_patterns: bool
 ) -> Iterator[tuple[tuple[bytes, int | None], CohortCounts]]:
     """``count_batches`` of one pass."""
-    numbers = np.concatenate([part.numbers for part in parts])
-    sizes = np.concatenate([part.reports.sizes for part in parts])
+    numbers = _column([part.numbers for part in parts])
+    sizes = _column([part.reports.sizes for part in parts])
     cohorts, payloads, times = (
         _column([getattr(part.reports.reports, name) for part in parts])
         for name in ("cohorts", "payloads", "event_times")
     )
     if catalog.grouped and (catalog.strata[numbers] != catalog.shapes[numbers, 0]).any():
         cohorts = cohorts % np.repeat(catalog.shapes[numbers, 0], sizes)
-    lowest = int(numbers.min())
-    of, starts, index = split_by_owner_and_period(np.repeat(numbers - lowest, sizes), times, periods)
-    first = catalog.numbered[lowest]
+    if len(parts) > 1:  # a collection may occur in several
+        lowest = int(numbers.min())
+        of, starts, index = split_by_owner_and_period(np.repeat(numbers - lowest, sizes), times, periods)
+        owners = lowest + np.array(of)
+    else:
+        of, starts, index = split_runs_by_period(sizes, times, periods)
+        owners = numbers[of]
+    first = catalog.numbered[owners[0]]
     if isinstance(first.mechanism, IntegerReportMechanism) and first.mechanism.one_place:
         cells = first.mechanism.integers(payloads)
-        found = count_cells(cohorts, cells, index, catalog.shapes[lowest:][of])
+        found = count_cells(cohorts, cells, index, catalog.shapes[owners])
     else:
         found = _count_groups(first, payloads, cohorts, index, len(starts), bit_patterns)
-    return zip(zip([catalog.fingerprints[lowest + owner] for owner in of], starts), found)
+    fingerprints = catalog.fingerprints
+    return zip(zip([fingerprints[owner] for owner in owners.tolist()], starts), found)
 
 
 def _column(parts: list[np.ndarray]) -> np.ndarray:

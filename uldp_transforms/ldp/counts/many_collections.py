@@ -35,9 +35,11 @@ def count_cells(
         Counts of each group, without patterns: sparse where that saves memory, else in full.
     """
     lengths = shapes[:, 0] * (1 + shapes[:, 1])
+    if lengths.sum() <= _SMALL:
+        return _in_full(cohorts, cells, groups, shapes)
     sizes = np.bincount(groups, minlength=len(shapes))
     many = sizes * PAYS >= lengths - shapes[:, 0]
-    if many.all() or lengths.sum() <= _SMALL:
+    if many.all():
         return _in_full(cohorts, cells, groups, shapes)
     if not many.any():
         return _sparse(cohorts, cells, groups, shapes)
@@ -71,10 +73,13 @@ def _in_full(cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shapes:
 
 def _sparse(cohorts: np.ndarray, cells: np.ndarray, groups: np.ndarray, shapes: np.ndarray) -> Iterator[CohortCounts]:
     ends = np.cumsum(shapes[:, 0] * (1 + shapes[:, 1]))
-    places = np.sort(_places(cohorts, cells, groups, shapes, ends))
-    first = np.flatnonzero(np.diff(places, prepend=-1))
-    numbers = np.diff(first, append=len(places))
-    return split_counts(shapes, places[first], numbers, np.zeros((len(shapes), 0), dtype=np.int64))
+    places = _places(cohorts, cells, groups, shapes, ends)
+    places.sort()
+    is_first = np.ones(len(places) + 1, dtype=bool)
+    np.not_equal(places[1:], places[:-1], out=is_first[1:-1])
+    bounds = is_first.nonzero()[0]
+    first = bounds[:-1]
+    return split_counts(shapes, places[first], bounds[1:] - first, np.zeros((len(shapes), 0), dtype=np.int64))
 
 
 def _places(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class SparseCounts(CohortCounts):
 
     places: np.ndarray
     numbers: np.ndarray
+    patterns: np.ndarray = np.zeros(0, dtype=np.int64)
     _shape: tuple[int, int]
 
     def __init__(self, shape: tuple[int, int], places: np.ndarray, numbers: np.ndarray, patterns: np.ndarray):
@@ -147,16 +148,31 @@ def split_counts(
     """
     lengths = shapes[:, 0] * (1 + shapes[:, 1])
     ends = np.cumsum(lengths)
-    stops = np.searchsorted(places, ends)
-    sizes = np.diff(stops, prepend=0)
+    stops = places.searchsorted(ends)
+    sizes = np.concatenate((stops[:1], stops[1:] - stops[:-1]))
     places = places - np.repeat(ends - lengths, sizes)
-    patterns_of_each = patterns if patterns.shape[1] else itertools.repeat(patterns.reshape(-1))
-    as_tuples = zip(*shapes.T.tolist())
-    start = 0
-    for shape, stop, pays, own in zip(as_tuples, stops.tolist(), (sizes * PAYS <= lengths).tolist(), patterns_of_each):
-        counts = object.__new__(SparseCounts)  # same as __init__, without its overhead
-        fields = counts.__dict__
-        fields["_shape"], fields["patterns"] = shape, own
-        fields["places"], fields["numbers"] = places[start:stop], numbers[start:stop]
-        yield counts if pays else counts.in_full()
+    one_shape = len(shapes) > 0 and (shapes == shapes[0]).all()
+    as_tuples = itertools.repeat(tuple(shapes[0].tolist())) if one_shape else zip(*shapes.T.tolist())
+    found = _slices(as_tuples, stops.tolist(), places, numbers)
+    if patterns.shape[1]:
+        found = map(SparseCounts.with_patterns, found, patterns)
+    pays = sizes * PAYS <= lengths
+    if pays.all():
+        return found
+    return (counts if sparse else counts.in_full() for counts, sparse in zip(found, pays.tolist()))
+
+
+def _slices(
+    shapes: Iterable[tuple[int, int]], stops: list[int], places: np.ndarray, numbers: np.ndarray
+) -> Iterator[SparseCounts]:
+    """Counts of places and numbers up to each stop, without patterns. A job with many collections makes one for almost
+    every report."""
+    new, start = object.__new__, 0
+    for shape, stop in zip(shapes, stops):
+        counts = new(SparseCounts)
+        fields = counts.__dict__  # same as __init__, without its overhead
+        fields["_shape"] = shape
+        fields["places"] = places[start:stop]
+        fields["numbers"] = numbers[start:stop]
+        yield counts
         start = stop
