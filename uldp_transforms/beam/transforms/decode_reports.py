@@ -130,8 +130,7 @@ class _DecodeFn(beam.DoFn):
 
     def process(self, gathered: Gathered) -> list[Any]:
         messages, arrived = gathered
-        joined = isinstance(messages, JoinedMessages)
-        strangers = set() if joined else {type(message) for message in messages} - {bytes}
+        strangers = set() if isinstance(messages, JoinedMessages) else set(map(type, messages)) - {bytes}
         if strangers:  # possible if the PCollection has no type hint
             came = ", ".join(sorted(kind.__name__ for kind in strangers))
             raise SpecError(f"DecodeReports needs bytes (ReadReportFiles reads files of reports), got {came}")

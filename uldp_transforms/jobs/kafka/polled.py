@@ -264,7 +264,7 @@ def groups_of(polled: Polled) -> Iterator[Gathered]:
 
 
 def _at_the_latest(group: Gathered) -> TimestampedValue[Gathered]:
-    return TimestampedValue(group, Timestamp(micros=1000 * int(max(group[1]))))
+    return TimestampedValue(group, Timestamp(micros=1000 * int(np.max(group[1]))))
 
 
 def _advance(watermark: Any, milliseconds: int | None) -> None:

@@ -97,13 +97,15 @@ class Reader:
             self._heed([record for record in came if record.error() is not None], alone=not records)
         if not records:
             return None
-        kinds, times = np.array([record.timestamp() for record in records], dtype=np.int64).T
+        stamps = [number for record in records for number in record.timestamp()]
+        kinds, times = np.array(stamps, dtype=np.int64).reshape(-1, 2).T
         self._check_kinds(kinds)
         times = np.clip(times, MIN_EVENT_TIME, MAX_EVENT_TIME)  # senders may choose any 64-bit number
-        places = np.array([(record.partition(), record.offset()) for record in records], dtype=np.int64)
-        self._note(places, times)
+        partitions = np.array([record.partition() for record in records], dtype=np.int64)
+        offsets = np.array([record.offset() for record in records], dtype=np.int64)
+        self._note(partitions, offsets, times)
         values = [self._message(record) for record in records]
-        return Polled(values, partitions=places[:, 0], offsets=places[:, 1], times=times)
+        return Polled(values, partitions=partitions, offsets=offsets, times=times)
 
     def _message(self, record: Any) -> bytes:
         value: bytes = record.value() or b""
@@ -132,11 +134,11 @@ class Reader:
             wanted, got = self._kind_of_times, KINDS_OF_TIMES[others[0]]
             raise KafkaReadError(f"topic {self._topic!r} must have times of kind {wanted}, got {got}")
 
-    def _note(self, places: np.ndarray, times: np.ndarray) -> None:
+    def _note(self, partitions: np.ndarray, offsets: np.ndarray, times: np.ndarray) -> None:
         self._said, self._waiting_since = "nothing", time.monotonic()
-        numbers, index = np.unique(places[:, 0], return_inverse=True)
+        numbers, index = np.unique(partitions, return_inverse=True)
         last, latest = np.full((2, len(numbers)), -1)
-        np.maximum.at(last, index, places[:, 1])
+        np.maximum.at(last, index, offsets)
         np.maximum.at(latest, index, times)
         for number, offset, moment in zip(numbers.tolist(), last.tolist(), latest.tolist()):
             self._positions[number] = offset + 1
