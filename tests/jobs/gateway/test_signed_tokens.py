@@ -127,7 +127,7 @@ def test_a_token_is_valid_for_a_day_at_most() -> None:
 
 def test_only_so_many_tokens_are_remembered_and_expired_ones_make_room() -> None:
     clock = Clock()
-    used = UsedTokens(most=10, clock=clock)
+    used = UsedTokens(most=10, clock=clock, elapsed=clock)
     tokens = [of(re.sub("1800000000", str(1_800_000_000 + 60 * number), VECTOR)) for number in range(13)]
     for token in tokens[:10]:
         used.use(token, b"message")
@@ -140,6 +140,28 @@ def test_only_so_many_tokens_are_remembered_and_expired_ones_make_room() -> None
     used.use(tokens[11], b"message")
     with pytest.raises(Refused, match=r"^busy$"):
         used.use(tokens[12], b"message")
+
+
+@pytest.mark.parametrize("others", [0, 5])
+def test_a_clock_that_is_set_ahead_and_back_forgets_no_token(others: int) -> None:
+    """Its token is valid again afterwards. What expired by both clocks is forgotten."""
+    clock, elapsed = Clock(), Clock()
+    used, token = UsedTokens(clock=clock, elapsed=elapsed), of(VECTOR)
+    used.use(token, b"message")
+    for ahead in (7200, 0, 86_400, 0, -3600, 0):
+        clock.now = Clock.now + ahead
+        for number in range(others):
+            later = of(re.sub("1800000000", str(int(clock.now) + 60 * (number + 1)), VECTOR))
+            used.use(later, b"message")
+    elapsed.now += 20
+    clock.now = Clock.now + 20
+    with pytest.raises(Refused, match=r"^token_used$"):
+        used.use(token, b"another")
+    elapsed.now += 10**6
+    clock.now += 10**6
+    used.use(of(re.sub("1800000000", str(int(clock.now) + 60), VECTOR)), b"message")
+    assert used._number == 1
+    assert len(used._slots) == len(used._until) == 1
 
 
 def test_a_key_is_no_token_and_a_token_is_no_key() -> None:

@@ -42,7 +42,7 @@ def run(folder: Path, clock: Clock, *messages: bytes) -> None:
 
     async def process() -> None:
         files = UsedTokenFiles(folder, clock)
-        used = UsedTokens(clock=clock, files=files)
+        used = UsedTokens(clock=clock, files=files, elapsed=clock)
         await files.start()
         try:
             for message in messages:
@@ -98,11 +98,10 @@ def test_what_cannot_be_stored_is_not_acknowledged(tmp_path: Path, clock: Clock)
         run(tmp_path, clock, b"another")
 
 
-def test_files_of_expired_tokens_are_deleted(tmp_path: Path, clock: Clock) -> None:
+def test_files_of_tokens_that_expired_a_day_ago_are_deleted(tmp_path: Path, clock: Clock) -> None:
     run(tmp_path, clock, b"message")
     [old] = tmp_path.iterdir()
-    clock.now = (1_800_000_000 // 3600 + 1) * 3600 - 1
-    UsedTokenFiles(tmp_path, clock)
+    clock.now = (1_800_000_000 // 3600 + 25) * 3600 - 1
     assert list(UsedTokenFiles(tmp_path, clock).read()) and old.exists()
     clock.now += 1
     assert not list(UsedTokenFiles(tmp_path, clock).read()) and not old.exists()

@@ -62,24 +62,31 @@ class UsedTokens:
 
     Args:
         most: number of used tokens that have not expired.
-        clock: seconds since 1970.
+        clock: seconds since 1970; it may be set ahead and back.
         files: store them, and have those of earlier processes; None: a restart forgets them. Raises OSError.
+        elapsed: seconds from any start, by a clock that nobody sets.
     """
 
     def __init__(
-        self, most: int = MOST_USED, clock: Callable[[], float] = time.time, files: UsedTokenFiles | None = None
+        self,
+        most: int = MOST_USED,
+        clock: Callable[[], float] = time.time,
+        files: UsedTokenFiles | None = None,
+        elapsed: Callable[[], float] = time.monotonic,
     ):
         self._most = most
         self._clock = clock
         self._files = files
+        self._elapsed = elapsed
+        self._until: dict[int, float] = {}
         self._slots: dict[int, dict[bytes, bytes]] = defaultdict(dict)
         self._unstored: dict[int, set[bytes]] = defaultdict(set)
         self._number = 0
         self._first = 0
         for used in () if files is None else files.read():
-            slot = self._slots[used.expires // _SLOT]
-            self._number += used.name not in slot
-            slot[used.name] = used.message
+            if used.expires > clock():
+                self._number += used.name not in self._slots[used.expires // _SLOT]
+                self._remember(used)
 
     def check(self, token: Token) -> None:
         """Raise Refused if a signed token has expired, or is valid for too long."""
@@ -96,17 +103,23 @@ class UsedTokens:
         """
         self.check(token)
         self._forget()
-        number = token.expires // _SLOT
-        slot, used = self._slots[number], _used(token, message)
-        sent = slot.get(used.name)
+        number, used = token.expires // _SLOT, _used(token, message)
+        sent = self._slots[number].get(used.name)
         if sent is None:
             if self._number >= self._most:
                 raise Refused(TOO_MANY, "busy", RETRY_AFTER)
-            slot[used.name] = used.message
-            self._unstored[number].add(used.name)
+            self._remember(used)
             self._number += 1
+            if self._files is not None:
+                self._unstored[number].add(used.name)
         elif sent != used.message:
             raise Refused(UNAUTHORIZED, "token_used", CHALLENGE)
+
+    def _remember(self, used: Used) -> None:
+        slot = used.expires // _SLOT
+        self._slots[slot][used.name] = used.message
+        until = self._elapsed() + used.expires - self._clock()
+        self._until[slot] = max(until, self._until.get(slot, until))
 
     async def keep(self, token: Token, message: bytes) -> None:
         """Return when it is on disk, if there are files, that a token was used; raises Undelivered."""
@@ -116,14 +129,18 @@ class UsedTokens:
             unstored.discard(used.name)
 
     def _forget(self) -> None:
-        """Drop the slots whose tokens have expired; at most once in the time of a slot."""
-        now = int(self._clock()) // _SLOT
+        """Drop the slots whose tokens have expired, by both clocks; at most once in the time of a slot.
+
+        Tokens that seem to have expired because the clock was set ahead are valid again when it is set back.
+        """
+        now, elapsed = int(self._clock()) // _SLOT, self._elapsed()
         if now == self._first:
             return
         self._first = now
-        for slot in [slot for slot in self._slots if slot < now]:
+        for slot in [slot for slot in self._slots if slot < now and self._until.get(slot, elapsed) <= elapsed]:
             self._number -= len(self._slots.pop(slot))
-            self._unstored.pop(slot, None)
+            for own in (self._until, self._unstored):
+                own.pop(slot, None)
 
 
 def _used(token: Token, message: bytes) -> Used:

@@ -22,6 +22,7 @@ FOLDER = "tokens"
 """Name of the folder beside the reports."""
 
 _PERIOD = 3_600  # seconds; a file has the tokens that expire in one period
+_LONGER = 24  # periods for which a file stays after its own, because the clock may be set ahead and back
 _RECORD = struct.Struct(">q16s16s")
 
 
@@ -86,14 +87,14 @@ class UsedTokenFiles:
             sync_folder(self._folder)
 
     def _remove_expired(self) -> None:
-        """Delete the files of periods that are over; at most once a period."""
+        """Delete the files of periods that ended a day ago; at most once a period."""
         now = int(self._clock()) // _PERIOD
         if now == self._removed:
             return
         self._removed = now
         for path in self._folder.iterdir():
             period = path.name.partition("-")[0]
-            if period.isascii() and period.isdigit() and int(period) < now:
+            if period.isascii() and period.isdigit() and int(period) < now - _LONGER:
                 with contextlib.suppress(OSError):  # the next period tries again
                     os.unlink(path)
 
