@@ -22,6 +22,36 @@ class Equivalent(NamedTuple):
 
 EQUIVALENTS = (
     Equivalent(
+        "uldp_transforms/ldp/client_window.py",
+        "ClientWindow.of",
+        "if not 0 < length <= _LONGEST or (timezone is not None and length % DAY):",
+        "if not 1 < length <= _LONGEST or (timezone is not None and length % DAY):",
+        "the smallest unit is a minute: no text has the length of a millisecond",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/model.py",
+        "Model.are_many",
+        "return num_reports * cells_of_a_report * PAYS >= "
+        "num_periods * (num_strata or self.num_cohorts) * self.num_cells",
+        "return (num_reports / cells_of_a_report) * PAYS >= "
+        "num_periods * (num_strata or self.num_cohorts) * self.num_cells",
+        "chooses between two ways to count, whose counts are the same",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/solvers/hash_chance.py",
+        "_Law.tilt",
+        "t = (low + high) / 2",
+        "t = (low + high) / 3",
+        "where Newton's method begins; steps that leave the interval are halved",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/solvers/least_squares.py",
+        "solver",
+        "system = gram + np.trace(gram) / size**2 if complete else gram  # leaves minima with sum(p) = 1 unchanged",
+        "system = gram + np.trace(gram) / (size * 2) if complete else gram  # leaves minima with sum(p) = 1 unchanged",
+        "adds a positive number to all entries, which the sum of 1 makes a constant of the loss",
+    ),
+    Equivalent(
         "uldp_transforms/ldp/comparisons/homogeneity.py",
         "noticeable_shift",
         "degrees = 0 if found.agreement is None else found.agreement.degrees",

@@ -439,6 +439,16 @@ def test_the_weight_of_very_many_reports_is_judged_by_a_bounded_sum(monkeypatch)
     assert max(terms) <= sentinels._TERMS
 
 
+@pytest.mark.parametrize("ones", [63, 78, 105])
+def test_the_weight_is_twice_the_tail_of_own_and_other_bits(ones):
+    """Of three bits of each person one is the own one."""
+    n, own = 60, math.exp(0.5) / (1 + math.exp(0.5))
+    law = np.convolve(stats.binom.pmf(range(n + 1), n, own), stats.binom.pmf(range(2 * n + 1), 2 * n, 1 - own))
+    counts = CohortCounts(np.array([n]), np.array([[ones // 3] * 3]))
+    tails = law[: ones + 1].sum(), law[ones:].sum()
+    assert sentinels.weight(closed("rappor", 3, 3), counts).p_value == pytest.approx(min(1, 2 * min(tails)), rel=1e-6)
+
+
 def with_patterns(item: Collection, cells: list[int], n: int, patterns: list[int]) -> dict[str, Finding]:
     counts = CohortCounts(np.array([n]), np.array([cells]), np.array(patterns))
     return {finding.name: finding for finding in examine(item, counts)}

@@ -6,6 +6,7 @@ import hashlib
 import json
 import unicodedata
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from tests.support.tolerance import binomial_limits, chi_square_limits, generato
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import Prefixes
 from uldp_transforms.ldp.alphabets.prefixes import OneLevel
+from uldp_transforms.ldp.solvers import prefix_parts
+from uldp_transforms.ldp.solvers.prefix_parts import OwnNoise
 
 SPECIFICATION = Path(__file__).parents[3] / "docs" / "hashing.md"
 TOKENS = ("a", "b", "ab", "abc", "é", "ba", "日本")
@@ -177,3 +180,24 @@ def test_a_level_that_is_short_of_equations_is_left_out():
     assert few.num_reports > none.num_reports
     np.testing.assert_allclose(few.raw_frequencies, none.raw_frequencies)
     assert (abs(few.raw_frequencies - 1 / 30) <= normal_limit(30) * few.standard_errors).all()
+
+
+def test_the_mean_of_parts_has_the_sum_of_their_variances():
+    """What the cohorts of a part have in common is part of its variance; values may be one unknown in a part."""
+    shares = np.array([[0.25, 0.5], [0.75, 0.5]])
+    found = []
+    for share, member, scale in zip(shares, ([0, 0], [0, 1]), (1.0, 10.0)):
+        each = scale * np.array([1.0, 2.0])
+        own = OwnNoise(null=each, slope=2 * each, curvature=3 * each, least=4 * each)
+        solution = {"frequencies": each, "variances": each, "common": each / 2, "own": own, "jump": scale}
+        solution |= dict.fromkeys(("counted", "spare", "chance"), None) | {"degrees": 3, "misfit": 1.0}
+        part = SimpleNamespace(member=np.array(member))
+        found.append((part, share, SimpleNamespace(**solution, variance_of_sum=scale)))
+    mean = prefix_parts._mean(found, 2)
+    assert mean.frequencies == pytest.approx([0.25 * 1 + 0.75 * 10, 0.5 * 1 + 0.5 * 20])
+    variances = np.array([0.25**2 * 1 + 0.75**2 * 10, 0.5**2 * 1 + 0.5**2 * 20])
+    assert mean.variances == pytest.approx(variances) and mean.common == pytest.approx(variances / 2)
+    assert [getattr(mean.own, name) / variances for name in ("null", "slope", "curvature", "least")] == [
+        pytest.approx([times, times]) for times in (1, 2, 3, 4)
+    ]
+    assert mean.jump == pytest.approx([7.5, 5]) and (mean.variance_of_sum, mean.degrees, mean.misfit) == (11, 6, 2)

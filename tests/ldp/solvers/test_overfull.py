@@ -6,6 +6,7 @@ Lists of 300 candidates are solved exactly, of 1,200 by message passing.
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -199,3 +200,15 @@ def test_a_text_that_is_seen_in_some_cohorts_is_expected_in_the_others(share):
     print(f"{share}: bias {np.mean(errors, axis=0)}, moved {moved.mean():.5f}, held {np.mean(held):.3f}")
     assert abs(moved.mean()) <= student_limit(160) * moved.std(ddof=1) / np.sqrt(160)
     assert np.mean(held) >= stats.binom.ppf(RATE, 160, 0.93) / 160
+
+
+def test_limits_are_quantiles_of_the_noise_of_a_count():
+    """Of all cells together; a count is skewed by the contribution of one report to a share."""
+    given = SimpleNamespace(
+        num_reports=np.array([100, 0, 400]), jump=2.0, plausible=lambda shares: shares, noise=lambda shares: shares + 1
+    )
+    limits, variances = overfull._limits(given, SimpleNamespace(fitted=np.zeros((3, 4)), common=0.01))
+    z = stats.norm.isf(overfull.FALSELY / 8)
+    for row, number in enumerate((100, 400)):
+        assert variances[row] == pytest.approx(np.full(4, 1 / number + 0.01))
+        assert limits[row] == pytest.approx(z * np.sqrt(variances[row]) + (z**2 - 1) / 6 * 2 / number)
