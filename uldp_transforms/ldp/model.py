@@ -115,7 +115,8 @@ class Model:
         """
         each = num_strata or self.num_cohorts
         num_rows = num_periods * each
-        num_reports = np.bincount(rows, minlength=num_rows).reshape(num_periods, each)
+        alone = num_rows == 1
+        num_reports = np.array([[len(rows)]]) if alone else np.bincount(rows, minlength=num_rows).reshape(-1, each)
         cells = self.mechanism.count(payloads, rows, num_rows).reshape(num_periods, each, -1)
         patterns = np.zeros((num_periods, 0), dtype=np.int64)
         if bit_patterns:

@@ -40,22 +40,30 @@ def count_bits(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_grou
     num_words = -(-num_bits // 64)
     totals = np.zeros((num_groups, 64 * num_words), dtype=np.int64)
     groups = groups.astype(np.min_scalar_type(num_groups))  # NumPy sorts 8-bit and 16-bit integers by radix
-    order = np.argsort(groups, kind="stable")
-    sizes = np.bincount(groups, minlength=num_groups)
+    order = np.argsort(groups, kind="stable") if num_groups > 1 else None
+    sizes = np.bincount(groups, minlength=num_groups) if num_groups > 1 else np.array([len(payloads)])
     present = np.flatnonzero(sizes)
     ends = np.cumsum(sizes[present])
     most_rows = min(_CHUNK_BYTES // (8 * num_words) or 1, _CHUNK_ROWS)
     most_groups = 4 * _CHUNK_BYTES // (8 * num_words * _LANES) or 1  # each group fills at least one row of lanes
     begin = 0
-    while begin < len(order):
+    while begin < len(payloads):
         first = int(np.searchsorted(ends, begin, side="right"))
         end = min(begin + most_rows, int(ends[min(first + most_groups, len(ends)) - 1]))
         here = slice(first, int(np.searchsorted(ends, end, side="left")) + 1)
         in_chunk = np.diff(np.minimum(ends[here], end), prepend=begin)
-        rows = np.take(payloads, order[begin:end], axis=0)
+        rows = payloads[begin:end] if order is None else np.take(payloads, order[begin:end], axis=0)
         totals[present[here]] += _count_sorted(rows, num_words, in_chunk)
         begin = end
     return totals[:, :num_bits]
+
+
+def count_ones(payloads: np.ndarray) -> np.ndarray:
+    """Number of bits (n,) set in each row of (n, W) uint8."""
+    if payloads.shape[1] % 8 == 0 and payloads.flags.c_contiguous:
+        payloads = payloads.view(np.uint64)
+    ones: np.ndarray = np.bitwise_count(payloads).sum(axis=1, dtype=np.int64)
+    return ones
 
 
 def count_weights(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_groups: int) -> np.ndarray:
@@ -68,7 +76,7 @@ def count_weights(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_g
         (num_groups, num_bits + 1) int64.
     """
     places = groups.astype(np.int64) * (num_bits + 1)
-    places += np.bitwise_count(payloads).sum(axis=1, dtype=np.int64)
+    places += count_ones(payloads)
     return np.bincount(places, minlength=num_groups * (num_bits + 1)).reshape(num_groups, num_bits + 1)
 
 
@@ -103,15 +111,12 @@ def _count_sorted(rows: np.ndarray, num_words: int, sizes: np.ndarray) -> np.nda
     blocks = -(-sizes // _LANES)
     first_block = np.cumsum(blocks) - blocks
     num_blocks = int(blocks.sum()) | 1  # odd: lanes a power of two apart would share cache lines
-    rank = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes - first_block * _LANES, sizes)
     lanes = np.zeros((_LANES, num_blocks, 8 * num_words), dtype=np.uint8)
     slots = lanes.reshape(_LANES * num_blocks, 8 * num_words)
-    where = (rank & (_LANES - 1)) * num_blocks + (rank >> _LANES_LOG2)
-    if rows.shape[1] == slots.shape[1]:  # whole words: move each row as one item
-        item = f"V{rows.shape[1]}"
-        slots.view(item)[where, 0] = rows.view(item)[:, 0]
+    if len(sizes) == 1:  # any place is one of the group
+        slots[: len(rows), : rows.shape[1]] = rows
     else:
-        slots[where, : rows.shape[1]] = rows
+        _put_into_lanes(slots, rows, sizes, first_block, num_blocks)
     planes = _add_vertically(lanes.view("<u8").reshape(_LANES, num_blocks * num_words))
     spread = np.zeros((8, num_blocks * num_words), dtype=np.uint64)
     for weight, plane in enumerate(planes):
@@ -126,6 +131,19 @@ def _count_sorted(rows: np.ndarray, num_words: int, sizes: np.ndarray) -> np.nda
     # axes: odd byte, bit of the byte, group, word, byte pair -> group, word, byte pair, odd byte, bit
     counts: np.ndarray = fields.transpose(2, 3, 4, 0, 1).reshape(len(sizes), 64 * num_words)
     return counts
+
+
+def _put_into_lanes(
+    slots: np.ndarray, rows: np.ndarray, sizes: np.ndarray, first_block: np.ndarray, num_blocks: int
+) -> None:
+    """Spread the rows of each group over the lanes of its blocks."""
+    rank = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes - first_block * _LANES, sizes)
+    where = (rank & (_LANES - 1)) * num_blocks + (rank >> _LANES_LOG2)
+    if rows.shape[1] == slots.shape[1]:  # whole words: move each row as one item
+        item = f"V{rows.shape[1]}"
+        slots.view(item)[where, 0] = rows.view(item)[:, 0]
+    else:
+        slots[where, : rows.shape[1]] = rows
 
 
 def _add_vertically(stack: np.ndarray) -> list[np.ndarray]:

@@ -145,8 +145,9 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
         symbols = self.integers(payloads)
         for start in range(0, len(symbols), _CHUNK):
             part = slice(start, start + _CHUNK)
-            index = groups[part].astype(np.int64) * self.num_symbols
-            index += symbols[part]
+            index = symbols[part].astype(np.int64)
+            if num_groups > 1:
+                index += groups[part].astype(np.int64) * self.num_symbols
             np.add.at(cells, index, 1)
         return cells.reshape(num_groups, self.num_symbols)
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from uldp_transforms.ldp.checks import is_number, require_int, require_number
-from uldp_transforms.ldp.counts.bit_totals import count_bits
+from uldp_transforms.ldp.counts.bit_totals import count_bits, count_ones
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.bit_reports import BitReportMechanism
@@ -309,8 +309,8 @@ class UtilityOptimizedSubsetSelection(BitReportMechanism):
 
     def violations(self, payloads: np.ndarray) -> Iterator[tuple[Reason, np.ndarray]]:
         yield from super().violations(payloads)
-        set_bits = np.bitwise_count(payloads[:, : self.bit_bytes]).sum(axis=1)
-        impossible = ~np.isin(set_bits, list(self.size_law))
+        set_bits = count_ones(payloads[:, : self.bit_bytes])
+        impossible = np.all([set_bits != size for size in self.size_law], axis=0)
         yield Reason.IMPOSSIBLE_REPORT, impossible & ~payloads[:, self.bit_bytes :].any(axis=1)
 
     def log_noise(self, payloads: np.ndarray) -> np.ndarray:
