@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import hashlib
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -160,10 +161,11 @@ class Prefixes(Alphabet):
         own, length = slice(level, None, self.num_levels), self.lengths[level]
         taken = [sequence[:length] for sequence in sequences]
         sums = np.zeros((len(taken), len(range(num_cohorts)[own])), dtype=np.uint16)
-        for position in range(max(map(len, taken), default=0)):
-            here = [row for row, sequence in enumerate(taken) if len(sequence) > position]
-            numbers, which = np.unique([taken[row][position] for row in here], return_inverse=True)
-            sums[here] += self.words(position, numbers.tolist(), num_cohorts)[:, own][which]
+        for position, column in enumerate(itertools.zip_longest(*taken, fillvalue=-1)):
+            numbers = np.array(column)
+            here = np.flatnonzero(numbers >= 0)
+            different, which = np.unique(numbers[here], return_inverse=True)
+            sums[here] += self.words(position, different.tolist(), num_cohorts)[:, own][which]
         return sums
 
     def buckets(self, sums: np.ndarray) -> np.ndarray:

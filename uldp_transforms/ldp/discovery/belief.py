@@ -32,6 +32,7 @@ class Beliefs:
         size = len(alphabet.tokens)
         self._follow = np.full(size + 1, np.log((1 - _ENDS) / size))
         self._follow[END] = np.log(_ENDS)
+        self._steps: list[float] = self._follow.tolist()
         self._last = self._follow.copy()
         self._known: dict[Numbers, float] = {(): float(np.log(_HELD))}
         self._ended: dict[Numbers, float] = {}  # probabilities of whole values found before the last level
@@ -70,7 +71,7 @@ class Beliefs:
         cut = len(parent)
         while parent[:cut] not in self._known:
             cut -= 1
-        return self._known[parent[:cut]] + float(sum(self._follow[number] for number in parent[cut:]))
+        return self._known[parent[:cut]] + sum(self._steps[number] for number in parent[cut:])
 
     def _ends_last(self, sequence: Numbers) -> bool:
         """Whether only the last level hashes the sequence as a whole."""

@@ -135,16 +135,33 @@ class Level:
         words = self._next(position)
         if last:
             words = words + self._next(position + 1)[:, END, np.newaxis] * (np.arange(words.shape[1]) != END)
-        look_up = self._alphabet.buckets(np.arange(_WORDS)).astype(np.intp)
         cells = (peeled.cells / np.sqrt(peeled.norm)).astype(np.float32)
         for start in range(0, len(parents), _ROWS):
             own = np.ascontiguousarray(sums[:, start : start + _ROWS, np.newaxis])
-            found = np.zeros((own.shape[1], words.shape[1]), dtype=np.float32)
-            part = np.empty_like(found)
-            for cohort, word in enumerate(words):
-                np.take(cells[cohort][look_up], own[cohort] + word, out=part, mode="clip")
-                found += part
-            yield start, found
+            yield start, self._sums_of_cells(cells, own, words)
+
+    def _sums_of_cells(self, cells: np.ndarray, own: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """(parents, T + 1) float32: sums over the cohorts of the cell that each parent with each token has.
+
+        For many prefixes, each cohort's cells are laid out by hash word, which saves computing buckets.
+
+        Args:
+            cells: (C, k) float32.
+            own: (C, parents, 1) uint16 hash words of the parents.
+            words: (C, T + 1) uint16 hash words of the tokens.
+        """
+        if 4 * own.shape[1] * words.shape[1] < _WORDS:
+            buckets = self._alphabet.buckets(own + words[:, np.newaxis])
+            buckets = buckets + np.arange(len(cells))[:, np.newaxis, np.newaxis] * cells.shape[1]
+            sums: np.ndarray = cells.ravel()[buckets].sum(axis=0)
+            return sums
+        look_up = self._alphabet.buckets(np.arange(_WORDS)).astype(np.intp)
+        found = np.zeros((own.shape[1], words.shape[1]), dtype=np.float32)
+        part = np.empty_like(found)
+        for cohort, word in enumerate(words):
+            np.take(cells[cohort][look_up], own[cohort] + word, out=part, mode="clip")
+            found += part
+        return found
 
     def _next(self, position: int) -> np.ndarray:
         """(C, T + 1) uint16: the hash words of all tokens at a position, in the cohorts of the level."""
@@ -162,7 +179,7 @@ def _fit(buckets: Buckets, centred: np.ndarray, weights: np.ndarray) -> tuple[np
         return np.zeros(0), np.zeros(0)
     cells = np.broadcast_to(weights[:, np.newaxis], centred.shape)
     gram = buckets.gram(cells, centred=True)
-    gram[np.diag_indices_from(gram)] *= 1 + 1e-9
+    gram.flat[:: len(gram) + 1] *= 1 + 1e-9
     inverse = linalg.cho_solve(linalg.cho_factor(gram, lower=True), np.eye(len(gram)))
     frequencies = inverse @ buckets.gather(cells * centred).sum(axis=0)
     return frequencies, np.sqrt(np.maximum(np.diag(inverse), 1e-300))

@@ -27,6 +27,7 @@ _FALSE_WHOLE = 50.0  # expected number of tested whole values that nobody holds
 _DEGREES, _DEGREES_JUDGED = 2000.0, 100.0
 """Degrees of freedom per value that is subtracted or tested: a false value fits noise, which then seems smaller."""
 
+_ROWS = 128  # parents whose prefixes have their beliefs in memory together
 _ROUNDS = 2  # of subtracting what stands out and scoring the rest again
 
 Block = tuple[list[Numbers], np.ndarray]
@@ -142,15 +143,16 @@ class Search:
         """Total prior mass of all scored prefixes and of all whole values; counts the new ones."""
         last = self._alphabet.lengths[number] is None
         prefixes = wholes = 0.0
-        for parents, allowed in blocks:
-            for parent, row in zip(parents, allowed):
-                beliefs = np.where(row, np.exp(self._beliefs.of_block([parent], last)[0]), 0.0)
-                offered = float(beliefs.sum() if last else beliefs[END])
+        for parents, allowed in _pieces(blocks):
+            beliefs = np.where(allowed, np.exp(self._beliefs.of_block(parents, last)), 0.0)
+            totals = beliefs.sum(axis=1)
+            columns = totals if last else beliefs[:, END], totals, allowed.sum(axis=1)
+            for parent, offered, total, size in zip(parents, *(column.tolist() for column in columns)):
                 if (number, parent) not in self._offered:
-                    self.num_scored += int(row.sum()) if last else 1
+                    self.num_scored += size if last else 1
                 self._offered[number, parent] = offered
                 wholes += offered
-                prefixes += float(beliefs.sum()) - offered
+                prefixes += total - offered
         return prefixes, wholes
 
     def _above(
@@ -179,6 +181,13 @@ class Search:
 
     def _judged(self, level: Level) -> float:
         return min(_FALSE_WHOLE, level.degrees / _DEGREES_JUDGED)
+
+
+def _pieces(blocks: Sequence[Block]) -> Iterator[Block]:
+    """The same, with few parents at a time."""
+    for parents, allowed in blocks:
+        for start in range(0, len(parents), _ROWS):
+            yield parents[start : start + _ROWS], allowed[start : start + _ROWS]
 
 
 def _best(striking: dict[Numbers, float], most: float) -> list[Numbers]:

@@ -79,14 +79,15 @@ class Buckets:
         """sum_c H_c^T J W_c J H_c with diagonal W_c; J = I - 1/k if centred, else I.
 
         Args:
-            weights: (C, k).
+            weights: (C, k), not negative.
 
         Returns:
             (S, S) float64.
         """
-        if self._first is not None or self.num_buckets < _DENSE_BUCKETS:
-            return self._dense_gram(weights, centred)
-        gram = self._scattered_gram(weights)
+        if self._first is not None:
+            return self._gram_of_several(weights, centred)
+        dense = self.num_buckets < _DENSE_BUCKETS
+        gram = self._dense_gram(weights) if dense else self._scattered_gram(weights)
         if centred:  # J has the same row for every unknown: H_c^T 1 = 1
             crossed = self.gather(weights).sum(axis=0) / self.num_buckets
             gram -= crossed[:, np.newaxis] - weights.sum() / self.num_buckets**2
@@ -107,7 +108,21 @@ class Buckets:
         gram += (present * (used.sum(axis=1, keepdims=True) / sizes**2)).T @ present
         return gram
 
-    def _dense_gram(self, weights: np.ndarray, centred: bool) -> np.ndarray:
+    def _dense_gram(self, weights: np.ndarray) -> np.ndarray:
+        """The Gram matrix, not centred, as a product of a matrix with its own transpose."""
+        (num_cohorts, num_unknowns, _), k = self._cells.shape, self.num_buckets
+        step, roots = max(1, _CHUNK_CELLS // (k * num_unknowns)), np.sqrt(weights)[:, :, np.newaxis]
+        gram = np.zeros((num_unknowns, num_unknowns))
+        for start in range(0, num_cohorts, step):
+            part = slice(start, start + step)
+            table = self._cells[part, :, 0] - k * np.arange(start, min(start + step, num_cohorts))[:, np.newaxis]
+            block = (table[:, np.newaxis] == np.arange(k)[:, np.newaxis]) * roots[part]
+            block = block.reshape(-1, num_unknowns)
+            gram += block.T @ block
+        return gram
+
+    def _gram_of_several(self, weights: np.ndarray, centred: bool) -> np.ndarray:
+        """The Gram matrix for several hash functions."""
         num_cohorts, num_unknowns, _ = self._cells.shape
         k, step = self.num_buckets, max(1, _CHUNK_CELLS // (self.num_buckets * num_unknowns))
         columns = np.arange(num_unknowns)[np.newaxis, :, np.newaxis]

@@ -266,15 +266,13 @@ class _Law:
 
     def tilt(self, x: float) -> float:
         """The tilt, above 0, at which the mean of the sum is x."""
-        low, high = 0.0, 1.0
-        while self.cumulants(high)[1] < x and high < 1 << 20:
-            low, high = high, 2 * high
-        t = (low + high) / 2
+        low, high = 0.0, np.inf
+        t = x  # the tilt of a normal distribution with variance 1
         for _ in range(_STEPS):
             _, slope, curvature = self.cumulants(t)
             low, high = (t, high) if slope < x else (low, t)
             step = t + (x - slope) / max(curvature, _TINY)
-            step = step if low < step < high else (low + high) / 2
+            step = step if low < step < min(high, 4 * t) else min((low + high) / 2, 2 * t)
             if abs(step - t) < 1e-9 * t:
                 break
             t = step
