@@ -5,6 +5,8 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
+import itertools
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -207,8 +209,8 @@ class Alphabet(abc.ABC):
         Returns:
             (n,) int64; (n, h) if values have h > 1 symbols.
         """
-        positions: dict[str, int] = {}
-        inverse = np.fromiter((positions.setdefault(v, len(positions)) for v in values), np.int64, len(values))
+        positions: dict[str, int] = defaultdict(itertools.count().__next__)
+        inverse = np.fromiter(map(positions.__getitem__, values), np.int64, len(values))
         _require_text(positions, inverse)
         texts = tuple(map(canonical, positions))
         symbols = np.empty((len(values), self.num_hashes) if self.num_hashes > 1 else len(values), dtype=np.int64)
