@@ -112,10 +112,11 @@ class UtilityOptimizedHadamardResponse(IntegerReportMechanism, SetReportMechanis
     def count(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> np.ndarray:
         """Count columns; the support of each symbol is a Walsh-Hadamard transform of these counts."""
         cells = np.zeros((num_groups, self.num_symbols), dtype=np.int64)
-        sizes = np.bincount(groups, minlength=num_groups)
-        present = np.flatnonzero(sizes)
-        places = (np.cumsum(sizes > 0) - 1)[groups] * self.num_outputs
-        places += self.integers(payloads)
+        places, present = self.integers(payloads), np.zeros(1, dtype=np.int64)
+        if num_groups > 1:
+            sizes = np.bincount(groups, minlength=num_groups)
+            present = np.flatnonzero(sizes)
+            places = (np.cumsum(sizes > 0) - 1)[groups] * self.num_outputs + places
         seen = np.bincount(places, minlength=len(present) * self.num_outputs).reshape(len(present), self.num_outputs)
         v, half = self.num_sensitive, self.half
         protected = seen[:, : self.num_columns].sum(axis=1, keepdims=True)
