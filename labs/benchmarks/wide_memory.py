@@ -16,7 +16,7 @@ from uldp_transforms import CountReports, DecodeReports, JobSpec, Windows
 from uldp_transforms.messages import wire
 
 _HOUR = DAY // 24
-_MESSAGES, _EACH = 20, 1000
+_MESSAGES = 20
 
 
 class _Repeat(beam.DoFn):
@@ -25,11 +25,11 @@ class _Repeat(beam.DoFn):
             yield message
 
 
-def _grown(num_windows: int) -> float:
+def _grown(num_windows: int, each: int) -> float:
     """MiB by which this process grows while it counts."""
     spec = collection("rappor", 4096, 1024)
-    times = np.arange(_EACH) % num_windows * _HOUR
-    message = wire.encode_batch(spec.perturb(["a", "b"] * (_EACH // 2), np.random.default_rng(1), times))
+    times = np.arange(each) % num_windows * _HOUR
+    message = wire.encode_batch(spec.perturb(["a", "b"] * (each // 2), np.random.default_rng(1), times))
     job, before = JobSpec(collections=(spec,), windows=Windows(size=_HOUR)), _most()
     with beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"])) as pipeline:
         messages = pipeline | beam.Create([message]) | beam.ParDo(_Repeat()).with_output_types(bytes)
@@ -42,10 +42,9 @@ def _most() -> float:
 
 
 def main() -> None:
-    print(
-        f"memory of one process, rappor, K = 4,096, C = 1,024, {_MESSAGES} messages of {_EACH:,} reports (local engine)"
-    )
-    for num_windows in (1, 24):
-        code = f"from labs.benchmarks import wide_memory; print(wide_memory._grown({num_windows}))"
-        out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-        print(f"  {num_windows} windows: {float(out.split()[-1]):,.0f} MiB more", flush=True)
+    print(f"memory of a process, rappor, K = 4,096, C = 1,024, {_MESSAGES} messages (local engine)")
+    for each in (1000, 2000):
+        for num_windows in (1, 24):
+            code = f"from labs.benchmarks import wide_memory; print(wide_memory._grown({num_windows}, {each}))"
+            out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+            print(f"  {each:,} reports each, {num_windows} windows: {float(out.split()[-1]):,.0f} MiB more", flush=True)
