@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import platform
 import sys
 
@@ -68,6 +69,7 @@ def main(names: list[str]) -> int:
     print(f"{platform.processor() or platform.machine()}, Python {platform.python_version()}, "
           f"numpy {numpy.__version__}, apache-beam {apache_beam.__version__}")  # fmt: skip
     for name in names or ALL:
+        print(f"{name}: load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
         ALL[name].main()
     return 0
 

@@ -77,7 +77,8 @@ MOVES = [(1, 8.0, 8), (1, 8.0, 10), (1, 5.0, 10), *((1, errors, 30) for errors i
 
 def main() -> None:
     print("days of flights, 2001: 1e4 times the squared l2 distance to the shares of the people of the day; coverage")
-    print("  alphabet  eps  people  days  window alone   filter  smoother   coverage: filter  smoother  (ten largest)")
+    print("                              window alone, by                        coverage (of the ten largest)")
+    print("  alphabet  eps  people  days         eb  projected     filter   smoother      filter        smoother")
     airports, flights = _flights()
     for setting in SETTINGS:
         print(f"  {_errors(airports, flights, *setting)}", flush=True)
@@ -129,10 +130,12 @@ def _collection(alphabet: dict[str, Any], mechanism: str, epsilon: float, values
     return Collection.from_json(fields | {"mechanism": {"id": mechanism, "epsilon": epsilon}})
 
 
-def _row(of: Collection, counts: CohortCounts, day: int, values: tuple[str, ...]) -> WindowedEstimate:
+def _row(
+    of: Collection, counts: CohortCounts, day: int, values: tuple[str, ...], estimator: str = "projected"
+) -> WindowedEstimate:
     place = span_of(day * DAY, DAY) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": None}
     asked = None if of.alphabet.known_values else values
-    return estimate_window(of, counts, place, ESTIMATORS["projected"](), asked, None)
+    return estimate_window(of, counts, place, ESTIMATORS[estimator](), asked, None)
 
 
 def _column(rows: list[WindowedEstimate], name: str) -> np.ndarray:
@@ -145,7 +148,11 @@ def _errors(
 ) -> str:  # fmt: skip
     of, rng = _collection(alphabet, mechanism, epsilon, airports), np.random.default_rng(1)
     people = np.array([rng.multinomial(n, day / day.sum()) for day in flights[:days]])
-    rows = [_row(of, simulate_counts(of, airports, here, rng), day, airports) for day, here in enumerate(people)]
+    counted = [simulate_counts(of, airports, here, rng) for here in people]
+    alone, rows = (
+        [_row(of, counts, day, airports, estimator) for day, counts in enumerate(counted)]
+        for estimator in ("eb", "projected")
+    )
     truth, order = people / n, [airports.index(entry.value) for entry in rows[0].estimates]
     truth = truth[:, order]
     both = [row for row, _ in smooth_rows(rows, jump_of(of), 1000)]
@@ -153,7 +160,7 @@ def _errors(
     for row in rows:
         windows, shown, _ = filter_row(windows, row, 1000)
         forwards.append(shown)
-    errors = [((_column(rows, "frequency") - truth) ** 2).sum(axis=1).mean()]
+    errors = [((_column(found, "frequency") - truth) ** 2).sum(axis=1).mean() for found in (alone, rows)]
     errors += [((_column(found, "smoothed_frequency") - truth) ** 2).sum(axis=1).mean() for found in (forwards, both)]
     text = f"{alphabet['id']:8} {epsilon:4g} {n:7,} {days:5} " + " ".join(f"{1e4 * error:10.2f}" for error in errors)
     largest = np.argsort(-truth.mean(axis=0))[:10]
