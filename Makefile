@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: demo live test quick golden publish slow cost fuzz soak soak-flink mutants bench peers flink spark cluster monitoring prism pubsub grafana axe envoy lint lock \
-  audit-deps sbom images oldest javascript packages native fuzz-native smoke hooks clean
+  audit-deps vulnerabilities sbom images oldest javascript packages native fuzz-native smoke hooks clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
@@ -153,6 +153,9 @@ lock: $(TOOLS)/.installed  ## the newest versions that setup.py allows, with the
 
 audit-deps: $(VENV)/.test-installed  ## is what is installed what the locks say, whole, and under known licences? offline
 	$(BIN)/python -m requirements.audit
+
+vulnerabilities: $(VENV)/.test-installed  ## does OSV (https://osv.dev) know vulnerabilities of the locked packages? sends their names
+	$(BIN)/python -m requirements.vulnerabilities
 
 sbom: $(VENV)/.test-installed $(TOOLS)/.installed  ## what is installed, as CycloneDX, in build/sbom.json
 	$(TOOLS)/bin/cyclonedx-py environment --output-reproducible --output-format JSON --output-file build/sbom.json \
