@@ -78,7 +78,7 @@ def configure(argv: Sequence[str]) -> Compaction:
 
 
 def job(task: Compaction) -> int:
-    """Merge all groups, and print what became of them."""
+    """Merge all groups, and print how many files became how many."""
     with _alone(task.directory):
         finish(task.directory)
         before = rows = after = 0

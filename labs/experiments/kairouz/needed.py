@@ -214,7 +214,7 @@ def forecasts_hold(rows: list[dict[str, Any]]) -> Verdict:
 
 
 def ours_needs_least(rows: list[dict[str, Any]]) -> Verdict:
-    """The planner's collection with eb against the best of the paper."""
+    """Compare the epsilon that the planner's collection with eb needs with the least of the paper's mechanisms."""
     ratios = _compared(rows, OURS, (O_RR, O_RAPPOR, K_RR, K_RAPPOR))
     return Verdict(
         claim="Beyond the paper: the planner's collection with eb needs no more epsilon than the best of these (within "

@@ -170,7 +170,7 @@ ALERTS = (
     Alert("UldpBacklog", f"{_BUSY} > 0.5", 15, "ticket",
           "A step waits for others more than half of its time: reports come faster than they are counted."),
     Alert("UldpSentinelAlarm", f"{grown('alarms_.+', 60)} > 0", 0, "ticket",
-          "A sentinel fired in a window of the last hour."),
+          "A sentinel fired, or shares changed, in a window of the last hour."),
     Alert("UldpLedgerImbalance", f"abs({changed(total('unsettled'), total('unsettled', 'offset 1h'))}) > "
           f"100 + 0.01 * {grown('received', 60)} unless {grown(_RESTARTS, 60)} > 0", 30, "page",
           "More than 1 % of the reports of an hour without restarts were not accepted, duplicates or refused."),

@@ -90,7 +90,7 @@ class KnownReports:
         return added.tobytes()
 
     def read(self, block: bytes) -> None:
-        """Add what is stored, in blocks of any order."""
+        """Add the rows of a stored block; blocks may come in any order."""
         self.add(np.frombuffer(block, np.uint8).reshape(-1, self._rows.shape[1]))
 
     def _find(self, ids: np.ndarray) -> np.ndarray:

@@ -98,7 +98,9 @@ def follow_job(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence
     directory = RunDirectory(args.output, run, bounded=False, launched=False)
     try:
         if directory.open() and not os.path.isfile(os.path.join(args.output, NAME)):
-            raise SpecError(f"--output must be a new directory or one of --follow, got {args.output!r}, of another job")
+            raise SpecError(
+                f"--output must be a new directory or one of --follow, got {args.output!r}, which another job wrote"
+            )
         directory.prepare()
         state = FollowState(args.output, run, _identity(spec), _kind_of_source(args))
         source = _source(args, spec, state)

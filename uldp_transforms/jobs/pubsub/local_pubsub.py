@@ -210,7 +210,7 @@ _should_fire = AfterProcessingTime.should_fire
 
 
 def _only_what_waits(trigger: Any, time_domain: Any, timestamp: Any, window: Any, context: Any) -> bool:
-    """Beam's ``should_fire``, which does not distinguish whose timer fired."""
+    """Beam's ``should_fire``, but only for panes that wait: Beam does not distinguish whose timer fired."""
     fires = _should_fire(trigger, time_domain, timestamp, window, context)  # type: ignore[no-untyped-call]  # Beam's
     return bool(fires and context.get_state(AfterProcessingTime.STATE_TAG))
 

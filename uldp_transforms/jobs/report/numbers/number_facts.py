@@ -248,7 +248,7 @@ def said_of(figure: Figure) -> str:
 
 
 def digits_of_figure(figure: Figure) -> int:
-    """Decimals of a number, such that half the length of its interval shows two digits; from 0 to 6."""
+    """Number of decimals, 0 to 6, with which half the length of the figure's interval shows two digits."""
     ends = (figure.low, figure.high), (figure.sure_low, figure.sure_high)
     lengths = [high - low for low, high in ends if low is not None and high is not None]
     if not lengths and figure.value is not None:  # twice the distance of an end, if the other one is open
@@ -257,7 +257,7 @@ def digits_of_figure(figure: Figure) -> int:
 
 
 def digits_of_length(lengths: Sequence[float]) -> int:
-    """Decimals of a number, such that half the shortest interval above 0 shows two digits; from 0 to 6."""
+    """Number of decimals, 0 to 6, with which half of the shortest interval above 0 shows two digits."""
     known = [length / 2 for length in lengths if length > 0]
     return min(max(1 - math.floor(math.log10(min(known))), 0), 6) if known else 3
 
