@@ -20,7 +20,7 @@ import pytest
 
 from tests.servers.pubsub_servers import IN_PROCESS, serving
 from tests.support import live
-from tests.support.messages_cases import KRR, write_files
+from tests.support.messages_cases import KRR, packed, single, write_files
 from uldp_transforms.jobs import gateway
 from uldp_transforms.jobs.gateway import spool_file, web
 from uldp_transforms.jobs.gateway.apps.app_keys import App, Key, Tokens
@@ -225,6 +225,12 @@ def too_many_navigations() -> None:
     asyncio.run(desk._keep(bytes(MOST_BYTES + 1)))
 
 
+def too_many_reports() -> None:
+    desk = web.Desk(mock.Mock(), mock.Mock(), mock.Mock(), Meters(print), spools=True, most=1)
+    desk._check_number(single())
+    desk._check_number(packed())
+
+
 def a_token(expires: int) -> Token:
     """A well-formed token; its code is not looked at."""
     token = Token.parse(f"uldp1.{expires}.{'A' * 22}.{'A' * 43}")
@@ -349,6 +355,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (Refused, lambda: UsedTokens(most=0, clock=lambda: 0.0).use(a_token(60), b"message"), "busy"),
     (Refused, used_for_another_message, "token_used"),
     (Refused, body(60, b"12345", b"678901"), "too_large"),
+    (Refused, too_many_reports, "too_large"),
     (Refused, body(0.01, b"1"), "timeout"),
     (Refused, body(60, b"1", content_encoding="gzip"), "content_encoding"),
     (

@@ -134,8 +134,7 @@ class Desk:
         begin = time.perf_counter()
 
         async def deliver(message: bytes) -> Response:
-            if self._most is not None and wire.reports_in(plain(message)) > self._most:
-                raise Refused(TOO_LARGE, Reason.TOO_LARGE.code)
+            self._check_number(message)
             if self._set_groups is not None:
                 headers = ((name.decode("latin-1"), text) for name, text in request.headers.raw)
                 message = self._set_groups.in_message(message, headers)
@@ -145,6 +144,11 @@ class Desk:
         self._meters.seconds.observe(time.perf_counter() - begin)
         self._meters.requests.labels(str(response.status_code)).inc()
         return response
+
+    def _check_number(self, message: bytes) -> None:
+        """Raise Refused if a message has more reports than it may."""
+        if self._most is not None and wire.reports_in(plain(message)) > self._most:
+            raise Refused(TOO_LARGE, Reason.TOO_LARGE.code)
 
     async def _deliver(self, message: bytes) -> Response:
         verdict, pack = await self._judged(message)
