@@ -153,7 +153,7 @@ def find_mutants() -> list[Mutant]:
         mutants += finder.found
     for path in sorted([*(ROOT / LIBRARY).rglob("*.js"), *(ROOT / JAVASCRIPT / "src").glob("*.js")]):
         mutants += javascript_mutants(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
-    for path in sorted((ROOT / NATIVE).glob("*.c")):
+    for path in sorted((ROOT / NATIVE).glob("*.[ch]")):
         mutants += c_mutants(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
     return mutants
 

@@ -257,7 +257,7 @@ def fate(mutant: Mutant, folder: Path, names: list[str], tests: Recording) -> st
     with changed(path, mutant.apply(path.read_bytes())):
         if mutant.path.startswith(str(JAVASCRIPT)):
             return fate_of_javascript(folder)
-        if path.suffix == ".c":
+        if path.suffix in (".c", ".h"):
             return fate_of_c(path, folder)
         first = some_of(names, random.Random(mutant.line))
         for part in (first, sorted(set(names) - set(first))):

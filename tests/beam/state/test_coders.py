@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 from tests.support.messages_cases import KNOWN, NOON, URAP
 from tests.support.tolerance import generator
-from uldp_transforms.beam.runtime.coders import CohortCountsCoder, ReportBatchCoder
+from uldp_transforms.beam.runtime.coders import CohortCountsCoder, MixedReportsCoder, ReportBatchCoder
 from uldp_transforms.ldp import CohortCounts, ReportBatch
+from uldp_transforms.messages.mixed_reports import MixedReports
 
 COUNTS, REPORTS = CohortCountsCoder(), ReportBatchCoder()
 LARGEST = (1 << 63) - 1
@@ -256,3 +258,13 @@ def test_equal_content_has_equal_bytes():
     assert REPORTS.encode(batch) == REPORTS.encode(batch[::-1][::-1])
     fortran = CohortCounts(np.arange(3), np.asfortranarray(np.arange(12).reshape(3, 4)))
     assert COUNTS.encode(fortran) == COUNTS.encode(CohortCounts(np.arange(3), np.arange(12).reshape(3, 4)))
+
+
+@pytest.mark.parametrize("with_ids", [True, False])
+def test_the_size_of_reports_is_estimated_without_encoding_them(with_ids: bool) -> None:
+    batch = URAP.perturb(["1"] * 1000, generator(3), np.full(1000, NOON))
+    batch = batch if with_ids else dataclasses.replace(batch, report_ids=batch.report_ids[:0])
+    mixed = MixedReports.of(batch)
+    exact = len(REPORTS.encode(batch)), len(MixedReportsCoder().encode(mixed))
+    assert REPORTS.estimate_size(batch) == pytest.approx(exact[0], abs=100)
+    assert MixedReportsCoder().estimate_size(mixed) == pytest.approx(exact[1], abs=100)
