@@ -4,6 +4,8 @@ MINUTES ?= 10
 BIN := $(VENV)/bin
 # workers of the tests share the cores; one process is enough for what is quick
 export OPENBLAS_NUM_THREADS := 1
+# tests start hundreds of programs: what they import is compiled once
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo live test quick golden publish slow cost fuzz soak soak-flink mutants bench peers flink spark cluster monitoring prism pubsub grafana axe envoy lint lock \
   audit-deps vulnerabilities sbom images oldest javascript packages native fuzz-native smoke hooks clean

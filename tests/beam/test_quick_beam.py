@@ -10,6 +10,7 @@ import apache_beam as beam
 from apache_beam import coders
 from apache_beam.options.pipeline_options import DebugOptions, GoogleCloudOptions, PipelineOptions, StandardOptions
 from apache_beam.transforms import core, userstate
+from apache_beam.typehints import Any, Dict, decorators, trivial_inference
 
 from tests.support import quick_beam
 
@@ -113,3 +114,35 @@ def test_methods_that_mix_yield_and_return_are_told_each_time() -> None:
 def test_what_is_compressed_lightly_is_read_by_all() -> None:
     for data in (b"", b"step" * 100_000):
         assert bz2.decompress(quick_beam.compress_lightly(data)) == data
+
+
+def _length(text: str) -> int:
+    return len(text)
+
+
+def _pair(element):
+    return {element: 1}
+
+
+def _returns(one):
+    return lambda element: one
+
+
+def test_hints_are_those_of_the_function() -> None:
+    plain = inspect.unwrap(decorators.IOTypeHints.from_callable)
+    quick = quick_beam.remembering_hints(plain)
+    method = types.MethodType(_length, "text")
+    for function in (_length, method, _length, method, _pair, len, lambda element: element):
+        assert quick(function) == plain(function)
+    assert quick(_length).input_types == ((Any,), {})  # these annotations are texts
+    assert quick(method).input_types == ((), {})
+
+
+def test_results_are_inferred_for_each_type() -> None:
+    """Of functions with a closure anew."""
+    plain = inspect.unwrap(trivial_inference.infer_return_type_func)
+    quick = quick_beam.remembering_results(plain)
+    for kind in (str, int, str, Any):
+        assert quick(_pair, [kind]) == plain(_pair, [kind]) == Dict[kind, int]
+    assert [quick(lambda element, one=one: one, [str, type(one)]) for one in (1, "")] == [int, str]
+    assert [quick(_returns(one), [str]) for one in (1, "", 1)] == [int, str, int]

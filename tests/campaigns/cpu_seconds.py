@@ -87,6 +87,7 @@ def main(argv: Sequence[str]) -> int:
     before = spent()
     command = [sys.executable, "-m", "pytest", "-p", "tests.campaigns.cpu_seconds", *SUITE, *argv]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as in the Makefile
     code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     print(f"{spent() - before:.0f} CPU seconds in all", flush=True)
     return code

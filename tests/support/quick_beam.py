@@ -17,7 +17,9 @@ from typing import Any
 from apache_beam.internal import cloudpickle_pickler
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.direct import transform_evaluator
+from apache_beam.runners.worker import statecache
 from apache_beam.transforms import core, userstate
+from apache_beam.typehints import decorators, trivial_inference
 
 _Arguments = tuple[list[str], list[Any]]
 _Specs = tuple[set[userstate.StateSpec], set[userstate.TimerSpec]]
@@ -101,6 +103,45 @@ def remembering_good_functions(mixes: Callable[[Any], bool]) -> Callable[[Any], 
     return check
 
 
+def remembering_hints(look_up: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``IOTypeHints.from_callable`` that reads the annotations of a function, or of a method of an object, once."""
+    known: weakref.WeakKeyDictionary[types.FunctionType, dict[bool, Any]] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(look_up)
+    def hints(fn: Any) -> Any:
+        bound = isinstance(fn, types.MethodType)
+        function = fn.__func__ if bound else fn
+        if not isinstance(function, types.FunctionType):
+            return look_up(fn)
+        answers = known.setdefault(function, {})
+        if bound not in answers:
+            answers[bound] = look_up(fn)
+        return answers[bound]
+
+    return hints
+
+
+def remembering_results(infer: Callable[..., Any]) -> Callable[..., Any]:
+    """``infer_return_type_func`` that walks through the code of a function without a closure once for its types."""
+    known: dict[Any, Any] = {}
+
+    @functools.wraps(infer)
+    def result(f: Any, input_types: list[Any], debug: bool = False, depth: int = 0) -> Any:
+        if debug or f.__closure__ or any(isinstance(kind, trivial_inference.Const) for kind in input_types):
+            return infer(f, input_types, debug, depth)
+        asked = f.__code__, id(f.__globals__), tuple(input_types), depth
+        if asked not in known:
+            known[asked] = infer(f, input_types, debug, depth)
+        return known[asked]
+
+    return result
+
+
+def shallow_size(*objects: Any) -> int:
+    """``get_deep_size`` without a walk through all that is imported; it only bounds a cache of 100 MB."""
+    return sum(map(sys.getsizeof, objects))
+
+
 @functools.lru_cache(maxsize=4096)
 def compress_lightly(data: bytes, compresslevel: int = 9) -> bytes:
     """``bz2.compress`` that clears 100 kB of memory for each pickled step, rather than 900 kB, and equal ones once."""
@@ -118,3 +159,8 @@ def remember() -> None:
     userstate.get_dofn_specs = remembering_specs(userstate.get_dofn_specs)
     transform_evaluator.get_dofn_specs = userstate.get_dofn_specs
     cloudpickle_pickler.bz2 = types.SimpleNamespace(compress=compress_lightly, decompress=decompress)
+    hints = remembering_hints(decorators.IOTypeHints.from_callable)
+    decorators.IOTypeHints.from_callable = staticmethod(hints)  # type: ignore[method-assign,assignment]
+    decorators.TRACEBACK_LIMIT = 0  # each step remembers the stack that made it, to be named in errors
+    trivial_inference.infer_return_type_func = remembering_results(trivial_inference.infer_return_type_func)
+    statecache.get_deep_size = shallow_size
