@@ -73,7 +73,7 @@ FEW = [  # mechanism, values, sensitive ones, cohorts, reports, fields: all wind
 ]
 
 
-MOST_WINDOWS = 5000
+MOST_WINDOWS = 1000
 
 
 def by_default(mechanism: str) -> tuple[str, int, int, int, int, dict]:
@@ -598,7 +598,7 @@ def test_cohorts_follow_their_joint_law(num_cohorts, n):
     assert_valid(np.array(p_values), chances)
 
 
-@pytest.mark.parametrize(("num_cohorts", "num_values", "n"), [(2, 2, 12), (2, 3, 7), (3, 2, 7)])
+@pytest.mark.parametrize(("num_cohorts", "num_values", "n"), [(2, 2, 12), (2, 3, 6), (3, 2, 6)])
 def test_cohorts_draw_their_symbols_without_replacement(num_cohorts, num_values, n):
     """A count of the least likely cell is the one of a table with given margins, by counting the ways to get it."""
     item, slack, gap = small("krr", num_values, num_values, num_cohorts, {}), 2 * TAIL_ERROR, 0.0

@@ -283,14 +283,14 @@ def _tail_of_two_binomials(ones: int, first: tuple[int, float], second: tuple[in
     If X has more than ``_TERMS`` possible values, neighbouring ones are grouped and the result is an upper bound: each
     group has its total probability and the tail of its most favourable value.
     """
-    (trials, rate), other = first, scipy.stats.binom(*second)
+    (trials, rate), law = first, scipy.stats.binom
     lowest = scipy.stats.binom.ppf(_LEFT_OUT, trials, rate)
     highest = trials - scipy.stats.binom.ppf(_LEFT_OUT, trials, 1 - rate)  # isf would round 1 - _LEFT_OUT to 1
     groups = int(min(highest - lowest + 1, _TERMS))
     starts = np.rint(np.linspace(lowest, highest + 1, groups + 1))
     least, most = starts[:-1], starts[1:] - 1
     likeliest = np.clip(np.floor((trials + 1) * rate), least, most)
-    tail = other.sf(ones - 1 - most) if upper else other.cdf(ones - least)
+    tail = law.sf(ones - 1 - most, *second) if upper else law.cdf(ones - least, *second)
     masses = (most - least + 1) * scipy.stats.binom.pmf(likeliest, trials, rate)
     return float(masses @ tail) + 2 * _LEFT_OUT
 
