@@ -17,7 +17,7 @@ live: $(VENV)/.gateway-installed $(VENV)/.plot-installed  ## the whole way here:
 	$(BIN)/python -m pipelines.live
 
 test: lint  ## ruff, mypy and the whole test suite
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # the laws of every room, and what is changed most: mechanisms, decoding, counting, rows, the command line
 QUICK := ldp/test_collection.py ldp/counts/test_counts.py ldp/mechanisms/test_declared_structure.py \

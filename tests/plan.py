@@ -293,6 +293,7 @@ PLAN = (
                 "test_corrections_do_not_wait_for_a_clock_that_was_set",
                 "test_groups_are_those_of_a_job_over_files",
             ),
+            "jobs/follow/test_follow_partitions.py": ("test_a_broker_that_is_away_costs_no_report",),
             "jobs/gateway/test_gateway.py": (
                 "test_after_a_kill_what_was_acknowledged_is_in_the_spool",
                 "test_after_a_kill_what_was_acknowledged_is_published",
@@ -303,7 +304,6 @@ PLAN = (
             "jobs/sinks/test_parquet.py": ("test_a_stream_writes_the_rows_of_its_other_files",),
             "jobs/sinks/test_tables.py": ("test_rows_go_from_the_new_source_to_the_new_sink",),
             "jobs/streams/test_dev_queue.py": ("test_what_is_published_is_pulled_until_a_signal",),
-            "jobs/streams/test_estimate_streaming.py": ("test_stream_from_subscription_to_files_and_topic",),
             "jobs/streams/test_local_pubsub.py": (
                 "test_a_stream_that_is_told_to_stop_has_counted_everything",
                 "test_late_reports_that_wait_are_in_the_last_row",
@@ -420,6 +420,7 @@ PLAN = (
                 "test_what_else_is_asked",
                 "test_a_port_that_is_taken",
             ),
+            "jobs/report/test_report_tools.py": ("test_a_large_page_opens",),
             "jobs/report/test_row_frame.py": ("test_rows_of_other_programs_are_read_too",),
             "jobs/sinks/test_consume.py": (
                 "test_all_programs_print_the_same",
@@ -431,6 +432,8 @@ PLAN = (
                 "test_stored_counts_are_estimated_again_into_parquet",
                 "test_duckdb_reads_all_files_of_a_stream",
             ),
+            "jobs/streams/test_estimate_streaming.py": ("test_stream_from_subscription_to_files_and_topic",),
+            "jobs/streams/test_live.py": ("test_a_click_is_counted",),
             "labs/test_reproduce_carriers.py": ("test_the_commands_find_them_and_the_page_shows_it",),
             "labs/test_reproduce_uldp.py": (
                 "test_rows_are_flat",

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SUITE = ("-n", "2", "--dist", "loadfile")
+SUITE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 MOST = 40
 """Lines of each table."""
 

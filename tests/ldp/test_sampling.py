@@ -46,7 +46,7 @@ from uldp_transforms.ldp.sampling import (
     word_source,
 )
 
-N = 100_000
+N = 50_000
 
 words = st.integers(0, WORD - 1)
 

@@ -512,13 +512,13 @@ spoiled = st.builds(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=150)
 @given(st.lists(st.binary(max_size=80) | st.binary(max_size=80).map(b"\x02".__add__) | spoiled, max_size=12))
 def test_any_messages_get_the_right_verdicts(messages):
     check(messages)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.lists(st.sampled_from(POOL) | spoiled, max_size=12), st.randoms(use_true_random=False))
 def test_messages_do_not_influence_each_other(messages, rng):
     arrivals = [NOON + HOUR * rng.randrange(4) for _ in messages]
@@ -537,7 +537,7 @@ def test_messages_do_not_influence_each_other(messages, rng):
     assert together == decode(rng.sample(range(len(messages)), len(messages)))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.lists(spoiled, max_size=12))
 def test_accepted_messages_have_one_encoding(messages):
     """Each accepted report, written again, is the message that it came in: no two messages mean the same."""

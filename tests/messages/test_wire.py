@@ -346,14 +346,14 @@ def read_both(encodings: list[bytes]) -> list[tuple[int, int, bool]]:
     return result
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(int64 | st.sampled_from(EDGES), min_size=1, max_size=20))
 def test_integers_are_read_as_they_were_written(values):
     encodings = [long(value) for value in values]
     assert read_both(encodings) == [(value, len(encoded), True) for value, encoded in zip(values, encodings)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.lists(int64 | st.sampled_from(EDGES), min_size=1, max_size=20), st.integers(1, 12))
 def test_padded_integers_are_not_canonical(values, times):
     for value in values:
@@ -363,7 +363,7 @@ def test_padded_integers_are_not_canonical(values, times):
         assert read_both([encoded])[0][2] is False
 
 
-@settings(max_examples=500)
+@settings(max_examples=150)
 @given(st.lists(st.lists(st.integers(0, 255) | st.integers(128, 255), min_size=1, max_size=11), min_size=1, max_size=9))
 def test_any_bytes_are_read_as_by_pythons_integers(chunks):
     encodings = [bytes(chunk) + b"\x01" for chunk in chunks]  # so that each integer ends within its own bytes

@@ -44,7 +44,7 @@ def some_counts(draw: st.DrawFn) -> CohortCounts:
 # ---------------------------------------------------------------------- counts
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(some_counts())
 def test_counts_come_back(counts):
     again = COUNTS.decode(COUNTS.encode(counts))

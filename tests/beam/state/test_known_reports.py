@@ -42,7 +42,7 @@ def smallest(rows: Sequence[bytes]) -> dict[bytes, bytes]:
     return kept
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(some_rows, max_size=4), seeds)
 def test_known_reports_are_a_dictionary(parts: list[list[bytes]], seed: int) -> None:
     """After each part, and in what changed and how many were there already."""

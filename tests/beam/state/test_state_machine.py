@@ -276,7 +276,7 @@ class AnySequence(RuleBasedStateMachine):
 
 
 TestAnySequence = AnySequence.TestCase
-TestAnySequence.settings = settings(max_examples=60, stateful_step_count=40, derandomize=True)
+TestAnySequence.settings = settings(max_examples=30, stateful_step_count=40, derandomize=True)
 
 
 # ---------------------------------------------------------------------- the main job

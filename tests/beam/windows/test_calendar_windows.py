@@ -102,7 +102,7 @@ shapes = lengths("d", 12) | lengths("mo", 12)
 # ---------------------------------------------------------------------- where windows begin and end
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(zoned_moments, shapes)
 def test_a_moment_is_in_the_windows_that_local_time_says(where, shape):
     (timezone, moment), (unit, size, slide, offset) = where, shape
@@ -124,7 +124,7 @@ def test_a_moment_is_in_the_windows_that_local_time_says(where, shape):
     assert found[expected[0]] == starts[0]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(zoned_moments, shapes)
 def test_base_periods_divide_windows(where, shape):
     (timezone, moment), (unit, size, slide, offset) = where, shape
@@ -139,7 +139,7 @@ def test_base_periods_divide_windows(where, shape):
         assert windows.end_of(first) == int(periods.start_of(windows.end_of(first)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(timezones, st.lists(st.integers(MIN_EVENT_TIME, MAX_EVENT_TIME - 1), min_size=1, max_size=30), shapes)
 def test_periods_of_many_reports_are_those_of_each(timezone, times, shape):
     unit, size, slide, offset = shape
@@ -307,7 +307,7 @@ def test_iso_durations(text, expected):
 # ---------------------------------------------------------------------- the gate
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(zoned_moments, shapes, st.integers(0, DAY))
 def test_the_gate_closes_when_the_day_of_the_place_and_the_lateness_are_over(where, shape, lateness):
     (timezone, moment), (unit, size, slide, offset) = where, shape

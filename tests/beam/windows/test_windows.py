@@ -251,7 +251,7 @@ def test_all_reports_of_a_period_are_too_old_at_the_same_moment():
 # ---------------------------------------------------------------------- base periods of reports
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     st.lists(moments | st.integers(-5 * MINUTE, 5 * MINUTE), min_size=1, max_size=80),
     some_periods,
@@ -298,7 +298,7 @@ def by_dictionary(item: Collection, batch: ReportBatch, periods: BasePeriods | N
     return {period: item.count(batch[np.array(rows)]) for period, rows in sorted(groups.items())}
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     st.sampled_from(KNOWN),
     st.lists(moments | st.integers(-5 * MINUTE, 5 * MINUTE), min_size=1, max_size=120),

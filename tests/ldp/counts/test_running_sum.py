@@ -31,7 +31,7 @@ def in_either_form(draw: st.DrawFn) -> CohortCounts:
     return full
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(in_either_form(), min_size=1, max_size=8), st.sets(st.integers(0, 7)))
 def test_a_running_sum_equals_new_sums(parts: list[CohortCounts], looks: set[int]) -> None:
     before = [in_full(part) for part in parts]
@@ -47,7 +47,7 @@ def test_a_running_sum_equals_new_sums(parts: list[CohortCounts], looks: set[int
     assert all(snapshot == then for snapshot, then in seen), "a snapshot does not change afterwards"
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(st.lists(in_either_form(), min_size=1, max_size=4))
 def test_its_bytes_are_those_of_its_counts(parts: list[CohortCounts]) -> None:
     running = RunningSum(parts[0])

@@ -53,7 +53,7 @@ def in_full(counts: CohortCounts) -> CohortCounts:
 # ---------------------------------------------------------------------- the laws
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(few(), few(), few())
 def test_the_laws_of_counts_hold_in_both_forms(a, b, c):
     full_a, full_b, full_c = map(in_full, (a, b, c))
@@ -67,7 +67,7 @@ def test_the_laws_of_counts_hold_in_both_forms(a, b, c):
     assert (a, b, c) == (full_a, full_b, full_c), "a sum changes none of its parts"
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(few(), few())
 def test_both_forms_say_the_same(a, b):
     for counts in (a, a + b, -a):
@@ -78,7 +78,7 @@ def test_both_forms_say_the_same(a, b):
         assert CODER.decode(CODER.encode(full)) == counts
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(few())
 def test_what_does_not_pay_is_held_in_full(a):
     used = int(np.count_nonzero(a.num_reports) + np.count_nonzero(a.cells))
