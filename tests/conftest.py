@@ -20,7 +20,7 @@ gc.set_threshold(50_000, 20, 20)  # modules and thousands of tests stay: looking
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that wait for ``make slow``, and puts programs first; Beam, if it is imported, is made quicker."""
+    """Marks the tests that wait for ``make slow`` and puts programs first; Beam, if it is there, is made quicker."""
     if "apache_beam" in sys.modules:
         importlib.import_module("tests.support.quick_beam").remember()
     divider = Divider()

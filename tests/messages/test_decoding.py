@@ -45,6 +45,7 @@ from tests.support.messages_cases import (
     single,
     truncations,
 )
+from tests.support.together import together
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
@@ -165,7 +166,7 @@ def faults_of_order() -> Iterator[Fault]:
 SINGLES = [*faults_of_bytes(), *faults_of_schema(), *faults_of_meaning(), *faults_of_order()]
 
 
-@pytest.mark.parametrize(("message", "reason", "of"), [row[1:] for row in SINGLES], ids=[row[0] for row in SINGLES])
+@together(("message", "reason", "of"), [pytest.param(*row, id=name) for name, *row in SINGLES])
 def test_a_bad_report_has_one_reason(message, reason, of):
     batches, rejections, *_ = decoder().decode([message])
     assert not batches
@@ -352,9 +353,7 @@ def faults_of_batches() -> Iterator[tuple[str, bytes, str, Collection | None, in
 BATCHES = list(faults_of_batches())
 
 
-@pytest.mark.parametrize(
-    ("message", "reason", "of", "number"), [row[1:] for row in BATCHES], ids=[row[0] for row in BATCHES]
-)
+@together(("message", "reason", "of", "number"), [pytest.param(*row, id=name) for name, *row in BATCHES])
 def test_a_bad_batch_has_one_reason(message, reason, of, number):
     batches, rejections, *_ = decoder().decode([message])
     assert not batches
@@ -372,7 +371,7 @@ BAD_ROWS = [
 ]
 
 
-@pytest.mark.parametrize(("of", "bad", "reason"), BAD_ROWS, ids=lambda item: getattr(item, "id", None))
+@together(("of", "bad", "reason"), BAD_ROWS, ids=lambda row: f"{row[0].id}-{row[2]}")
 @pytest.mark.parametrize("head", [b"", BATCH_HEADER], ids=["plain", "marked"])
 @pytest.mark.parametrize("with_ids", [True, False])
 def test_a_bad_report_of_a_batch_is_refused_alone(of, bad, reason, head, with_ids):

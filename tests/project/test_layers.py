@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.together import together
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = "uldp_transforms"
 MOST_MODULES, MOST_LINES = 16, 55
@@ -87,7 +89,7 @@ FACES = (f"{PACKAGE}.__init__", f"{PACKAGE}.ldp.__init__", f"{PACKAGE}.beam.__in
 """What re-exports names of its own rooms."""
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if name not in FACES])
+@together("name", [name for name in SOURCES if name not in FACES])
 def test_imports_point_downwards(name: str) -> None:
     for module in imported(name):
         assert module.split(".")[0] not in ("labs", "pipelines", "tests"), f"{name} imports {module}"
@@ -121,7 +123,7 @@ LATE = {f"{PACKAGE}.files.stores"}
 """Modules that import Beam inside a function, when it is needed."""
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if room_of(name) in WITHOUT_BEAM])
+@together("name", [name for name in SOURCES if room_of(name) in WITHOUT_BEAM])
 def test_rooms_without_beam_import_none(name: str) -> None:
     found = [module for module in imported(name) if module.split(".")[0] == "apache_beam"]
     assert bool(found) == (name in LATE)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from tests.support.cases import e_below, exact_channel
+from tests.support.together import together
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.mechanisms import AttributeGRR, AttributeOUE, KaryRR, Rappor
@@ -57,7 +58,7 @@ TABLES = EXTREME + [random_priors(index) for index in range(24)]
 
 tables = pytest.mark.parametrize("priors", TABLES, ids=range(len(TABLES)))
 mechanisms = pytest.mark.parametrize("cls", MECHANISMS)
-epsilons = pytest.mark.parametrize("epsilon", EPSILONS)
+epsilons = together("epsilon", EPSILONS)
 
 
 def of_states(mechanism: AttributeGRR | AttributeOUE) -> list[list[Fraction]]:
@@ -70,9 +71,9 @@ def of_states(mechanism: AttributeGRR | AttributeOUE) -> list[list[Fraction]]:
 
 def excess(mechanism: AttributeGRR | AttributeOUE, e: Fraction) -> Fraction:
     """The worst [Pr(value | s) - E Pr(value | s')]+ over states: of one value, or summed over values."""
-    together = max if isinstance(mechanism, AttributeGRR) else sum
+    added = max if isinstance(mechanism, AttributeGRR) else sum
     return max(
-        together(max(Fraction(a) - e * Fraction(b), Fraction(0)) for a, b in zip(one, other))
+        added(max(Fraction(a) - e * Fraction(b), Fraction(0)) for a, b in zip(one, other))
         for one, other in itertools.permutations(mechanism.priors, 2)
     )
 
