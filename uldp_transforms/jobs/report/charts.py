@@ -74,17 +74,17 @@ Axis = Callable[[str], Any]
 
 def trend_svg(trend: Trend, windows: Sequence[WindowLine], zone: str) -> str:
     """Chart of the share of one value over the windows, with smoothed shares if available."""
-    return svg_text(_trend(trend, windows, zone).properties(width=330, height=150))
+    return svg_text(_trend(trend, windows, zone), width=330, height=150)
 
 
 def unexplained_svg(windows: Sequence[WindowLine], zone: str) -> str:
     """Chart of the share of people with an unlisted value."""
-    return svg_text(_unexplained(windows, zone).properties(width=330, height=150))
+    return svg_text(_unexplained(windows, zone), width=330, height=150)
 
 
 def latest_svg(entries: Sequence[Entry]) -> str:
     """Values of one window with their intervals, in the given order."""
-    return svg_text(_latest(entries).properties(width=330))
+    return svg_text(_latest(entries), width=330)
 
 
 def picture(report: Report, of_numbers: Callable[[CollectionPart, str], Any]) -> dict[str, Any]:
@@ -103,13 +103,35 @@ def picture(report: Report, of_numbers: Callable[[CollectionPart, str], Any]) ->
         empty = alt.Chart(data_of([{}])).mark_text(text="Not enough data for numbers", size=16, color=INK)
         return configured(alt.vconcat(empty.properties(width=700, height=120), title=title))
     charts = [(of_numbers if part.numbers and part.numbers.bars else _part)(part, report.zone) for part in shown_parts]
-    return configured(alt.vconcat(_legend(shown_parts), *charts, title=title, spacing=24))
+    below = put("vconcat", [_legend(shown_parts), *charts], title=title.to_dict(), spacing=24)
+    return {"$schema": alt.SCHEMA_URL, "config": _config(background=PAPER, padding=20)} | below
 
 
 def configured(chart: Any) -> dict[str, Any]:
     """The Vega-Lite specification of a standalone picture."""
-    spec: dict[str, Any] = chart.configure(**_CONFIG | {"background": PAPER, "padding": 20}).to_dict()
-    return spec
+    spec: dict[str, Any] = chart.to_dict()
+    return spec | {"config": _config(background=PAPER, padding=20)}
+
+
+@functools.cache
+def _config(**more: Any) -> dict[str, Any]:
+    """Altair's configuration with ours and with more, for a whole picture."""
+    config: dict[str, Any] = alt.Chart().mark_point().configure(**_CONFIG | more).to_dict()["config"]
+    return config
+
+
+def put(how: str, charts: Sequence[Any], **properties: Any) -> dict[str, Any]:
+    """Specification of charts beside each other (``hconcat``) or below (``vconcat``).
+
+    Altair would copy each chart, with all that it consists of, at each level of a picture.
+    """
+    return {how: [chart if isinstance(chart, dict) else _part_of_picture(chart) for chart in charts]} | properties
+
+
+def _part_of_picture(chart: Any) -> dict[str, Any]:
+    with alt.data_transformers.enable(consolidate_datasets=False):
+        spec: dict[str, Any] = chart.to_dict()
+    return {name: value for name, value in spec.items() if name not in ("$schema", "config")}
 
 
 def png_of(spec: dict[str, Any]) -> bytes:
@@ -188,7 +210,7 @@ def _latest(entries: Sequence[Entry], least: float = 0) -> Any:
     return alt.layer(*layers).properties(height=alt.Step(18))
 
 
-def _legend(parts: Sequence[CollectionPart]) -> Any:
+def _legend(parts: Sequence[CollectionPart]) -> dict[str, Any]:
     """Samples of what is drawn in a picture of these collections, each with its meaning."""
     entries = [entry for part in parts if part.latest for entry in part.latest.entries]
     trends = [trend for part in parts if len(part.windows) > 1 for trend in part.trends[:_IN_PICTURE]]
@@ -210,7 +232,7 @@ def _legend(parts: Sequence[CollectionPart]) -> Any:
         any(trend.moved.any() for trend in trends),
     )
     said = [(text, drawn) for (text, drawn), is_there in zip(samples.items(), there) if is_there]
-    return alt.hconcat(*(_explained(text, drawn) for text, drawn in said), spacing=12)
+    return put("hconcat", [_explained(text, drawn) for text, drawn in said], spacing=12)
 
 
 def _sample(mark: str, colour: str, **style: Any) -> Any:
@@ -235,7 +257,7 @@ def _pixels(name: str) -> alt.X:
     return alt.X(f"{name}:Q", scale=None, axis=None)
 
 
-def _part(part: CollectionPart, zone: str) -> Any:
+def _part(part: CollectionPart, zone: str) -> dict[str, Any]:
     """The picture of one collection: the latest window, and some trends beside it."""
     assert part.latest is not None
     entries, window = part.latest.entries[:20], part.latest.window
@@ -246,14 +268,14 @@ def _part(part: CollectionPart, zone: str) -> Any:
     return beside(latest, [(trend.entry.value, _trend(trend, part.windows, zone)) for trend in trends])
 
 
-def beside(latest: Any, trends: Sequence[tuple[str, Any]]) -> Any:
+def beside(latest: Any, trends: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """The latest window with named trends beside it, two in a row."""
     charts = [
         chart.properties(width=260, height=120, title=alt.TitleParams(named(name, 30), fontSize=12))
         for name, chart in trends
     ]
-    rows = [alt.hconcat(*charts[at : at + 2]) for at in range(0, len(charts), 2)]
-    return alt.hconcat(latest, *([alt.vconcat(*rows)] if rows else []), spacing=40)
+    rows = [put("hconcat", charts[at : at + 2]) for at in range(0, len(charts), 2)]
+    return put("hconcat", [latest, *([put("vconcat", rows)] if rows else [])], spacing=40)
 
 
 def _titled(text: str, latest: Latest) -> alt.TitleParams:
@@ -333,10 +355,10 @@ def data_of(rows: _Rows) -> alt.InlineData:
     return alt.InlineData(values=rows)
 
 
-def svg_text(chart: Any) -> str:
-    """Draw a chart as SVG; cached, because a stream changes few of its charts at a time."""
-    fit = chart.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
-    return _drawn(json.dumps(fit.configure(**_CONFIG).to_dict(), sort_keys=True))
+def svg_text(chart: Any, **size: int) -> str:
+    """Draw a chart of this size as SVG; cached, because a stream changes few of its charts at a time."""
+    fit = {"autosize": {"type": "fit-x", "contains": "padding"}, "config": _config()}
+    return _drawn(json.dumps(chart.to_dict() | size | fit, sort_keys=True))
 
 
 @functools.lru_cache(maxsize=1024)

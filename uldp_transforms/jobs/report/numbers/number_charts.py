@@ -42,15 +42,15 @@ _MANY_TIMES = 8.0  # ratio of the widths of bins above which the axis is logarit
 
 def curve_svg(part: NumberPart) -> str:
     """The share of people in each bin, with its band, and a mark at the median."""
-    return svg_text(_curve(part).properties(width=520, height=220))
+    return svg_text(_curve(part), width=520, height=220)
 
 
 def figure_svg(trend: FigureTrend, windows: Sequence[WindowLine], unit: str, zone: str) -> str:
     """A mean or quantile over the windows, with both intervals."""
-    return svg_text(_through(trend, windows, unit, zone).properties(width=330, height=150))
+    return svg_text(_through(trend, windows, unit, zone), width=330, height=150)
 
 
-def panel(part: CollectionPart, zone: str) -> Any:
+def panel(part: CollectionPart, zone: str) -> dict[str, Any]:
     """The picture of a collection of numbers: the curve of the latest window, and figures over the windows."""
     assert part.numbers is not None and part.latest is not None
     window, numbers = part.latest.window, part.numbers
