@@ -14,6 +14,7 @@ import numpy as np
 
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.text_table import aligned, printable
+from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
 from uldp_transforms.jobs.report.collection_facts import facts_of, sensitive_in_words, sensitive_values
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets.dimensions import ATTRIBUTE, CLIENT, GATEWAY
@@ -137,6 +138,8 @@ def _facts(collection: Collection) -> Iterator[tuple[str, str]]:
         stated = [f"{one.name} ({_named(one.all_values)})" for one in collection.dimensions if one.set_by == setter]
         if stated:
             yield title, "; ".join(stated)
+    for sentence in sentences_about_lookalikes([collection]):
+        yield "Look at these values", sentence
     yield "Beside the perturbed answer, a report has in clear", _in_clear(collection)
     yield "Over time", _over_time(collection)
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.messages_cases import KNOWN, NEW
+from tests.support.messages_cases import KNOWN, NEW, container, single, write_files
 from tests.support.tolerance import generator
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.describe import consent, lines_of, smallest_share, variance_at
+from uldp_transforms.jobs.records.lookalike_values import lookalikes, sentences_about_lookalikes
 from uldp_transforms.ldp import CohortCounts, Collection
 
 CLOSED = {"id": "closed", "values": ["flu", "cold", "asthma", "hiv"]}
@@ -225,3 +226,35 @@ def test_tags_are_described() -> None:
 def test_texts_must_be_looked_for() -> None:
     sentence = "Only texts that the collector looks for are found."
     assert sentence in text_of(MEMOS) and sentence not in text_of(KRR)
+
+
+@pytest.mark.parametrize(
+    ("values", "pairs"),
+    [
+        (["Paris", "P\u0430ris", "Rome"], [("Paris", "P\u0430ris")]),  # Cyrillic a
+        (["\u0410", "A", "\u0391"], [("\u0410", "A"), ("\u0410", "\u0391")]),
+        (["1", "\uff11", "2"], [("1", "\uff11")]),  # a wide digit
+        (["Paris", "paris", "\u041f\u0430\u0440\u0438\u0436", "\u03a0"], []),
+    ],
+)
+def test_values_that_look_alike_are_named(values: list[str], pairs: list[tuple[str, str]], tmp_path: Path) -> None:
+    """With escapes, since nobody could tell them apart, by describe and by a job; the collection is accepted."""
+    assert list(lookalikes(values)) == pairs
+    collection = of({"id": "closed", "values": values}, {"id": "krr", "epsilon": 1.0})
+    sentences = list(sentences_about_lookalikes([collection]))
+    assert len(sentences) == bool(pairs)
+    for sentence in sentences:
+        assert f"apart: {pairs[0][0]!a} and {pairs[0][1]!a}" in sentence and sentence.isascii()
+        assert sentence in text_of(collection)
+
+
+def test_a_job_says_which_values_look_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = ["Paris", "P\u0430ris"]
+    collection = of({"id": "closed", "values": values}, {"id": "krr", "epsilon": 1.0})
+    write_files(tmp_path, {"c.json": collection, "r.avro": container([(1, single(collection))])})
+    argv = ["--collection", str(tmp_path / "c.json"), "--input", str(tmp_path / "r.avro")]
+    assert uldp.main(["estimate", *argv, "--output", str(tmp_path / "out")]) == 0
+    said = (
+        "estimate: collection 'c' counts values that look alike apart: 'Paris' and 'P\\u0430ris'; if one of them is a"
+    )
+    assert said in capsys.readouterr().err

@@ -37,6 +37,7 @@ from uldp_transforms.jobs.estimate.options import Job, command_line, read_argume
 from uldp_transforms.jobs.files.progress import of_this_process
 from uldp_transforms.jobs.records.cut_windows import cut_before
 from uldp_transforms.jobs.records.ledger_sums import periods_out_of_balance, summary, sums_of
+from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
 from uldp_transforms.jobs.records.run_accounts import kept, remove_accounts
 from uldp_transforms.jobs.records.run_records import (
     CANCELLED,
@@ -87,7 +88,7 @@ def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
     except BaseException:
         job.directory.close()
         raise
-    for warning in warnings_of(job.spec.collections):
+    for warning in (*warnings_of(job.spec.collections), *sentences_about_lookalikes(job.spec.collections)):
         _say(warning)
     return job, pipeline
 

@@ -21,6 +21,7 @@ from uldp_transforms.jobs.follow.state import NAME, SPOOL, FollowState, run_of
 from uldp_transforms.jobs.follow.topic_reading import TopicSource, check_topic
 from uldp_transforms.jobs.kafka.reader import KafkaReadError
 from uldp_transforms.jobs.records.ledger_sums import summary, sums_of
+from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.records.run_records import (
     CANCELLED,
@@ -164,7 +165,7 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
     """Follow the source until a signal, write the run record, and print the outcome; returns the exit code."""
     signals.can_drain = True
     record = _record(job)
-    for warning in warnings_of(job.spec.collections):
+    for warning in (*warnings_of(job.spec.collections), *sentences_about_lookalikes(job.spec.collections)):
         say(warning)
     try:
         record.write(job.directory.path)
