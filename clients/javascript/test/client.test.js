@@ -5,6 +5,7 @@ import { gzipSync } from "node:zlib";
 
 import { Client, UldpError } from "../index.js";
 import { formOf } from "../src/form.js";
+import { SAMPLERS } from "../src/samplers.js";
 
 const VECTORS = new URL("../../../schemas/vectors/collections.json", import.meta.url);
 const forms = Object.fromEntries(JSON.parse(readFileSync(VECTORS, "utf8")).map(({ name, client }) => [name, client]));
@@ -44,6 +45,20 @@ test("two reports of one value have different ids", async () => {
   const client = await Client.open(forms["order-krr"]);
   const ids = new Set(Array.from({ length: 1000 }, () => Buffer.from(client.report("flu").subarray(9, 25)).toString("hex")));
   assert.equal(ids.size, 1000);
+});
+
+test("bits after the first 64 are in the next words", () => {
+  const largest = 2n ** 64n - 1n;
+  for (const v of [64, 65, 128, 129]) {
+    const form = { num_sensitive: v, payload: { bytes: Math.ceil(v / 8), bit_bytes: Math.ceil(v / 8) } };
+    let words = 0;
+    const noise = { keep_weight: "0", noise_numerator: "1", noise_in_clear: false };
+    const last = SAMPLERS.bits({ ...form, sampler: noise }, [0], () => (words++, largest)).at(-1);
+    assert.deepEqual([last, words], [v % 8 ? 1 : 255, 1 + 32 * Math.ceil(v / 64)], `${v} bits`);
+    const heads = [0n];
+    const set = { ...form, sampler: { keep_weight: "1", subset_size: 1 } };
+    assert.equal(SAMPLERS.subset(set, [v - 1], () => heads.pop() ?? largest).at(-1), v % 8 ? 1 : 128, `${v} values`);
+  }
 });
 
 test("event times are rounded down", async () => {
