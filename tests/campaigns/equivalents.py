@@ -22,6 +22,20 @@ class Equivalent(NamedTuple):
 
 EQUIVALENTS = (
     Equivalent(
+        "native/split_reports.c",
+        "",
+        "if (catalog->entries[i].number < 0 || catalog->entries[i].number >= catalog->size || one->payload_size < 0)",
+        "if (catalog->entries[i].number < 0 || catalog->entries[i].number >= catalog->size || one->payload_size <= 0)",
+        "payloads of all mechanisms have a byte or more",
+    ),
+    Equivalent(
+        "native/reading.h",
+        "",
+        "if (place == 9 && byte > 1)",
+        "if (place == 9 && byte >= 1)",
+        "numbers from 2^62 on are outside of all ranges: their messages are left to the decoder in Python, as before",
+    ),
+    Equivalent(
         "uldp_transforms/ldp/client_window.py",
         "ClientWindow.of",
         "if not 0 < length <= _LONGEST or (timezone is not None and length % DAY):",
