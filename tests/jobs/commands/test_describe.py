@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.messages_cases import KNOWN, NEW, container, single, write_files
+from tests.support.messages_cases import KNOWN, NEW, container, write_files
 from tests.support.tolerance import generator
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.describe import consent, lines_of, smallest_share, variance_at
 from uldp_transforms.jobs.records.lookalike_values import lookalikes, sentences_about_lookalikes
 from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.messages import wire
 
 CLOSED = {"id": "closed", "values": ["flu", "cold", "asthma", "hiv"]}
 HASHED = {"id": "hashed", "num_buckets": 32}
@@ -251,7 +252,10 @@ def test_values_that_look_alike_are_named(values: list[str], pairs: list[tuple[s
 def test_a_job_says_which_values_look_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = ["Paris", "P\u0430ris"]
     collection = of({"id": "closed", "values": values}, {"id": "krr", "epsilon": 1.0})
-    write_files(tmp_path, {"c.json": collection, "r.avro": container([(1, single(collection))])})
+    write_files(
+        tmp_path,
+        {"c.json": collection, "r.avro": container([(1, wire.encode_reports(collection.perturb(["Paris"]))[0])])},
+    )
     argv = ["--collection", str(tmp_path / "c.json"), "--input", str(tmp_path / "r.avro")]
     assert uldp.main(["estimate", *argv, "--output", str(tmp_path / "out")]) == 0
     said = (
