@@ -52,13 +52,6 @@ EQUIVALENTS = (
         "chooses between two ways to count, whose counts are the same",
     ),
     Equivalent(
-        "uldp_transforms/ldp/solvers/hash_chance.py",
-        "_Law.tilt",
-        "t = (low + high) / 2",
-        "t = (low + high) / 3",
-        "where Newton's method begins; steps that leave the interval are halved",
-    ),
-    Equivalent(
         "uldp_transforms/ldp/solvers/least_squares.py",
         "solver",
         "system = gram + np.trace(gram) / size**2 if complete else gram  # leaves minima with sum(p) = 1 unchanged",
