@@ -66,6 +66,7 @@ from uldp_transforms.jobs.records import run_records as runs
 from uldp_transforms.jobs.records.run_accounts import read_accounts
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
+from uldp_transforms.jobs.reestimate.stored_counts import _check_no_copies
 from uldp_transforms.jobs.report import report_command, whole_period
 from uldp_transforms.jobs.report.reading import RowDirectory
 from uldp_transforms.jobs.report.truth_file import Truth
@@ -963,6 +964,12 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         estimating_again("--counts krr.json --counts krr.json"),
         "--counts must name each file once, because its reports would count twice, got 'HERE/krr.json' 2 times",
+    ),
+    (
+        SpecError,
+        lambda: _check_no_copies([{"run": "a", "counts": 5}], {"a": {"counts": 5}}),
+        "--counts must name each count once, because its reports would count twice, got those of run a in two "
+        "directories",
     ),
     (SpecError, estimating_again("--counts none"), "--counts must match at least one file, got 'none'"),
     (SpecError, estimating_again("--output file"), "--output must be a directory, got the file 'file'"),

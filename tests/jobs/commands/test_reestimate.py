@@ -454,7 +454,7 @@ ERRORS = [
     (f"{FROM} --counts good.avro --timezone Europe/Berlin", "--timezone needs --window, got none"),
     (
         f"{FROM} --counts good.avro --window 1d --timezone Berlin",
-        "CalendarWindows.timezone must be the name of a time zone such as \"Europe/Berlin\", got 'Berlin'",
+        "--timezone must be the name of a time zone such as \"Europe/Berlin\", got 'Berlin'",
     ),
     (
         f"{FROM} --counts good.avro --window 15m --slide 5m",
@@ -480,6 +480,11 @@ ERRORS = [
     (
         f"{FROM} --counts good.avro --counts '[g]ood.avro'",
         "--counts must name each file once, because its reports would count twice, got 'FOLDER/good.avro' 2 times",
+    ),
+    (
+        f"{FROM} --counts ran.avro --counts copy.avro",
+        "--counts must name each count once, because its reports would count twice, got those of run a in two "
+        "directories",
     ),
     (f"{FROM} --counts none.avro", "--counts must match at least one file, got 'none.avro'"),
     (f"{FROM} --counts empty", "--counts must match at least one file, got 'empty/counts*.avro'"),
@@ -517,6 +522,8 @@ def test_what_is_wrong_is_one_line(argv: str, sentence: str, folder: Path, capfd
         uneven=[good._replace(num_reports=[1, 2])],
         negative=[good._replace(cells=[-1, *good.cells[1:]])],
         huge=[good._replace(num_reports=[1, 2, (1 << 53) + 1])],
+        ran=[good._replace(run="a")],
+        copy=[good._replace(run="a")],
     )
     write_files(
         folder,

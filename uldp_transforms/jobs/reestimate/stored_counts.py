@@ -60,7 +60,7 @@ def stored_counts(
 
     Raises:
         SpecError: if a file has other content, counts are impossible for their collection, ``longer`` cannot be
-        built from the stored windows, or no group is stored by all dimensions of ``by``.
+        built from the stored windows, no group is stored by all dimensions of ``by``, or a job is a copy of another.
         OSError: if a file cannot be read.
     """
     windows: dict[Key, list[Row]] = defaultdict(list)
@@ -76,6 +76,7 @@ def stored_counts(
         resuming = [record for record in records if record.resumes]
         totals = {key: _of_runs(of_run, resuming) for key, of_run in latest.items() if not key[GROUP]}
         for key, counted in totals.items():
+            _check_no_copies(windows[key], counted)
             windows[key] += counted.values()
             if any(row["complete"] and _is_whole(run, counted, resuming) for run, row in counted.items()):
                 whole.add(key)
@@ -90,6 +91,17 @@ def stored_counts(
     if longer is not None:
         windows, whole = regrouped(windows, whole, longer, min(seen_until, default=None))
     return StoredCounts(windows=windows, whole=whole, strangers=strangers)
+
+
+def _check_no_copies(earlier: Sequence[Row], counted: Mapping[str, Row]) -> None:
+    """Refuse a window that two directories have from the same run: one of them is a copy; raises SpecError."""
+    for row in earlier:
+        again = counted.get(row["run"] or "")
+        if row["run"] and again is not None and again["counts"] == row["counts"]:
+            raise SpecError(
+                f"--counts must name each count once, because its reports would count twice, got those of run "
+                f"{row['run']} in two directories"
+            )
 
 
 def total_of(key: Key) -> Key:
