@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import Counter
 from pathlib import Path
@@ -36,6 +37,7 @@ def failures() -> list[Failure]:
     return [Failure(*row) for row in found]
 
 
+@functools.cache
 def functions(file: str) -> set[str]:
     """Names of the tests of a file."""
     tree = ast.parse(FILES[file].read_text(encoding="utf-8"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import re
 import subprocess
@@ -74,9 +75,14 @@ def room_of_ldp(module: str) -> str:
     return module.split(".")[2]
 
 
-def imported(name: str) -> Iterator[str]:
+@functools.cache
+def imported(name: str) -> tuple[str, ...]:
     """Modules of the package that a module imports, wherever it does so."""
-    for node in ast.walk(ast.parse(SOURCES[name].read_text(encoding="utf-8"))):
+    return tuple(imports(ast.parse(SOURCES[name].read_text(encoding="utf-8")), name))
+
+
+def imports(tree: ast.Module, name: str) -> Iterator[str]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         if isinstance(node, ast.ImportFrom):

@@ -81,7 +81,7 @@ def wait_until(done: Callable[[], bool], pause: Callable[[], Any]) -> None:
     while not done():
         assert time.monotonic() < end
         pause()
-        time.sleep(0.1)
+        time.sleep(0.5)
 
 
 @pytest.fixture(scope="module")
