@@ -102,14 +102,15 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
         rows = own | "Estimate" >> beam.ParDo(estimate_fn).with_outputs("health", main="estimates")
         rows.estimates.element_type = WindowedEstimate
         rows.health.element_type = WindowHealth
+        estimates, health = _one_by_one(rows.estimates, "Rows"), _one_by_one(rows.health, "HealthRows")
         if pooled is None:
-            return EstimatedWindows(rows.estimates, rows.health)
+            return EstimatedWindows(estimates, health)
         of_questions = pooled | "RowsOfQuestions" >> beam.FlatMap(_split).with_outputs("health", main="estimates")
         of_questions.estimates.element_type = WindowedEstimate
         of_questions.health.element_type = WindowHealth
         return EstimatedWindows(
-            (rows.estimates, of_questions.estimates) | "Estimates" >> beam.Flatten(),
-            (rows.health, of_questions.health) | "Health" >> beam.Flatten(),
+            (estimates, of_questions.estimates) | "Estimates" >> beam.Flatten(),
+            (health, of_questions.health) | "Health" >> beam.Flatten(),
         )
 
     def display_data(self) -> dict[str, Any]:
@@ -257,6 +258,17 @@ def _outputs(owner: bytes, rows: Rows) -> Iterator[Any]:
     yield row
     if is_total(owner):
         yield TaggedOutput("health", health)
+
+
+def _one_by_one(rows: PCollection[Any], name: str) -> PCollection[Any]:
+    """The same rows, for steps that take batches: Beam loses what goes to them at the end of a bundle."""
+    passed = rows | name >> beam.Map(_same)
+    passed.element_type = rows.element_type
+    return passed
+
+
+def _same(row: Any) -> Any:
+    return row
 
 
 def _together(counts: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[Any]:
