@@ -18,7 +18,7 @@ from tests.jobs.commands.test_reestimate import MINUTE, PERIOD
 from tests.jobs.commands.test_total import GROUPED, store, stored
 from tests.support.messages_cases import write_files
 from uldp_transforms.jobs import compare, uldp
-from uldp_transforms.jobs.compare import compare_command, found_in_words
+from uldp_transforms.jobs.compare import compare_command, figure_rows, found_in_words
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError, homogeneity
 from uldp_transforms.ldp import compare as library
 from uldp_transforms.ldp.comparisons.compare import difference_interval, q_values
@@ -484,6 +484,15 @@ def test_what_only_the_smooth_interval_shows_is_marked(capsys: pytest.CaptureFix
     said = capsys.readouterr().out
     assert re.search(r"^\*  median +arm=new", said, flags=re.MULTILINE)
     assert "only the smooth interval" not in said
+
+
+def test_both_intervals_of_a_share_have_four_decimals() -> None:
+    numbers = (0.1, 0.05, 0.15, 0.01, 0.01, 0.0, 0.0, 0.0)
+    row = ComparedValue("share from 40 ms", None, None, "0", "a", "b", *numbers, figure="share_above")
+    assert figure_rows.difference_texts(row) == ("+0.1000", "+0.0500 to +0.1500")
+    assert figure_rows.smooth_text(row) == ""
+    smooth = row._replace(display_difference=0.1, display_low=0.0625, display_high=0.125)
+    assert figure_rows.smooth_text(smooth) == "+0.0625 to +0.1250"
 
 
 # ---------------------------------------------------------------------- refusals

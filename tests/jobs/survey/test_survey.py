@@ -12,6 +12,8 @@ import pyarrow.parquet
 import pytest
 
 from uldp_transforms.jobs import survey
+from uldp_transforms.jobs.survey.answer_options import AnswerColumns
+from uldp_transforms.jobs.survey.answer_table import read_answers
 
 SECRET = "my-secret"
 
@@ -269,3 +271,10 @@ def test_a_table_without_rows_is_refused(capsys):
 def test_a_file_that_does_not_exist_is_named(capsys):
     assert survey.main(shlex.split("none.csv --design direct")) == 2
     assert re.fullmatch(r"survey: none\.csv: No such file or directory\n", capsys.readouterr().err)
+
+
+def test_without_covariates_a_table_has_no_columns_of_them():
+    table(*CROSSWISE)
+    names = {"question": None, "answer": "answer", "people": "people", "yes": None, "no": None}
+    found = read_answers(AnswerColumns(path="answers.csv", design="direct", **names))
+    assert found.covariates.shape == (2, 0)

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.ldp.planning.test_utility_losses import make
 from tests.support.tolerance import generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion
+from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, hashed_forecast
 from uldp_transforms.ldp.planning.forecast import Estimates, Groups, rare_shift, told
 from uldp_transforms.ldp.planning.planned_question import Forecast, Setup, placeholders
 from uldp_transforms.ldp.sampling import SeededSource
@@ -254,6 +255,37 @@ def test_rare_errors_by_enumeration():
     counts = np.arange(30)
     exact = stats.poisson.pmf(counts, 0.3) @ np.abs(0.2 * (counts - 0.3))
     assert shift.weights @ np.abs(shift.errors) == pytest.approx(exact, rel=0.01)
+
+
+def test_the_unit_of_rare_errors_does_not_matter():
+    """So rare that the lattice must reach beyond twelve standard deviations, to hold several events at once."""
+    small, large = (rare_shift(np.array([unit]), np.array([0.001]), 0.001 * unit**2) for unit in (1.0, 1024.0))
+    assert large.weights == pytest.approx(small.weights, abs=1e-12)
+    assert large.errors == pytest.approx(1024 * small.errors)
+
+
+@pytest.mark.parametrize("mass", [1.0, 0.25])
+def test_own_holders_add_noise_by_the_closed_form(mass):
+    """k-RR keeps a value with p and draws each other one with q. The mean square of the difference of two estimates is
+    (p + q) / (p - q)**2 if everybody is in one of the two buckets, and 2 q / (p - q)**2 if in a third."""
+    k, epsilon = 8, 1.5
+    p, q = (math.exp(at) / (math.exp(epsilon) + k - 1) for at in (epsilon, 0))
+    candidates = Groups(np.array([mass]), np.ones(1, dtype=np.int64))
+    nobody = Groups(np.zeros(1), np.zeros(1, dtype=np.int64))
+    noise = hashed_forecast.hashed_noise(make("krr", k, k, epsilon=epsilon), 64, 1000, candidates, 0.0, nobody)
+    assert noise.own == pytest.approx((k - 2) / (k - 1) * ((p + q) - 2 * q) / (p - q) ** 2)
+
+
+def test_an_unlisted_text_stays_unnoticed_with_the_probability_of_the_normal_law():
+    """Noise so large that the texts add nothing to it: 100 cohorts of 8 buckets share the false alarms of 0.05."""
+    texts, deviation = np.array([1e-6, 3e-3, 1.0]), 1e-3
+    unlisted = Groups(texts, np.array([1, 0, 0]))
+    found = hashed_forecast._unnoticed(unlisted, 8, 100.0, deviation**2, 0.0)
+    limit = deviation * stats.norm.isf(0.05 / 800)
+    assert found == pytest.approx(stats.norm.cdf((limit - texts * 7 / 8) / deviation), rel=1e-6, abs=1e-12)
+    assert (hashed_forecast._unnoticed(unlisted, 8, 31.0, deviation**2, 0.0) == 1).all(), (
+        "too few cohorts to exclude any"
+    )
 
 
 def test_many_frequencies_are_put_together_with_their_sums_kept():
