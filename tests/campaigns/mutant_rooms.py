@@ -74,7 +74,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "jobs/records": (
         *("jobs/commands/test_check.py", "jobs/commands/test_runs.py", "jobs/commands/test_run_accounts.py"),
         *("jobs/commands/test_hostile_directories.py", "jobs/commands/test_compact.py", "beam/accounts/test_ledger.py"),
-        *("jobs/commands/test_memo_people.py",),
+        *("jobs/commands/test_memo_people.py", "jobs/commands/test_describe.py"),
     ),
     "jobs/reestimate": (
         *("jobs/commands/test_reestimate.py", "jobs/commands/test_numbers_by_group.py"),

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -63,6 +64,12 @@ def test_they_are_written_each_second_too(tmp_path: Path, monkeypatch: pytest.Mo
         stamp = (tmp_path / "accounts-a.json").stat().st_mtime_ns
         time.sleep(0.1)
         assert (tmp_path / "accounts-a.json").stat().st_mtime_ns == stamp
+
+
+def test_in_a_store_only_rows_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_accounts, "EVERY", 0.01)
+    with kept("gs://bucket/rows", "a", COUNTED):
+        assert "accounts" not in [thread.name for thread in threading.enumerate()]
 
 
 KILLED_BETWEEN = """
