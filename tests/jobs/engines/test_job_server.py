@@ -155,6 +155,6 @@ def test_a_savepoint_without_its_run_is_refused(command: list[str]) -> None:
     with pytest.raises(SpecError) as refused:
         read_arguments([*command, "--savepoint_path", "file:/s"])
     assert str(refused.value) == (
-        "--savepoint_path needs the --output directory of the run that made the savepoint, got 'out', to "
-        "which no run has written"
+        "--savepoint_path needs the --output directory of the run that made the savepoint, got "
+        f"{str(Path('out').resolve())!r}, to which no run has written"
     )
