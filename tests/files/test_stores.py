@@ -1,14 +1,19 @@
-"""Files of this machine by their paths; ``tests/jobs/engines/test_dataflow.py`` has those of a store."""
+"""Files of this machine and of a store, by their paths."""
 
 from __future__ import annotations
 
+import gzip
+import os
 from pathlib import Path
 
 import pytest
 
+from tests.servers.google_server import GoogleServer
 from tests.support.messages_cases import write_files
 from uldp_transforms.files import stores
+from uldp_transforms.files.text_files import read_lines
 from uldp_transforms.files.whole_file import whole_file
+from uldp_transforms.ldp import SpecError
 
 
 @pytest.mark.parametrize(
@@ -62,4 +67,42 @@ def test_the_stamp_of_a_file_changes_with_its_content(tmp_path: Path) -> None:
     stamp = stores.stamp_of(str(path))
     assert stores.stamp_of(str(path)) == stamp
     path.write_bytes(b"older")
-    assert stores.stamp_of(str(path)) != stamp
+    later = stores.stamp_of(str(path))
+    assert later != stamp
+    os.utime(path, ns=(0, later[2] + 1))  # other bytes of the same number
+    assert stores.stamp_of(str(path)) != later
+
+
+def test_a_file_is_written_at_the_time_that_the_file_system_says(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    os.utime(path, ns=(0, 1_700_000_000_500_000_000))
+    assert stores.written_at(str(path)) == 1_700_000_000.5
+
+
+def test_a_file_of_a_store_is_written_and_read() -> None:
+    path = "gs://bucket/folder/file"
+    with GoogleServer() as server, server.environment():
+        assert not stores.exists(path)
+        with stores.created(path) as file:
+            file.write(b"new")
+        assert server.objects == {"bucket/folder/file": b"new"}
+        with stores.opened(path) as file:
+            assert file.read() == b"new"
+        assert stores.stamp_of(path) == (path, 3, 0)
+        assert stores.written_at(path) > 1_700_000_000
+
+
+@pytest.mark.parametrize("name", ["lines.txt", "lines.txt.gz"])
+def test_lines_of_a_text_file_are_read_without_what_editors_add(name: str, tmp_path: Path) -> None:
+    """A byte order mark at the beginning, white space, empty lines."""
+    path = tmp_path / name
+    pack = gzip.compress if name.endswith(".gz") else bytes
+    path.write_bytes(pack("\ufeffant \r\n\r\n bee\n\ufeffcow".encode()))
+    assert read_lines(path, most=3, longest=6) == ["ant", "bee", "\ufeffcow"]
+    path.write_bytes(pack("\u00e4\nb\na\u0308".encode()))
+    with pytest.raises(SpecError) as refused:
+        read_lines(path, most=3, longest=6)
+    assert str(refused.value) == (
+        f"{path} must have different values (in Unicode NFC), got the same one in lines 1 and 3"
+    )

@@ -7,6 +7,7 @@ import decimal
 import io
 import subprocess
 import sys
+import types
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +30,7 @@ from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.containers import Account, read_messages
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.messages.report_tables import _believed, is_table, read_table
+from uldp_transforms.messages.report_tables import _believed, _rows_at_once, is_table, read_table
 
 KNOWN = [KRR, RAPPOR, URAP]
 
@@ -458,3 +459,10 @@ def test_large_payloads_are_cut_into_messages_that_topics_take() -> None:
     assert max(map(len, messages)) <= wire.MAX_MESSAGE_BYTES
     found = MessageDecoder(CollectionCatalog([wide])).decode(messages)
     assert np.array_equal(np.concatenate([batch.payloads for batch in found.batches]), payloads)
+
+
+@pytest.mark.parametrize(("mean", "rows"), [(100, 65_536), (1 << 20, 64), (1 << 27, 1)])
+def test_rows_are_read_by_the_thousands_unless_they_are_long(mean: int, rows: int) -> None:
+    """64 MiB at most, of a row group of which a row has ``mean`` bytes."""
+    facts = types.SimpleNamespace(num_rows=10, total_byte_size=10 * mean)
+    assert _rows_at_once(table([]).schema, {"payload": "payload"}, facts) == rows

@@ -249,6 +249,24 @@ def test_a_table_of_values_is_no_file_of_reports(
     assert last == f"estimate: 1 of 1 reports were rejected as bad_magic: {seen}"
 
 
+@pytest.mark.parametrize(
+    ("lateness", "text"),
+    [
+        (0, "0ms"),
+        (999, "999ms"),
+        (1_000, "1s"),
+        (59_999, "60s"),
+        (60_000, "1m"),
+        (60_001, "2m"),
+        (HOUR, "1h"),
+        (DAY - 1, "24h"),
+        (DAY, "1d"),
+    ],
+)
+def test_durations_have_their_largest_unit_and_are_rounded_up(lateness: int, text: str) -> None:
+    assert facts_of(replay.spec([KRR], HOURLY, bounded=False, allowed_lateness=lateness))["lateness"] == text
+
+
 def test_of_what_is_not_known_nothing_is_said() -> None:
     """The first message need not be one of those that were refused."""
     known = facts_of(replay.spec([KRR], HOURLY), good(1)[0])

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.testing.test_stream import Event
@@ -21,7 +22,7 @@ from tests.support import replay
 from tests.support.kafka_cluster import Cluster
 from tests.support.messages_cases import KRR, URR, collection, container, numbered, write_files
 from tests.support.tolerance import generator
-from uldp_transforms import JobSpec
+from uldp_transforms import CountReports, DecodeReports, JobSpec
 from uldp_transforms.beam.runtime import panes
 from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.beam.transforms.pool_versions import _COUNTS, PoolVersions, _Estimator, _Held
@@ -356,6 +357,29 @@ def test_a_stream_pools_the_latest_counts_of_each_version() -> None:
     assert {row.interval for row in rows} == {"anytime"}
     assert replay.unbalanced(found["ledger"]) == []
     assert len([row for row in found["health"] if row.pooled]) == 2
+
+
+def test_panes_of_a_question_say_what_they_are_and_when() -> None:
+    """Numbered by question, with the end of the window as the time of the first; more of them may always follow."""
+    late = reports(OLD, 7, START, "late")
+    events = [
+        replay.arrive(START, [wire.encode_batch(reports(one, 60, START)) for one in VERSIONS]),
+        replay.watermark(START + PERIOD),
+        replay.arrive(START + PERIOD, [wire.encode_batch(late)]),
+        replay.watermark(START + 3 * PERIOD),
+    ]
+    spec = replay.spec(VERSIONS, Windows(size=PERIOD), bounded=False, allowed_lateness=PERIOD)
+    with replay.collector() as (keep, found):
+        with beam.Pipeline(options=replay.stream_options()) as pipeline:
+            decoded = pipeline | replay.stream(events) | DecodeReports(spec)
+            rows = (decoded.reports | CountReports(spec)).counts | PoolVersions(spec)
+            _ = rows | beam.Map(lambda _, moment=beam.DoFn.TimestampParam: moment.micros // 1000) | keep
+        in_order = sorted(((moment, pane) for moment, _, pane in found), key=lambda one: one[1].index)
+    end = START + PERIOD
+    assert in_order == [
+        (end, PaneInfo(True, False, PaneInfoTiming.ON_TIME, 0, 0)),
+        (end - 1, PaneInfo(False, False, PaneInfoTiming.LATE, 1, 1)),
+    ]
 
 
 def test_early_panes_of_a_version_make_early_rows_of_its_question() -> None:
