@@ -107,6 +107,27 @@ EQUIVALENTS = (
         "_NUGGETS = np.arange(-3, 5), 4.0",
         "one more point at the end of a grid, where the likelihood has hardly any weight",
     ),
+    Equivalent(
+        "uldp_transforms/jobs/reestimate/stored_counts.py",
+        "_is_whole",
+        "return False  # killed or cancelled; runs elsewhere, without an observed end, write their rows when drained",
+        "return None  # killed or cancelled; runs elsewhere, without an observed end, write their rows when drained",
+        "only whether it is true is asked",
+    ),
+    Equivalent(
+        "uldp_transforms/jobs/follow/topic_identity.py",
+        "on import",
+        "_GLANCE = 0.1  # seconds of one poll",
+        "_GLANCE = 0.15000000000000002  # seconds of one poll",
+        "a poll is repeated until the records have come or the time is over",
+    ),
+    Equivalent(
+        "uldp_transforms/jobs/kafka/polled.py",
+        "_StreamFn.process",
+        "while (left := ends - time.monotonic()) > 0:",
+        "while ((left := (ends - time.monotonic())) >= 0):",
+        "one more poll, of no time, if the clock stands exactly at the end",
+    ),
 )
 
 _REASONS = {each[:4]: each.why for each in EQUIVALENTS}

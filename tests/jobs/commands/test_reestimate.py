@@ -317,6 +317,13 @@ def test_a_longer_window_that_a_stream_has_not_seen_the_end_of_is_partial() -> N
 
 
 @pytest.mark.usefixtures("folder")
+def test_a_longer_window_that_ends_with_the_last_one_of_a_stream_is_complete() -> None:
+    run_of("a", None, None)
+    write_counts(counts=[row._replace(run="a") for row in hours(*range(1, 7))])
+    assert [row["status"] for row in rows_of(again(LONGER))] == ["ok"]
+
+
+@pytest.mark.usefixtures("folder")
 def test_jobs_that_stored_windows_of_different_lengths_are_added_up() -> None:
     write_counts(short=hours(1, 2, 3), long=hours(10, 20, length=3 * PERIOD))
     rows = rows_of(again("--collection krr.json --counts short.avro --counts long.avro --min_reports 1 --window PT1H"))

@@ -40,6 +40,7 @@ from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile, manifest_path
 from uldp_transforms.jobs.records.run_records import STOPPED
 from uldp_transforms.ldp import SpecError
+from uldp_transforms.windows import moment_of
 
 POINTS = {
     "before counts are committed",
@@ -408,3 +409,13 @@ def test_a_transaction_has_at_most_64_files(tmp_path: Path) -> None:
         read: list[Any] = list(source.news(5))
     assert read == [names[1:65], names[65:129], names[129:]]
     assert source.seen_until == 5
+
+
+@pytest.mark.parametrize(("late", "seen"), [(-1, -1), (5, 0), (600_000, 0), (600_001, 1)])
+def test_windows_wait_ten_minutes_for_a_file_that_is_not_finished(late: int, seen: int, tmp_path: Path) -> None:
+    (tmp_path / "reports-20011027T220000-x.avro.part").touch()
+    begun = moment_of("2001-10-27T22:00:00Z")
+    state: Any = SimpleNamespace(names=set)
+    source = SpoolSource(str(tmp_path), configured().spec, state)
+    assert not list(source.news(begun + late))
+    assert source.seen_until == begun + seen

@@ -560,19 +560,28 @@ def test_names_of_windows(start: str | None, end: str | None, zone: str | None, 
     assert name_of_window(start, end, clock(zone)) == name
 
 
-@pytest.mark.parametrize(("step", "labels"), [(600, {"22:50", "23:00"}), (20, {"22:40", "22:40:20", "22:41"})])
-def test_hours_of_an_axis_are_those_of_a_day(step: int, labels: set[str]) -> None:
+def windows_of(step: int, number: int) -> list[facts.WindowLine]:
+    """Consecutive windows of ``step`` seconds."""
     first = moment_of("2026-11-22T22:40:00Z") // 1000
-    ends = [rfc3339(1000 * (first + step * place)) for place in range(5)]
-    windows = [
+    ends = [rfc3339(1000 * (first + step * place)) for place in range(number + 1)]
+    return [
         facts.WindowLine(
             start=start, end=end, name="", status="ok", num_reports=1, unexplained=0.5, unexplained_low=0.4,
             unexplained_high=0.6, unlisted=None, is_open=False, holds_always=False,
         )
         for start, end in itertools.pairwise(ends)
     ]  # fmt: skip
-    drawn = set(re.findall(">([0-9:]+)</text>", charts.unexplained_svg(windows, "UTC")))
+
+
+@pytest.mark.parametrize(("step", "labels"), [(600, {"22:50", "23:00"}), (20, {"22:40", "22:40:20", "22:41"})])
+def test_hours_of_an_axis_are_those_of_a_day(step: int, labels: set[str]) -> None:
+    drawn = set(re.findall(">([0-9:]+)</text>", charts.unexplained_svg(windows_of(step, 4), "UTC")))
     assert labels <= drawn and not any(label.startswith("10:") for label in drawn)
+
+
+def test_up_to_sixty_windows_have_points() -> None:
+    few, many = (charts._unexplained(windows_of(600, number), "UTC").to_dict()["layer"] for number in (60, 61))
+    assert len(few) == len(many) + 1
 
 
 @pytest.mark.parametrize(
