@@ -19,7 +19,8 @@ import pytest
 from tests.support import report_rows as rows
 from tests.support.html_tree import Node, chromium, needs_chromium, table, tree_of
 from uldp_transforms.jobs import uldp
-from uldp_transforms.jobs.report import charts, facts, web_page
+from uldp_transforms.jobs.evaluate.trials import Outcome
+from uldp_transforms.jobs.report import charts, error_charts, facts, web_page
 from uldp_transforms.jobs.report.collection_facts import costs_of
 from uldp_transforms.jobs.report.texts_for_readers import digits_of, fixed, fixed_span, in_words, percent, shown, span
 from uldp_transforms.jobs.report.window_names import clock, name_of_window
@@ -577,6 +578,22 @@ def windows_of(step: int, number: int) -> list[facts.WindowLine]:
 def test_hours_of_an_axis_are_those_of_a_day(step: int, labels: set[str]) -> None:
     drawn = set(re.findall(">([0-9:]+)</text>", charts.unexplained_svg(windows_of(step, 4), "UTC")))
     assert labels <= drawn and not any(label.startswith("10:") for label in drawn)
+
+
+@pytest.mark.parametrize(
+    ("estimators", "names"),
+    [(["raw", "raw"], ["krr"]), (["raw", "projected"], ["krr, raw", "krr, projected"])],
+)
+def test_lines_of_several_estimators_are_named_by_them(
+    estimators: list[str], names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(error_charts, "png_of", lambda chart: json.dumps(chart).encode())
+    found = [
+        Outcome(mechanism="krr", epsilon=epsilon, estimator=estimator, raw_error=0.1, error=0.1, covered=0.9)
+        for epsilon, estimator in zip((1.0, 2.0), estimators)
+    ]
+    first = json.loads(error_charts.picture_of_trials(found))["hconcat"][0]
+    assert first["encoding"]["color"]["scale"]["domain"] == names
 
 
 def test_up_to_sixty_windows_have_points() -> None:
