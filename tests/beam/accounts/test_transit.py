@@ -13,17 +13,23 @@ from typing import Any
 import numpy as np
 import pytest
 from apache_beam.testing.test_stream import Event
+from apache_beam.transforms.window import IntervalWindow
+from apache_beam.utils.windowed_value import PANE_INFO_UNKNOWN
 
 from tests.support import replay
 from tests.support.messages_cases import BATCH, KRR, container, packed, single, write_files
 from tests.support.tolerance import generator
+from uldp_transforms.beam.accounts import transit
+from uldp_transforms.beam.accounts.ledger import IN_TRANSIT, LedgerEntry
 from uldp_transforms.beam.runtime import panes
+from uldp_transforms.beam.runtime.beam_windows import as_duration
 from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.beam.transforms import decode_reports as decode
 from uldp_transforms.beam.transforms import estimate_distribution
 from uldp_transforms.beam.transforms import gather_messages as gather
 from uldp_transforms.beam.transforms import read_report_files as read_files
 from uldp_transforms.jobs import estimate
+from uldp_transforms.ldp.estimators import Empirical
 from uldp_transforms.messages import containers, manifest, wire
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.rows import windowed_estimate
@@ -259,3 +265,16 @@ def test_a_loss_shows_in_a_stream(
 def test_a_message_counts_once_however_many_reports_it_holds() -> None:
     assert manifest.ListedFile("a", 1, "0" * 64, 1, 10).reports == 10
     assert [wire.reports_in(message) for message in (single(), packed(), b"", packed()[:-1])] == [1, 2, 1, 1]
+
+
+def test_counts_and_row_of_a_window_have_one_place_in_the_ledger() -> None:
+    """So that they add up to 0: the start of the window in milliseconds."""
+    window, delay = IntervalWindow(7 * PERIOD // 1000, 8 * PERIOD // 1000), as_duration(MINUTE)
+    counts = KRR.count(KRR.perturb(["0"] * 9))
+    place = panes.place_of(window, PANE_INFO_UNKNOWN, None)
+    row = windowed_estimate.estimate_window(KRR, counts, place, Empirical(), None, None)
+    handed = transit._counts_entry((KRR.fingerprint, counts), delay, window, window.start)
+    taken = transit._row_entry(row, delay, window, window.start)
+    entries = [LedgerEntry(IN_TRANSIT, KRR.fingerprint, 7 * PERIOD, number) for number in (1, -1)]
+    assert [handed.value, taken.value] == entries
+    assert {handed.timestamp, taken.timestamp} == {window.max_timestamp() + delay}
