@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import gzip
 import json
+import math
 import sys
 import tracemalloc
 import zoneinfo
@@ -658,6 +659,13 @@ REFUSED = [
             f"JobSpec.limits must be a list of numbers, or a text such as 30,60, got {wrong!r}",
         )
         for wrong in (5, "30;60", [True], ["30"], {})
+    ),
+    *(
+        (
+            lambda wrong=wrong: of(collections=[DELAYS], limits=wrong),
+            f"JobSpec.limits must be a list of numbers, or a text such as 30,60, got {parts}",
+        )
+        for wrong, parts in (("30,nan", "(30.0, nan)"), ([math.inf], "(inf,)"))
     ),
     (lambda: of(limits=[15]), "JobSpec.numbers need the alphabet ordered, got closed"),
     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.figure_history import rows_of_figures, side_of
+from uldp_transforms.rows.figure_history import _digits, rows_of_figures, series_of_figures, side_of
 from uldp_transforms.rows.row_identity import span_of
 from uldp_transforms.rows.row_types import NumberFigures, WindowedEstimate
 from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
@@ -82,6 +83,15 @@ def test_series_are_shares_measured_from_the_nearer_end():
     assert [side_of(name).from_above for name in of_edges.values] == (below > 0.5).tolist()
     again = rows_of_figures(row._replace(num_reports=1), [*of_mean.values, *of_edges.values])
     assert [EntryColumns.of(one.estimates).values for one in again] == [of_mean.values, of_edges.values]
+
+
+@pytest.mark.parametrize(("edges", "copies"), [(1, 1.0), (4, 1.0), (5, 1.25), (15, 3.75)])
+def test_four_edges_say_as_much_as_all_of_a_series(edges: int, copies: float):
+    """The other edges are copies for the filter, which learns how fast shares move from all of them."""
+    windows = Neighbours.of(rows_of_figures(row_of(delays(), 0, np.full(BINS, 2000), generator("copies")))[1:])
+    few = dataclasses.replace(windows, values=windows.values[:edges])
+    assert len(windows.values) == BINS - 1
+    assert series_of_figures(few).copies == copies
 
 
 def test_sampling_variances_are_those_of_people_with_a_number():
@@ -194,6 +204,14 @@ def test_sentences_about_numbers_of_any_size(low: float, high: float, scale: str
     sentence = list(smooth_rows(rows, 0.0, EVERY))[-1][1].sentence
     assert [part for part in told if part not in sentence] == [], sentence
     assert "+0.00" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("number", "width", "digits"),
+    [(1.7e9, 1.0, 12), (-1.7e9, 1.0, 12), (123.4, 0.01, 7), (5e11, 1e11, 4), (6.1e-13, 1e-13, 4), (0.0, 8.0, 4)],
+)
+def test_digits_tell_the_hundredth_part_of_a_bin(number: float, width: float, digits: int):
+    assert _digits(number, width) == digits
 
 
 def test_jobs_and_stored_counts_have_smoothed_figures(tmp_path: Path):
