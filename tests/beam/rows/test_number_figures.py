@@ -75,6 +75,12 @@ def test_no_figures_without_numbers_or_estimates():
     assert row_of(TIMES).numbers.sum == SumFigure()
 
 
+def test_a_row_says_whether_its_intervals_hold_at_all_looks():
+    assert (row_of().interval, row_of(anytime_scale=1000).interval) == ("fixed", "anytime")
+    withheld = {"withheld": "suppressed"}
+    assert (row_of(**withheld).interval, row_of(anytime_scale=1000, **withheld).interval) == ("fixed", "anytime")
+
+
 def test_intervals_of_several_looks_are_longer():
     def length(**options: Any) -> float:
         mean = row_of(**options).numbers.mean

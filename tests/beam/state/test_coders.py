@@ -237,6 +237,22 @@ def test_what_is_decoded_may_be_changed(coder, value):
     assert coder.encode(value) == encoded
 
 
+@pytest.mark.parametrize("number", [1, 3])
+def test_reports_of_several_collections_come_back(number: int) -> None:
+    """As version, number of collections, fingerprints, numbers of reports and one batch."""
+    batches = [URAP.perturb(["0"] * size, generator("mixed", size), [NOON] * size) for size in (2, 5, 1)[:number]]
+    reports = ReportBatch.concatenate(batches)
+    table = np.stack([np.full(32, place, dtype=np.uint8) for place in range(number)])
+    sizes = np.array([len(batch) for batch in batches])
+    encoded = MixedReportsCoder().encode(MixedReports(table, np.arange(number), sizes, reports))
+    assert encoded[:5] == bytes([1, number, 0, 0, 0])
+    assert encoded[5 : 5 + 36 * number] == table.tobytes() + sizes.astype("<u4").tobytes()
+    found = MixedReportsCoder().decode(encoded)
+    np.testing.assert_array_equal(found.table[found.owners], table)
+    np.testing.assert_array_equal(found.sizes, sizes)
+    assert REPORTS.encode(found.reports) == encoded[5 + 36 * number :]
+
+
 @pytest.mark.parametrize(("coder", "value"), SAMPLES)
 @pytest.mark.parametrize("version", [0, 4, 255])
 def test_another_version_is_refused(coder, value, version):
