@@ -312,6 +312,17 @@ def test_sentences(error: type[Exception], call: Callable[[], Any], sentence: st
     assert str(caught.value) == sentence
 
 
+def test_a_command_line_names_topics_by_kind_and_their_form() -> None:
+    options = {option: f"topic-{name}" for name, option in KafkaTopics.KINDS.items()}
+    line = " ".join(f"{option} {topic}" for option, topic in options.items())
+    for more, form in (("", JSON), (f"--kafka_form {AVRO}", AVRO)):
+        found = naming(f"{line} --kafka_config some {more}")()
+        assert found is not None
+        assert found._topics == {name: f"topic-{name}" for name in KafkaTopics.KINDS}
+        assert found._form == form
+    assert naming("")() is None
+
+
 def test_the_graph_of_a_job_has_the_path_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is secret is read by each worker, from its file or its environment."""
     monkeypatch.setenv("ULDP_KAFKA_PASSWORD", SECRET)
