@@ -220,6 +220,14 @@ def test_consumers_that_wait_are_kept_and_in_the_end_closed() -> None:
     assert pool.take("a", lambda: first) is first
 
 
+def test_a_consumer_that_was_used_a_moment_ago_is_kept_while_others_are_taken() -> None:
+    pool, first, second = Pool(), mock.Mock(), mock.Mock()
+    pool.put_back("a", first)
+    assert pool.take("b", lambda: second) is second
+    first.close.assert_not_called()
+    assert pool.take("a", mock.Mock()) is first
+
+
 # ---------------------------------------------------------------------- what Beam asks for
 
 
@@ -642,8 +650,10 @@ def test_sentences(error: type[Exception], call: Callable[[], Any], sentence: st
     assert SECRET not in sentence
 
 
+@pytest.mark.parametrize("more", [[], ["--dimension=arm=attribute:arm"]], ids=["plain", "dimension"])
 @pytest.mark.usefixtures("folder")
-def test_wrong_command_lines_end_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_command_lines_end_in_one_line(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Records have attributes, from which dimensions may be taken."""
     argv = ["--collection=krr.json", "--kafka_topic=t", "--bootstrap_servers=a:1", "--output=out", "--window=1h"]
-    assert estimate.main(argv) == 2
+    assert estimate.main([*argv, *more]) == 2
     assert capsys.readouterr().err.startswith("estimate: --kafka_topic needs --kafka_until ")
