@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -110,7 +111,7 @@ def test_a_cancelled_job_leaves_the_results_of_the_run_before(
     wait_for(lambda: is_writing(output), process, log)
     process.send_signal(number)
     assert process.wait(live.PATIENCE) == 130, log.read_text()
-    [line] = log.read_text().splitlines()
+    line = log.read_text().removesuffix("\n")
     assert line == "estimate: cancelled: nothing was written; any results in the directory are from an earlier run"
     assert left_behind(output) == (RESULTS if used else set())
     assert {name: (output / name).read_bytes() for name in before} == before
@@ -214,6 +215,28 @@ def test_the_second_signal_cuts_off_a_drain(program: str, capfd: pytest.CaptureF
     assert signal.getsignal(signal.SIGTERM) is before
     logging.disable(logging.NOTSET)
     assert capfd.readouterr().err == f"{program}: stopping; a second signal discards what is not yet written\n"
+
+
+def test_after_cancellation_threads_and_destructors_say_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    class Interrupted:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    before = sys.unraisablehook, threading.excepthook
+    sys.unraisablehook, threading.excepthook = sys.__unraisablehook__, threading.__excepthook__
+    try:
+        with Signals("estimate") as signals:
+            interrupted = Interrupted()
+            del interrupted
+            assert signals.cancelled
+            thread = threading.Thread(target=divmod, args=(1, 0))
+            thread.start()
+            thread.join()
+        assert (sys.unraisablehook, threading.excepthook) == (sys.__unraisablehook__, threading.__excepthook__)
+    finally:
+        sys.unraisablehook, threading.excepthook = before
+        logging.disable(logging.NOTSET)
+    assert capfd.readouterr().err == ""
 
 
 def test_signals_that_are_ignored_stay_ignored() -> None:

@@ -1,8 +1,9 @@
 """SIGINT (Ctrl-C) and SIGTERM: the first signal drains a stream, the second cancels it; other jobs are cancelled.
 
 Cancelling raises ``KeyboardInterrupt`` in the main thread. Beam's engines turn it into errors of their own, print
-tracebacks of their threads, and may wait for them. So Beam's log is silenced from then on, and the process ends without
-waiting for threads (``leave``) after the final messages and files.
+tracebacks of their threads, and may wait for them. So Beam's log is silenced from then on, as are tracebacks of threads
+and of a ``KeyboardInterrupt`` that hits a destructor, and the process ends without waiting for threads (``leave``)
+after the final messages and files.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Signals:
         self.can_drain = False
         self.cancelled = False
         self._before: dict[signal.Signals, Any] = {}
+        self._hooks = sys.unraisablehook, threading.excepthook
 
     def __enter__(self) -> Signals:
         if threading.current_thread() is threading.main_thread():
@@ -59,6 +61,8 @@ class Signals:
     def __exit__(self, *exc: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before)
+        if self.cancelled:
+            sys.unraisablehook, threading.excepthook = self._hooks
 
     def _heed(self, number: int, frame: FrameType | None) -> None:
         if self.can_drain and not self.stop.is_set():
@@ -69,6 +73,7 @@ class Signals:
             os._exit(CUT_OFF)  # third signal: exit immediately
         self.cancelled = True
         logging.disable()
+        sys.unraisablehook = threading.excepthook = _say_nothing
         raise KeyboardInterrupt
 
     def leave(self, code: int) -> int:
@@ -76,6 +81,10 @@ class Signals:
         if self.cancelled:
             end_now(code)
         return code
+
+
+def _say_nothing(_: object) -> None:
+    """A hook for errors of threads and destructors, once the run is cancelled."""
 
 
 def end_now(code: int) -> NoReturn:
