@@ -142,17 +142,18 @@ def test_sums_hold_as_often_as_they_say():
     assert estimate_numbers(collection(low=1, high=1000, scale="log"), one(COUNTS)).sum is None
 
 
-def test_what_memos_add_is_in_common():
+@pytest.mark.parametrize("of_a_person", [1, 3])
+def test_what_memos_add_is_in_common(of_a_person: int):
     """The variance of the memos of k-RR alone, less that of people, from the inverse of their matrix."""
     spec = collection("krr").to_json() | {"mechanism": {"id": "krr", "epsilon": 1.0, "epsilon_inf": 2.0}}
     item = Collection.from_json(spec)
     cells = np.rint(1e8 * item.mechanism.response(P))
-    found = estimate_numbers(item, one(cells))
+    found = estimate_numbers(item, one(cells), reports_of_a_person=of_a_person)
     memo = item.mechanism.memo.response(np.eye(8)).T
     for weights, figure in (((np.arange(8) + 0.5) / 8, found.mean), (np.arange(8) < 3, found.below[2])):
         whole = (np.linalg.inv(memo).T @ weights) ** 2 @ (memo @ P) - (weights @ P) ** 2
         people = weights**2 @ P - (weights @ P) ** 2
-        assert figure.common_variance * cells.sum() == pytest.approx(whole - people, rel=1e-3)
+        assert figure.common_variance * cells.sum() == pytest.approx(of_a_person * (whole - people), rel=1e-3)
 
 
 def test_intervals_of_a_few_people_by_enumeration():
