@@ -155,12 +155,12 @@ def remember() -> None:
     """Change Beam in this process."""
     core.get_function_args_defaults = remembering_arguments(core.get_function_args_defaults)
     core._check_fn_use_yield_and_return = remembering_good_functions(core._check_fn_use_yield_and_return)
-    PipelineOptions.view_as = remembering_views(PipelineOptions.view_as)  # type: ignore[method-assign]
+    PipelineOptions.view_as = remembering_views(PipelineOptions.view_as)  # type: ignore[method-assign]  # Beam has no hook for this
     userstate.get_dofn_specs = remembering_specs(userstate.get_dofn_specs)
     transform_evaluator.get_dofn_specs = userstate.get_dofn_specs
     cloudpickle_pickler.bz2 = types.SimpleNamespace(compress=compress_lightly, decompress=decompress)
     hints = remembering_hints(decorators.IOTypeHints.from_callable)
-    decorators.IOTypeHints.from_callable = staticmethod(hints)  # type: ignore[method-assign,assignment]
+    decorators.IOTypeHints.from_callable = staticmethod(hints)  # type: ignore[method-assign,assignment]  # as above
     decorators.TRACEBACK_LIMIT = 0  # each step remembers the stack that made it, to be named in errors
     trivial_inference.infer_return_type_func = remembering_results(trivial_inference.infer_return_type_func)
     statecache.get_deep_size = shallow_size

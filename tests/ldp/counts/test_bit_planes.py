@@ -15,7 +15,8 @@ def test_the_bytes_of_a_table() -> None:
     """Rows of one bit come first, together; then the lowest bits of the others, then their next ones."""
     table = np.array([[1, 2, 3], [0, 0, 0], [1, 0, 1], [0, 1, 1], [2, 1, 0]])
     widths = np.array([2, 0, 1, 1, 2], dtype=np.uint8)
-    assert row_widths(table).tolist() == widths.tolist()  # type: ignore[union-attr]
+    found = row_widths(table)
+    assert found is not None and found.tolist() == widths.tolist()
     packed = bytes([0b110101, 0b010101, 0b001110])
     assert pack_rows(table, widths) == packed and packed_size(widths, 3) == 3
     assert unpack_rows(packed, widths, 3).tolist() == table.tolist()
