@@ -3,8 +3,8 @@
 Run it as ``python -m tests.campaigns.mutants``.
 
 First come the faults of ``tests.campaigns.planted``, each before the tests that must see it: one that survives, or
-whose old text is gone, makes the exit code 1. ``--planted`` stops there, ``--drawn`` leaves them out; with ``--only
-ldp/discovery --sample 12`` it is one room.
+whose old text is gone, makes the exit code 1. ``--planted`` stops there, ``--drawn`` leaves them out; ``--only
+ldp/discovery --sample 12`` takes one room.
 
 A mutant is the tree with one comparison, operation, constant, condition or return changed. It is made in a temporary
 copy; the tree itself is never written to. The tests of a room (``tests.campaigns.mutant_rooms``) run once on the copy,
@@ -14,7 +14,7 @@ share a cached result only the first. Mutants of the JavaScript client meet its 
 survives needs a new test, or a line in ``tests.campaigns.equivalents`` that says why nobody could tell the difference.
 A test that hangs has not found a fault: whoever waits does not know why.
 
-The summary has the share of each room: killed, of those drawn that are not equivalent.
+Both have a summary with the share of each room: killed, of those planted, or of those drawn that are not equivalent.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ from tests.campaigns.mutant_rooms import (
     room_of,
 )
 from tests.campaigns.mutations import Mutant
-from tests.campaigns.planted import PLANTED, Plant
+from tests.campaigns.planted import PLANTED
+from tests.campaigns.planted.plant import Plant
 
 NOT_COPIED = (
     ".git",
@@ -302,18 +303,22 @@ def fate_of_javascript(folder: Path) -> str:
     return fate_of_code(in_process(["node", "--test", JAVASCRIPT_TIMEOUT, *tests], client, {}))
 
 
-def plant_all(folder: Path) -> int:
-    """Plants the faults of the list one after the other, prints their fates, and returns how many were not killed."""
-    files = sorted({test for plant in PLANTED for test in plant.tests})
-    if pytest_in_process(folder, files, RECORDING) != pytest.ExitCode.OK:
+def plant_all(folder: Path, rooms: Sequence[str]) -> int:
+    """Plants the faults of the list one after the other, prints their fates, and returns how many were not killed.
+
+    Of all rooms, or of some.
+    """
+    plants = [plant for plant in PLANTED if not rooms or room_of(plant.path) in rooms]
+    files = sorted({test for plant in plants for test in plant.tests})
+    if plants and pytest_in_process(folder, files, RECORDING) != pytest.ExitCode.OK:
         raise SystemExit(f"mutants: these must pass before a fault is planted: {' '.join(files)}")
-    fates: Counter[str] = Counter()
-    for plant in PLANTED:
+    fates: dict[str, Counter[str]] = defaultdict(Counter)
+    for plant in plants:
         result = fate_of_plant(plant, folder)
-        fates[result] += 1
+        fates[room_of(plant.path)][result] += 1
         print(f"{result:9} {plant.name:32} {plant.path}: {plant.why}", flush=True)
-    print(f"{fates['killed']} of {len(PLANTED)} planted faults killed", flush=True)
-    return len(PLANTED) - fates["killed"]
+    print("\n".join(shares(fates)), flush=True)
+    return sum(number for own in fates.values() for what, number in own.items() if what != KILLED)
 
 
 def fate_of_plant(plant: Plant, folder: Path) -> str:
@@ -386,7 +391,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         folder = Path(place) / "tree"
         shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*NOT_COPIED))
-        alive = 0 if args.drawn else plant_all(folder)
+        alive = 0 if args.drawn else plant_all(folder, args.only)
         if args.planted:
             return 1 if alive else 0
         fates: dict[str, Counter[str]] = {}

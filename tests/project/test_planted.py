@@ -15,7 +15,8 @@ from tests.campaigns.javascript_mutations import javascript_mutants
 from tests.campaigns.mutant_rooms import TESTS_OF_ROOM, by_room, draw, find_mutants, judges_of, room_of
 from tests.campaigns.mutants import in_process, shares
 from tests.campaigns.mutations import Mutant
-from tests.campaigns.planted import PLANTED, Plant
+from tests.campaigns.planted import PLANTED
+from tests.campaigns.planted.plant import Plant
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,7 +24,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("plant", PLANTED, ids=[plant.name for plant in PLANTED])
 def test_a_fault_can_be_planted(plant: Plant) -> None:
     source = (ROOT / plant.path).read_text(encoding="utf-8")
-    assert ast.dump(ast.parse(plant.apply(source))) != ast.dump(ast.parse(source))
+    assert plant.apply(source) != source
+    if plant.path.endswith(".py"):
+        assert ast.dump(ast.parse(plant.apply(source))) != ast.dump(ast.parse(source))
     assert all((ROOT / test.partition("::")[0]).is_file() for test in plant.tests)
 
 
