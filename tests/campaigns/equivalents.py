@@ -20,14 +20,7 @@ class Equivalent(NamedTuple):
     why: str
 
 
-EQUIVALENTS = (
-    Equivalent(
-        "native/split_reports.c",
-        "",
-        "if (catalog->entries[i].number < 0 || catalog->entries[i].number >= catalog->size || one->payload_size < 0)",
-        "if (catalog->entries[i].number < 0 || catalog->entries[i].number >= catalog->size || one->payload_size <= 0)",
-        "payloads of all mechanisms have a byte or more",
-    ),
+EQUIVALENTS = (  # in the order of their files
     Equivalent(
         "native/reading.h",
         "",
@@ -36,41 +29,32 @@ EQUIVALENTS = (
         "numbers from 2^62 on are outside of all ranges: their messages are left to the decoder in Python, as before",
     ),
     Equivalent(
-        "uldp_transforms/ldp/client_window.py",
-        "ClientWindow.of",
-        "if not 0 < length <= _LONGEST or (timezone is not None and length % DAY):",
-        "if not 1 < length <= _LONGEST or (timezone is not None and length % DAY):",
-        "the smallest unit is a minute: no text has the length of a millisecond",
+        "native/split_reports.c",
+        "",
+        "if (catalog->entries[i].number < 0 || catalog->entries[i].number >= catalog->size || one->payload_size < 0)",
+        "if (catalog->entries[i].number < 0 || catalog->entries[i].number >= catalog->size || one->payload_size <= 0)",
+        "payloads of all mechanisms have a byte or more",
     ),
     Equivalent(
-        "uldp_transforms/ldp/model.py",
-        "Model.are_many",
-        "return num_reports * cells_of_a_report * PAYS >= "
-        "num_periods * (num_strata or self.num_cohorts) * self.num_cells",
-        "return (num_reports / cells_of_a_report) * PAYS >= "
-        "num_periods * (num_strata or self.num_cohorts) * self.num_cells",
-        "chooses between two ways to count, whose counts are the same",
+        "uldp_transforms/jobs/follow/topic_identity.py",
+        "on import",
+        "_GLANCE = 0.1  # seconds of one poll",
+        "_GLANCE = 0.15000000000000002  # seconds of one poll",
+        "a poll is repeated until the records have come or the time is over",
     ),
     Equivalent(
-        "uldp_transforms/ldp/solvers/least_squares.py",
-        "solver",
-        "system = gram + np.trace(gram) / size**2 if complete else gram  # leaves minima with sum(p) = 1 unchanged",
-        "system = gram + np.trace(gram) / (size * 2) if complete else gram  # leaves minima with sum(p) = 1 unchanged",
-        "adds a positive number to all entries, which the sum of 1 makes a constant of the loss",
+        "uldp_transforms/jobs/kafka/polled.py",
+        "_StreamFn.process",
+        "while (left := ends - time.monotonic()) > 0:",
+        "while ((left := (ends - time.monotonic())) >= 0):",
+        "one more poll, of no time, if the clock stands exactly at the end",
     ),
     Equivalent(
-        "uldp_transforms/ldp/comparisons/homogeneity.py",
-        "noticeable_shift",
-        "degrees = 0 if found.agreement is None else found.agreement.degrees",
-        "degrees = 1 if found.agreement is None else found.agreement.degrees",
-        "the function is documented for groups of which homogeneity is not None",
-    ),
-    Equivalent(
-        "uldp_transforms/ldp/borrowing/borrow.py",
-        "need_of_borrowing",
-        "if alphabet.redistribution(np.full(alphabet.num_symbols, 1 / alphabet.num_symbols)) is not None:",
-        "if alphabet.redistribution(np.full(alphabet.num_symbols, 2 / alphabet.num_symbols)) is not None:",
-        "whether an alphabet moves shares does not depend on the shares",
+        "uldp_transforms/jobs/reestimate/stored_counts.py",
+        "_is_whole",
+        "return False  # killed or cancelled; runs elsewhere, without an observed end, write their rows when drained",
+        "return None  # killed or cancelled; runs elsewhere, without an observed end, write their rows when drained",
+        "only whether it is true is asked",
     ),
     Equivalent(
         "uldp_transforms/ldp/borrowing/borrow.py",
@@ -80,11 +64,25 @@ EQUIVALENTS = (
         "other rows of the same matrix: any that are different and balanced do",
     ),
     Equivalent(
-        "uldp_transforms/ldp/mechanisms/count_intervals.py",
-        "_lower",
-        "slope = (so_many - more) * (x / at + (trials - x) / (1 - at))",
-        "slope = (so_many - more) * (x / at + ((trials - x) * (1 - at)))",
-        "steps of Newton's method that are too long or too short are followed by bisection, which finds the same root",
+        "uldp_transforms/ldp/borrowing/borrow.py",
+        "need_of_borrowing",
+        "if alphabet.redistribution(np.full(alphabet.num_symbols, 1 / alphabet.num_symbols)) is not None:",
+        "if alphabet.redistribution(np.full(alphabet.num_symbols, 2 / alphabet.num_symbols)) is not None:",
+        "whether an alphabet moves shares does not depend on the shares",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/client_window.py",
+        "ClientWindow.of",
+        "if not 0 < length <= _LONGEST or (timezone is not None and length % DAY):",
+        "if not 1 < length <= _LONGEST or (timezone is not None and length % DAY):",
+        "the smallest unit is a minute: no text has the length of a millisecond",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/comparisons/homogeneity.py",
+        "noticeable_shift",
+        "degrees = 0 if found.agreement is None else found.agreement.degrees",
+        "degrees = 1 if found.agreement is None else found.agreement.degrees",
+        "the function is documented for groups of which homogeneity is not None",
     ),
     Equivalent(
         "uldp_transforms/ldp/counts/bit_planes.py",
@@ -101,6 +99,22 @@ EQUIVALENTS = (
         "changes only how much is counted at a time",
     ),
     Equivalent(
+        "uldp_transforms/ldp/mechanisms/count_intervals.py",
+        "_lower",
+        "slope = (so_many - more) * (x / at + (trials - x) / (1 - at))",
+        "slope = (so_many - more) * (x / at + ((trials - x) * (1 - at)))",
+        "steps of Newton's method that are too long or too short are followed by bisection, which finds the same root",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/model.py",
+        "Model.are_many",
+        "return num_reports * cells_of_a_report * PAYS >= "
+        "num_periods * (num_strata or self.num_cohorts) * self.num_cells",
+        "return (num_reports / cells_of_a_report) * PAYS >= "
+        "num_periods * (num_strata or self.num_cohorts) * self.num_cells",
+        "chooses between two ways to count, whose counts are the same",
+    ),
+    Equivalent(
         "uldp_transforms/ldp/smoothing/scales.py",
         "on import",
         "_NUGGETS = np.arange(-3, 4), 4.0",
@@ -108,25 +122,11 @@ EQUIVALENTS = (
         "one more point at the end of a grid, where the likelihood has hardly any weight",
     ),
     Equivalent(
-        "uldp_transforms/jobs/reestimate/stored_counts.py",
-        "_is_whole",
-        "return False  # killed or cancelled; runs elsewhere, without an observed end, write their rows when drained",
-        "return None  # killed or cancelled; runs elsewhere, without an observed end, write their rows when drained",
-        "only whether it is true is asked",
-    ),
-    Equivalent(
-        "uldp_transforms/jobs/follow/topic_identity.py",
-        "on import",
-        "_GLANCE = 0.1  # seconds of one poll",
-        "_GLANCE = 0.15000000000000002  # seconds of one poll",
-        "a poll is repeated until the records have come or the time is over",
-    ),
-    Equivalent(
-        "uldp_transforms/jobs/kafka/polled.py",
-        "_StreamFn.process",
-        "while (left := ends - time.monotonic()) > 0:",
-        "while ((left := (ends - time.monotonic())) >= 0):",
-        "one more poll, of no time, if the clock stands exactly at the end",
+        "uldp_transforms/ldp/solvers/least_squares.py",
+        "solver",
+        "system = gram + np.trace(gram) / size**2 if complete else gram  # leaves minima with sum(p) = 1 unchanged",
+        "system = gram + np.trace(gram) / (size * 2) if complete else gram  # leaves minima with sum(p) = 1 unchanged",
+        "adds a positive number to all entries, which the sum of 1 makes a constant of the loss",
     ),
 )
 
