@@ -795,6 +795,20 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         "Permuted.values lists 6 values, got 1 value(s) outside this list",
     ),
     (SpecError, lambda: CLOSED.perturb("ant"), "values must be a list of texts, got a single str"),
+    (SpecError, lambda: CLOSED.perturb({"ant"}), "values must be a list of texts, one per report, got set"),
+    (SpecError, lambda: CLOSED.perturb({"ant": 1}), "values must be a list of texts, one per report, got dict"),
+    (
+        SpecError,
+        lambda: CLOSED.perturb(iter(["ant"])),
+        "values must be a list of texts, one per report, got list_iterator",
+    ),
+    (SpecError, lambda: CLOSED.perturb(None), "values must be a list of texts, one per report, got NoneType"),
+    (
+        SpecError,
+        lambda: CLOSED.perturb(np.array([["ant"], ["bee"]])),
+        "values must be a list of texts, one per report, got ndarray",
+    ),
+    (TypeError, lambda: CLOSED.perturb(["ant", ["bee"]]), "values must be text (str), got list in row 1"),
     (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates="ant"), "candidates must be a list of texts, got 'ant'"),
     (TypeError, lambda: CLOSED.perturb([7]), "values must be text (str), got int in row 0"),
     (

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set, Sized
 from pathlib import Path
 from typing import Any
 
@@ -199,12 +199,14 @@ class Collection(Model):
                 not listed becomes ``other``. None: the collection has no dimensions.
 
         Raises:
-            SpecError: if a value is not in a closed alphabet, the lengths differ, or a dimension has no texts. The
-                message does not show values.
+            SpecError: if the values are no list or column, one is not in a closed alphabet, the lengths differ, or a
+                dimension has no texts. The message does not show values.
             TypeError: if a value is missing (None, NaN) or not text; the message says in which row.
         """
         if isinstance(values, (str, bytes)):
             raise SpecError(f"values must be a list of texts, got a single {type(values).__name__}")
+        if isinstance(values, (Set, Mapping)) or not isinstance(values, Sized) or getattr(values, "ndim", 1) != 1:
+            raise SpecError(f"values must be a list of texts, one per report, got {type(values).__name__}")
         if hasattr(values, "to_pylist"):  # a column of Arrow, whose items are no texts
             values = values.to_pylist()
         source = word_source(rng)

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import itertools
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -210,7 +210,11 @@ class Alphabet(abc.ABC):
             (n,) int64; (n, h) if values have h > 1 symbols.
         """
         positions: dict[str, int] = defaultdict(itertools.count().__next__)
-        inverse = np.fromiter(map(positions.__getitem__, values), np.int64, len(values))
+        try:
+            inverse = np.fromiter(map(positions.__getitem__, values), np.int64, len(values))
+        except TypeError:  # a value that cannot be a key is no text
+            _require_text(values, np.arange(len(values)))
+            raise
         _require_text(positions, inverse)
         texts = tuple(map(canonical, positions))
         symbols = np.empty((len(values), self.num_hashes) if self.num_hashes > 1 else len(values), dtype=np.int64)
@@ -255,9 +259,12 @@ def _places(listed: tuple[str, ...]) -> dict[str, int]:
     return {value: place for place, value in enumerate(listed)}
 
 
-def _require_text(positions: Mapping[Any, int], inverse: np.ndarray) -> None:
-    """Refuse missing cells and numbers among n values, by row; raises TypeError, which does not show them."""
-    strange = {position: type(value).__name__ for value, position in positions.items() if not isinstance(value, str)}
+def _require_text(distinct: Iterable[Any], inverse: np.ndarray) -> None:
+    """Refuse missing cells and numbers among n values, by row; raises TypeError, which does not show them.
+
+    ``inverse`` is the position of each row's value in ``distinct``.
+    """
+    strange = {position: type(value).__name__ for position, value in enumerate(distinct) if not isinstance(value, str)}
     if strange:
         rows = np.flatnonzero(np.isin(inverse, list(strange)))
         more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
