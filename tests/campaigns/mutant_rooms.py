@@ -46,13 +46,18 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "jobs/compare": ("jobs/commands/test_compare.py", "jobs/commands/test_borrow_option.py"),
     "jobs/completion": ("jobs/commands/test_completion.py",),
-    "jobs/demo": ("jobs/commands/test_demo.py", "jobs/commands/test_demo_event.py"),
+    "jobs/demo": (
+        *("jobs/commands/test_demo_figures.py", "jobs/commands/test_demo.py", "jobs/commands/test_demo_event.py"),
+    ),
     "jobs/engines": ("jobs/engines/test_stop.py", "jobs/engines/test_job_server.py", "jobs/kafka/test_kafka_reader.py"),
     "jobs/estimate": (
         *("jobs/commands/test_cli.py", "jobs/commands/test_runs.py", "jobs/commands/test_parquet_input.py"),
         *("beam/test_spec_fields.py", "beam/accounts/test_failures_running.py"),
     ),
-    "jobs/evaluate": ("jobs/commands/test_evaluate.py", "jobs/commands/test_evaluate_numbers.py"),
+    "jobs/evaluate": (
+        *("jobs/commands/test_evaluate_figures.py", "jobs/commands/test_evaluate.py"),
+        "jobs/commands/test_evaluate_numbers.py",
+    ),
     "jobs/files": (
         *("jobs/commands/test_values.py", "jobs/commands/test_progress.py", "jobs/commands/test_people_options.py"),
         *("beam/rows/test_flushed_rows.py", "jobs/commands/test_parquet_input.py"),

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from uldp_transforms.jobs import cli, uldp
-from uldp_transforms.jobs.completion.completion_command import programs
-from uldp_transforms.jobs.completion.shell_scripts import SCRIPTS
+from uldp_transforms.jobs.completion.completion_command import _options_of, _words_of, programs
+from uldp_transforms.jobs.completion.shell_scripts import SCRIPTS, Option, Program
 
 ZSH = """
 zmodload zsh/zpty
@@ -132,3 +132,125 @@ def test_a_parser_is_asked_without_running_its_program(capsys):
 
     assert cli.parser_of(plan_command.main).prog.endswith("plan")
     assert capsys.readouterr() == ("", "")
+
+
+# ---------------------------------------------------------------------- the same without a shell
+
+
+def test_options_are_those_of_a_parser_in_the_order_of_its_help():
+    """Old names and letters are not offered; flags take no value; switches may; a description is its first clause."""
+    parser = cli.Parser("example")
+    parser.add_argument("path", nargs="*")
+    parser.add_argument("shell", choices=("zsh", "bash"))
+    parser.add_argument("-f", "--first", "--also", help="what it\n  is; and more")
+    parser.add_argument("-x", help="a letter")
+    parser.add_argument("--flag", action="store_true", help="100 %% sure")
+    parser.add_argument("--switch", **cli.SWITCH, help="on; off")
+    parser.add_argument("--kind", choices=(2, 1))
+    parser.add_argument("--listed", type=cli.Listed(["b", "a"]), help="ids")
+    parser.add_argument("--former", **cli.old_name("--first"))
+    assert list(_options_of(parser)) == [
+        Option("--help", "show this help message and exit", (), False),
+        Option("--first", "what it is", (), True),
+        Option("--also", "what it is", (), True),
+        Option("--flag", "100 % sure", (), False),
+        Option("--switch", "on", ("true", "false"), True),
+        Option("--kind", "", ("2", "1"), True),
+        Option("--listed", "ids: a, b", ("a", "b"), True),
+    ]
+    assert list(_words_of(parser)) == ["zsh", "bash"]
+
+
+def test_all_programs_are_in_the_script():
+    found = list(programs())
+    assert {one.name: one.what for one in found} == uldp.PROGRAMS
+    assert {one.name for one in found if not one.options} == set(uldp.LABORATORY)
+    assert [(one.name, one.words) for one in found if one.words] == [("completion", ("bash", "zsh", "fish"))]
+
+
+EXAMPLES = [
+    Program(
+        "plan",
+        "plans: it's new",
+        (
+            Option("--kind", "which [a]: c:\\d's", ("x", "y"), True),
+            Option("--file", "path", (), True),
+            Option("--open", "all texts", (), False),
+        ),
+        (),
+    ),
+    Program("completion", "prints a script", (), ("bash", "zsh")),
+]
+"""A program with each kind of option, and one with words."""
+
+BASH = """\
+# bash completion of uldp; printed by: uldp completion bash
+_uldp() {
+    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" options="" values=""
+    COMPREPLY=()
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        COMPREPLY=($(compgen -W "plan completion" -- "$word"))
+        return
+    fi
+    case "${COMP_WORDS[1]}" in
+        plan) options="--kind --file --open" ;;
+        completion) options="" ;;
+    esac
+    case "${COMP_WORDS[1]} $before" in
+        "plan --kind") values="x y" ;;
+        "completion completion") values="bash zsh" ;;
+    esac
+    case "$word" in
+        -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
+        *) [ -z "$values" ] || COMPREPLY=($(compgen -W "$values" -- "$word")) ;;
+    esac
+}
+complete -o default -F _uldp uldp
+"""
+ZSH_SCRIPT = """\
+#compdef uldp
+# zsh completion of uldp; printed by: uldp completion zsh
+_uldp() {
+    local -a programs
+    programs=(
+        'plan:plans: it'\\''s new'
+        'completion:prints a script'
+    )
+    if (( CURRENT == 2 )); then
+        _describe program programs
+        return
+    fi
+    local program="${words[2]}"
+    words=("uldp ${words[2]}" ${words[3,-1]})
+    (( CURRENT -= 1 ))
+    case "$program" in
+        plan) _arguments -S \\
+            '*--kind[which \\[a\\]\\: c\\:\\\\d'\\''s]:value:(x y)' \\
+            '*--file[path]:value:_files' \\
+            '*--open[all texts]' \\
+            '*:argument:_files' ;;
+        completion) _arguments -S \\
+            '*:argument:(bash zsh)' ;;
+    esac
+}
+if [ "$funcstack[1]" = "_uldp" ]; then
+    _uldp "$@"
+else
+    compdef _uldp uldp
+fi
+"""
+FISH = """\
+# fish completion of uldp; printed by: uldp completion fish
+complete -c uldp -f -n __fish_use_subcommand -a plan -d 'plans: it'\\''s new'
+complete -c uldp -f -n __fish_use_subcommand -a completion -d 'prints a script'
+complete -c uldp -n "__fish_seen_subcommand_from plan" -l kind -x -a 'x y' -d 'which [a]: c:\\d'\\''s'
+complete -c uldp -n "__fish_seen_subcommand_from plan" -l file -r -d 'path'
+complete -c uldp -n "__fish_seen_subcommand_from plan" -l open -d 'all texts'
+complete -c uldp -f -n "__fish_seen_subcommand_from completion" -a 'bash zsh'
+"""
+
+
+@pytest.mark.parametrize(("shell", "script"), [("bash", BASH), ("zsh", ZSH_SCRIPT), ("fish", FISH)])
+def test_a_script_is_the_one_that_was_tried_in_its_shell(shell: str, script: str):
+    """The text of each line, for machines without the shell: change it together with the tests above."""
+    assert SCRIPTS[shell](EXAMPLES) == script

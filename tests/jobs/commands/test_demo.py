@@ -145,6 +145,8 @@ def test_table_lists_the_busiest_and_the_sensitive_airports(run: Run) -> None:
     assert re.search(r"^ORD   .* to .* to ", run.printed, re.M)
     assert re.search(r"^ADQ \* .* not a candidate .* to ", run.printed, re.M)
     assert re.search(r"^\[ *\d+ s\] simulating [\d,]+ clients of us-flights$", run.printed, re.M)
+    reports = {row["window_start"][8:10]: row["num_reports"] for row in run.rows("estimates.jsonl")}
+    assert f", {max(reports, key=reports.__getitem__)} February 2001: share of departures in percent" in run.printed
 
 
 def test_page_is_a_report_beside_the_truth(run: Run) -> None:

@@ -48,9 +48,8 @@ def programs() -> Iterator[Program]:
 
 def _options_of(parser: cli.Parser) -> Iterator[Option]:
     for action in parser.actions():
-        names = [name for name in action.option_strings if name.startswith("--")]
-        if names and action.help is not argparse.SUPPRESS:
-            for name in names:
+        if action.help is not argparse.SUPPRESS:
+            for name in (name for name in action.option_strings if name.startswith("--")):
                 yield Option(name, _first_clause(parser, action), _values(action), action.nargs != 0)
 
 
