@@ -7,8 +7,10 @@ import os
 from pathlib import Path
 
 import pytest
+from apache_beam.io.filesystem import BeamIOError
 
 from tests.servers.google_server import GoogleServer
+from tests.support import memory_store
 from tests.support.messages_cases import write_files
 from uldp_transforms.files import stores
 from uldp_transforms.files.text_files import read_lines
@@ -55,6 +57,35 @@ def test_a_file_that_is_not_completed_leaves_the_old_one(tmp_path: Path) -> None
     assert [(found.name, found.read_bytes()) for found in tmp_path.iterdir()] == [("file", b"old")]
 
 
+def test_a_whole_file_does_not_write_through_a_link(tmp_path: Path) -> None:
+    """Whoever may write to its folder could else name any file of its owner as the unfinished one."""
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    folder.mkdir()
+    other.write_bytes(b"precious")
+    (folder / "file.part").symlink_to(other)
+    with whole_file(str(folder / "file")) as file:
+        file.write(b"new")
+    assert other.read_bytes() == b"precious"
+    assert [(found.name, found.read_bytes(), found.is_symlink()) for found in folder.iterdir()] == [
+        ("file", b"new", False)
+    ]
+
+
+def test_files_and_folders_are_renamed_made_and_deleted(tmp_path: Path) -> None:
+    folder, later = str(tmp_path / "a" / "b"), str(tmp_path / "a" / "c")
+    stores.make_folder(folder)
+    with pytest.raises(FileExistsError):
+        stores.make_folder(folder)
+    stores.rename(folder, later)
+    path = stores.joined(later, "file")
+    stores.created(path).close()
+    assert [stores.exists(each) for each in (folder, later, path)] == [False, True, True]
+    stores.delete(path)
+    assert not stores.exists(path)
+    with pytest.raises(FileNotFoundError):
+        stores.delete(path)
+
+
 def test_addresses_have_a_scheme() -> None:
     assert [stores.in_store(path) for path in ("gs://b/c", "/a/b", "a:b")] == [True, False, False]
     assert (stores.name_of("gs://b/c.json"), stores.joined("/a", "b")) == ("c.json", "/a/b")
@@ -91,6 +122,46 @@ def test_a_file_of_a_store_is_written_and_read() -> None:
             assert file.read() == b"new"
         assert stores.stamp_of(path) == (path, 3, 0)
         assert stores.written_at(path) > 1_700_000_000
+
+
+def test_files_of_a_store_are_replaced_renamed_listed_and_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a store that renames onto no other file."""
+    files: dict[str, bytes] = {}
+    monkeypatch.setattr(memory_store, "FILES", files)
+    folder = "memory://bucket/folder"
+    whole, a, b = (stores.joined(folder, name) for name in ("whole.gz", "a", "b"))
+    assert whole == "memory://bucket/folder/whole.gz"
+    for content in (b"first", b"second"):
+        with whole_file(whole) as file:
+            file.write(content)
+        assert files == {whole: content}
+    with stores.opened(whole) as file:
+        assert file.read() == b"second"
+    assert stores.stamp_of(whole) == (whole, len(b"second"), 0)
+    assert stores.written_at(whole) == memory_store.WRITTEN_AT
+    stores.rename(whole, b)
+    files.update({a: b"", f"{folder}/sub/c": b"", "memory://bucket/other": b""})
+    assert stores.matching(f"{folder}/?") == [a, b]
+    assert [stores.exists(path) for path in (a, b, whole)] == [True, True, False]
+    stores.delete(a)
+    assert files.keys() == {b, f"{folder}/sub/c", "memory://bucket/other"}
+    with pytest.raises(BeamIOError):
+        stores.make_folder(b)
+
+
+def test_a_file_of_a_store_that_is_not_completed_leaves_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {"memory://bucket/file": b"old"}
+    monkeypatch.setattr(memory_store, "FILES", files)
+    with pytest.raises(RuntimeError), whole_file("memory://bucket/file") as file:
+        file.write(b"half")
+        raise RuntimeError
+    assert files == {"memory://bucket/file": b"old"}
+
+
+def test_a_store_that_knows_no_times_says_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_store, "FILES", {"memory://bucket/file": b""})
+    monkeypatch.setattr(memory_store, "WRITTEN_AT", None)
+    assert stores.written_at("memory://bucket/file") == 0
 
 
 @pytest.mark.parametrize("name", ["lines.txt", "lines.txt.gz"])
