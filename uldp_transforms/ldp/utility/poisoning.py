@@ -18,7 +18,7 @@ class Amplification:
     protects honest people also hides false reports, so a small epsilon means a large amplification.
 
     Attributes:
-        sensitive: (1 - miss) / delta, for sensitive symbols.
+        sensitive: (1 - miss) / delta, for sensitive symbols; of the symbol with the largest effect, if they differ.
         clear: 1 / kappa, for non-sensitive symbols; None if all symbols are sensitive.
 
     Source: Cao, Jia and Gong 2021 (maximal gain attack), for this library's inversion.
@@ -29,10 +29,9 @@ class Amplification:
 
 
 def amplification(mechanism: Mechanism) -> Amplification:
-    """The largest effect of one false report on the estimate of a symbol, for each kind of symbol."""
-    k, v = mechanism.num_symbols, mechanism.num_sensitive
-    moved = mechanism.largest_effects[[0, v - 1, k - 1]]
-    return Amplification(sensitive=float(moved[:2].max()), clear=float(moved[2]) if v < k else None)
+    """The largest effect of one false report on the estimate of any symbol of a kind."""
+    sensitive, clear = np.split(mechanism.largest_effects, [mechanism.num_sensitive])
+    return Amplification(sensitive=float(sensitive.max()), clear=float(clear.max()) if len(clear) else None)
 
 
 def need_of_liars(model: Model) -> str | None:
