@@ -130,12 +130,14 @@ def stream() -> Neighbours:
 
 @pytest.mark.parametrize(
     ("start", "place", "starts"),
-    [(HOUR, 0, [1, 2, 4]), (2 * HOUR, 0, [2, 4]), (3 * HOUR, 1, [2, 3, 4]), (4 * HOUR, 1, [2, 4]), (5 * HOUR, 2, [2, 4, 5])],
-)  # fmt: skip
+    [(1, 0, [1, 2, 4]), (2, 0, [2, 4]), (3, 1, [2, 3, 4]), (4, 1, [2, 4]), (5, 2, [2, 4, 5])],
+)
 def test_a_window_is_added_in_order_or_replaced(start: int, place: int, starts: list[int]) -> None:
     """With its numbers for every value, and those of all other windows as they were."""
     before = stream()
-    later, found = before.with_window(row_of(start, [entry("b", 0.7, 0.5, 0.02), entry("a", 0.6, 0.4)], num_reports=9))
+    later, found = before.with_window(
+        row_of(start * HOUR, [entry("b", 0.7, 0.5, 0.02), entry("a", 0.6, 0.4)], num_reports=9)
+    )
     assert found == place
     assert (later.spans[:, 0] // HOUR).tolist() == starts
     assert (later.spans[:, 1] - later.spans[:, 0]).tolist() == [HOUR] * len(starts)
@@ -143,9 +145,9 @@ def test_a_window_is_added_in_order_or_replaced(start: int, place: int, starts: 
     assert (later.num_reports[place], later.raw[place].tolist()) == (9, [0.6, 0.7])
     np.testing.assert_allclose(later.variances[place], [0.16, 0.25])
     assert later.common[place].tolist() == [0, 0.02]
-    for old, at in enumerate((2 * HOUR, 4 * HOUR)):
+    for old, at in enumerate((2, 4)):
         if at != start:
-            [now] = np.flatnonzero(later.spans[:, 0] == at)
+            [now] = np.flatnonzero(later.spans[:, 0] == at * HOUR)
             assert (later.raw[now].tolist(), later.num_reports[now]) == (before.raw[old].tolist(), 100)
     assert (later.past is before.past, later.gone, later.jump) == (True, HOUR, 1.5)
 
