@@ -57,6 +57,42 @@ EQUIVALENTS = (  # in the order of their files
         "only whether it is true is asked",
     ),
     Equivalent(
+        "uldp_transforms/jobs/report/page_scales.js",
+        "",
+        "const least = Math.ceil(Math.log10(top) - DECADES - 1e-9);",
+        "const least = Math.ceil(Math.log10(top) - DECADES - 1e-10);",
+        "a tolerance for the last digits of floats, a million times larger than their rounding",
+    ),
+    Equivalent(
+        "uldp_transforms/jobs/report/page_scales.js",
+        "",
+        "return Array.from({ length: Math.floor(Math.log10(top) + 1e-9) - least + 1 }, (_, at) => 10 ** (least + at));",
+        "return Array.from({ length: Math.floor(Math.log10(top) + 1e-10) - least + 1 }, "
+        "(_, at) => 10 ** (least + at));",
+        "as above",
+    ),
+    Equivalent(
+        "uldp_transforms/jobs/report/page_scales.js",
+        "",
+        "const step = power * [1, 2, 5, 10].find((factor) => factor * power >= top / 4 - 1e-12);",
+        "const step = power * [1, 2, 5, 10].find((factor) => factor * power > top / 4 - 1e-12);",
+        "no share is exactly so much smaller than a round one",
+    ),
+    Equivalent(
+        "uldp_transforms/jobs/report/page_scales.js",
+        "",
+        "const step = power * [1, 2, 5, 10].find((factor) => factor * power >= top / 4 - 1e-12);",
+        "const step = power * [1, 2, 5, 10].find((factor) => factor * power >= top / 4 - 1e-13);",
+        "a tolerance for the last digits of floats",
+    ),
+    Equivalent(
+        "uldp_transforms/jobs/report/page_scales.js",
+        "",
+        "return Array.from({ length: Math.floor(top / step + 1e-9) + 1 }, (_, at) => at * step);",
+        "return Array.from({ length: Math.floor(top / step + 1e-10) + 1 }, (_, at) => at * step);",
+        "a tolerance for the last digits of floats, a million times larger than their rounding",
+    ),
+    Equivalent(
         "uldp_transforms/ldp/borrowing/borrow.py",
         "_signs",
         "rows = np.arange(order) if order <= _EXACT else (np.arange(1, _PROBES + 1) * 2654435761) % (order - 1) + 1",

@@ -69,7 +69,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "jobs/gateway/outlets": ("jobs/gateway",),
     "jobs/kafka": ("jobs/kafka", "jobs/follow"),
     "jobs/live": ("jobs/streams/test_live.py",),
-    "jobs/live/*.js": ("jobs/streams/test_live.py",),
+    "jobs/live/*.js": ("jobs/streams/test_live_scripts.py", "jobs/streams/test_live.py"),
     "jobs/navigations": ("jobs/survey/test_navigations.py",),
     "jobs/plan": (
         *("jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py", "jobs/commands/test_plan_groups.py"),
@@ -88,6 +88,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "jobs/report": ("jobs/report",),
     "jobs/report/*.js": (
+        *("jobs/report/test_page_script.py", "jobs/report/test_scales_script.py", "jobs/report/test_follow_script.py"),
         *("jobs/report/test_report_page.py", "jobs/report/test_report_tools.py", "jobs/report/test_report_follow.py"),
         *("jobs/report/test_report_compared.py", "jobs/report/test_report_groups.py"),
     ),

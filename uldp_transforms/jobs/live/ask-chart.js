@@ -17,13 +17,14 @@ function draw(name, attributes, text = "") {
 /** Elements of the chart: a scale; an interval, a dot and a step for the truth per window, and for all windows. */
 export function marks(windows, total) {
   const most = Math.max(0.1, ...windows.map(({ high, truth }) => Math.max(high, truth ?? 0)));
-  const top = Math.ceil(most * 10) / 10;
-  const y = (share) => BOTTOM - (BOTTOM - TOP) * (share / top);
+  const tenths = Math.ceil(10 * most);
+  const y = (share) => BOTTOM - (BOTTOM - TOP) * ((10 * share) / tenths);
   const step = (RIGHT - LEFT) / (PLACES + 1);
   const made = [];
-  for (let share = 0; share <= top + 1e-9; share += top > 0.5 ? 0.2 : 0.1) {
-    made.push(draw("line", { class: "grid", x1: LEFT, x2: RIGHT, y1: y(share), y2: y(share) }));
-    made.push(draw("text", { x: LEFT - 6, y: y(share) + 4, "text-anchor": "end" }, `${Math.round(100 * share)} %`));
+  for (let tenth = 0; tenth <= tenths; tenth += tenths > 5 ? 2 : 1) {
+    const at = y(tenth / 10);
+    made.push(draw("line", { class: "grid", x1: LEFT, x2: RIGHT, y1: at, y2: at }));
+    made.push(draw("text", { x: LEFT - 6, y: at + 4, "text-anchor": "end" }, `${10 * tenth} %`));
   }
   const mark = ({ reports, frequency, low, high, truth }, place, kind) => {
     const [x, middle] = [LEFT + place * step, LEFT + (place + 0.5) * step];

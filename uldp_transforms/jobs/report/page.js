@@ -34,11 +34,11 @@
     const head = table.tHead.querySelector("[aria-sort]");
     const rows = rowsOf(table).sort((a, b) => a.dataset.at - b.dataset.at);
     if (head) {
-      const sign = head.getAttribute("aria-sort") === "ascending" ? 1 : -1;
+      const isUp = head.getAttribute("aria-sort") === "ascending";
       const keys = new Map(rows.map((row) => [row, keyOf(row, head.cellIndex)]));
       rows.sort((a, b) => {
-        const [x, y] = [keys.get(a), keys.get(b)];
-        return sign * (typeof x === "number" && typeof y === "number" ? (x > y) - (x < y) : collator.compare(x, y));
+        const [x, y] = (isUp ? [a, b] : [b, a]).map((row) => keys.get(row));
+        return typeof x === "number" && typeof y === "number" ? (x > y) - (x < y) : collator.compare(x, y);
       });
     }
     table.tBodies[0].append(...rows);
@@ -73,10 +73,8 @@
   // Decimals of a number, such that half the length of its interval shows two digits.
   const decimalsOf = (half) => (half > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(half)), 0), 6) : 3);
 
-  function signed(number, digits) {
-    const text = Math.abs(number).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-    return /[1-9]/.test(text) ? (number < 0 ? "-" : "+") + text : text;
-  }
+  const signed = (number, digits) =>
+    number.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: "exceptZero" });
 
   function spanText(ends, digits) {
     const [low, high] = ends.map((end) => (end === null ? null : signed(end, digits)));

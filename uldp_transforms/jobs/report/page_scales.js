@@ -42,7 +42,7 @@
       const old = [...svg.querySelectorAll(shapes)];
       if (!old.length) continue;
       old[0].parentNode.replaceChildren(...at.map((share) => {
-        const shape = old[0].cloneNode(true);
+        const shape = old[0].cloneNode();
         const x = /\(([^,]*),/.exec(shape.getAttribute("transform"))[1];
         const isText = shape.localName === "text";
         shape.setAttribute("transform", `translate(${x},${(place(share, top, isLog) + (isText ? LABEL : 0)).toFixed(2)})`);
