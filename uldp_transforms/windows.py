@@ -150,14 +150,8 @@ class BasePeriods:
         first, last = (int(self.number_of(int(end))) for end in (event_times.min(), event_times.max()))
         if first == last:
             return [int(self.start(first))], np.zeros(len(event_times), dtype=np.int64)
-        numbers = self.number_of(event_times)
-        if last - first < 4 * len(numbers) + 1024:  # a small table of all periods is faster than sorting
-            seen = np.bincount(numbers - first)
-            present = np.flatnonzero(seen) + first
-            index = (np.cumsum(seen > 0) - 1)[numbers - first]
-        else:
-            present, index = np.unique(numbers, return_inverse=True)
-        return self.start(present).tolist(), index
+        present, index = _distinct(self.number_of(event_times) - first, last - first + 1)
+        return self.start(present + first).tolist(), index
 
 
 def split_by_period(event_times: np.ndarray, periods: BasePeriods | None) -> tuple[Sequence[int | None], np.ndarray]:
@@ -196,14 +190,17 @@ def split_runs_by_period(
 def _pairs(
     owners: np.ndarray, starts: Sequence[int | None], index: np.ndarray
 ) -> tuple[list[int], list[int | None], np.ndarray]:
-    pairs = owners * len(starts) + index
-    if (int(owners.max()) + 1) * len(starts) < 4 * len(pairs) + 1024:  # a small table of all pairs is faster
-        seen = np.bincount(pairs) > 0
-        present, positions = np.flatnonzero(seen), (np.cumsum(seen) - 1)[pairs]
-    else:
-        present, positions = np.unique(pairs, return_inverse=True)
+    present, positions = _distinct(owners * len(starts) + index, (int(owners.max()) + 1) * len(starts))
     of, places = np.divmod(present, len(starts))
     return of.tolist(), [starts[place] for place in places.tolist()], positions
+
+
+def _distinct(numbers: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The different ones of n numbers in [0, size), in order, and the position of each number among them (n,)."""
+    if size < 4 * len(numbers) + 1024:  # a small table of all is faster than sorting
+        seen = np.bincount(numbers) > 0
+        return np.flatnonzero(seen), (np.cumsum(seen) - 1)[numbers]
+    return np.unique(numbers, return_inverse=True)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

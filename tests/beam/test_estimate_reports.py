@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections import Counter, defaultdict
@@ -38,6 +39,7 @@ from uldp_transforms.beam.runtime.row_coders import timestamp_of
 from uldp_transforms.jobs.sinks import Output
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
+from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
 from uldp_transforms.rows import json_and_avro as forms
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.windowed_estimate import flat
@@ -424,3 +426,20 @@ def test_a_report_is_in_exactly_the_windows_that_contain_its_time(
         assert len(found) == len(panes)
         assert {int(window.end.micros - window.start.micros) for _, window, _ in panes} == {windows.size * 1000}
     assert found == by_window([batch], spec)
+
+
+# ---------------------------------------------------------------- files that say more
+
+
+def test_one_simulated_file_marks_all_rows_and_pooled_rows_are_in_no_ledger(tmp_path: Path) -> None:
+    """Reports of two versions of a question, of which one file says that its reports are simulated."""
+    versions = [dataclasses.replace(KRR, version=number, question="what") for number in (1, 2)]
+    for one, says in zip(versions, ({}, {RANDOMNESS: SEEDED.encode()})):
+        batch = one.perturb(["0"] * 30, generator("simulated", one.version), [NOON] * 30)
+        messages = [(1, message) for message in wire.encode_reports(batch)]
+        write_files(tmp_path, {f"{one.version}.avro": container(messages, **says)})
+    transform = EstimateReports(collections=versions, window="10m", min_reports=20, with_counts=True)
+    rows = run(ReadReportFiles(f"{tmp_path}/*.avro"), transform)
+    assert sorted(row.num_reports for row in rows["estimates"]) == [30, 30, 60]
+    assert all(row.simulated for name in ("estimates", "values", "counts") for row in rows[name])
+    assert not replay.unbalanced(rows["ledger"])

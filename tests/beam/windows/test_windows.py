@@ -16,6 +16,7 @@ from tests.support.messages_cases import KNOWN, KRR, NOON, RAPPOR, URAP, collect
 from tests.support.tolerance import generator
 from uldp_transforms.beam.transforms.period_counts import count_periods
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
+from uldp_transforms.ldp.client_window import ClientWindow
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.windows import (
     MAX_EVENT_TIME,
@@ -28,7 +29,9 @@ from uldp_transforms.windows import (
     moment_of,
     parse_duration,
     rfc3339,
+    split_by_owner_and_period,
     split_by_period,
+    split_runs_by_period,
 )
 
 PERIODS = "Windows.size must be at most 1440 base periods (the longest time that divides size and slide), got"
@@ -206,6 +209,26 @@ def test_base_periods_start_where_windows_start(size, slide, offset, phase):
         assert (windows.periods.start_of(edges) == edges).all()
 
 
+@pytest.mark.parametrize("fields", [{"size": 90}, {"size": 120, "slide": 90}, {"size": 120, "offset": 30}])
+def test_windows_of_half_a_client_window_are_not_whole(fields):
+    asked = ClientWindow(length=60)
+    assert not Windows(**fields).are_whole(asked)
+    assert Windows(**{name: 2 * length for name, length in fields.items()}).are_whole(asked)
+    assert not Windows(size=DAY).are_whole(ClientWindow.of("1d", "Europe/Berlin"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "span", "number"),
+    [({"size": 10}, 0, 1), ({"size": 10}, 1, 2), ({"size": 10, "slide": 5}, 10, 4), ({"size": 10, "slide": 4}, 1, 3)],
+)
+def test_so_many_windows_can_be_open(fields, span, number):
+    """Windows that begin up to a moment and end after the beginning of the span before it."""
+    windows = Windows(**fields)
+    assert windows.most_open(span) == number
+    for last in range(20):
+        assert len({start for moment in (last - span, last) for start in windows.starts_around(moment)}) <= number
+
+
 # ---------------------------------------------------------------------- the gate
 
 
@@ -278,6 +301,27 @@ def test_periods_are_found_alike_by_a_table_and_by_sorting(spread, periods):
     starts, index = periods.split(np.array([0, -spread, 0], np.int64) * periods.length + 5)
     assert starts == [5 - spread * periods.length, 5]
     assert index.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("last", [3, 5000])
+@pytest.mark.parametrize("periods", [BasePeriods(1), BasePeriods(7, 5)])
+def test_pairs_of_owners_and_periods_are_found_in_order(last, periods):
+    """By a table, and by sorting if there are many owners."""
+    owners, times = [0, 0, 2, 2, 2, last], [5, -9, 5, 5, -99, 5]
+    pairs = [(owner, start_of(time, periods)) for owner, time in zip(owners, times)]
+    of_owners = split_by_owner_and_period(np.array(owners), np.array(times), periods)
+    of_runs = split_runs_by_period(np.bincount(owners), np.array(times), periods)
+    for of, starts, positions in (of_owners, of_runs):
+        assert list(zip(of, starts)) == sorted(set(pairs))
+        assert [(of[position], starts[position]) for position in positions.tolist()] == pairs
+    of, starts, positions = split_by_owner_and_period(np.array(owners), np.array(times), None)
+    assert (of, starts, positions.tolist()) == ([0, 2, last], [None] * 3, [0, 0, 1, 1, 1, 2])
+
+
+def test_runs_in_one_period_keep_those_without_reports():
+    """Each run is an owner of its own, because that needs no table."""
+    of, starts, positions = split_runs_by_period(np.array([2, 0, 1]), np.array([3, 4, 5]), BasePeriods(10))
+    assert (of, starts, positions.tolist()) == ([0, 1, 2], [0, 0, 0], [0, 0, 2])
 
 
 # ---------------------------------------------------------------------- counting per base period

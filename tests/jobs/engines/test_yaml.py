@@ -6,6 +6,7 @@ Annotations are real objects here: Beam makes schemas of nothing else.
 # ruff: noqa: UP045
 import base64
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -39,6 +40,7 @@ from uldp_transforms import JobSpec
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.yaml import EstimateReports
+from uldp_transforms.yaml.named_outputs import _as_messages, _message
 
 DOCS = Path(__file__).parents[3] / "docs"
 PROVIDERS = {"EstimateReports": EstimateReports}
@@ -206,6 +208,44 @@ def test_what_is_no_message_is_counted_as_a_malformed_one(folder: Path) -> None:
     )
     assert sum(row["received"] for row in rows["ledger"]) == 1201
     assert [(row["reason"], row["num_reports"]) for row in rows["rejected"]] == [("malformed", 1)]
+
+
+class Routed(NamedTuple):
+    topic: bytes
+    payload: bytes
+
+
+@pytest.mark.parametrize(
+    ("row", "field", "message"),
+    [
+        (Routed(b"t", b"\x02"), "payload", b"\x02"),
+        (Text("Ag=="), "payload", b"\x02"),
+        (Text("Ag"), "payload", b""),
+        (Text("A!g=="), "payload", b""),
+        (Text("Ag==\n"), "payload", b""),
+        (Text("ä"), "payload", b""),
+        (Single(None), "report", b""),
+        (Single(7), "report", b""),  # type: ignore[arg-type]  # rows of other languages
+    ],
+)
+def test_a_message_is_bytes_or_exact_base64(row: Any, field: str, message: bytes) -> None:
+    """Text that is nearly Base64 is damaged: it is counted as malformed, whatever the rest of it would say."""
+    assert _message(row, field) == message
+
+
+@pytest.mark.parametrize("kind", [Routed, Payload, Text, Single])
+def test_the_payload_is_a_field_of_its_name_or_the_only_one(kind: Any) -> None:
+    rows = beam.Pipeline() | beam.Create([]).with_output_types(kind)
+    read = _as_messages(rows)
+    assert read.element_type is bytes
+    assert read.producer.transform.args[0] == ("report" if kind is Single else "payload")
+
+
+@pytest.mark.parametrize(
+    ("files", "pattern"), [("gs://bucket/*.avro", "gs://bucket/*.avro"), ("in/*.avro", os.path.abspath("in/*.avro"))]
+)
+def test_files_are_found_from_the_folder_of_who_builds_the_pipeline(files: str, pattern: str) -> None:
+    assert EstimateReports(files=files, collections=[KRR])._files == pattern
 
 
 class Mechanism(NamedTuple):

@@ -1,0 +1,213 @@
+"""What each sink takes of a job: kinds of rows, paths, topics and tables, and what messages say of their rows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from typing import Any
+
+import apache_beam as beam
+import pytest
+from apache_beam.io.gcp.pubsub import WriteToPubSub
+from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
+
+from tests.beam.rows.test_schemas import ROWS
+from uldp_transforms.jobs.estimate.options import command_line
+from uldp_transforms.jobs.sinks import BigQueryTables, KafkaTopics, Output, PubSubTopics, RowFiles, Sink
+from uldp_transforms.jobs.sinks.bigquery_tables import INSERTS, LOADS, WriteTable
+from uldp_transforms.jobs.sinks.kafka_topics import ProduceRows
+from uldp_transforms.jobs.sinks.pubsub_topics import _message, schema_attributes
+from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
+from uldp_transforms.jobs.sources import AvroFiles, PubSubSubscription, Source
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages import wire
+from uldp_transforms.rows import row_types
+from uldp_transforms.rows.avro_fields import time_fields
+from uldp_transforms.rows.json_and_avro import to_json
+
+SCHEMAS = {
+    "estimates": row_types.ESTIMATE_SCHEMA,
+    "values": row_types.VALUE_SCHEMA,
+    "rejected": row_types.REJECTED_SCHEMA,
+    "ledger": row_types.LEDGER_SCHEMA,
+    "health": row_types.HEALTH_SCHEMA,
+    "counts": row_types.COUNTS_SCHEMA,
+    "discovered": row_types.DISCOVERED_SCHEMA,
+}
+LATE = 7
+STREAM = "--subscription projects/my-project/subscriptions/reports --window 1h"
+TOPIC = "projects/my-project/topics/"
+
+
+def arguments(words: str) -> argparse.Namespace:
+    args = command_line().parse_args(shlex.split(f"--collection c.json --output out {words}"))
+    args.rows, args.run = "rows", "r1"
+    return args
+
+
+def sink_of(kind: type[Sink], words: str, source: type[Source], *options: str) -> Any:
+    return kind.of(arguments(words), source, PipelineOptions(list(options)))
+
+
+def steps_of(sink: Sink, kind: type[beam.PTransform]) -> dict[str, Any]:
+    """Label -> step of a kind that the sink adds for a job with all kinds of rows, which is not run."""
+    pipeline, found = beam.Pipeline(), {}
+    sink.write(
+        [
+            Output(
+                name,
+                pipeline | name >> beam.Create([]),
+                schema,
+                keyed=name != "rejected",
+                late=LATE if name == "ledger" else None,
+            )
+            for name, schema in SCHEMAS.items()
+        ]
+    )
+
+    class Visitor(PipelineVisitor):
+        def enter_composite_transform(self, node: AppliedPTransform) -> None:
+            if isinstance(node.transform, kind):
+                found[node.full_label] = node.transform
+
+        def visit_transform(self, node: AppliedPTransform) -> None:
+            self.enter_composite_transform(node)
+
+    pipeline.visit(Visitor())
+    return found
+
+
+# ---------------------------------------------------------------------- files
+
+FILES = {
+    "WriteEstimatesJson": ("estimates", "jsonl"),
+    "WriteEstimatesAvro": ("estimates", "avro"),
+    "WriteRejected": ("rejected", "avro"),
+    "WriteLedger": ("ledger", "jsonl"),
+    "WriteHealth": ("health", "jsonl"),
+    "WriteDiscovered": ("discovered", "jsonl"),
+}
+COUNTS = {"WriteCounts": ("counts", "avro")}
+PARQUET = {
+    f"Write{name.capitalize()}Parquet": (name, "parquet")
+    for name in ("estimates", "values", "rejected", "ledger", "health", "discovered")
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "files"),
+    [("", FILES), ("--write_counts", FILES | COUNTS), ("--write_parquet", FILES | PARQUET)],
+)
+def test_files_of_a_job_that_ends_have_the_names_of_their_kinds(words: str, files: dict[str, Any]) -> None:
+    sink = sink_of(RowFiles, f"--input x.avro {words}", AvroFiles)
+    assert sink.takes_counts == ("counts" in words)
+    steps = steps_of(sink, WriteRowFiles)
+    assert {label: (step._path, step._form) for label, step in steps.items()} == {
+        label: (f"rows/{name}", form) for label, (name, form) in files.items()
+    }
+    assert {step._unbounded for step in steps.values()} == {False}
+    assert all(steps[label]._schema is SCHEMAS[name] for label, (name, _) in files.items())
+
+
+@pytest.mark.parametrize(
+    ("words", "flush_every", "final"), [("", 60_000, False), ("--flush_every 2m --release final", 120_000, True)]
+)
+def test_files_of_a_stream_are_written_by_the_clock_or_by_the_watermark(
+    words: str, flush_every: int, final: bool
+) -> None:
+    """Rejected reports come at any time, and the ledger by the watermark."""
+    sink = sink_of(RowFiles, f"{STREAM} --write_counts --write_parquet {words}", PubSubSubscription)
+    steps = steps_of(sink, WriteRowFiles)
+    assert steps.keys() == (FILES | COUNTS | PARQUET).keys()
+    for label, (name, form) in (FILES | COUNTS | PARQUET).items():
+        step = steps[label]
+        assert (step._path, step._form, step._unbounded) == (f"rows/{name}-r1", form, True)
+        assert (step._flush_every, step._keyed) == (flush_every, name != "rejected")
+        assert step._final == {"rejected": False, "ledger": True}.get(name, final)
+        assert step._late == (LATE if name == "ledger" else None)
+
+
+def test_rows_are_collected_for_at_most_ten_minutes() -> None:
+    assert sink_of(RowFiles, f"{STREAM} --flush_every 10m", PubSubSubscription)._flush_every == 600_000
+    assert sink_of(RowFiles, f"{STREAM} --flush_every 0s", PubSubSubscription)._flush_every == 0
+    with pytest.raises(SpecError, match=r"^--flush_every must be at most 10m, got 600001ms$"):
+        sink_of(RowFiles, f"{STREAM} --flush_every 600001ms", PubSubSubscription)
+
+
+def test_counts_of_an_earlier_job_are_refused_where_this_one_writes_none(tmp_path: Any) -> None:
+    def prepare(*, unbounded: bool, with_counts: bool) -> None:
+        RowFiles(str(tmp_path), unbounded=unbounded, with_counts=with_counts).prepare()
+
+    prepare(unbounded=False, with_counts=False)
+    (tmp_path / "counts.avro").touch()
+    prepare(unbounded=True, with_counts=False)
+    prepare(unbounded=False, with_counts=True)
+    with pytest.raises(SpecError, match=r"^--output has counts\.avro of an earlier job, which would not belong to "):
+        prepare(unbounded=False, with_counts=False)
+
+
+# ---------------------------------------------------------------------- topics and tables
+
+
+@pytest.mark.parametrize(
+    ("words", "topics"),
+    [
+        (
+            f"--output_topic {TOPIC}one --rejected_topic {TOPIC}two",
+            {"PublishEstimates": "one", "PublishRejected": "two"},
+        ),
+        (f"--rejected_topic {TOPIC}two", {"PublishRejected": "two"}),
+    ],
+)
+def test_each_kind_of_rows_has_its_own_pubsub_topic(words: str, topics: dict[str, str]) -> None:
+    steps = steps_of(sink_of(PubSubTopics, f"{STREAM} {words}", PubSubSubscription), WriteToPubSub)
+    named = {label: TOPIC + name for label, name in topics.items()}
+    assert {label.partition("/")[0]: step.full_topic for label, step in steps.items()} == named
+    assert {step.with_attributes for step in steps.values()} == {True}
+    assert sink_of(PubSubTopics, STREAM, PubSubSubscription) is None
+
+
+def test_each_kind_of_rows_has_its_own_kafka_topic() -> None:
+    words = " ".join(f"{option} {name}-topic" for name, option in KafkaTopics.KINDS.items())
+    steps = steps_of(sink_of(KafkaTopics, f"{STREAM} {words} --kafka_config k", PubSubSubscription), ProduceRows)
+    assert {label: step._topic for label, step in steps.items()} == {
+        f"Produce_{name}": f"{name}-topic" for name in KafkaTopics.KINDS
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "words", "method"),
+    [
+        (PubSubSubscription, STREAM, INSERTS),
+        (AvroFiles, "--input x.avro", LOADS),
+    ],
+)
+def test_all_kinds_but_counts_and_values_have_a_table(source: type[Source], words: str, method: str) -> None:
+    sink = sink_of(BigQueryTables, f"{words} --bigquery p-1:d", source, "--temp_location=gs://bucket/folder")
+    steps = steps_of(sink, WriteTable)
+    assert {label: (step._table, step._method) for label, step in steps.items()} == {
+        f"Table_{name}": (f"p-1:d.{name}", method) for name in SCHEMAS if name not in ("counts", "values")
+    }
+    [refused] = steps_of(sink, WriteRowFiles).values()
+    unbounded = source is PubSubSubscription
+    assert (refused._path, refused._form) == ("rows/undelivered-r1" if unbounded else "rows/undelivered", "jsonl")
+    assert (refused._unbounded, refused._keyed, refused._flush_every) == (unbounded, False, 60_000)
+
+
+PUBLISHED = [(row, schema) for row, schema in ROWS if schema in (SCHEMAS["estimates"], SCHEMAS["rejected"])]
+
+
+@pytest.mark.parametrize(("row", "schema"), PUBLISHED)
+def test_a_message_has_the_row_and_attributes_for_filters(row: Any, schema: Any) -> None:
+    message = _message(row, schema_attributes(schema), tuple(time_fields(schema)))
+    assert message.data.decode() == to_json(row)
+    said = json.loads(message.data)
+    names = ("collection_id", "fingerprint", "pane_index", "pane_timing", "status", "reason", "run")
+    assert message.attributes == {
+        "schema": f"{schema['namespace']}.{schema['name']}",
+        "schema_fingerprint": wire.single_object_header(schema)[2:].hex(),
+        **{name: str(said[name]) for name in names if said.get(name) is not None},
+        **{name: said[name] for name in time_fields(schema) if said[name] is not None},
+    }
