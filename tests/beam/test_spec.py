@@ -24,7 +24,7 @@ from tests.support.messages_cases import KRR, RAPPOR, URAP, collection, write_fi
 from uldp_transforms import CalendarWindows, EstimateDistribution, JobSpec, Windows
 from uldp_transforms.beam.runtime.beam_windows import as_duration, beam_periods, beam_windows, windows_of_beam
 from uldp_transforms.beam.spec.job_spec import MAX_OPEN_WINDOWS
-from uldp_transforms.beam.spec.plain_values import SpecValues
+from uldp_transforms.beam.spec.plain_values import SpecValues, fields_of
 from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL, LATE_EVERY, MAX_PARTS, PARTS, SPEC_FIELDS
 from uldp_transforms.files.collection_files import read_collection
 from uldp_transforms.files.text_files import read_text
@@ -740,12 +740,37 @@ REFUSED = [
         lambda: of(deduplicate=True, deduplicate_by="ids"),
         'JobSpec.deduplicate_by must be "reports" or "fingerprints", got \'ids\'',
     ),
+    (lambda: of(by="arm,arm"), "JobSpec.by must name each dimension once, got arm, arm"),
+    (
+        lambda: of(by=["arm"]),
+        "JobSpec.by must name dimensions that a collection of the job has (none has any), got arm",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("call", "sentence"), REFUSED, ids=[sentence[:60] for _, sentence in REFUSED])
 def test_refusals(call: Callable[[], Any], sentence: str) -> None:
     assert refusal(call) == sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "read"),
+    [
+        ("by", " a , b", ("a", "b")),
+        ("by", ["a"], ("a",)),
+        ("by", " ", None),
+        ("by", [], None),
+        ("by", 7, 7),
+        ("limits", "30, 60.5", (30.0, 60.5)),
+        ("quantiles", (1,), (1.0,)),
+        ("limits", "thirty", "thirty"),
+        ("limits", [True], [True]),
+    ],
+)
+def test_lists_may_be_texts_with_commas(name: str, given: Any, read: Any) -> None:
+    """What is neither stays as it is, for the specification to refuse."""
+    found = fields_of({"collections": [], name: given})[name]
+    assert (found, type(found)) == (read, type(read))
 
 
 @pytest.mark.parametrize(

@@ -51,8 +51,8 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "jobs/engines": ("jobs/engines/test_stop.py", "jobs/engines/test_job_server.py", "jobs/kafka/test_kafka_reader.py"),
     "jobs/estimate": (
-        *("jobs/commands/test_cli.py", "jobs/commands/test_runs.py", "jobs/commands/test_parquet_input.py"),
-        *("beam/test_spec_fields.py", "beam/accounts/test_failures_running.py"),
+        *("jobs/commands/test_ends_of_runs.py", "jobs/commands/test_runs.py"),
+        *("jobs/commands/test_parquet_input.py", "beam/test_spec_fields.py", "beam/accounts/test_failures_running.py"),
     ),
     "jobs/evaluate": (
         *("jobs/commands/test_evaluate_figures.py", "jobs/commands/test_evaluate.py"),
