@@ -23,12 +23,22 @@ from hypothesis import strategies as st
 from tests.support.messages_cases import KRR, RAPPOR, URAP, collection, write_files
 from uldp_transforms import CalendarWindows, EstimateDistribution, JobSpec, Windows
 from uldp_transforms.beam.runtime.beam_windows import as_duration, beam_periods, beam_windows, windows_of_beam
+from uldp_transforms.beam.runtime.panes import Withholding
 from uldp_transforms.beam.spec.job_spec import MAX_OPEN_WINDOWS
 from uldp_transforms.beam.spec.plain_values import SpecValues, fields_of
-from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL, LATE_EVERY, MAX_PARTS, PARTS, SPEC_FIELDS
+from uldp_transforms.beam.spec.spec_fields import (
+    CORRECTED,
+    FINAL,
+    LATE_EVERY,
+    MAX_PARTS,
+    MIN_REPORTS,
+    PARTS,
+    SPEC_FIELDS,
+)
 from uldp_transforms.files.collection_files import read_collection
 from uldp_transforms.files.text_files import read_text
 from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.messages.refusal_causes import REJECTED_SHARE_OF_FILES, REJECTED_SHARE_OF_STREAMS
 from uldp_transforms.windows import (
     FUTURE_SKEW,
     LATENESS_SLACK,
@@ -753,6 +763,17 @@ def test_refusals(call: Callable[[], Any], sentence: str) -> None:
     assert refusal(call) == sentence
 
 
+def test_what_a_job_does_if_nothing_is_said() -> None:
+    """A release of the library that publishes smaller windows, or drops later reports, must say so."""
+    spec = of()
+    assert (spec.min_reports, spec.show, spec.estimator, spec.alarm_every) == (100, 10_000, "eb", 1_000)
+    assert (spec.allowed_lateness, spec.late_every, spec.early_every, spec.release) == (HOUR, 60_000, None, CORRECTED)
+    assert (spec.deduplicate, spec.deduplicate_parts, spec.deduplicate_by) == (False, 16, "reports")
+    assert (spec.future_skew, of(window="1h").for_input(False).lateness_slack) == (300_000, 600_000)
+    assert (spec.candidates, spec.by, spec.limits, spec.quantiles, spec.liars, spec.run) == (None,) * 6
+    assert not any((spec.bit_patterns, spec.smooth, spec.discover, spec.borrow))
+
+
 @pytest.mark.parametrize(
     ("name", "given", "read"),
     [
@@ -928,6 +949,64 @@ def test_windows_are_released_after_the_lateness_and_within_the_slack(slack: int
 )
 def test_when_a_row_has_all_reports(values: dict[str, Any], expected: int | None) -> None:
     assert of(**values).complete_after == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "scale"),
+    [
+        ({"bounded": False, "window": "1h"}, 7),
+        ({"bounded": False, "window": "1h", "release": FINAL}, None),
+        ({"bounded": True}, None),
+        ({"window": "1h"}, 7),
+    ],
+)
+def test_only_windows_with_several_rows_are_looked_at_again(values: dict[str, Any], scale: int | None) -> None:
+    """Their intervals hold together, from the first row on that may have numbers."""
+    assert of(min_reports=7, **values).anytime_scale == scale
+
+
+def test_what_withholds_numbers_is_as_the_specification_says() -> None:
+    spec = of(min_reports=7, bounded=False, window="1h", release=FINAL, partial_before="1970-01-01T00:00:01Z")
+    assert spec.withholding == Withholding(7, spec.release_delay, 1_000)
+    assert of(bounded=True).withholding == Withholding(MIN_REPORTS, None, None)
+
+
+def test_the_share_of_rejected_reports_depends_on_the_kind_of_input() -> None:
+    assert of(bounded=True).rejected_share == REJECTED_SHARE_OF_FILES
+    assert of(bounded=False, window="1h").rejected_share == REJECTED_SHARE_OF_STREAMS
+    assert of(bounded=True, max_rejected_share=0).rejected_share == 0
+
+
+def test_without_windows_one_is_open() -> None:
+    assert of().open_windows == 1
+    assert of(window="1h", allowed_lateness="55m").open_windows == 2
+
+
+def test_rows_of_a_question_are_of_its_versions() -> None:
+    one, other = (dataclasses.replace(KRR, version=number, question="q") for number in (1, 2))
+    spec = of(collections=[one, other, RAPPOR])
+    [question] = spec.questions
+    assert spec.models_of(question.fingerprint) == question.pooled
+    assert [spec.models_of(each.fingerprint) for each in (one, RAPPOR)] == [(one,), (RAPPOR,)]
+
+
+PUBLIC = Collection.from_json(
+    OPEN.to_json()
+    | {"alphabet": {"id": "hashed", "num_buckets": 4, "num_clear_buckets": 4, "non_sensitive": ["a", "b"]}}
+    | {"mechanism": {"id": "urr", "epsilon": 1.0}}
+)
+
+
+@pytest.mark.parametrize(
+    ("made_of", "number"),
+    [([KRR], 3), ([OPEN], 2), ([PUBLIC], 3)],
+    ids=["known", "candidates", "candidates, one of them public"],
+)
+def test_smoothing_needs_all_values_of_each_collection(made_of: list[Collection], number: int) -> None:
+    values: dict[str, Any] = {"collections": made_of, "window": "1h", "smooth": True, "candidates": ["b", "c"]}
+    assert of(show=number, **values).smooth
+    with pytest.raises(SpecError, match=rf"^JobSpec.show must be at least {number}, all values of collection "):
+        of(show=number - 1, **values)
 
 
 def test_slack_is_never_zero() -> None:

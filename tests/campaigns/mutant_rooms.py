@@ -34,15 +34,16 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "beam/spec": ("beam/test_spec.py", "beam/test_spec_fields.py", "beam/test_wiring.py"),
     "beam/transforms": (
         *("beam/state", "beam/windows", "beam/test_estimate_reports.py", "beam/test_transforms.py"),
-        *("beam/test_dimensions.py", "beam/test_groups.py"),
+        *("beam/test_dimensions.py", "beam/test_groups.py", "beam/test_steps_alone.py"),
+        "beam/accounts/test_manifests.py",
     ),
     "files": ("files", "beam/accounts/test_manifests.py", "jobs/commands/test_values.py"),
     "jobs": (
         *("jobs/commands/test_check.py", "jobs/commands/test_cli.py", "jobs/commands/test_compact.py"),
         *("jobs/commands/test_describe.py", "jobs/commands/test_discover.py", "jobs/commands/test_sql.py"),
-        *("jobs/commands/test_total.py", "jobs/commands/test_uldp.py", "jobs/survey/test_regress.py"),
-        *("jobs/gateway/test_signed_tokens.py", "jobs/streams/test_dev_queue.py", "ldp/test_privacy.py"),
-        "clients/test_vectors.py",
+        *("jobs/commands/test_total.py", "jobs/commands/test_uldp.py", "jobs/commands/test_option_types.py"),
+        *("jobs/gateway/test_signed_tokens.py", "jobs/streams/test_dev_queue.py", "jobs/survey/test_regress.py"),
+        *("ldp/test_privacy.py", "clients/test_vectors.py"),
     ),
     "jobs/compare": ("jobs/commands/test_compare.py", "jobs/commands/test_borrow_option.py"),
     "jobs/completion": ("jobs/commands/test_completion.py",),
@@ -51,7 +52,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "jobs/engines": ("jobs/engines/test_stop.py", "jobs/engines/test_job_server.py", "jobs/kafka/test_kafka_reader.py"),
     "jobs/estimate": (
-        *("jobs/commands/test_ends_of_runs.py", "jobs/commands/test_runs.py"),
+        *("jobs/commands/test_ends_of_runs.py", "jobs/commands/test_runs.py", "jobs/commands/test_cli.py"),
         *("jobs/commands/test_parquet_input.py", "beam/test_spec_fields.py", "beam/accounts/test_failures_running.py"),
     ),
     "jobs/evaluate": (
