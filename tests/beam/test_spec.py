@@ -978,7 +978,7 @@ def test_the_share_of_rejected_reports_depends_on_the_kind_of_input() -> None:
 
 
 def test_without_windows_one_is_open() -> None:
-    assert of().open_windows == 1
+    assert of(window=None).open_windows == 1
     assert of(window="1h", allowed_lateness="55m").open_windows == 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -236,6 +237,7 @@ def test_numbers_that_are_too_old(folder: Folder, capsys: pytest.CaptureFixture[
     sentence = f"the latest window with numbers ended at {end}, 1h01m ago, more than {{}}"
     assert findings(folder, capsys, "--max_age=30m") == [sentence.format("30m")]
     assert findings(folder, capsys, "--max_age=1h") == [sentence.format("1h00m")]
+    assert findings(folder, capsys, "--max_age=61m") == []
     for name in "ab":
         folder.write(f"estimates-{name}-1")
     assert findings(folder, capsys) == []
@@ -266,8 +268,38 @@ def test_alarms(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     sentence = f"sentinels fired for collection 'krr' in {{}} window(s), the last from {span(1)['window_start']}"
     assert findings(folder, capsys) == [sentence.format(2)]
     assert findings(folder, capsys, "--max_age=3h") == [sentence.format(1)]
+    assert findings(folder, capsys, "--max_age=61m") == [sentence.format(1)]
     folder.write("health-b-2", *(row | {"status": "ok", "pane_index": 1} for row in alarms))
     assert findings(folder, capsys) == []
+
+
+RANKED = [  # the rows of a window, from the one that counts least
+    {"run": "b", "status": "partial", "num_reports": 900, "pane_index": 9},
+    {"run": "a", "status": "suppressed", "num_reports": None, "pane_index": 8},
+    {"run": "a", "status": "ok", "num_reports": 0, "pane_index": 7},
+    {"run": "a", "status": "ok", "num_reports": 5, "pane_index": 0},
+    {"run": "a", "status": "ok", "num_reports": 5, "pane_index": 1},
+    {"run": "b", "status": "suppressed", "num_reports": None, "pane_index": 0},
+]
+
+
+def test_of_the_rows_of_a_window_one_counts() -> None:
+    """A complete one, of the latest run, with the most reports, the last; each group has its own."""
+    place = {"fingerprint": "f", **span(1)}
+    rows = [place | row for row in RANKED]
+    for less, more in itertools.combinations(rows, 2):
+        assert check.latest_rows([less, more]) == check.latest_rows([more, less]) == [more]
+    assert check.latest_rows([rows[0], rows[0] | {"again": True}]) == [rows[0] | {"again": True}]
+    apart = [rows[0], rows[0] | span(2), rows[0] | {"fingerprint": "g"}]
+    assert check.latest_rows(apart) == apart
+    groups = [rows[0] | {"group": group} for group in (None, "", "arm=new")]
+    assert check.latest_of_groups(groups) == groups[1:]
+    assert check.latest_rows(groups) == groups[1:2]
+
+
+@pytest.mark.parametrize(("minutes", "words"), [(0, "0m"), (59, "59m"), (60, "1h00m"), (61, "1h01m"), (1500, "25h00m")])
+def test_ages_are_in_hours_and_minutes(minutes: int, words: str) -> None:
+    assert check._words(minutes * 60_000) == check._words(minutes * 60_000 + 59_999) == words
 
 
 def test_nothing_is_said_of_other_runs_of_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
