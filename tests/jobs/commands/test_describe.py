@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.cases import golden
 from tests.support.messages_cases import KNOWN, NEW, container, write_files
 from tests.support.tolerance import generator
 from uldp_transforms.jobs import uldp
@@ -122,6 +123,26 @@ def test_what_is_set_on_the_way_is_not_said_to_be_sent() -> None:
     assert consent(added) == f"{consent(KRR)} Added to it on the way: country, net."
     both = of(CLOSED, {"id": "krr", "epsilon": 1.0}, dimensions=[*dimensions, {"name": "arm", "values": ["new"]}])
     assert consent(both).endswith(" Sent as it is, beside the answer: arm. Added to it on the way: country, net.")
+
+
+SHOWN = {
+    "all values are protected": KRR,
+    "some are, and clients have windows": URR,
+    "texts, with memos": MEMOS,
+    "texts, of which some are public": of(
+        HASHED | {"num_clear_buckets": 4, "non_sensitive": ["none"]}, {"id": "urr", "epsilon": 3.0}, num_cohorts=8
+    ),
+    "numbers": of({"id": "ordered", "low": 0, "high": 60, "num_bins": 6}, {"id": "sw", "epsilon": 2.0}),
+    "a matrix": of(
+        {"id": "closed", "values": ["no", "yes"]}, {"id": "channel", "matrix": [["3/4", "1/4"], ["1/4", "3/4"]]}
+    ),
+}
+
+
+def test_shown_numbers_and_sentences_stay_unless_somebody_reviews_them() -> None:
+    """The whole text of a description: the precision of each kind of value, what it costs over time, the dialog."""
+    now = [{"of": name, "lines": list(lines_of(collection, (1_000, 50_000)))} for name, collection in SHOWN.items()]
+    assert now == golden("descriptions.json", lambda: now)
 
 
 @pytest.mark.parametrize("collection", [*KNOWN, *NEW], ids=lambda collection: collection.id)
