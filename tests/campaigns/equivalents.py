@@ -114,13 +114,6 @@ EQUIVALENTS = (  # in the order of their files
         "the smallest unit is a minute: no text has the length of a millisecond",
     ),
     Equivalent(
-        "uldp_transforms/ldp/comparisons/homogeneity.py",
-        "noticeable_shift",
-        "degrees = 0 if found.agreement is None else found.agreement.degrees",
-        "degrees = 1 if found.agreement is None else found.agreement.degrees",
-        "the function is documented for groups of which homogeneity is not None",
-    ),
-    Equivalent(
         "uldp_transforms/ldp/counts/bit_planes.py",
         "_rows_of",
         "for width in np.unique(widths[widths > 0]).tolist():",
@@ -149,13 +142,6 @@ EQUIVALENTS = (  # in the order of their files
         "return (num_reports / cells_of_a_report) * PAYS >= "
         "num_periods * (num_strata or self.num_cohorts) * self.num_cells",
         "chooses between two ways to count, whose counts are the same",
-    ),
-    Equivalent(
-        "uldp_transforms/ldp/smoothing/scales.py",
-        "on import",
-        "_NUGGETS = np.arange(-3, 4), 4.0",
-        "_NUGGETS = np.arange(-3, 5), 4.0",
-        "one more point at the end of a grid, where the likelihood has hardly any weight",
     ),
     Equivalent(
         "uldp_transforms/ldp/solvers/least_squares.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -15,7 +16,7 @@ from labs.experiments.drawn_counts import draw_counts
 from tests.support.messages_cases import AOUE, KRR, LISTED, TAGGED, numbered
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
-from uldp_transforms.ldp.borrowing import borrow
+from uldp_transforms.ldp.borrowing import borrow, borrowed_shares
 from uldp_transforms.ldp.borrowing.borrow import _common, _Side, _signs, _weights
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimator
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
@@ -118,7 +119,8 @@ class Told:
 
 
 def test_weights_are_drawn_together_by_the_spread_with_the_least_risk() -> None:
-    """Spreads that are tried differ by a factor of 10^(1/4): the best one is one of the two around the least risk."""
+    """Spreads that are tried differ by a factor of 10^(1/4): the best one is one of the two around the least risk, and
+    the best of those from 1e-6 to 10^1.5."""
     own, variances, distances = told(generator("spread of weights"))
     everybody: Any = Told(0.0, 0.0, 0.0)
     sides: Any = [Told(*each) for each in zip(own, variances, distances)]
@@ -134,6 +136,13 @@ def test_weights_are_drawn_together_by_the_spread_with_the_least_risk() -> None:
     around = [spread for spread in risks if abs(np.log10(spread / best)) <= 1 / 4]
     near = [risks[spread][1] + spread / (spread + variances) * (own - risks[spread][1]) for spread in around]
     assert any(np.abs(np.clip(each, 0, 1) - found).max() < 0.01 for each in near)
+    tried = []
+    for spread in 10 ** np.linspace(-6, 1.5, 31):
+        kept = spread / (spread + variances)
+        pull = distances * (1 - kept) ** 2
+        middle = np.clip((pull * own).sum() / pull.sum(), 0, 1)
+        tried.append((risk_of(own, variances, distances, spread, middle), middle + kept * (own - middle)))
+    np.testing.assert_allclose(found, np.clip(min(tried, key=lambda one: one[0])[1], 0, 1), rtol=1e-9)
 
 
 @pytest.mark.parametrize(("own", "expected"), [(0.1, 0.0), (0.2, 0.2), (0.8, 0.8), (0.9, 1.0)])
@@ -162,6 +171,7 @@ def test_weights_differ_only_where_the_risk_falls_by_its_standard_error(gap: flo
 def test_signs_are_balanced_and_differ() -> None:
     for size in (2, 3, 8, 64, 300):
         signs = _signs(size)
+        assert signs.shape == ({2: 2, 3: 4, 8: 8}.get(size, 4), size)
         assert set(signs.ravel().tolist()) == {-1.0, 1.0}
         if size in (2, 8):
             assert (signs.T @ signs == size * np.eye(size)).all()
@@ -238,6 +248,41 @@ def test_shares_sum_to_one_and_only_the_shown_figures_change() -> None:
     assert max(each.weight for each in found) > 0.3
     [alone] = borrow(of, total, [total], EB)
     assert alone.frequencies == pytest.approx(of.estimate(total, "eb").frequencies)
+
+
+def test_derivatives_are_differences_over_a_fifth_of_a_standard_error() -> None:
+    """From a tenth below to a tenth above; a cubic function shows how far the estimates are moved."""
+    of, found = collection(4), counts(20, 30, 30, 20)
+    cubic: Any = SimpleNamespace(shares=lambda question, linear: (1e4 * linear.joint**3 + linear.raw, None))
+    side = _Side(of, found, cubic)
+    steps = 0.1 * np.sqrt(of.mechanism.variances(clip_and_normalize(side.raw)) / 100) * _signs(4)
+    ahead, behind = (1e4 * (side.raw + way) ** 3 + side.raw + way for way in (steps, -steps))
+    np.testing.assert_allclose(side.responses, (ahead - behind) / 0.2, rtol=1e-9)
+
+
+def test_shares_are_in_the_order_of_values() -> None:
+    """Symbols of sensitive values come first: here that of the last value."""
+    spec = {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": ["a", "b", "c"], "sensitive": ["c"]}}
+    of = Collection.from_json(spec | {"mechanism": {"id": "urr", "epsilon": 2.0}})
+    found = of.count(of.perturb(["a"] * 50 + ["b"] * 200 + ["c"] * 500, generator("order of values")))
+    [shown] = borrow(of, found, [found], PROJECTED)
+    np.testing.assert_allclose(shown.frequencies, of.estimate(found, "projected").frequencies)
+    assert (np.diff(shown.frequencies) > 0.1).all()
+
+
+def test_groups_with_enough_reports_have_borrowed_shares() -> None:
+    of = collection(3)
+    groups = {"nobody": counts(0, 0, 0), "few": counts(3, 3, 3), "enough": counts(4, 3, 3), "many": counts(40, 9, 9)}
+    total = sum(list(groups.values())[1:], groups["nobody"])
+    for least, shown in ((0, ["few", "enough", "many"]), (1, ["few", "enough", "many"]), (10, ["enough", "many"])):
+        found = borrowed_shares(of, total, groups, PROJECTED, least)
+        assert list(found) == shown
+        expected = borrow(of, total, [groups[name] for name in shown], PROJECTED)
+        for one, other in zip(found.values(), expected):
+            assert (one.frequencies.tolist(), one.weight) == (other.frequencies.tolist(), other.weight)
+    assert borrowed_shares(of, None, groups, PROJECTED, 1) == {}, "all reports are unknown"
+    assert borrowed_shares(of, total, groups, PROJECTED, 1000) == {}
+    assert borrowed_shares(of, counts(0, 0, 0), groups, PROJECTED, 1) == {}, "all reports allow no estimate"
 
 
 def refused(of: Collection, estimator: str = "eb") -> Callable[[], Any]:

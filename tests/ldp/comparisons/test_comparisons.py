@@ -16,9 +16,13 @@ from uldp_transforms.ldp import CohortCounts, Collection, Comparison, SpecError,
 from uldp_transforms.ldp.comparisons.compare import (
     _Looks,
     _number_of_both,
+    difference_at,
     difference_interval,
     lift_interval,
+    noticeable_difference,
+    p_values_at,
     q_values,
+    selected_confidence,
 )
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
 from uldp_transforms.ldp.estimators import Estimate
@@ -87,6 +91,14 @@ def test_p_values_are_where_intervals_touch_nothing() -> None:
         within, beyond = (compare(first, second, min(max(1 - p_value * f, 1e-9), 1 - 1e-12)) for f in (0.98, 1.02))
         assert within.low[place] <= 0 <= within.high[place]
         assert p_value == 1 or not beyond.low[place] <= 0 <= beyond.high[place]
+
+
+def test_p_values_of_normal_intervals_are_the_normal_ones() -> None:
+    """d - z to d + z touches 0 at z = |d|; below .05 standard errors a p-value is 1, beyond 8.2 it is that of 8.2."""
+    d = np.array([0.0, 0.04, 0.06, -0.5, 1.0, -4.99, 8.19, 8.21, -30.0])
+    expected = np.where(np.abs(d) < 0.05, 1, 2 * stats.norm.sf(np.minimum(np.abs(d), 8.2)))
+    np.testing.assert_allclose(p_values_at(lambda z: (d - z, d + z)), expected, rtol=1e-6)
+    assert p_values_at(lambda z: (np.full(2, -np.inf), np.array([np.inf, 5.0]))).tolist() == [1, 1]
 
 
 def test_estimates_that_agree_have_large_p_values() -> None:
@@ -165,6 +177,27 @@ def test_q_values_are_those_of_scipy() -> None:
     for size in (1, 2, 7, 100):
         p_values = generator("q", size).random(size) ** 3
         np.testing.assert_allclose(q_values(p_values), stats.false_discovery_control(p_values))
+
+
+def test_differences_are_selected_by_q_values_and_have_intervals_of_their_own_level() -> None:
+    """Of 6 differences R are found at the rate .1: their level is 1 - .1 R / 6. What is noticeable is for .95."""
+    model = collection(6, 3.0)
+    first, second = (
+        estimated(model, cells) for cells in ([500, 300, 300, 260, 200, 150], [380, 300, 330, 300, 130, 270])
+    )
+    found = compare(first, second, 0.9)
+    adjusted = stats.false_discovery_control(found.p_values)
+    np.testing.assert_allclose(found.q_values, adjusted)
+    chosen = adjusted <= 0.1
+    assert 0 < chosen.sum() < 6 and (found.p_values[~chosen] < adjusted[~chosen]).any()
+    ends = difference_at(first, second, 1 - 0.1 * chosen.sum() / 6)
+    np.testing.assert_allclose([found.selected_low, found.selected_high], np.where(chosen, ends, np.nan))
+    np.testing.assert_array_equal([found.low, found.high], difference_at(first, second, 0.9))
+    low, high = difference_at(first, second, 0.95)
+    np.testing.assert_allclose(found.noticeable, (high - low) / 2 * 2.8 / 1.96)
+    assert noticeable_difference(2 * 1.96) == pytest.approx(2.8)
+    levels = [selected_confidence(np.array(marks, dtype=bool), 0.1) for marks in ([], [0, 0], [1, 0], [1, 1, 0, 1])]
+    assert levels == pytest.approx([0.9, 0.95, 0.95, 0.925])
 
 
 def test_few_discoveries_are_false() -> None:
@@ -305,6 +338,21 @@ def test_noticeable_shifts_have_the_power_of_pearsons_test() -> None:
     assert noticeable_shift(model, [*groups, full]) == pytest.approx(d)
 
 
+def test_a_noticeable_shift_of_two_values_by_hand() -> None:
+    """With v the variance of one answer of Warner's, d^2 n_1 (1 - n_1 / n) / v is (1.96 + .84)^2: a power of .8.
+
+    Half a report more of 40 has each value.
+    """
+    model, keep = collection(2, 1.0), np.e / (1 + np.e)
+    groups = [CohortCounts(np.array([n]), np.array([[6 * n // 10, 4 * n // 10]])) for n in (30, 10)]
+    share = ((0.6 - (1 - keep)) / (2 * keep - 1) + 0.5 / 40) / (1 + 1 / 40)
+    answers = share * keep + (1 - share) * (1 - keep)
+    variance = answers * (1 - answers) / (2 * keep - 1) ** 2
+    quantiles = stats.norm.isf([0.025, 0.2])
+    expected = quantiles.sum() * np.sqrt(variance / (10 * (1 - 10 / 40)))
+    assert noticeable_shift(model, groups) == pytest.approx(expected, rel=1e-5)
+
+
 @pytest.mark.parametrize(("mechanism", "symbol"), [("krr", 0), ("rappor", 3), ("ss", 5)])
 def test_a_shift_that_is_said_to_be_noticed_is_noticed(mechanism: str, symbol: int) -> None:
     """200 triples of groups; the power is .8 for the value that is noticed least, and larger for others."""
@@ -347,6 +395,16 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
+        lambda: compare(*[estimated(collection(3, 1.0), [9, 9, 9])] * 2, confidence=0),
+        "compare.confidence must be between 0 and 1, got 0",
+    ),
+    (
+        SpecError,
+        lambda: compare(*[estimated(collection(3, 1.0), [9, 9, 9])] * 2, confidence=1),
+        "compare.confidence must be between 0 and 1, got 1",
+    ),
+    (
+        SpecError,
         lambda: compare(*[estimated(collection(3, 1.0), [9, 9, 9])] * 2, anytime_scale=0),
         "compare.anytime_scale must be above 0 or None, got 0",
     ),
@@ -354,6 +412,15 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         lambda: compare(*[estimated(collection(3, 1.0), [9, 9, 9]).anytime(100)] * 2, anytime_scale=100),
         "compare.anytime_scale must be None for estimates of Estimate.anytime, got 100",
+    ),
+    (
+        SpecError,
+        lambda: compare(
+            estimated(collection(3, 1.0), [9, 9, 9]),
+            estimated(collection(3, 1.0), [9, 9, 9]).anytime(100),
+            anytime_scale=50,
+        ),
+        "compare.anytime_scale must be None for estimates of Estimate.anytime, got 50",
     ),
     (
         SpecError,

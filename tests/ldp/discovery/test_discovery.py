@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import itertools
 from types import SimpleNamespace
@@ -12,10 +13,11 @@ from scipy import stats
 
 from tests.support.cases import ANY_VALUES, UTILITY_OPTIMIZED
 from tests.support.tolerance import binomial_limits, chi_square_limits, generator, normal_limit
-from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.alphabets import Prefixes
 from uldp_transforms.ldp.alphabets.prefixes import END
-from uldp_transforms.ldp.discovery import Discovery, discover
+from uldp_transforms.ldp.discovery import Discovery, check_discovery, discover
+from uldp_transforms.ldp.discovery import search as search_module
 from uldp_transforms.ldp.discovery.discover import false_discovery_rates
 from uldp_transforms.ldp.discovery.grammar import Grammar
 from uldp_transforms.ldp.discovery.level import Level
@@ -71,6 +73,102 @@ def test_followers_are_exactly_what_greedy_matching_can_produce():
         allowed |= set(ends)
     assert allowed == produced
     assert grammar.followers((1, 2))[END]
+
+
+def test_the_first_level_has_at_most_sixteen_million_prefixes():
+    """Two of 4,095 tokens and the end are 4,096^2 = 2^24; at a single level the first prefixes have one token."""
+
+    def item(tokens: int, *lengths: int | None) -> Collection:
+        texts = tuple(f"t{number}" for number in range(tokens))
+        return dataclasses.replace(collection(), alphabet=Prefixes(num_buckets=32, tokens=texts, lengths=lengths))
+
+    check_discovery(item(4095, 2, None))
+    check_discovery(item(4096, None))
+    with pytest.raises(SpecError, match="must have at most 16777216 prefixes of 2 token"):
+        check_discovery(item(4096, 2, None))
+
+
+def two_tokens() -> Search:
+    """A search over texts of "a" and "b", whose levels have two tokens, three, and all; without counts."""
+    return Search(Prefixes(num_buckets=8, tokens=("a", "b"), lengths=(2, 3, None)), [SimpleNamespace()] * 3)
+
+
+def test_each_level_extends_what_survived_by_its_own_number_of_tokens(monkeypatch):
+    """The first level by two: in its first step texts of no token can only end."""
+    search, every = two_tokens(), [True] * 3
+
+    def blocks(number: int, survivors: list[tuple[int, ...]]) -> list[tuple[list[tuple[int, ...]], list[list[bool]]]]:
+        return [(parents, allowed.tolist()) for parents, allowed in search._blocks(number, survivors)]
+
+    assert blocks(0, [()]) == [([()], [[True, False, False]]), ([(1,), (2,)], [every] * 2)]
+    assert blocks(1, [(1, 2), (2, 2)]) == [([(1, 2), (2, 2)], [every] * 2)]
+    assert blocks(2, [(1, 2, 1)]) == [([(1, 2, 1)], [every])]
+    assert blocks(1, []) == blocks(2, []) == [], "nothing survived"
+    many = [(1, 2)] * 9
+    for most, numbers in ((18, (2, 6, 6)), (17, (1, 5, 5)), (1, (1, 1, 1))):  # of 9, 3 and 3 prefixes each
+        monkeypatch.setattr(search_module, "MOST_SCORED", most)
+        assert tuple(len(blocks(number, many)[0][0]) for number in range(3)) == numbers
+
+
+@pytest.mark.parametrize(("new", "passes"), [([1, 1, 1, 1], 3), ([1, 0, 1], 2), ([0, 1], 1)])
+def test_a_search_is_repeated_until_it_finds_nothing_and_three_times_at_most(monkeypatch, new, passes):
+    search, calls = two_tokens(), []
+
+    def level(number: int, survivors: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        calls.append((number, survivors))
+        if number == 2 and new[len(calls) // 3 - 1]:
+            search.found[len(calls),] = 0.0
+        return [(number, number)]
+
+    monkeypatch.setattr(search, "_search_level", level)
+    search.run()
+    assert calls == [(0, [()]), (1, [(0, 0)]), (2, [(1, 1)])] * passes
+
+
+PEELED = {  # by the number that the level has room for, the first of which is known
+    1: [[(2, 2, 2)]],
+    3: [[(2, 2, 2)], [(2, 2, 2), (2, END), (1, 1, 1)]],
+    6: [[(2, 2, 2)], [(2, 2, 2), (2, END), (1, 1, 1), (1, 1, 2)]],
+}
+
+
+@pytest.mark.parametrize("room", PEELED)
+def test_a_level_peels_what_stands_out_and_keeps_what_may_be_true(monkeypatch, room):
+    """Of 8,000 degrees of freedom 4 false ones are peeled, the best first, and 50 are tested; what appears once they
+    are peeled is not."""
+    search, whole = two_tokens(), END
+    false = {(2, 2, 2): 0.01, (2, whole): 0.05, (1, 1, 1): 0.1, (1, 1, 2): 3.9, (1, 2, 1): 4.1, (1, 2, 2): 999.0}
+    false |= {(1, whole): 49.9, (1, 1, whole): 50.1, (2, 1, 1): 1001.0, (2, 2, 1): 2.0}
+    peeled, learned, firm = [], [], (2, 2, 2, 1, whole)
+
+    class Told:
+        degrees, most = 8000, room
+
+        def peel(self, sequences: list[tuple[int, ...]]) -> SimpleNamespace:
+            peeled.append(sequences)
+            return SimpleNamespace(scores=np.full(len(sequences), 9.0))
+
+    first = {sequence: 1.0 for sequence in false if sequence not in ((2, 2, 2), (2, 2, 1))}
+    scores = first | {(2, 2, 1): 2.0} if len(PEELED[room]) > 1 else first
+    above = iter((first, scores, first, scores))
+    search._levels, search._firm = [Told()] * 3, {firm: None}
+    search.found = {(1, whole): 7.0, (2, whole): 8.0}
+    for name, told in (("_blocks", lambda: []), ("_kinds", lambda: (1.0, 1.0)), ("_above", lambda: next(above))):
+        monkeypatch.setattr(search, name, lambda *_, told=told: told())
+    monkeypatch.setattr(search, "_striking", lambda found, kinds: {sequence: false[sequence] for sequence in found})
+    monkeypatch.setattr(search._beliefs, "learn", lambda *told: learned.append(told))
+    survived = [sequence for sequence in sorted(scores, key=false.__getitem__) if false[sequence] < 1000]
+    expected = [(2, 2, 2), *(sequence for sequence in survived if sequence[-1] != whole)]
+    assert search._search_level(1, [(1, 2)]) == expected
+    assert peeled == PEELED[room]
+    assert list(search._peeled[1]) == PEELED[room][-1]
+    assert list(search._firm) == [firm, (2, whole)]
+    assert search.found == {(1, whole): 7.0, (2, whole): 0.05}
+    assert learned == [(scores | dict.fromkeys(PEELED[room][-1], 9.0), expected)]
+    monkeypatch.setattr(search_module, "SURVIVORS", 2)
+    search._firm, search._peeled[2], above = {}, {(2, 2, 2): None}, iter((first, first))
+    assert search._search_level(2, [(1, 2)]) == [(2, 2, 2), (1, 1, 1)]
+    assert len(learned) == 1, "after the last level nothing is believed of longer texts"
 
 
 # ---------------------------------------------------------------------- scores
@@ -302,6 +400,81 @@ def test_values_are_left_out_the_clearest_first():
     np.testing.assert_allclose(judged.q_values, 50e-9 / 2)
 
 
+class Judged:
+    """A search whose p-values and numbers of hypotheses are given for each value."""
+
+    num_scored = 7
+
+    def __init__(self, **told: tuple[float, float]):
+        self._told = told
+
+    def p_values(self, values):
+        return np.array([self._told[value][0] for value in values])
+
+    def hypotheses(self, values):
+        return np.array([self._told[value][1] for value in values])
+
+
+def test_each_discovered_value_has_its_own_numbers():
+    """Whichever order the search found them in; a share below 0 is in its interval, too."""
+    item = collection(cohorts=24)
+    people = {"bada": 900, "gigi": 700, "badako": 500, "mo": 400}
+    counts = counted(item, people, generator("own numbers"))
+    others = [word for word in made_up(generator("nobody's words"), 20) if word not in people]
+    nobodys = next(x for x in others if item.estimate(counts, "empirical", (*people, x)).raw_frequencies[-1] < 0)
+    values = ("mo", nobodys, "badako", "bada", "gigi")
+    told = dict(zip(values, ((1e-4, 20.0), (1e-3, 10.0), (1e-6, 400.0), (1e-9, 3.0), (1e-5, 60.0))))
+    found = discover_module._judge(item, counts, values, Judged(**told))
+    question = ask(item, counts, values)
+    solution = solve_sensitive(question, ~question.own, np.ones(5, dtype=bool))
+    rates = false_discovery_rates(*np.array(list(told.values())).T)
+    assert set(found.values) == set(values) and (np.diff(found.frequencies) <= 0).all() and found.num_scored == 7
+    assert found.frequencies[-1] < 0
+    for at, value in enumerate(values):
+        place = found.values.index(value)
+        assert found.frequencies[place] == solution.frequencies[at]
+        assert found.standard_errors[place] == np.sqrt(solution.variances[at])
+        assert found.q_values[place] == rates[at]
+        assert found.ci_low[place] <= found.frequencies[place] <= found.ci_high[place]
+        tokens = len(item.alphabet.sequence(value))
+        assert found.levels[place] == (0 if tokens <= 2 else 1 if tokens == 3 else 2)
+    assert {2, 3, 4} <= {len(item.alphabet.sequence(value)) for value in values}
+
+
+def test_without_values_a_discovery_is_empty():
+    item = collection(cohorts=24)
+    found = discover_module._judge(item, counted(item, {"bada": 300}, generator("empty")), (), Judged())
+    assert (found.values, found.num_scored) == ((), 7)
+    columns = (found.frequencies, found.standard_errors, found.ci_low, found.ci_high, found.q_values, found.levels)
+    assert [len(column) for column in columns] == [0] * 6
+
+
+@pytest.mark.parametrize("reporting", [24, 12, 3])
+def test_the_best_texts_that_people_can_send_are_judged(monkeypatch, reporting):
+    """As many as the level with the fewest equations can fit, a sixth of them; no listed ones, no other spellings."""
+    alphabet = {"id": "prefixes", "num_buckets": 4, "lengths": [2, 3, None], "non_sensitive": ["known"]}
+    alphabet["tokens"] = ["known", "e", "\u0301", "a", "b", "ab", *LETTERS[5:20]]
+    spec = {"id": "words", "version": 1, "alphabet": alphabet, "num_cohorts": 24 * 3}
+    item = Collection.from_json(spec | {"mechanism": {"id": "urr", "epsilon": 4.0}})
+    counts = counted(item, {"known": 50, "f": 3000}, generator("best texts"))
+    few = (np.arange(72) % 3 == 1) & (np.arange(72) >= 3 * reporting)
+    counts = CohortCounts(np.where(few, 0, counts.num_reports), counts.cells * ~few[:, np.newaxis])
+    bad = [(1, END), (2, 3, END), (4, 5, END)]  # public; a letter and its accent; two tokens that are one together
+    good = [(number, END) for number in range(7, 21)]
+
+    class Found:
+        def __init__(self, *_):
+            self.found = {sequence: float(rank) for rank, sequence in enumerate([*good[:1], *bad, *good[1:]])}
+
+        def run(self):
+            self.found = dict(reversed(self.found.items()))
+
+    monkeypatch.setattr(discover_module, "Search", Found)
+    monkeypatch.setattr(discover_module, "_judge", lambda model, counted, values, search: values)
+    most = max(1, reporting * 3 // 6)
+    assert discover(item, counts) == tuple(map(item.alphabet.text, [good[0], *good[1:][: max(most - 4, 0)]]))
+
+
 def test_where_everybody_holds_another_text_a_search_finds_something_in_one_window_of_twenty_at_most():
     alarms = 0
     for seed in range(40):
@@ -407,6 +580,40 @@ def small_search() -> Search:
     counts = counted(item, {"bada": 900, "gigi": 700}, generator("small search"))
     question = ask(item, counts, ("",))
     return Search(item.alphabet, [Level(question, item.alphabet, number, counts) for number in range(3)])
+
+
+def test_p_values_are_those_of_the_mean_over_levels_that_hash_the_whole_text():
+    """Weighted by reports; with all values and the frequent prefixes subtracted."""
+    search = small_search()
+    search.run()
+    values, lengths = ("bada", "gigi", "mo"), (2, 3, None)
+    sequences = [search._alphabet.sequence(value) for value in values]
+    assert [len(sequence) for sequence in sequences] == [3, 3, 2]
+    search._peeled[0][sequences[0][:2]] = search._peeled[1][1, 1, END] = None
+    fits = []
+    for level, length, peeled in zip(search._levels, lengths, search._peeled):
+        prefixes = list(dict.fromkeys(sequence[:length] for sequence in sequences))
+        prefixes += [prefix for prefix in peeled if prefix[-1] != END and prefix not in prefixes]
+        fits.append((level.total, prefixes, level.peel(prefixes)))
+    expected = []
+    for sequence, first in zip(sequences, (1, 1, 0)):
+        parts = [(total, prefixes.index(sequence), fit) for total, prefixes, fit in fits[first:]]
+        whole = sum(total for total, _, _ in parts)
+        mean = sum(total * fit.frequencies[at] for total, at, fit in parts) / whole
+        expected.append(tail(np.concatenate([total * fit.without(at) for total, at, fit in parts]) / whole, mean))
+    np.testing.assert_allclose(search.p_values(values), expected, rtol=1e-9)
+
+
+def test_the_best_have_fewer_expected_false_positives_than_the_limit():
+    assert search_module._best({(1,): 1.0, (2,): 0.9, (3,): 0.5, (4,): 1.1}, 1.0) == [(3,), (2,)]
+
+
+def test_a_value_counts_for_as_many_hypotheses_as_its_share_of_what_was_offered():
+    search = two_tokens()
+    search._offered = {(0, ()): 3.0, (1, (1, 2)): 1.5}
+    beliefs = [search._beliefs.of(search._alphabet.sequence(value)) for value in ("a", "bab")]
+    np.testing.assert_allclose(search.hypotheses(("a", "bab")), 4.5 / np.exp(beliefs))
+    assert beliefs[0] != beliefs[1]
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -448,12 +448,12 @@ def test_an_interval_extends_to_the_window_s_own_as_far_as_others_contradict_it(
     raw, zero, one, deviation = np.array([[0.9, 0.1]]), np.zeros((1, 2)), np.ones((1, 2)), 0.01
     series = of_windows(raw, one * deviation**2)
     law = Law(shares=one[0], noise=one * deviation**2, people=zero)
-    contradicts = (1 + apart) * shares_module._BESIDE if apart else 0.5
+    contradicts = (1 + apart) * 1.2 if apart else 0.5
     nothing = dict.fromkeys(("variance", "prior", "gain", "precision", "own", "shift", "shift_information"), zero)
     pulse = np.array([[1.0, -1.0]]) * contradicts / deviation  # a score
     course = Course(mean=one / 2, pulse=pulse, pulse_information=one / deviation**2, **nothing)
     _, low, high = shares_module._around(series, law, course, extra=zero)
-    own = shares_module._ALONE * min(apart, 1) * deviation
+    own = stats.norm.ppf(0.95) * min(apart, 1) * deviation
     expected = [0.5, 0.9 + own, 0.1 - own, 0.5] if apart else [0.5] * 4
     np.testing.assert_allclose([low[0, 0], high[0, 0], low[0, 1], high[0, 1]], expected, rtol=1e-12)
 

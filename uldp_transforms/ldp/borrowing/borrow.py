@@ -189,7 +189,7 @@ def _common(own: np.ndarray, spreads: np.ndarray, distances: np.ndarray, spread:
     """Unbiased estimate of the excess risk, and the weights, if weights are drawn together by this spread A."""
     kept = np.ones(len(own)) if np.isinf(spread) else spread / np.maximum(spread + spreads, _TINY)
     pull = distances * (1 - kept) ** 2
-    middle = float(np.clip(pull @ own / pull.sum(), 0, 1)) if pull.sum() > 0 else 0.0
+    middle = float(np.clip(pull @ own / max(pull.sum(), _TINY), 0, 1))
     if spread == 0 and abs(round(middle) - middle) * distances.sum() <= np.sqrt(distances**2 @ spreads):
         middle = round(middle)
     risk = distances @ ((1 - kept) ** 2 * (own - middle) ** 2 + (2 * kept - 1) * spreads)

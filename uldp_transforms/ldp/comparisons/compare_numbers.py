@@ -161,8 +161,7 @@ class _Pair:
         if len(self._smooth) < 2:
             return _Shown()
         a, b = (figure(smooth) for smooth in self._smooth)
-        if a.display_value is None or b.display_value is None:
-            return _Shown()
+        assert a.display_value is not None and b.display_value is not None, "ends alone can be open"
         ends = (_or(end, sign * np.inf) for one in (a, b) for sign, end in zip((-1, 1), one[1:]))
         given = (np.array([float(number)]) for number in (a.display_value, b.display_value, *ends))
         low, high = (float(end[0]) for end in difference_interval(*given))

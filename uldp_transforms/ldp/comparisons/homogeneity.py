@@ -67,7 +67,8 @@ def noticeable_shift(model: Model, groups: Sequence[CohortCounts], alpha: float 
     """
     pooled = PooledVersions([model] * len(groups))
     found = pooled.estimate(groups)
-    degrees = 0 if found.agreement is None else found.agreement.degrees
+    assert found.agreement is not None, "see the arguments"
+    degrees = found.agreement.degrees
     sizes = np.array([group.total for group in groups if group.total], dtype=np.float64)
     held = clip_and_normalize(found.raw_frequencies) + 0.5 / sizes.sum()
     held /= held.sum()

@@ -82,8 +82,7 @@ class Beliefs:
         size = len(self._last) - 1
         shares = np.zeros(size + 1)
         for sequence, likely in self._ended.items():
-            if sequence[-2] <= size:
-                shares[sequence[-2]] += np.exp(likely)
+            shares[sequence[-2]] += np.exp(likely)
         even = np.full(size + 1, 1 / size)
         learned = _EVEN * even + (1 - _EVEN) * shares / shares.sum() if shares.sum() > 0 else even
         self._last[END + 1 :] = np.log((1 - _ENDS) * learned[END + 1 :])

@@ -26,10 +26,10 @@ class Grammar:
         self._missing: dict[str, list[str]] = defaultdict(list)  # proper prefix of tokens -> their remainders
         self._begin: dict[str, list[int]] = defaultdict(list)  # text -> numbers of the tokens that begin with it
         for number, token in enumerate(alphabet.tokens, 1):
-            for length in range(1, len(token) + 1):
+            for length in range(1, len(token)):
                 self._begin[token[:length]].append(number)
-                if length < len(token):
-                    self._missing[token[:length]].append(token[length:])
+                self._missing[token[:length]].append(token[length:])
+            self._begin[token].append(number)
 
     def followers(self, sequence: Numbers) -> np.ndarray:
         """(T + 1,) bool: the tokens that can follow a sequence; END always can.

@@ -29,6 +29,7 @@ _DEGREES, _DEGREES_JUDGED = 2000.0, 100.0
 
 _ROWS = 128  # parents whose prefixes have their beliefs in memory together
 _ROUNDS = 2  # of subtracting what stands out and scoring the rest again
+_TINY = 1e-300
 
 Block = tuple[list[Numbers], np.ndarray]
 
@@ -126,7 +127,8 @@ class Search:
     def _blocks(self, number: int, survivors: list[Numbers]) -> Iterator[Block]:
         """Blocks of parents of one length, with masks (parents, T + 1) bool of the tokens that can follow each."""
         size, length = len(self._alphabet.tokens) + 1, self._alphabet.lengths[number]
-        steps = 1 if length is None else length - (self._alphabet.lengths[number - 1] or 0) * (number > 0)
+        before = self._alphabet.lengths[number - 1] or 0  # for the first level it is that of the last: None
+        steps = 1 if length is None else length - before
         parents = survivors[: max(1, MOST_SCORED // size**steps)]
         for step in range(steps):
             if not parents:
@@ -160,9 +162,9 @@ class Search:
     ) -> Iterator[tuple[Numbers, float]]:
         """Sequences with at most the allowed expected number of false positives for their kind, and their scores."""
         level, last = self._levels[number], self._alphabet.lengths[number] is None
-        false = np.full(len(self._alphabet.tokens) + 1, self._judged(level) / max(kinds[1], 1e-300))
+        false = np.full(len(self._alphabet.tokens) + 1, self._judged(level) / max(kinds[1], _TINY))
         if not last:
-            false[END + 1 :] = _FALSE_SURVIVORS / max(kinds[0], 1e-300)
+            false[END + 1 :] = _FALSE_SURVIVORS / max(kinds[0], _TINY)
         for parents, allowed in blocks:
             for start, scores in level.scores(fit, parents, last):
                 most = np.exp(self._beliefs.of_block(parents[start : start + len(scores)], last)) * false
@@ -176,7 +178,7 @@ class Search:
         """The expected number of false positives at each score."""
         every = np.array([kinds[sequence[-1] == END] for sequence in scores])
         beliefs = np.array([self._beliefs.of(sequence) for sequence in scores])
-        logs = special.log_ndtr(-np.fromiter(scores.values(), dtype=float)) + np.log(np.maximum(every, 1e-300))
+        logs = special.log_ndtr(-np.fromiter(scores.values(), dtype=float)) + np.log(np.maximum(every, _TINY))
         return dict(zip(scores, np.exp(np.minimum(logs - beliefs, 700.0)).tolist()))
 
     def _judged(self, level: Level) -> float:

@@ -171,7 +171,7 @@ def _tails(expectation: Expectation, told: Told, seen: np.ndarray) -> np.ndarray
     if not judged.any():
         return np.ones(judged.shape)
     jumps = (told.jump / told.num_reports).astype(KIND)[:, np.newaxis, np.newaxis]
-    tails: np.ndarray = np.where(judged, expectation.tails(np.where(judged, told.raw, 0), jumps), 1)
+    tails: np.ndarray = np.where(judged, expectation.tails(np.nan_to_num(told.raw), jumps), 1)
     return tails
 
 

@@ -142,9 +142,10 @@ def _found(values: Broken) -> tuple[np.ndarray, np.ndarray]:
         if not likely.any():
             break
         changes = values.shifts.copy(), values.pulses.copy()
+        lasting = lasts > alone
         for found, chance, score, information, chosen in (
-            (changes[0], chances[0], course.shift, course.shift_information, likely & (lasts > alone)),
-            (changes[1], chances[1], course.pulse, course.pulse_information, likely & (lasts <= alone)),
+            (changes[0], chances[0], course.shift, course.shift_information, likely & lasting),
+            (changes[1], chances[1], course.pulse, course.pulse_information, likely & ~lasting),
         ):
             places = np.flatnonzero(chosen)
             t = chance[:, places].argmax(axis=0)

@@ -68,7 +68,7 @@ def course_of(
     """
     size, seen = series.raw.shape, series.seen
     own = np.broadcast_to(nugget + law.people + (0 if pulses is None else pulses), size)
-    noise, raw = np.where(seen, own + law.noise, np.inf), np.where(seen, series.raw, 0)
+    noise, raw = np.where(seen, own + law.noise, np.inf), np.nan_to_num(series.raw)
     added = np.outer(series.steps, drift) + (0 if shifts is None else shifts)
     prior, gain, ahead = np.empty((3, *size))
     mean, variance = np.zeros(size[1]) + series.level, np.zeros(size[1]) + series.spread

@@ -57,7 +57,7 @@ def log_likelihoods(
     drift_of, nugget_of = ((part[:, np.newaxis] * law.shares).astype(kind) for part in (drift, nugget))
     mean, variance = ((np.zeros_like(drift_of) + start).astype(kind) for start in (series.level, series.spread))
     total, gain, seen = np.zeros(variance.shape), np.empty_like(variance), series.seen
-    raw, fixed = np.where(seen, series.raw, kind.type(0)), law.noise + law.people
+    raw, fixed = np.nan_to_num(series.raw), law.noise + law.people
     steps, whole = series.steps.tolist(), set(np.flatnonzero(seen.all(axis=1)).tolist())
     anew = set() if moved is None else set(np.flatnonzero(moved.any(axis=1)).tolist())
     blocks = np.empty((3, min(_TOGETHER, len(raw)), *variance.shape), dtype=kind)

@@ -25,7 +25,7 @@ def lasting_evidence(evidence: np.ndarray, tails: np.ndarray, sign: np.ndarray) 
 
     It is unchanged where (T, S) ``tails`` are 1, that is, not judged.
     """
-    normal = -sign * special.ndtri(np.clip(tails / 2, _LEAST_TAIL, 0.5))
+    normal = -sign * special.ndtri(np.maximum(tails / 2, _LEAST_TAIL))
     judged = (tails < 1)[:, np.newaxis]
     factors = np.where(judged, np.exp(SIZES * normal[:, np.newaxis] - SIZES**2 / 2), 1)
     kept = np.empty_like(factors)
@@ -40,10 +40,10 @@ def which_moved(
     evidence: np.ndarray, tails: np.ndarray, alarm_every: float, sudden: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """(T,) false alarms per window of rules that would just alarm, at most 1; and (T, S) bool, which values moved."""
-    size = tails.shape[1]
+    size = max(tails.shape[1], 1)
     lasting = np.add.reduce(evidence, axis=1) * ((1 - sudden) / len(SIZES)) if sudden < 1 else np.zeros_like(tails)
     own = lasting + sudden * np.where(tails * size * alarm_every < sudden, size * alarm_every / sudden, 0)
     rings = np.add.reduce(own, axis=1) >= alarm_every * size
-    lasts = np.add.reduce(lasting, axis=1) / max(size, 1)
+    lasts = np.add.reduce(lasting, axis=1) / size
     rates = np.minimum(np.minimum.reduce(tails, axis=1, initial=1) * size / sudden, 1 / np.maximum(lasts, 1))
     return rates, (own >= alarm_every) & rings[:, np.newaxis]

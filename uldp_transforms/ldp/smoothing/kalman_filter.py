@@ -36,7 +36,7 @@ def track(series: Series, law: Law, drift: float, nugget: float, moved: np.ndarr
     """
     seen, size = series.seen, series.raw.shape
     moved = np.zeros(size, dtype=bool) if moved is None else moved
-    raw, step = np.where(seen, series.raw, 0), drift * law.shares
+    raw, step = np.nan_to_num(series.raw), drift * law.shares
     noise = np.where(
         seen, law.noise + law.people + nugget * law.shares, np.inf
     )  # windows without an estimate leave the state unchanged

@@ -115,7 +115,7 @@ def _whitened(
     windows, size = series.raw.shape
     innovations = np.empty((windows, number + 1, size))
     innovations[:, :-1] = np.eye(number)[series.phases][:, :, np.newaxis]
-    innovations[:, -1] = np.where(series.seen, series.raw, 0)
+    innovations[:, -1] = np.nan_to_num(series.raw)
     gain, precision = gains_of(series, law, drift, nugget)
     level = np.zeros((number + 1, size))
     level[-1] = series.level

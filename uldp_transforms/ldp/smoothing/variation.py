@@ -238,7 +238,7 @@ def ahead(memory: Memory, told: Told, moved: np.ndarray | None = None) -> tuple[
     """
     seen: np.ndarray = ~np.isnan(told.raw)
     moved = np.zeros(seen.shape[1], dtype=bool) if moved is None else moved
-    raw, first = np.where(seen, told.raw, 0), np.where(moved, 0, memory.windows)
+    raw, first = np.nan_to_num(told.raw), np.where(moved, 0, memory.windows)
     windows = _after(memory.windows, first + np.cumsum(seen, axis=0))
     share, each = (
         _after(old, (old * first + np.cumsum(new, axis=0)) / np.maximum(windows[1:], 1))

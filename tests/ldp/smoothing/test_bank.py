@@ -1,0 +1,287 @@
+"""The bank of laws of the alarm, law by law and value by value in 64 bits, and what is kept of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.ldp.smoothing.test_alarm import some_memory
+from uldp_transforms.ldp.smoothing import Alarms, Past, Series, change_of, judge
+from uldp_transforms.ldp.smoothing import alarm as alarm_module
+from uldp_transforms.ldp.smoothing.alarm import _numbers, _together
+from uldp_transforms.ldp.smoothing.evidence import lasting_evidence, which_moved
+from uldp_transforms.ldp.smoothing.variation import DRIFTS, EFFECTS, FIRST_WEIGHTS, Memory, Told, ahead
+
+LAWS = list(itertools.product((0.0, 0.03, 0.09, 0.27), (0.05, 0.15, 0.45, 1.35)))
+"""Drift and size of day effects, relative to a share."""
+
+RHO, SIGMA = np.array(LAWS).T
+FIRST = 1 / SIGMA**2.5 / np.maximum(RHO, 0.03) ** 2 / (1 / SIGMA**2.5 / np.maximum(RHO, 0.03) ** 2).sum()
+
+
+class Bank:
+    """The filters of all laws, (16, S) each, in 64 bits."""
+
+    def __init__(self, size: int):
+        self.seen, self.windows, self.share, self.report = np.zeros((4, size))
+        self.level, self.variance, self.odds = np.zeros((16, size)), np.ones((16, size)), np.ones((16, size))
+        self.common = FIRST
+
+    def expect(self, t: int, told: Told) -> dict[str, np.ndarray]:
+        """What the window at position t is expected to say."""
+        n = told.num_reports[t]
+        least = max(told.jump, 1) * np.maximum(1e-5, 1 / (n * (self.windows + 1)))
+        noise = np.maximum(np.where(self.windows > 0, self.report, told.report[t]), least) / n
+        size = np.maximum(self.level, np.maximum(self.share, 0)) + np.minimum(np.sqrt(self.variance), np.sqrt(noise))
+        prior = self.variance + told.steps[t] * (RHO[:, np.newaxis] * size) ** 2
+        weights = self.odds * self.common[:, np.newaxis]
+        return {"weights": weights, "level": self.level, "variance": prior, "size": size, "noise": noise}
+
+    def tell(self, t: int, told: Told, moved: np.ndarray) -> None:
+        """The state after the window; values that moved begin anew in it."""
+        expected, raw, seen = self.expect(t, told), np.nan_to_num(told.raw[t]), ~np.isnan(told.raw[t])
+        size, noise, prior = (expected[name] for name in ("size", "noise", "variance"))
+        total = (SIGMA[:, np.newaxis] * size) ** 2 + prior + noise
+        logs = stats.norm.logpdf(raw, self.level, np.sqrt(total))
+        likely = np.where(seen & (self.seen > 0), np.exp(logs - logs.max(axis=0)), 1)
+        new = (self.windows == 0) | moved
+        size = np.where(new, np.maximum(raw, 0) + np.sqrt(noise), size)
+        rest = (SIGMA[:, np.newaxis] * size) ** 2 + noise + np.where(seen, 0, 1e8)
+        before = prior + moved
+        gain = before / (before + rest)
+        self.level, self.variance = self.level + gain * (raw - self.level), rest * gain
+        self._weigh(likely)
+        first = np.where(moved, 0, self.windows)
+        self.windows = first + seen
+        times = np.maximum(self.windows, 1)
+        self.share = (self.share * first + raw) / times
+        self.report = (self.report * first + np.where(seen, told.report[t], 0)) / times
+        self.seen = self.seen + seen
+
+    def _weigh(self, likely: np.ndarray) -> None:
+        mean = self.common @ (self.odds * likely)
+        most = np.exp(np.where(RHO > 0, 0.7, 1.0))[:, np.newaxis]
+        odds, common = self.odds * np.clip(likely / mean, np.exp(-3), most), self.common
+        for _ in range(2):
+            common = common * (odds @ (1 / (common @ odds)))
+            common = (common + 0.2 * FIRST) / (odds.shape[1] + 0.2)
+        self.odds, self.common = 0.98 * odds / (common @ odds) + 0.02, common
+
+
+def some_windows(seed: int, windows: int, jump: float) -> Told:
+    """Four values: one that rises, one that is rarely seen, one that is first seen late, and one near 0."""
+    rng = np.random.default_rng([61, seed])
+    raw = rng.normal([0.3, 0.1, 0.05, 0.0], [0.05, 0.02, 0.01, 0.001], (windows, 4))
+    raw[:, 0] += 0.05 * np.arange(windows)
+    raw[1::3, 1], raw[:3, 2] = np.nan, np.nan
+    n, steps = rng.integers(200, 4000, windows), rng.integers(1, 4, windows)
+    return Told(raw, rng.uniform(0.01, 1.5, (windows, 4)), n, steps, jump)
+
+
+def assert_same(found: Memory, bank: Bank) -> None:
+    for field in dataclasses.fields(Memory):
+        expected = getattr(bank, field.name)
+        np.testing.assert_allclose(getattr(found, field.name), expected, rtol=2e-3, atol=1e-6, err_msg=field.name)
+
+
+def test_the_grid_of_laws_and_their_first_weights_are_the_stated_ones() -> None:
+    np.testing.assert_allclose(np.hstack([DRIFTS, EFFECTS]), LAWS, rtol=1e-6)
+    np.testing.assert_allclose(FIRST_WEIGHTS, FIRST, rtol=1e-5)
+
+
+@pytest.mark.parametrize("jump", [0.0, 30.0])
+def test_the_bank_is_that_of_filters_one_by_one(jump: float) -> None:
+    """Twelve windows together; then four more, in the first of which two values begin anew."""
+    bank, memory, nothing = Bank(4), Memory.empty(4), np.zeros(4, dtype=bool)
+    for seed, windows, moved in ((1, 12, nothing), (2, 4, np.array([True, False, False, True]))):
+        told = some_windows(seed, windows, jump)
+        memories, expectation = ahead(memory, told, moved)
+        for t in range(windows):
+            expected = bank.expect(t, told)
+            for name in ("weights", "level", "variance", "size"):
+                np.testing.assert_allclose(getattr(expectation, name)[t], expected[name], rtol=2e-3, atol=1e-6)
+            np.testing.assert_allclose(expectation.noise[t, 0], expected["noise"], rtol=1e-4)
+            bank.tell(t, told, moved if t == 0 else nothing)
+            assert_same(memories.at(t + 1), bank)
+        memory = memories.at(-1)
+
+
+def test_what_is_expected_of_a_share_is_the_mean_over_laws() -> None:
+    told = some_windows(3, 3, 0.0)
+    _, expected = ahead(some_memory(4, 4), told)
+    found = _numbers(expected, told.raw)
+    weights, level, variance, size = (
+        getattr(expected, name).astype(float) for name in ("weights", "level", "variance", "size")
+    )
+    for t, value in itertools.product(range(3), range(4)):
+        w, at = weights[t, :, value], (t, slice(None), value)
+        mean = w @ level[at]
+        spread = w @ (variance[at] + (level[at] - mean) ** 2)
+        error = np.sqrt(spread + w @ (SIGMA * size[at]) ** 2 + expected.noise[t, 0, value])
+        change = 0 if np.isnan(told.raw[t, value]) else told.raw[t, value] - mean
+        row = [mean, spread, change, error, w @ (RHO * size[at]) ** 2]
+        np.testing.assert_allclose(found[:, t, value], row, rtol=1e-3, atol=1e-6)
+
+
+def test_a_window_that_says_nothing_of_a_value_has_no_variance_of_it() -> None:
+    series = a_stream(np.array([[0.1, np.nan], [0.2, 0.3], [np.nan, 0.4]]))
+    told = Told.of(series, 1, 3)
+    assert told.raw.tolist()[0] == [0.2, 0.3] and told.report.tolist() == [[0.5, 0.5], [0.0, 0.5]]
+    assert (told.num_reports.tolist(), told.steps.tolist(), told.jump) == ([500, 500], [1, 1], 2.0)
+    last = told.only(1)
+    assert last.report.tolist() == [[0.0, 0.5]] and len(last.num_reports) == len(last.steps) == 1
+
+
+# ------------------------------------------------------------------------------------------------ evidence
+
+
+def test_lasting_evidence_is_the_sum_over_all_beginnings() -> None:
+    """Of likelihood ratios of a change by d standard deviations since; windows that are not judged count for nothing.
+
+    What was there before is multiplied by all of them.
+    """
+    sizes, first = np.array([1.0, -1, 2, -2, 4, -4]), np.arange(1.0, 7)
+    normal = np.array([[0.7, -1.1], [-0.4, 2.2], [1.9, 0.3], [-2.5, 0.1]])
+    tails = 2 * stats.norm.sf(np.abs(normal))
+    tails[2, 0] = 1
+    found = lasting_evidence(np.repeat(first[:, np.newaxis], 2, axis=1), tails, np.sign(normal))
+    for end, value in itertools.product(range(1, 5), range(2)):
+        judged = [t for t in range(end) if tails[t, value] < 1]
+        ratios = [np.exp(sizes * normal[t, value] - sizes**2 / 2) for t in judged]
+        expected = first * np.prod(ratios, axis=0) + sum(np.prod(ratios[i:], axis=0) for i in range(len(judged)))
+        np.testing.assert_allclose(found[end - 1, :, value], expected, rtol=1e-9)
+    far = lasting_evidence(np.zeros((6, 1)), np.array([[1e-320]]), np.ones((1, 1)))
+    assert np.isfinite(far).all() and far.max() > 1e50
+
+
+def test_lasting_changes_ring_when_their_mean_evidence_reaches_the_limit() -> None:
+    """Half of the false alarms are theirs: half of the mean over sizes is a value's evidence, here 50, 100 and 49."""
+    quiet = np.ones((1, 2))
+    for own, moved, rate in (((50, 50), [True] * 2, 1 / 50), ((100, 0), [True, False], 1 / 50), ((49, 50), None, 1)):
+        evidence = np.repeat(2.0 * np.array([[own]]), 6, axis=1)
+        rates, found = which_moved(evidence, quiet, 50.0, 0.5)
+        assert found[0].tolist() == (moved or [False] * 2)
+        assert rates[0] == pytest.approx(rate if moved else 2 / 99)
+    [rate], _ = which_moved(np.full((1, 6, 2), 0.5), np.array([[0.01, 1.0]]), 50.0, 0.5)
+    assert rate == pytest.approx(0.01 * 2 / 0.5), "that of the jump"
+    [rate], _ = which_moved(np.zeros((1, 6, 2)), quiet, 50.0, 0.5)
+    assert rate == 1
+    overflown, jump = np.full((1, 6, 1), np.inf), np.array([[1e-9]])
+    assert which_moved(overflown, jump, 50.0, 1.0)[1].all(), "jumps alone count"
+    rates, found = which_moved(np.zeros((1, 6, 0)), np.zeros((1, 0)), 50.0, 0.5)
+    assert (rates.tolist(), found.shape) == ([1.0], (1, 0)), "a stream without values"
+
+
+# ------------------------------------------------------------------------------------------------ blocks and state
+
+
+def a_stream(raw: np.ndarray, **fields: Any) -> Series:
+    """Windows of 500 reports of variance 1/2."""
+    known: dict[str, Any] = {"variances": np.full(raw.shape, 0.001), "common": np.zeros(raw.shape[1]), "jump": 2.0}
+    known |= {"num_reports": np.full(len(raw), 500), "steps": np.ones(len(raw), dtype=np.int64)}
+    return Series(raw=raw, **known | fields)
+
+
+def test_blocks_of_windows_double_until_an_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a quiet stream is judged in few steps, and little is judged again after an alarm."""
+    raw = np.full((60, 2), 0.2)
+    raw[40:, 1] += 0.6
+    until, blocks = alarm_module._until_alarm, []
+
+    def judged(memory: Memory, evidence: np.ndarray, told: Told, *rest: Any) -> Any:
+        found = until(memory, evidence, told, *rest)
+        blocks.append((len(told.raw), len(found.moved)))
+        return found
+
+    monkeypatch.setattr(alarm_module, "_until_alarm", judged)
+    assert np.argwhere(judge(a_stream(raw), 1000).moved).tolist() == [[40, 1]]
+    assert blocks == [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (16, 10), (1, 1), (2, 2), (4, 4), (8, 8), (4, 4)]
+
+
+def test_a_block_has_at_most_sixteen_windows_and_65536_cells() -> None:
+    """Of 16 laws of each value."""
+    assert [_together(size) for size in (0, 1, 256, 257, 2049, 10**6)] == [16, 16, 16, 15, 1, 1]
+
+
+def test_noise_of_other_people_leaves_jumps_alone_to_ring() -> None:
+    """A lasting rise by 4 standard errors rings; not if other people can explain it, and a jump still does."""
+    rng = np.random.default_rng(71)
+    raw = 0.2 + rng.normal(0, np.sqrt(0.001), (60, 3))
+    raw[40:, 1] += 4 * np.sqrt(0.001)
+    assert judge(a_stream(raw), 200).moved[40:, 1].any()
+    few = {"turnover": np.full(3, 1e-12)}
+    alone, all_jumps = judge(a_stream(raw, **few), 200), judge(a_stream(raw), 200, sudden=1.0)
+    assert (alone.moved == all_jumps.moved).all()
+    np.testing.assert_allclose(alone.p_value, all_jumps.p_value, rtol=1e-4)
+    noisy = judge(a_stream(raw, turnover=np.full(3, 0.01)), 200)
+    np.testing.assert_allclose((noisy.change_error**2 - alone.change_error**2)[:40], 0.01, rtol=1e-3)
+
+
+@pytest.mark.parametrize("way", [-1, 1])
+def test_rises_and_falls_that_last_have_evidence_of_their_own(way: int) -> None:
+    raw = np.full((44, 3), 0.3)
+    raw[40:, 2] += way * 3 * np.sqrt(0.001)
+    alarms = judge(a_stream(raw), 1e9)
+    rises, falls = alarms.past.evidence[:, 2].reshape(3, 2).max(axis=0)
+    assert not alarms.moved.any()
+    assert (rises > 10 * falls) == (way > 0) and (falls > 10 * rises) == (way < 0)
+
+
+def test_the_state_is_written_little_endian_and_read_again() -> None:
+    memory = some_memory(6)
+    past = Past(memory=memory, evidence=np.arange(18, dtype=np.float32).reshape(6, 3))
+    encoded = past.to_bytes()
+    numbers = [*range(18), *memory.seen.tolist(), *memory.windows.tolist(), *memory.share.tolist()]
+    assert encoded[: 4 * 27] == struct.pack("<27f", *numbers)
+    again = Past.from_bytes(encoded, 3)
+    assert (again.evidence == past.evidence).all() and again.evidence.dtype == past.evidence.dtype
+    for field in dataclasses.fields(Memory):
+        old, new = (getattr(each.memory, field.name) for each in (past, again))
+        assert (old == new).all() and old.dtype == new.dtype and old.shape == new.shape, field.name
+
+
+# ------------------------------------------------------------------------------------------------ sizes of changes
+
+
+def test_a_change_begins_where_it_is_most_significant() -> None:
+    """Each possible beginning by itself: seen, after the last change before, and with an expectation before it."""
+    rng, t, size = np.random.default_rng(79), 9, (10, 4)
+    raw, expected = rng.normal(0.3, 0.05, size), rng.normal(0.2, 0.05, size)
+    raw[2, 0], raw[5, 0], raw[7, 1] = np.nan, np.nan, np.nan
+    known, noise, step = rng.uniform(0.001, 0.01, size), rng.uniform(0.001, 0.01, size), rng.uniform(0, 0.003, size)
+    expected[4, 0], known[4, 0] = -9.0, 0.5  # it is as good as unknown
+    moved = np.zeros(size, dtype=bool)
+    moved[3, 1] = moved[6, 1] = moved[8, 2] = moved[9] = True
+    expected[:, 3] = raw[:, 3] - 1e-4  # no beginning is significant
+    moved[7, 3] = True
+    alarms = Alarms(
+        moved=moved,
+        p_value=np.zeros(10),
+        expected=expected,
+        expected_variance=known,
+        change=raw - expected,
+        change_error=np.sqrt(known + noise),
+        step=step,
+        past=Past.empty(4),
+    )
+    found = change_of(a_stream(raw), alarms, t, np.arange(4))
+    for value, last in enumerate((-1, 6, 8, 7)):
+        each = []
+        for begin in range(last + 1, t + 1):
+            if np.isnan(raw[begin, value]) or known[begin, value] >= 0.5:
+                continue
+            inside = [u for u in range(begin, t + 1) if not np.isnan(raw[u, value])]
+            k = len(inside)
+            change = raw[inside, value].mean() - expected[begin, value]
+            walk = step[begin, value] * sum((i / k) ** 2 for i in range(1, k))
+            variance = known[begin, value] + noise[inside, value].sum() / k**2 + walk
+            each.append((abs(change) / np.sqrt(variance), change, np.sqrt(variance), k))
+        _, change, error, k = max(each)
+        assert (found.windows[value], found.looks[value]) == (k, len(each))
+        assert (found.size[value], found.error[value]) == pytest.approx((change, error))

@@ -1,0 +1,391 @@
+"""Scales and seasons by enumeration: every pair of drift and nugget, every prior, and whole covariances of windows."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import optimize, special, stats
+
+from tests.ldp.smoothing.test_smoothed_shares import a_series, drifting, normalised, scores
+from tests.support.tolerance import generator
+from uldp_transforms.ldp.smoothing import Series, course_of, fit, log_likelihood, own_shares, scales_of, season_of
+from uldp_transforms.ldp.smoothing import scales as scales_module
+from uldp_transforms.ldp.smoothing import smoothed_shares as shares_module
+from uldp_transforms.ldp.smoothing.drift_fit import in_units
+from uldp_transforms.ldp.smoothing.season import Season
+from uldp_transforms.ldp.smoothing.series import Law
+
+# ------------------------------------------------------------------------------------------- series
+
+
+def test_the_known_variances_are_means_over_the_windows_that_say_something() -> None:
+    """Of reports, those of the mechanism; of people p (1 - p), or what is given where a share is no share of people."""
+    raw = np.array([[0.2, 0.5, -0.1, 0.9], [np.nan, 0.6, -0.2, 1.3], [0.4, 0.7, -0.3, 1.1]])
+    variances = np.array([[0.03, 0.01, 0.02, 0.5], [9.0, 0.02, 0.01, 0.4], [0.01, 0.04, 0.03, 0.3]])
+    people = np.array([[np.nan, 0.001, np.nan, 0.2], [np.nan, np.nan, np.nan, 0.1], [np.nan, 0.003, np.nan, 0.3]])
+    n = np.array([10, 30, 20])
+    series = Series(
+        raw=raw,
+        variances=variances,
+        common=np.zeros(4),
+        num_reports=n,
+        steps=np.ones(3, dtype=np.int64),
+        jump=400.0,
+        people=people,
+    )
+    for given, source in ((series, people), (dataclasses.replace(series, people=None), np.full((3, 4), np.nan))):
+        law = given.law()
+        for value in range(4):
+            seen = [t for t in range(3) if not np.isnan(raw[t, value])]
+            own = [
+                raw[t, value] - raw[t, value] ** 2 + variances[t, value]
+                if np.isnan(source[t, value])
+                else source[t, value] * n[t]
+                for t in seen
+            ]
+            each = np.mean([variances[t, value] * n[t] for t in seen])
+            most = 1 / 4 if np.isnan(source[:, value]).all() else max(each, 1 / 4)
+            share = min(max(np.mean(raw[seen, value]), 1e-5), 1)
+            of_people = min(max(np.mean(own), 1e-5), most)
+            assert law.shares[value] == pytest.approx(share)
+            np.testing.assert_allclose(law.people[:, value], of_people / n)
+            np.testing.assert_allclose(law.noise[:, value], max(each - of_people, 400 * share / 60) / n)
+    assert (law.noise[:, 1] > series.law().noise[:, 1]).any() or (law.people != series.law().people).any()
+    part = series.until(2)
+    assert (len(part.raw), len(part.variances), len(part.num_reports), len(part.steps)) == (2, 2, 2, 2)
+    assert part.people is not None and len(part.people) == 2 and part.phases is None and part.jump == 400
+
+
+# ------------------------------------------------------------------------------------------- one drift for all
+
+
+@pytest.mark.parametrize(("drift", "nugget"), [(3e-3, 3e-3), (0.0, 0.0)])
+def test_drift_and_nugget_are_the_likeliest_of_grids_that_become_finer(drift: float, nugget: float) -> None:
+    """Of 0 and powers of 100, then of half and of an eighth of a power of ten, by the 256 largest values."""
+    rng = generator("finer grids", drift)
+    shares, size = np.where(np.arange(260) < 256, 0.5, 0.05), (12, 260)
+    raw = shares + np.cumsum(rng.normal(0, np.sqrt(drift * shares), size), axis=0)
+    raw += rng.normal(0, np.sqrt(nugget * shares + 5e-5), size)
+    raw[:, 256:] += rng.normal(0, 0.1, (12, 4))  # of the others
+    raw[:, 256:] -= raw[:, 256:].mean(axis=0) - 0.05
+    series = Series(
+        raw=raw,
+        variances=np.full(size, 1e-4),
+        common=np.zeros(260),
+        num_reports=np.full(12, 10**5),
+        steps=np.ones(12, dtype=np.int64),
+    )
+    law, chosen = series.law(), np.arange(256)
+    assert law.shares[256:].max() < law.shares[:256].min()
+    large = dataclasses.replace(series, raw=raw[:, chosen], variances=series.variances[:, chosen], common=np.zeros(256))
+    found = np.zeros(2)
+    for factors in (None, 10 ** np.array([-1, -0.5, 0, 0.5, 1]), 10 ** np.array([-0.25, -0.125, 0, 0.125, 0.25])):
+        axes = [[0, 1e-8, 1e-6, 1e-4, 1e-2, 1]] * 2 if factors is None else [one * factors for one in found]
+        pairs = np.array(list(itertools.product(*axes)))
+        found = pairs[np.argmax(log_likelihood(large, law.values(chosen), *pairs.T, bend=3.0))]
+    assert fit(series, law) == pytest.approx(found.tolist(), rel=1e-9)
+    assert (found > 0).all() == (drift > 0)
+
+
+def test_units_change_likelihoods_by_a_constant() -> None:
+    """Deviations of a mean window, but not below 1e-4; in 32 bits."""
+    series, _ = a_series(generator("units"), drifting(generator("units of"), 9))
+    series = dataclasses.replace(series, level=np.full(53, 0.1), spread=np.full(53, 0.2))
+    law = series.law()
+    tiny = Law(law.shares, law.noise * 1e-7, law.people * 1e-7)
+    moved = np.zeros(series.raw.shape)
+    moved[4] = 0.3
+    for own, unit in ((law, (law.noise + law.people).mean(axis=0)), (tiny, np.full(53, 1e-8))):
+        scaled, small, jumps = in_units(series, own, moved)
+        assert jumps is not None and scaled.raw.dtype == small.noise.dtype == jumps.dtype == np.float32
+        for found, expected in (
+            (scaled.raw, series.raw / np.sqrt(unit)),
+            (scaled.level, 0.1 / np.sqrt(unit)),
+            (scaled.spread, 0.2 / unit),
+            (small.shares, own.shares / unit),
+            (small.noise, own.noise / unit),
+            (small.people, own.people / unit),
+            (jumps, moved / unit),
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert in_units(series, law, None)[2] is None
+
+
+# ------------------------------------------------------------------------------------------- scales of values
+
+STEPS = (np.arange(-2, 2.5, 0.5), np.arange(-3, 3.5, 0.5))
+"""Logarithms to base 8 of drifts, and to base 4 of nuggets, relative to the centre."""
+
+
+def priors() -> tuple[np.ndarray, np.ndarray]:
+    """(H, G) normal densities of both logarithms around each whole step, four widths each, and their weights (H,)."""
+    found, weights = [], []
+    for drift, nugget in itertools.product(range(-2, 3), range(-3, 4)):
+        for widths in itertools.product((0.1, 0.5, 1.0, 1.5), repeat=2):
+            axes = []
+            for steps, centre, width, base in zip(STEPS, (drift, nugget), widths, (8, 4)):
+                density = stats.norm.pdf(np.log(base) * steps, np.log(base) * centre, np.log(4) * width)
+                axes.append(density / density.sum())
+            found.append(0.995 * np.outer(*axes).ravel() + 0.005 / 117)
+            weights.append(4 ** (nugget / 4))
+    return np.array(found), np.array(weights) / np.sum(weights)
+
+
+def test_the_grid_of_scales_is_the_stated_one() -> None:
+    """Splines are exact for polynomials of the third degree in each logarithm."""
+    grid, (expected, weights) = scales_module._grid(), priors()
+    np.testing.assert_allclose(grid.priors, expected, rtol=1e-9)
+    np.testing.assert_allclose(grid.density, weights, rtol=1e-9)
+    np.testing.assert_allclose(grid.factors, list(itertools.product(8 ** STEPS[0], 4 ** STEPS[1])))
+    coarse, fine = (np.array(list(itertools.product(*(steps[::by] for steps in STEPS)))) for by in (2, 1))
+    for powers in ((0, 0), (3, 0), (1, 2), (2, 3)):
+        np.testing.assert_allclose(
+            grid.between @ np.prod(coarse**powers, axis=1), np.prod(fine**powers, axis=1), atol=1e-9
+        )
+
+
+def test_scales_are_the_posterior_over_priors_and_values() -> None:
+    """By the 256 values with the largest shares; evidence of values that say nearly the same is divided."""
+    rng, shares = generator("scales of many"), normalised(np.linspace(2, 1, 260))
+    series, _ = a_series(rng, np.tile(shares, (12, 1)), n=20_000, noise=1.0)
+    raw = series.raw.copy()
+    raw[:, series.law().shares.argsort()[:4]] *= rng.choice([0.2, 1.8], (12, 4))  # rare ones vary
+    series = dataclasses.replace(series, raw=raw, copies=2.0)
+    law, (prior, density) = series.law(), priors()
+    scales, likelihoods = scales_of(series, law)
+    assert scales.centre == pytest.approx(scales_module._likely(series, law))
+    np.testing.assert_allclose(scales.pairs, scales_module._grid().factors * scales.centre)
+    few = likelihoods[:, np.argsort(-law.shares, kind="stable")[:256]]
+    told = np.log(prior @ np.exp(few - few.max(axis=0))).sum(axis=1) + few.max(axis=0).sum()
+    logs = told / 2 + np.log(density)
+    chances = special.softmax(logs)
+    kept = chances > 1e-4
+    assert 1 < kept.sum() < len(kept)
+    np.testing.assert_allclose(scales.priors, prior[kept])
+    np.testing.assert_allclose(scales.weights, chances[kept] / chances[kept].sum(), rtol=1e-6)
+    assert scales.evidence == pytest.approx(special.logsumexp(logs), rel=1e-9)
+    logs_of_pairs = np.log(scales.pairs)
+    assert np.log(scales.common) == pytest.approx((scales.weights @ scales.priors) @ logs_of_pairs)
+    posterior, marginal = scales.posterior(likelihoods)
+    for value in (0, 130, 259):
+        each = np.exp(likelihoods[:, value] - likelihoods[:, value].max())
+        by_prior = [weight * one * each / (one @ each) for weight, one in zip(scales.weights, scales.priors)]
+        np.testing.assert_allclose(posterior[:, value], np.sum(by_prior, axis=0), rtol=1e-9)
+        expected = np.log(scales.weights @ (scales.priors @ each)) + likelihoods[:, value].max()
+        assert marginal[value] == pytest.approx(expected)
+        chance, share = posterior[:, value], law.shares[value]
+        roots = [(chance @ np.sqrt(part)) ** 2 * share for part in scales.pairs.T]
+        assert [part[value] for part in scales.means(posterior, law)] == pytest.approx(roots)
+        assert scales.likely(posterior, law)[:, value] == pytest.approx(np.exp(chance @ logs_of_pairs) * share)
+
+
+@pytest.mark.parametrize("windows", [3, 4, 9, 20])
+def test_the_centre_is_that_of_medians_of_squared_differences(windows: int) -> None:
+    """Over one window and over up to seven, half of the series; with fewer than two it is what would be hidden."""
+    rng = generator("centre", windows)
+    series, _ = a_series(rng, drifting(rng, windows, 1e-4, 1e-3), n=10**5, noise=1.0)
+    for missing in (0.0, 0.2):
+        raw = np.where(rng.random(series.raw.shape) < missing, np.nan, series.raw)
+        raw[:, 3] = np.nan if missing else raw[:, 3]  # a value that is never seen
+        one = dataclasses.replace(series, raw=raw)
+        law = one.law()
+        noise, far = (law.noise + law.people).mean(axis=0), min(7, windows // 2)
+        least = float(np.median(noise / law.shares))
+        drift, nugget = least / windows**2, least / windows / 4
+        if far >= 2:
+            excess = []
+            for lag in (1, far):
+                sums = np.zeros(2)
+                for value in range(raw.shape[1]):
+                    squares = (raw[lag:, value] - raw[:-lag, value]) ** 2
+                    if np.isfinite(squares).any():
+                        weight = (law.shares[value] / noise[value]) ** 2
+                        more = np.median(squares[np.isfinite(squares)]) / 0.4549 - 2 * noise[value]
+                        sums += weight * np.array([more / law.shares[value], 1])
+                excess.append(sums[0] / sums[1])
+            slope = (excess[1] - excess[0]) / (far - 1)
+            nugget = max((excess[0] - max(slope, 0)) / 2, nugget)
+            drift = max(slope, drift)
+        assert scales_module._likely(one, law) == pytest.approx((drift, nugget), rel=1e-9)
+
+
+def test_a_series_within_its_noise_has_the_least_scales() -> None:
+    """They would be hidden in it: of noise over T windows, the share 1 / T^2 of a step and 1 / 4 T of a window."""
+    series = dataclasses.replace(a_series(generator("still"), np.full((20, 3), 1 / 3))[0], raw=np.full((20, 3), 0.3))
+    law = series.law()
+    least = float(np.median((law.noise + law.people).mean(axis=0) / law.shares))
+    assert scales_module._likely(series, law) == pytest.approx((least / 400, least / 80))
+
+
+# ------------------------------------------------------------------------------------------- seasons
+
+
+def with_phases(amplitude: float, windows: int = 18, noise: float = 1.0) -> Series:
+    """Four values with three phases, whose effects are relative to their shares; the other windows are missing."""
+    rng = generator("three phases")
+    shares, phases = np.array([0.4, 0.3, 0.2, 0.1]), np.arange(windows) % 3
+    effects = rng.normal(0, 1, (3, 4)) * np.sqrt(shares)
+    series, _ = a_series(rng, np.tile(shares, (windows, 1)), n=5000, noise=noise)
+    raw = series.raw + amplitude * effects[phases]
+    raw[4, 1] = np.nan
+    return dataclasses.replace(series, raw=raw, phases=phases)
+
+
+def enumerated_season(series: Series, law: Law, drift: np.ndarray, nugget: np.ndarray) -> tuple[float, Season]:
+    """The evidence of a season, and the season, from whole covariances, by the variances and priors one by one."""
+    size, indicator = len(law.shares), np.eye(3)[series.phases]
+    told = []
+    for value in range(size):
+        seen = series.seen[:, value]
+        some = dataclasses.replace(series, raw=np.where(series.seen, series.raw, 0.0))
+        covariance = np.linalg.inv(scores_without_law(some, law, drift, nugget, value))[np.ix_(seen, seen)]
+        inverse, shapes = np.linalg.inv(covariance), indicator[seen]
+        told.append((shapes.T @ inverse @ shapes, shapes.T @ inverse @ series.raw[seen, value]))
+    most = np.median([np.linalg.eigvalsh(information)[-1] * share for (information, _), share in zip(told, law.shares)])
+    variances = np.append(0, 4.0 ** np.arange(-2, 8) / most)
+    gains, means, covariances = np.zeros((11, size)), np.zeros((11, size, 3)), np.zeros((11, size, 3, 3))
+    for (which, variance), value in itertools.product(enumerate(variances[1:], 1), range(size)):
+        information, score = told[value]
+        own = variance * law.shares[value]
+        covariances[which, value] = np.linalg.inv(information + np.eye(3) / own)
+        means[which, value] = covariances[which, value] @ score
+        gains[which, value] = score @ means[which, value] / 2
+        gains[which, value] -= np.linalg.slogdet(np.eye(3) + own * information)[1] / 2
+    prior = []
+    for width, centre in itertools.product((0.1, 0.5, 1.0), range(11)):
+        density = stats.norm.pdf(np.arange(11), centre, width)
+        prior.append(0.98 * density / density.sum() + 0.02 / 11)
+    marginal = np.array([[special.logsumexp(np.log(one) + gains[:, value]) for value in range(size)] for one in prior])
+    evidence = marginal.sum(axis=1)
+    weights, chances = special.softmax(evidence), np.zeros((11, size))
+    for weight, one, logs in zip(weights, prior, marginal):
+        chances += weight * one[:, np.newaxis] * np.exp(gains - logs)
+    spread = np.einsum("gs,gsij->sij", chances, covariances)
+    freedom = np.array([np.trace(spread[value] @ told[value][0]) for value in range(size)])
+    return evidence.max(), Season(series.phases, np.einsum("gs,gsi->is", chances, means), spread, freedom)
+
+
+def scores_without_law(series: Series, law: Law, drift: np.ndarray, nugget: np.ndarray, value: int) -> np.ndarray:
+    """The inverse covariance of one value's windows under a law that is given."""
+
+    class Known(Series):
+        def law(self) -> Law:
+            return law
+
+    fields = {field.name: getattr(series, field.name) for field in dataclasses.fields(Series)}
+    return scores(Known(**fields), drift, nugget, value)[0]
+
+
+def test_a_season_is_the_mean_over_all_variances_and_priors() -> None:
+    series = with_phases(0.05)
+    law = series.law()
+    drift, nugget = 1e-6 * law.shares, 1e-4 * law.shares
+    found = season_of(series, law, drift, nugget)
+    assert found is not None
+    evidence, expected = enumerated_season(series, law, drift, nugget)
+    assert evidence > 3
+    np.testing.assert_allclose(found.means, expected.means, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.variances, expected.variances, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(found.freedom, expected.freedom, rtol=1e-6)
+    np.testing.assert_array_equal(found.phases, series.phases)
+
+
+def test_a_season_is_shown_if_its_evidence_is_three_or_more() -> None:
+    def evidence(amplitude: float) -> float:
+        series = with_phases(amplitude)
+        law = series.law()
+        return enumerated_season(series, law, 1e-6 * law.shares, 1e-4 * law.shares)[0]
+
+    limit = optimize.brentq(lambda x: evidence(x) - 3, 1e-3, 0.1, xtol=1e-6)
+    for factor, expected in ((0.99, False), (1.01, True)):
+        series = with_phases(factor * limit)
+        law = series.law()
+        assert (season_of(series, law, 1e-6 * law.shares, 1e-4 * law.shares) is not None) == expected
+
+
+def test_nothing_that_is_seen_has_no_season() -> None:
+    series = with_phases(0.05)
+    law = series.law()
+    nothing = dataclasses.replace(series, raw=np.full_like(series.raw, np.nan))
+    assert season_of(nothing, law, 1e-6 * law.shares, 1e-4 * law.shares) is None
+
+
+def test_what_is_uncertain_of_a_season_is_uncertain_of_shares() -> None:
+    """A share is the season's effect and what the rest of the window says; it moves by the effect, less that."""
+    series = with_phases(0.05)
+    law = series.law()
+    drift, nugget = 1e-5 * law.shares, 1e-3 * law.shares
+    rng = generator("uncertain season")
+    roots = rng.normal(0, 0.01, (4, 3, 3))
+    season = Season(series.phases, np.zeros((3, 4)), roots @ roots.transpose(0, 2, 1), np.ones(4))
+    plain = own_shares(series, law, course_of(series, law, drift, nugget))[0]
+    moves = []
+    for phase in range(3):
+        effect = (series.phases == phase)[:, np.newaxis] * 1.0
+        less = dataclasses.replace(series, raw=series.raw - effect)
+        moves.append(own_shares(less, law, course_of(less, law, drift, nugget))[0] + effect - plain)
+    expected = np.einsum("kts,skl,lts->ts", moves, season.variances, moves)
+    found = season.uncertainty(series, law, drift, nugget)
+    np.testing.assert_allclose(found[series.seen], expected[series.seen], rtol=1e-6)
+    some = season.values(np.array([2, 0]))
+    np.testing.assert_array_equal(some.variances, season.variances[[2, 0]])
+    np.testing.assert_array_equal(some.effects, season.effects[:, [2, 0]])
+
+
+def test_residuals_are_longer_by_what_was_fitted() -> None:
+    """sqrt(4 / (4 - 1.5)) around their mean, of four windows that are seen; by sqrt 4 at most."""
+    phases, raw = np.arange(5) % 2, np.array([[0.1, 0.2], [0.3, 0.2], [0.5, 0.1], [0.3, 0.0], [np.nan, 0.4]])
+    series = Series(
+        raw=raw,
+        variances=np.ones((5, 2)),
+        common=np.zeros(2),
+        num_reports=np.full(5, 10),
+        steps=np.ones(5, dtype=np.int64),
+        phases=phases,
+    )
+    season = Season(phases, np.array([[0.1, 0.0], [-0.1, 0.0]]), np.zeros((2, 2, 2)), np.array([1.5, 4.5]))
+    left, found = raw - season.effects, season.residuals(series).raw
+    expected = 0.3 + np.sqrt(4 / 2.5) * (left[:4, 0] - 0.3)
+    np.testing.assert_allclose(found[:4, 0], expected)
+    assert np.isnan(found[4, 0])
+    np.testing.assert_allclose(found[:, 1], 0.18 + np.sqrt(5) * (left[:, 1] - 0.18))
+
+
+def test_a_season_is_fitted_again_with_the_scales_of_its_residuals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice; the last one that is found is shown."""
+    series, asked = with_phases(0.05), []
+    seasons: list[Any] = ["first", "second", None]
+
+    class Scaled:
+        own = np.zeros((2, 4))
+
+    def scaled(given: Series, law: Law, season: Any) -> Scaled:
+        asked.append(season)
+        return Scaled()
+
+    monkeypatch.setattr(shares_module, "_scaled", scaled)
+    monkeypatch.setattr(shares_module, "season_of", lambda *_: seasons.pop(0))
+    shares_module._fitted(series)
+    assert (asked, seasons) == ([None, "first", "second", "second"], [])
+    asked.clear()
+    seasons.append(None)
+    shares_module._fitted(series)
+    assert asked == [None]
+
+
+def test_intervals_are_those_of_two_deviations() -> None:
+    """1.96 of the course, of what is uncertain of a season, and of what all windows share; windows agree here."""
+    series = with_phases(0.0)
+    series = dataclasses.replace(series, common=np.full(4, 1e-5))
+    law = series.law()
+    course = course_of(series, law, 1e-6 * law.shares, 1e-4 * law.shares)
+    course = dataclasses.replace(course, pulse=0.9 * np.sqrt(course.pulse_information))
+    means, low, high = shares_module._around(series, law, course, np.full(series.raw.shape, 1e-4))
+    expected, variances = own_shares(series, law, course)
+    np.testing.assert_allclose(means, expected)
+    half = 1.959964 * np.sqrt(variances + 1e-4)
+    np.testing.assert_allclose([low, high], [means - half, means + half], rtol=1e-6)
