@@ -97,7 +97,8 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "jobs/report/groups": ("jobs/report/test_report_groups.py", "jobs/commands/test_groups_page.py"),
     "jobs/report/numbers": ("jobs/report/test_report_numbers.py", "ldp/numbers/test_page.py"),
     "jobs/simulate": (
-        *("jobs/commands/test_simulated_people.py", "jobs/commands/test_values.py"),
+        *("jobs/commands/test_simulate_command.py", "jobs/commands/test_simulated_people.py"),
+        *("jobs/commands/test_people_options.py", "jobs/commands/test_values.py"),
         *("jobs/commands/test_cli.py", "beam/accounts/test_manifests.py"),
     ),
     "jobs/sinks": ("jobs/sinks", "beam/rows", "jobs/kafka/test_kafka_topics.py"),

@@ -34,7 +34,6 @@ from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.planning import OpenQuestion
 from uldp_transforms.ldp.registry import Registry
 
-_ROWS_AT_ONCE = 1 << 16
 _OPEN_ONLY = ("candidates", "max_cohorts")
 
 
@@ -127,8 +126,7 @@ def _people(file: ValuesFile) -> tuple[tuple[str, ...], np.ndarray]:
     """The distinct values in alphabetical order, and the position of each person's value."""
     codes: dict[str, int] = {}
     found = [
-        np.array([codes.setdefault(canonical(value), len(codes)) for value in values])
-        for values, _ in file.read(_ROWS_AT_ONCE)
+        np.array([codes.setdefault(canonical(value), len(codes)) for value in values]) for values, _ in file.read()
     ]
     if len(codes) < 2:
         raise SpecError(f"{file.path} must have at least 2 different values, got {len(codes)}")

@@ -28,8 +28,11 @@ from uldp_transforms.ldp.errors import SpecError
 EVENT_TIME = "event_time"
 REFUSE, SKIP, KEEP = MISSING = ("refuse", "skip", "keep")
 """What to do with missing cells: null, empty, or white space alone."""
+ROWS_AT_ONCE = 65_536
+"""Default number of rows that are read at a time."""
+
 _SURROGATES = re.compile("[\ud800-\udfff]")
-_BLOCK_BYTES = 1 << 24
+_BLOCK_BYTES = 16_777_216
 """Maximum length of a row of a CSV file."""
 
 
@@ -76,7 +79,7 @@ class ValuesFile:
         self._clock = Clock(time_column or EVENT_TIME, timezone, time_format)
         self.num_rows = self.num_missing = 0
 
-    def read(self, rows_at_once: int) -> Iterator[tuple[list[str], np.ndarray | None]]:
+    def read(self, rows_at_once: int = ROWS_AT_ONCE) -> Iterator[tuple[list[str], np.ndarray | None]]:
         """Yield values and event times (milliseconds, None without the column), from ``rows_at_once`` rows at a time.
 
         Raises:
@@ -88,7 +91,7 @@ class ValuesFile:
             if values:
                 yield values, None if times is None else times[held]
 
-    def cells(self, rows_at_once: int) -> Iterator[tuple[list[str | None], np.ndarray | None]]:
+    def cells(self, rows_at_once: int = ROWS_AT_ONCE) -> Iterator[tuple[list[str | None], np.ndarray | None]]:
         """Yield values and times of all rows, as ``read`` does, with None for a cell that is to be left out."""
         wanted = list(dict.fromkeys(filter(None, [self.column, self.time_column])))
         self.num_rows = self.num_missing = 0
@@ -253,8 +256,6 @@ class _Csv:
 class _JsonLines:
     """One JSON object per line; all columns are texts. Any other line has no cells."""
 
-    _ROWS = 1 << 16
-
     def __init__(self, path: str):
         self._path = path
 
@@ -264,7 +265,7 @@ class _JsonLines:
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         rows = self._rows()
-        while part := list(itertools.islice(rows, self._ROWS)):
+        while part := list(itertools.islice(rows, ROWS_AT_ONCE)):
             cells = {name: pa.array([row.get(name) for row in part], pa.string()) for name in columns}
             yield pa.RecordBatch.from_pydict(cells)
 

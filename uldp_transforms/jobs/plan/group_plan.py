@@ -19,7 +19,6 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.planning import Plan
 
-_ROWS_AT_ONCE = 1 << 16
 _MUCH = 0.05
 """Share of the value's entropy from which a fact is said to give it away."""
 
@@ -157,8 +156,8 @@ def _groups_of_table(args: Any) -> GroupPlan:
 
 def _rows(args: Any, names: list[str]) -> Iterator[tuple[str, ...]]:
     """Value and facts of each row that has a value."""
-    columns = [people_in(args.values, args, name).read(_ROWS_AT_ONCE) for name in names]
-    for (cells, _), *others in zip(people_in(args.values, args).cells(_ROWS_AT_ONCE), *columns):
+    columns = [people_in(args.values, args, name).read() for name in names]
+    for (cells, _), *others in zip(people_in(args.values, args).cells(), *columns):
         for value, *facts in zip(cells, *(texts for texts, _ in others)):
             if value is not None:
                 yield (canonical(value), *map(canonical, facts))

@@ -21,7 +21,6 @@ from uldp_transforms.ldp.planning.number_forecast import (
     plan_numbers,
 )
 
-_ROWS_AT_ONCE = 1 << 16
 _MULTIPLES = (0.1, 1, 10)
 _PEOPLE = tuple(name.removeprefix("--") for name in PEOPLE)
 _TAKEN = ("collection", "epsilon", "reports", "values", *_PEOPLE, "json", "open", "target_half_width")
@@ -74,7 +73,7 @@ def _shares_in_file(collection: Collection, file: ValuesFile) -> np.ndarray:
     """(K,) shares of people with each symbol of the alphabet; raises SpecError without saying a value."""
     alphabet = collection.alphabet
     counts = np.zeros(alphabet.num_symbols)
-    for values, _ in file.read(_ROWS_AT_ONCE):
+    for values, _ in file.read():
         symbols = alphabet.encode(values, np.zeros(len(values), dtype=np.int64), 1)
         counts += np.bincount(symbols, minlength=len(counts))
     if not counts.any():

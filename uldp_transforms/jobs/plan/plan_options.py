@@ -18,8 +18,6 @@ from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion
 from uldp_transforms.ldp.planning.open_question import FLAT, ZIPF
 
-_ROWS_AT_ONCE = 1 << 16
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Planning:
@@ -224,7 +222,7 @@ def _question_of_values(args: Any) -> ClosedQuestion | OpenQuestion:
 
 def _column(args: Any) -> Iterator[str]:
     file = people_in(args.values, args)
-    for values, _ in file.read(_ROWS_AT_ONCE):
+    for values, _ in file.read():
         yield from map(canonical, values)
     say_missing("plan", file)
 

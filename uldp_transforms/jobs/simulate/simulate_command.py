@@ -20,7 +20,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.google_clients import require_google_clients
 from uldp_transforms.jobs.files.people_options import PEOPLE, add_people_options, people_in, say_missing
 from uldp_transforms.jobs.files.progress import PROGRESS, reports_of
-from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.jobs.files.values_file import ROWS_AT_ONCE, ValuesFile
 from uldp_transforms.jobs.pubsub.pubsub_access import require_topic
 from uldp_transforms.jobs.simulate.simulated_people import SimulatedPeople
 from uldp_transforms.ldp import Collection, ReportBatch
@@ -31,8 +31,6 @@ from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
 from uldp_transforms.messages.manifest import listed_file, manifest_text
 from uldp_transforms.messages.set_groups import set_in_batch
-
-_CHUNK_ROWS = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -198,7 +196,7 @@ def _rows(simulation: Simulation, rows_at_once: int) -> Iterator[tuple[Any, Any,
 def _strangers(simulation: Simulation) -> str | None:
     """Line numbers of values that the collection does not list; the values themselves may be sensitive."""
     alphabet = simulation.collection.alphabet
-    chunks = simulation.values.cells(_CHUNK_ROWS) if alphabet.known_values else ()
+    chunks = simulation.values.cells() if alphabet.known_values else ()
     rows = [stranger for cells, _ in chunks for stranger in _are_strangers(alphabet, cells)]
     if not any(rows):
         return None
@@ -221,7 +219,7 @@ def _write(simulation: Simulation) -> int:
 
     def records() -> Iterator[dict[str, Any]]:
         nonlocal written, messages
-        for batch in _batches(simulation, _CHUNK_ROWS if single else simulation.pack):
+        for batch in _batches(simulation, ROWS_AT_ONCE if single else simulation.pack):
             written += len(batch)
             messages += len(batch) if single else 1
             yield from wire.report_records(batch) if single else [wire.batch_record(batch)]
@@ -242,7 +240,7 @@ def _publish(simulation: Simulation) -> int:
 
     require_topic("--topic", str(simulation.topic))
     single = simulation.form == "single"
-    at_once = _CHUNK_ROWS if simulation.rate is None else max(1, int(simulation.rate / 10))
+    at_once = ROWS_AT_ONCE if simulation.rate is None else max(1, int(simulation.rate / 10))
     attributes = {"uldp_collection": simulation.collection.id, "uldp_randomness": _randomness(simulation)}
     published, begin = 0, time.monotonic()
     with pubsub_v1.PublisherClient() as publisher:
