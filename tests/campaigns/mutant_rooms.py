@@ -73,8 +73,8 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "jobs/live/*.js": ("jobs/streams/test_live_scripts.py", "jobs/streams/test_live.py"),
     "jobs/navigations": ("jobs/survey/test_navigations.py",),
     "jobs/plan": (
-        *("jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py", "jobs/commands/test_plan_groups.py"),
-        *("ldp/planning",),
+        *("jobs/commands/test_plan_sentences.py", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
+        *("jobs/commands/test_plan_groups.py", "ldp/planning"),
     ),
     "jobs/pubsub": ("jobs/streams", "servers"),
     "jobs/records": (

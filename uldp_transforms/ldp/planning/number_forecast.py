@@ -65,7 +65,11 @@ def forecast_numbers(collection: Collection, num_reports: int, shares: np.ndarra
     require_reports("forecast_numbers.num_reports", num_reports)
     edges, mechanism = _edges(collection), collection.mechanism
     shares = _equal(collection) if shares is None else shares
-    cells = np.rint(num_reports * mechanism.response(shares)).astype(np.int64)[np.newaxis]
+    expected = num_reports * mechanism.response(shares)
+    cells = np.rint(expected)
+    if not cells.any():  # of hardly any reports: sums are rounded, so that there are as many as planned
+        cells = np.diff(np.rint(np.cumsum(expected)), prepend=0.0)
+    cells = cells.astype(np.int64)[np.newaxis]
     number = cells.sum(axis=1) if mechanism.one_place else np.array([num_reports])
     found = estimate_numbers(collection, CohortCounts(number, cells), quantiles=PLANNED)
     return NumberForecast(
