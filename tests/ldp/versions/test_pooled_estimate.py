@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -17,7 +18,7 @@ from uldp_transforms.ldp.errors import NoReportsError, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
 from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
-from uldp_transforms.ldp.versions.pooled_estimate import _weights_of_rest
+from uldp_transforms.ldp.versions.pooled_estimate import _fit, _weights_of_rest, pool
 from uldp_transforms.ldp.versions.version_weights import version_weights
 
 MECHANISMS = ("krr", "rappor", "hr", "ss", "urr", "urap", "uss")
@@ -224,6 +225,20 @@ def test_values_may_be_in_another_order() -> None:
     assert window.agreement.p_value == pytest.approx(1)
 
 
+@pytest.mark.parametrize("estimator", ["eb", "projected", "normalized", "threshold"])
+def test_decoders_are_told_of_each_version_in_the_order_of_the_newest(estimator: str) -> None:
+    """Two versions with one list in other orders are decoded like two with lists in the same order."""
+    names, rng = texts(9), generator("decoded order")
+    first, second = rng.integers(5, 90, (2, 9)) + 300 * np.eye(9, dtype=np.int64)[:2]
+    newest = version(2, "krr", 1.0, names[::-1])
+    same = pooled(
+        [version(1, "krr", 2.0, names[::-1]), newest], [counted(first[::-1]), counted(second[::-1])], estimator
+    )
+    other = pooled([version(1, "krr", 2.0, names), newest], [counted(first), counted(second[::-1])], estimator)
+    for field in ("frequencies", "raw_frequencies", "standard_errors", "ci_low", "ci_high"):
+        assert getattr(other.estimate, field) == pytest.approx(getattr(same.estimate, field), abs=1e-9), field
+
+
 def test_the_number_of_a_version_does_not_decide_its_weight() -> None:
     counts = [counted([30, 50, 20]), counted([120, 20, 60])]
     given = [version(1, "krr", 1.0, texts(3)), version(2, "krr", 2.0, texts(3))]
@@ -292,6 +307,55 @@ def test_disagreement_of_long_lists_is_found_by_the_value_that_differs_most() ->
         assert (window.agreement.p_value < 1e-6) is fires
 
 
+@pytest.mark.parametrize("size", [64, 65])
+def test_how_versions_with_few_and_with_many_values_agree_by_the_formula(size: int) -> None:
+    """Up to 64 values by all of them together, with 63 degrees of freedom for each version but one. Beyond, by the
+    value that differs most: its chi-square probability for 3 versions, times the number of values, at most 1."""
+    versions = [version(number, "krr", epsilon, texts(size)) for number, epsilon in enumerate((1.0, 2.0, 3.0), 1)]
+    rng = generator("agreement", size)
+    for extra in (5, 900):
+        cells = rng.integers(50, 60, (3, size))
+        cells[1, 7] += extra
+        counts = [counted(row.tolist()) for row in cells]
+        found = pooled(versions, counts).agreement
+        assert found is not None
+        if size == 64:
+            assert found.degrees == 2 * 63
+            continue
+        each = [one.estimate(part, "empirical") for one, part in zip(versions, counts)]
+        raw, errors = (
+            np.array([getattr(one, name) for one in each]) for name in ("raw_frequencies", "standard_errors")
+        )
+        mean = np.average(raw, axis=0, weights=errors**-2.0)
+        largest = (((raw - mean) / errors) ** 2).sum(axis=0).max()
+        assert (found.statistic, found.degrees) == (pytest.approx(largest), 2)
+        assert found.p_value == pytest.approx(min(1.0, size * math.exp(-largest / 2)))
+        assert (found.p_value < 1) == (extra == 900)
+
+
+def test_the_fit_of_versions_is_the_worst_one_times_their_number() -> None:
+    for given, expected in (((0.2, None, 0.05), 0.1), ((0.6, 0.9), 1.0), ((0.3,), 0.3), ((None, None), None)):
+        estimates: Any = [SimpleNamespace(fit_p_value=p_value) for p_value in given]
+        assert _fit(estimates) == (None if expected is None else pytest.approx(expected))
+
+
+def test_reports_of_the_same_people_count_for_less_in_their_version() -> None:
+    """One report of a person if nothing is said."""
+    fresh = version(2, "krr", 1.0, texts(3))
+    memos = {"version": 1, "mechanism": {"id": "krr", "epsilon": 1.0, "epsilon_inf": 2.0}, "client_window": "1d"}
+    versions = [Collection.from_json(fresh.to_json() | memos), fresh]
+    counts = [counted([30, 50, 20]), counted([120, 20, 60])]
+
+    def errors(*times: int | None) -> np.ndarray:
+        return pool(ESTIMATORS["empirical"](), versions, counts, None, times).estimate.standard_errors
+
+    once = pooled(versions, counts).estimate.standard_errors.tolist()
+    assert errors().tolist() == errors(1, 1).tolist() == once
+    assert (errors(7, 1) > errors(2, 1)).all() and (errors(2, 1) > errors(1, 1)).all() and (errors(1, 2) > once).all()
+    with pytest.raises(ValueError, match="zip"):
+        pool(ESTIMATORS["empirical"](), versions, counts[:1])
+
+
 def missed(versions: Sequence[Collection], frequencies: np.ndarray, sizes: Sequence[int], windows: int) -> np.ndarray:
     """Windows in which the interval of each value misses its share."""
     rng, number = generator("coverage", *sizes), np.zeros(len(frequencies))
@@ -348,7 +412,9 @@ def test_questions_are_those_that_collections_name() -> None:
     alone = version(1, "krr", 1.0, texts(3), question=None)
     found = questions_of([first, second, other, alone])
     assert [(one.id, [v.version for v in one.collections]) for one in found] == [("another", [1]), ("asked", [1, 2])]
-    assert len({one.fingerprint for one in found}) == 2
+    assert [one.fingerprint for one in found] == [
+        hashlib.sha256(b"question\0" + name).digest() for name in (b"another", b"asked")
+    ]  # rows that were written earlier have it
 
 
 def test_versions_with_other_values_are_not_pooled() -> None:
