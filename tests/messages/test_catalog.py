@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import pickle
 
+import numpy as np
 import pytest
 
-from tests.support.messages_cases import KNOWN, KRR, STRANGER, decoder, single
+from tests.support.messages_cases import KNOWN, KRR, NEW, RAPPOR, STRANGER, decoder, single
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.catalog import CollectionCatalog, catalog_of
@@ -91,3 +93,53 @@ def test_a_registry_travels_to_workers():
     again = pickle.loads(pickle.dumps(CollectionCatalog(KNOWN)))
     assert tuple(again) == KNOWN
     assert again.find(KRR.fingerprint[:8]) == KRR
+
+
+@pytest.mark.parametrize("turn", range(3))
+def test_collections_are_numbered_by_the_size_of_payloads_pass_and_layout(turn):
+    """Whatever their order: what is counted together stands together, and each table says what its collection is."""
+    items = [*KNOWN, *NEW, dataclasses.replace(KRR, version=2), dataclasses.replace(RAPPOR, version=2)]
+    catalog = CollectionCatalog([*items[turn:], *items[:turn]])
+    assert sorted(catalog.fingerprints) == sorted([*(of.fingerprint for of in items), b""])
+    assert catalog.fingerprints[-1] == b""
+    for number, of in enumerate(catalog.numbered):
+        mechanism = of.mechanism
+        assert catalog.number(of.fingerprint[:8]) == number
+        assert catalog.fingerprints[number] == catalog.table[number].tobytes() == of.fingerprint
+        assert catalog.payload_sizes[number] == mechanism.payload_size
+        assert catalog.shapes[number].tolist() == [of.num_cohorts, of.num_cells]
+        assert (catalog.strata[number], tuple(catalog.tails[number])) == (of.num_strata, mechanism.tail)
+    for first, second in itertools.pairwise(range(len(items))):
+        one, other = catalog.numbered[first].mechanism, catalog.numbered[second].mechanism
+        same_layout = one.layout == other.layout and catalog.shapes[first, 0] == catalog.shapes[second, 0]
+        same_pass = same_layout or (one.one_place and other.one_place and one.payload_size == other.payload_size)
+        assert one.payload_size <= other.payload_size
+        assert catalog.layouts[second] - catalog.layouts[first] == (not same_layout)
+        assert catalog.passes[second] - catalog.passes[first] == (not same_pass)
+    for labels in (catalog.layouts, catalog.passes):
+        assert labels[0] == 0
+    assert (np.diff(catalog.prefixes.astype(np.float64)) > 0).all()
+    assert [catalog.numbered[number].fingerprint[:8] for number in catalog.by_prefix.tolist()] == [
+        int(prefix).to_bytes(8, "little") for prefix in catalog.prefixes
+    ]
+
+
+def test_numbers_of_many_prefixes_are_those_of_each():
+    catalog = CollectionCatalog(KNOWN)
+    known = [int.from_bytes(of.fingerprint[:8], "little") for of in (*KNOWN, *KNOWN[:2])]
+    for prefixes in (
+        [*known, 0, (1 << 64) - 1],
+        [0, 0],
+        [(1 << 64) - 1] * 2,
+        [known[3]] * 3,
+        [known[0], known[0] + 1],
+        [],
+    ):
+        found = catalog.numbers(np.array(prefixes, dtype="<u8"))
+        assert found.tolist() == [catalog.number(prefix.to_bytes(8, "little")) for prefix in prefixes]
+    assert catalog.number(bytes(8)) == -1
+
+
+def test_a_catalog_knows_which_collections_have_groups():
+    grouped = Collection.from_json(KRR.to_json() | {"version": 3, "dimensions": [{"name": "arm", "values": ["a"]}]})
+    assert CollectionCatalog([KRR, grouped]).grouped == {grouped.fingerprint}
