@@ -83,7 +83,8 @@ def test_series_keep_the_side_that_they_began_with() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "num_reports", "people"), [(None, 100, None), (1, 100, None), (0.25, 2, 1), (0.25, None, 1), (0.5, 6, 3)]
+    ("share", "num_reports", "people"),
+    [(None, 100, None), (1, 100, None), (0.25, 2, 1), (0.25, None, 1), (0.75, None, 1), (0.5, 6, 3)],
 )
 def test_how_many_people_have_a_number(share: float | None, num_reports: int | None, people: float | None) -> None:
     """At least one; without a share, and if everybody has one, shares imply their sampling variance."""
@@ -187,7 +188,7 @@ def sentence(
 ) -> str:
     """In a window that is changed, after one that was not, or as much."""
     earlier = fields.get("again", False)
-    raw = np.array([expected, expected]) + np.array([np.zeros(len(names)), change])
+    raw = np.array([expected, expected]) + np.array([np.full(len(names), fields.get("earlier", 0.0)), change])
     entries = EntryColumns(names, ("raw_frequency", "standard_error"), np.array([raw[0], np.full(len(names), 0.01)]))
     one = Neighbours.of([row_of(0, entries), row_of(HOUR, entries)])
     windows = dataclasses.replace(one, raw=raw)
@@ -196,11 +197,19 @@ def sentence(
 
 
 def test_a_moved_mean_is_told_in_its_unit() -> None:
-    """One series: 95 % of the normal law, for the one beginning that could be; from above, the sign is turned."""
-    half = stats.norm.isf(0.025) * 0.01 * 30
-    for name, sign in (("below ", 1), ("above ", -1)):
-        told = sentence((name,), [0.4], [0.2 * sign], [True], again=True)
-        assert told == f"The mean moved by +6 (+{6 - half:.4g} to +{6 + half:.4g})."
+    """One series: 95 % of the normal law, for the beginnings that could be; from above, the sign is turned."""
+    for again, looks in ((True, 1), (False, 2)):
+        half = stats.norm.isf(0.025 / looks) * 0.01 * 30
+        for name, sign in (("below ", 1), ("above ", -1)):
+            told = sentence((name,), [0.4], [0.2 * sign], [True], again=again)
+            assert told == f"The mean moved by +6 (+{6 - half:.4g} to +{6 + half:.4g})."
+
+
+def test_a_change_that_began_earlier_says_so() -> None:
+    """Both windows are as far away, so the longer mean is surer: its error is that of two windows."""
+    for name, told in (("below ", "The mean moved by +6"), ("below 10.0", "percentage points: below 10 +20.00")):
+        found = sentence((name,), [0.4], [0.2], [True], earlier=0.2)
+        assert told in found and found.endswith(") over 2 windows.")
 
 
 def test_moved_shares_and_quantiles_are_told_largest_first() -> None:
