@@ -150,6 +150,88 @@ def test_noise_leaves_ends_open() -> None:
     assert (found.low, found.high) == (-np.inf, np.inf)
 
 
+# ---------------------------------------------------------------------- ends by their definition
+
+
+def drawn(name: str, size: int, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of records at several rates, some below 0, and numbers."""
+    rng = generator("ends", name, size)
+    weights = two_answer_weights(rng.random(size) < 0.8, rng.choice([0.0, 0.3, RATE], size))
+    return scale * weights, rng.gamma(2.0, size=size)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3])
+def test_at_the_ends_of_a_mean_the_sum_is_z_standard_deviations_from_0(scale: float) -> None:
+    weights, numbers = drawn("mean", 40, scale)
+    found = mean_of(weights, numbers, confidence=0.9)
+    assert found.value == pytest.approx(weights @ numbers / weights.sum(), rel=1e-12)
+    for end in (found.low, found.high):
+        variance = weights**2 @ (numbers - end) ** 2
+        assert (weights @ (numbers - end)) ** 2 == pytest.approx(stats.norm.ppf(0.95) ** 2 * variance, rel=1e-9)
+    assert found.low < found.value < found.high
+
+
+def test_at_the_ends_of_a_share_it_is_z_standard_deviations_away() -> None:
+    held, rates = np.repeat([True, False, True], [30, 25, 15]), np.repeat([0.5, 0.2], [40, 30])
+    share, error = share_of(held, rates, confidence=0.8)
+
+    def variance(p: float) -> float:
+        means = rates / 2 + (1 - rates) * p
+        return float((1 - rates) ** 2 @ (means * (1 - means)) / ((1 - rates) ** 2).sum() ** 2)
+
+    for end in (share.low, share.high):
+        assert (share.value - end) ** 2 == pytest.approx(stats.norm.ppf(0.9) ** 2 * variance(end), rel=1e-9)
+    assert 0 < share.low < share.value < share.high < 1
+    assert error == pytest.approx(np.sqrt(variance(share.value)), rel=1e-12)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_share_outside_of_0_to_1_has_the_error_and_the_interval_of_the_end(held: bool) -> None:
+    share, error = share_of(np.full(10, held), np.full(10, 0.5))
+    assert share.value == (1.5 if held else -0.5)
+    assert error == pytest.approx(np.sqrt(0.25 * 0.75 / 10) / 0.5, rel=1e-12)
+    wilson = stats.binomtest(10 * held, 10).proportion_ci(0.95, method="wilson")
+    inner = (wilson.low if held else wilson.high) * 2 - 0.5
+    assert (share.low, share.high) == pytest.approx((inner, 1.0) if held else (0.0, inner), abs=1e-12)
+    assert {share.low, share.high} & {0.0, 1.0}
+
+
+def quantile_by_definition(weights: np.ndarray, numbers: np.ndarray, q: float, z: float) -> tuple[float, float, float]:
+    """Candidate by candidate: none of the numbers is at most the first one, -inf."""
+    points = np.unique(numbers)
+    at_most = numbers <= np.array([-np.inf, *points])[:, np.newaxis]
+    sums = (weights * (at_most - q)).sum(axis=1)
+    reach = z * np.sqrt((weights**2 * (at_most - q) ** 2).sum(axis=1))
+    lows, highs = np.flatnonzero(sums >= -reach), np.flatnonzero(sums <= reach)
+    middle = [(sums[: k + 1].max() + sums[k:].min()) / 2 for k in range(1, len(sums))]
+    value = next(point for point, level in zip(points, middle) if level >= 0)
+    return value, np.array([-np.inf, *points])[lows[0]], np.array([*points, np.inf])[highs[-1]]
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-2])
+def test_quantiles_are_those_of_their_definition(scale: float) -> None:
+    for size in range(1, 60):
+        weights, numbers = drawn("quantile", size, scale)
+        if weights.sum() > 0:
+            for q in (0.1, 0.5, 0.8):
+                found = quantile_of(weights, np.round(numbers, 1), q, confidence=0.6)
+                expected = quantile_by_definition(weights, np.round(numbers, 1), q, stats.norm.ppf(0.8))
+                assert tuple(found) == expected
+
+
+def test_a_quantile_that_is_reached_exactly_is_the_first_number_that_reaches_it() -> None:
+    assert quantile_of(np.ones(4), np.arange(4.0), 0.5).value == 1
+    assert quantile_of(np.ones(50), np.arange(50.0), 0.5) == quantile_of(np.ones(50), np.arange(50.0), 0.5, 0.95)
+    assert mean_of(np.ones(50), np.arange(50.0)) == mean_of(np.ones(50), np.arange(50.0), 0.95)
+
+
+def test_weights_that_do_not_sum_to_more_than_0_say_nothing() -> None:
+    for weights in (np.array([1.0, -1.0]), -np.ones(2), np.zeros(0)):
+        assert quantile_of(weights, np.arange(float(len(weights))), 0.5) == UNKNOWN
+    assert mean_of(-np.ones(50), np.arange(50.0)) == UNKNOWN
+    assert mean_of(np.ones(3), np.arange(3.0), confidence=0.95) == UNKNOWN  # 3 records, of which z^2 > 3
+
+
 # ---------------------------------------------------------------------- refusals
 
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
@@ -163,17 +245,33 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: two_answer_weights(np.ones(1, bool), np.ones(1)),
         "rates must be numbers in [0, 1), got other values",
     ),
+    (
+        SpecError,
+        lambda: two_answer_weights(np.ones((2, 1), bool), np.zeros((2, 1))),
+        "held and rates must have the same shape (n,), got (2, 1) and (2, 1)",
+    ),
+    (
+        SpecError,
+        lambda: two_answer_weights(np.ones(2, bool), np.array([0.0, -1e-9])),
+        "rates must be numbers in [0, 1), got other values",
+    ),
     (SpecError, lambda: share_of(np.ones(0, bool), np.zeros(0)), "held must have at least one record, got none"),
     (
         SpecError,
         lambda: mean_of(np.ones(2), np.zeros(3)),
         "weights and numbers must have the same shape (n,), got (2,) and (3,)",
     ),
+    (
+        SpecError,
+        lambda: quantile_of(np.ones((2, 1)), np.zeros((2, 1)), 0.5),
+        "weights and numbers must have the same shape (n,), got (2, 1) and (2, 1)",
+    ),
+    (SpecError, lambda: quantile_of(np.ones(2), np.zeros(2), 0.0), "q must be a number between 0 and 1, got 0.0"),
     (SpecError, lambda: quantile_of(np.ones(2), np.zeros(2), 1.0), "q must be a number between 0 and 1, got 1.0"),
 ]
 
 
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2] for row in REFUSED])
+@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[f"{n} {row[2]}" for n, row in enumerate(REFUSED)])
 def test_what_cannot_be_used_is_refused(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
     with pytest.raises(kind) as caught:
         call()

@@ -7,13 +7,31 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tests.support.cases import ESTIMATOR_CASES, MECHANISM_CASES
 from tests.support.tolerance import generator
-from uldp_transforms.ldp.conformance import ConformanceError, check_estimator, check_mechanism
+from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp.alphabets import Hashed
+from uldp_transforms.ldp.conformance import (
+    ConformanceError,
+    check_estimator,
+    check_mechanism,
+    estimator_checks,
+    mechanism_checks,
+)
 from uldp_transforms.ldp.estimators import Estimator, Projected
 from uldp_transforms.ldp.estimators.estimator import PostProcessed
-from uldp_transforms.ldp.mechanisms import HadamardResponse, KaryRR, Mechanism, SubsetSelection, UtilityOptimizedRR
+from uldp_transforms.ldp.mechanisms import (
+    HadamardResponse,
+    KaryRR,
+    Mechanism,
+    Rappor,
+    SquareWave,
+    SubsetSelection,
+    UtilityOptimizedRR,
+    UtilityOptimizedSquareWave,
+)
 
 SMALL = {name: [case for case in cases if case.num_symbols < 10][::5] for name, cases in MECHANISM_CASES.items()}
 
@@ -128,7 +146,92 @@ class OtherLaw(HadamardResponse):
         return super().log_noise(payloads) + 1
 
 
+class LastIsWrong(KaryRR):
+    """Sends another symbol in place of the last one."""
+
+    def perturb(self, symbols, source):
+        return super().perturb(np.where(symbols == self.num_symbols - 1, 0, symbols), source)
+
+
+class TooOften(KaryRR):
+    """The coin of a larger epsilon: the own symbol alone has a frequency that differs much."""
+
+    coin = 0.8
+
+    def perturb(self, symbols, source):
+        return KaryRR(num_symbols=self.num_symbols, num_sensitive=1, epsilon=self.coin).perturb(symbols, source)
+
+
+class TooRarely(TooOften):
+    coin = 0.15
+
+
+class DrawsWords(KaryRR):
+    def perturb(self, symbols, source):
+        return super().perturb(symbols, source).astype(np.uint16)
+
+
+class DrawsOthers(KaryRR):
+    """A byte that is none of its payloads, now and then."""
+
+    def perturb(self, symbols, source):
+        payloads = super().perturb(symbols, source)
+        payloads[-1] = 5
+        return payloads
+
+
+class CountsFloats(KaryRR):
+    def count(self, payloads, groups, num_groups):
+        return super().count(payloads, groups, num_groups).astype(float)
+
+
+class CountsOneMore(KaryRR):
+    def count(self, payloads, groups, num_groups):
+        return np.pad(super().count(payloads, groups, num_groups), ((0, 0), (0, 1)))
+
+
+SLIGHTLY = 1 + 1e-6
+
+
+class SlightlyMore(KaryRR):
+    def response(self, frequencies):
+        return SLIGHTLY * super().response(frequencies)
+
+
+class SlightlyBiased(KaryRR):
+    def invert(self, counts):
+        return SLIGHTLY * super().invert(counts)
+
+
+class SlightlySure(KaryRR):
+    def variances(self, frequencies):
+        return super().variances(frequencies) / SLIGHTLY
+
+
+class SlightlyLikelier(KaryRR):
+    def log_prob(self, payloads):
+        return super().log_prob(payloads) + 1e-6
+
+
+class OneTooMany(KaryRR):
+    @property
+    def num_outputs(self):
+        return self.num_symbols + 1
+
+
 FAULTS = [
+    (LastIsWrong, "got reports of symbol 4 whose frequencies differ from the channel"),
+    (TooOften, "got reports of symbol 0 whose frequencies differ from the channel"),
+    (TooRarely, "got reports of symbol 0 whose frequencies differ from the channel"),
+    (DrawsWords, r"got reports of uint16 \(4000, 1\) instead of uint8 \(4000, 1\)"),
+    (DrawsOthers, "got the report 05 of symbol 0, which its channel excludes"),
+    (CountsFloats, r"got counts that are not int64 of shape \(5, 5\)"),
+    (CountsOneMore, r"got counts that are not int64 of shape \(5, 5\)"),
+    (SlightlyMore, "got a response that differs from the expected counts"),
+    (SlightlyBiased, "got a biased inverse"),
+    (SlightlySure, "got variances that differ from those of the inverse"),
+    (SlightlyLikelier, "got a log_prob that is not the logarithm of the channel"),
+    (OneTooMany, "got 5 different payloads instead of num_outputs = 6"),
     (RaisingClient, "must not raise, got NotImplementedError: no draw"),
     (RaisingForm, "must not raise, got KeyError: 'half'"),
     (NoNoise, "got reports of symbol 0 whose frequencies differ from the channel"),
@@ -153,6 +256,62 @@ def test_a_fault_of_a_mechanism_is_found(cls: type[Mechanism], sentence: str) ->
         check_mechanism(cls(num_symbols=5, num_sensitive=5, epsilon=0.5), generator("faults", cls.__name__))
     assert str(caught.value).startswith(f"{cls.__name__}(")
     assert isinstance(caught.value, AssertionError)
+
+
+def test_what_nobody_sends_is_looked_for_in_two_bytes_too() -> None:
+    [fault] = mechanism_checks._payloads(TakesAnything(num_symbols=300, num_sensitive=300, epsilon=1.0))
+    assert fault == "no violations of payloads that no client can send"
+
+
+def test_a_wrong_claim_of_independence_is_found_for_two_symbols() -> None:
+    with pytest.raises(ConformanceError, match="got noise for which independent_bits is not True"):
+        check_mechanism(Independent(num_symbols=2, num_sensitive=2, epsilon=0.5), generator("independence", 2))
+    check_mechanism(UtilityOptimizedRR(num_symbols=2, num_sensitive=1, epsilon=0.5), generator("independence", 1))
+
+
+def test_instances_of_a_class_have_two_to_six_symbols_and_epsilons_far_apart() -> None:
+    found = {(case.num_symbols, case.num_sensitive) for case in mechanism_checks._small_instances(HadamardResponse)}
+    assert found == {(2, 2), (3, 3), (5, 5)}
+    instances = mechanism_checks._small_instances(UtilityOptimizedRR)
+    assert {(case.num_symbols, case.num_sensitive) for case in instances} == {(2, 1), (3, 2), (3, 3), (6, 4)}
+    assert {(case.epsilon, case.epsilon_inf) for case in instances} == {
+        (1.0, None), (2.0**-10, None), (8.0, None), (2.0, 4.0)
+    }  # fmt: skip
+
+
+def test_instances_may_have_as_many_cells_as_can_be_enumerated() -> None:
+    """512 outputs of 256 symbols; one output more is refused (``test_errors_ldp``)."""
+    largest = SquareWave(num_symbols=256, num_sensitive=256, epsilon=1.0, half_width=128)
+    assert mechanism_checks._small_instances(largest) == [largest]
+    for refused in (Rappor(num_symbols=3, num_sensitive=3, num_hashes=2, epsilon=1.0), []):
+        with pytest.raises(SpecError, match="check_mechanism needs instances with one hash function"):
+            check_mechanism(refused)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        SquareWave(num_symbols=7, num_sensitive=7, num_others=2, epsilon=1.0),
+        UtilityOptimizedSquareWave(num_symbols=7, num_sensitive=4, num_others=1, epsilon=1.0),
+        UtilityOptimizedRR(num_symbols=5, num_sensitive=3, epsilon=1.0),
+    ],
+)
+def test_the_alphabet_is_one_for_which_the_mechanism_could_have_been_made(mechanism: Mechanism) -> None:
+    alphabet = mechanism_checks._alphabet(mechanism)
+    sizes = (alphabet.num_symbols, alphabet.num_sensitive, alphabet.num_others)
+    assert sizes == (mechanism.num_symbols, mechanism.num_sensitive, mechanism.num_others)
+    if mechanism.num_others:
+        assert alphabet.bin_edges is not None
+        assert alphabet.bin_edges.tolist() == list(range(mechanism.num_symbols - mechanism.num_others + 1))
+
+
+def test_a_correct_mechanism_fails_as_rarely_as_is_said() -> None:
+    """Each of two tails of 6 payloads and of the favoured ones together, under each of 3 symbols."""
+    assert (mechanism_checks.FALSE_ALARM, mechanism_checks.DRAWS) == (1e-9, 4000)
+    assert mechanism_checks._least_tail(6, 3) == pytest.approx(1e-9 / 42, rel=1e-12)
+    found, expected = np.array([0.0, 1.0, 17.0, 4000.0]), np.array([0.001, 0.2, 0.004, 0.9])
+    tails = mechanism_checks._upper_tail(found, expected)
+    np.testing.assert_allclose(tails, stats.binom.sf(found - 1, 4000, expected), rtol=1e-9)
 
 
 # ---------------------------------------------------------------------- faults of estimators
@@ -206,7 +365,68 @@ class Raising(Projected):
         raise ZeroDivisionError("no shares")
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Changeable(Projected):
+    """Shares that move with every call."""
+
+    calls: list[None] = dataclasses.field(default_factory=list, compare=False)
+
+    def post_process(self, raw):
+        self.calls.append(None)
+        return super().post_process(raw) + 1e-7 * len(self.calls)
+
+
+def off_by(distance: float) -> type[Projected]:
+    """Distances to the truth, with very many reports."""
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Off(Projected):
+        def post_process(self, raw):
+            return super().post_process(raw) + distance
+
+    return Off
+
+
+def narrow(low: float, high: float) -> type[Projected]:
+    """Intervals with other ends."""
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Narrow(Projected):
+        def _assemble(self, *parts):
+            estimate = super()._assemble(*parts)
+
+            def moved(confidence, strict=False):
+                ends = estimate.intervals(confidence, strict)
+                return ends[0] + low, ends[1] + high
+
+            return dataclasses.replace(estimate, intervals=moved)
+
+    return Narrow
+
+
+def test_estimators_are_tried_with_every_mechanism_that_needs_no_fields() -> None:
+    collections = {(one.alphabet.id, one.mechanism.id): one for one in estimator_checks._collections()}
+    mechanisms = {"krr", "urr", "rappor", "urap", "ss", "uss", "hr", "uhr"}
+    assert collections.keys() == {(alphabet, name) for alphabet in ("closed", "hashed") for name in mechanisms}
+    assert {(one.mechanism.epsilon, one.alphabet.num_sensitive) for one in collections.values()} >= {(2.0, 3), (2.0, 4)}
+    hashed = collections["hashed", "krr"]
+    assert (hashed.num_cohorts, hashed.alphabet) == (16, Hashed(num_buckets=4, seed=7))
+
+
+@pytest.mark.parametrize(("distance", "right"), [(0.8e-4, True), (1.2e-4, False), (-1.2e-4, False)])
+def test_very_many_reports_have_nearly_the_truth(distance: float, right: bool) -> None:
+    collection = Collection.from_json(
+        {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": list(estimator_checks.VALUES)}}
+        | {"mechanism": {"id": "krr", "epsilon": 2.0}}
+    )
+    fault = next(estimator_checks._faults(off_by(distance)(), collection, generator("near")), "")
+    assert fault.startswith("frequencies that differ from the truth") is not right
+
+
 FAULTS_OF_ESTIMATORS = [
+    (Changeable, "got different frequencies for a copy of the same counts"),
+    (narrow(0.5, 0.0), "got intervals that do not contain the published frequencies"),
+    (narrow(0.0, -0.5), "got intervals that do not contain the published frequencies"),
     (Uniform, "got frequencies that differ from the truth for"),
     (ClippedRaw, "got raw_frequencies that differ from the unbiased ones of the linear estimate"),
     (Certain, "got standard_errors that differ from those of the linear estimate"),

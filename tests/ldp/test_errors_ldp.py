@@ -549,7 +549,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
-        lambda: check_mechanism(KaryRR(num_symbols=1000, num_sensitive=1000, epsilon=1.0)),
+        lambda: check_mechanism(SquareWave(num_symbols=256, num_sensitive=256, epsilon=1.0, half_width=129)),
         "check_mechanism needs instances with one hash function and at most 131072 cells, got other instances",
     ),
     (

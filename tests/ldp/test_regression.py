@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import os
 from collections import defaultdict
 from pathlib import Path
@@ -177,6 +178,67 @@ def test_a_likelihood_ratio_compares_nested_regressions():
     )
 
 
+def fit_of(**fields) -> Regression:
+    """Two coefficients, without reports."""
+    plain = {"coefficients": np.array([[0.3, -1.2]]), "covariance": np.diag([0.04, 0.25]), "log_likelihood": -10.0}
+    return Regression(**plain | {"num_people": 100} | fields)
+
+
+def test_p_values_and_intervals_are_of_both_sides():
+    found = fit_of()
+    np.testing.assert_allclose(found.standard_errors, [[0.2, 0.5]], rtol=1e-12)
+    np.testing.assert_allclose(found.wald_p_values, [[0.133614402537716, 0.016395071849219]], rtol=1e-9)
+    np.testing.assert_allclose(found.intervals()[0], [[-0.0919927969080108, -2.179981992270027]], rtol=1e-12)
+    np.testing.assert_allclose(found.intervals()[1], [[0.6919927969080108, -0.220018007729973]], rtol=1e-12)
+
+
+def test_the_likelihood_ratio_is_twice_the_difference_and_never_below_0():
+    smaller = fit_of(coefficients=np.array([[0.1]]), covariance=np.eye(1), log_likelihood=-12.0)
+    statistic, degrees, p_value = fit_of().likelihood_ratio(smaller)
+    assert (statistic, degrees, p_value) == (4.0, 1, pytest.approx(0.04550026389635842, rel=1e-9))
+    above = dataclasses.replace(smaller, log_likelihood=-9.0)  # by rounding
+    assert fit_of().likelihood_ratio(above) == (0.0, 1, 1.0)
+    with pytest.raises(SpecError, match="of the same people with fewer coefficients than 2, got 1 of 99 people"):
+        fit_of().likelihood_ratio(dataclasses.replace(smaller, num_people=99))
+
+
+@pytest.mark.parametrize("halvings", [0, 1, 5])
+def test_a_step_is_halved_until_the_likelihood_does_not_fall(halvings):
+    """Of three quarters of ones: the log odds are about 1.4, so twice that is the last length that does not fall."""
+    problem = _Problem(FORCED, np.array([0, 1]), np.ones((2, 1)), np.array([30.0, 70.0]))
+    begin, step = np.zeros((1, 1)), np.full((1, 1), 1.5 * 2**halvings)
+    height = problem.log_likelihood(begin)
+    there, reached = problem._climb(begin, height, step)
+    lengths = [step[0, 0] / 2**number for number in range(20)]
+    assert there[0, 0] == next(at for at in lengths if problem.log_likelihood(np.full((1, 1), at)) >= height)
+    assert reached == problem.log_likelihood(there)
+
+
+def test_reports_determine_a_coefficient_with_a_standard_error_up_to_100():
+    problem = _Problem(FORCED, OUTPUTS, ONES, np.ones(4))
+    step = problem._step(np.array([[2.2e-4]]), np.array([[1.1e-4]]))
+    np.testing.assert_allclose(step, [[2.0]])
+    with pytest.raises(EstimationError, match="do not determine all coefficients"):
+        problem._step(np.array([[2.2e-4]]), np.array([[0.9e-4]]))
+
+
+@pytest.mark.parametrize(("apart", "taken"), [(1.2e-9, True), (0.8e-9, False)])
+def test_covariates_may_share_all_but_a_billionth(apart, taken):
+    covariates = np.column_stack([np.ones(4), 1 + apart * np.array([1, -1, 1, -1])])
+    if taken:
+        scaled, _ = regression._orthonormal(covariates, np.ones(4))
+        np.testing.assert_allclose(scaled.T @ scaled / 4, np.eye(2), atol=1e-3)
+    else:
+        with pytest.raises(SpecError, match="not linear combinations of others"):
+            regression._orthonormal(covariates, np.ones(4))
+
+
+def test_columns_may_miss_1_by_a_billionth():
+    regress(FORCED * (1 + 0.9e-9), OUTPUTS, ONES)
+    with pytest.raises(SpecError, match="whose columns sum to 1"):
+        regress(FORCED * (1 + 1.1e-9), OUTPUTS, ONES)
+
+
 ONES = np.ones((4, 1))
 OUTPUTS = np.array([0, 1, 0, 1])
 
@@ -186,6 +248,30 @@ WRONG = [
     (
         (FORCED[None], OUTPUTS, ONES),
         "regress needs a channel of shape (M, K) or (N, M, K) with K > 1, got (1, 2, 2)",
+    ),
+    (
+        (np.array([[1.0], [0.0]]), OUTPUTS, ONES),
+        "regress needs a channel of shape (M, K) or (N, M, K) with K > 1, got (2, 1)",
+    ),
+    (
+        (np.array([[1.1, 0.5], [-0.1, 0.5]]), OUTPUTS, ONES),
+        "regress needs a channel of probabilities whose columns sum to 1, got other columns",
+    ),
+    ((FORCED, OUTPUTS - 1, ONES), "regress needs a list of outputs from 0 to 1, got other values or none"),
+    ((FORCED, OUTPUTS[:, None], ONES), "regress needs a list of outputs from 0 to 1, got other values or none"),
+    ((FORCED, OUTPUTS, np.ones(4)), "regress needs finite covariates of shape (4, P), got (4,) or non-finite numbers"),
+    ((FORCED, OUTPUTS, ONES, np.ones(3)), "regress needs 4 positive numbers of people, got other values"),
+    (
+        (FORCED, OUTPUTS, ONES, np.array([1, 1, 1, np.inf])),
+        "regress needs 4 positive numbers of people, got other values",
+    ),
+    (
+        (FORCED, OUTPUTS[:2], np.arange(6.0).reshape(2, 3) ** 2),
+        "regress needs covariates that are not linear combinations of others, got dependent ones",
+    ),
+    (
+        (FORCED, OUTPUTS, np.column_stack([np.ones(4), np.zeros(4)])),
+        "regress needs covariates that are not linear combinations of others, got dependent ones",
     ),
     ((2 * FORCED, OUTPUTS, ONES), "regress needs a channel of probabilities whose columns sum to 1, got other columns"),
     ((FORCED, OUTPUTS + 1, ONES), "regress needs a list of outputs from 0 to 1, got other values or none"),

@@ -145,7 +145,7 @@ def quantile_of(weights: np.ndarray, numbers: np.ndarray, q: float, confidence: 
     last = len(not_above) - 1 - int(np.argmax(not_above[::-1]))  # after it, all points are too large
     high = np.inf if last == len(points) else float(points[last])
     rising = (np.maximum.accumulate(excess) + np.minimum.accumulate(excess[::-1])[::-1]) / 2
-    value = float(points[min(int(np.argmax(rising[1:] >= 0)), len(points) - 1)])
+    value = float(points[np.argmax(rising[1:] >= 0)])
     return Bounded(value, low, high)
 
 

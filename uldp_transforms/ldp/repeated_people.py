@@ -100,7 +100,7 @@ def _lasting(model: Model, estimate: Estimate) -> np.ndarray:
     clear &= mechanism.num_sensitive < mechanism.num_symbols
     shares = np.clip(estimate.raw_frequencies, 0, 1)
     buckets = np.where(clear, mechanism.num_symbols - mechanism.num_sensitive, alphabet.num_sensitive)
-    shares = np.where(own, shares, shares + (1 - shares) / np.maximum(buckets, 1))
+    shares = np.where(own, shares, shares + (1 - shares) / buckets)
     lasting = np.zeros(len(shares))
     for chosen, symbol in ((~clear, 0), (clear, mechanism.num_symbols - 1)):
         if chosen.any():
@@ -123,7 +123,7 @@ def _curve(mechanism: Mechanism, symbol: int) -> np.ndarray:
             frequencies[places], frequencies[symbol] = (1 - share) / len(places), share
             whole = max(float(mechanism.variances(frequencies)[symbol]), 1e-300)
             stays = share * (1 - share) if memo is None else float(memo.variances(frequencies)[symbol])
-            lasting[at] = max(lasting[at], min(stays / whole, 1.0))
+            lasting[at] = max(lasting[at], stays / whole)
     return lasting
 
 

@@ -35,7 +35,7 @@ _SIZES = {True: ((2, 2), (3, 3), (5, 5)), False: ((2, 1), (3, 2), (3, 3), (6, 4)
 
 _EPSILONS = (1.0, 2.0**-10, 8.0)
 _MEMO = {"epsilon": 2.0, "epsilon_inf": 4.0}
-_ROUNDING = 1e-9
+_ROUNDING, _EXACT_TO = 1e-9, 1e-12
 _ENUMERABLE = 2  # maximum number of payload bytes that can be enumerated
 
 
@@ -175,7 +175,7 @@ def _counts(mechanism: Mechanism) -> Iterator[str]:
     together = np.stack([cells[twice][groups == group].sum(axis=0) for group in (0, 1)])
     if not np.array_equal(mechanism.count(codes[twice], groups, 2), together):
         yield "counts of several reports that are not the sum of their counts"
-    if not np.allclose(mechanism.response(shares), shares @ probabilities.T @ cells, rtol=0, atol=1e-12):
+    if not np.allclose(mechanism.response(shares), shares @ probabilities.T @ cells, rtol=0, atol=_EXACT_TO):
         yield "a response that differs from the expected counts"
     for rule, lacking in mechanism.count_violations(CohortCounts(np.ones(size, dtype=np.int64), cells)):
         if lacking.any():
@@ -188,10 +188,10 @@ def _inverse(mechanism: Mechanism) -> Iterator[str]:
     cells = mechanism.count(codes, np.arange(size), size)
     inverse = mechanism.invert(CohortCounts(np.ones(size, dtype=np.int64), cells))
     largest = float(abs(inverse).max())
-    if not np.allclose(probabilities.T @ inverse, np.eye(mechanism.num_symbols), rtol=0, atol=1e-12 * largest):
+    if not np.allclose(probabilities.T @ inverse, np.eye(mechanism.num_symbols), rtol=0, atol=_EXACT_TO * largest):
         yield "a biased inverse"
     variances = shares @ probabilities.T @ inverse**2 - shares**2
-    if not np.allclose(mechanism.variances(shares), variances, rtol=_ROUNDING, atol=1e-12 * largest**2):
+    if not np.allclose(mechanism.variances(shares), variances, rtol=_ROUNDING, atol=_EXACT_TO * largest**2):
         yield "variances that differ from those of the inverse"
 
 
@@ -231,7 +231,7 @@ def _draws(mechanism: Mechanism, source: WordSource) -> Iterator[str]:
     place = {payload: i for i, payload in enumerate(payloads)}
     probabilities = np.array([[float(share) for share in row] for row in rows])
     favoured = (probabilities > probabilities.mean(axis=1, keepdims=True)).T
-    rate = FALSE_ALARM / (2 * (len(payloads) + 1) * mechanism.num_symbols)
+    least = _least_tail(len(payloads), mechanism.num_symbols)
     for symbol in range(mechanism.num_symbols):
         drawn = mechanism.perturb(np.full(DRAWS, symbol, dtype=np.int64), source)
         if drawn.dtype != np.uint8 or drawn.shape != (DRAWS, mechanism.payload_size):
@@ -247,9 +247,14 @@ def _draws(mechanism: Mechanism, source: WordSource) -> Iterator[str]:
         found = np.append(found, found[favoured[symbol]].sum())
         expected = np.append(probabilities[:, symbol], probabilities[favoured[symbol], symbol].sum())
         tails = np.minimum(special.bdtr(found, DRAWS, expected), _upper_tail(found, expected))
-        if tails.min() < rate:
+        if tails.min() < least:
             yield f"reports of symbol {symbol} whose frequencies differ from the channel"
             return
+
+
+def _least_tail(num_payloads: int, num_symbols: int) -> float:
+    """``FALSE_ALARM``, divided by all tails: two for each payload and for the favoured ones, under each symbol."""
+    return FALSE_ALARM / (2 * (num_payloads + 1) * num_symbols)
 
 
 def _upper_tail(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
