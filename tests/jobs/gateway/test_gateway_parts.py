@@ -517,10 +517,10 @@ def test_a_fault_of_the_program_while_writing_leaves_nobody_waiting(
         for reason in ("ValueError", "OSError"):
             with pytest.raises(Undelivered, match=rf"^the spool says {reason}$"):
                 await spooling.deliver(blocks[0][0])
-        async with spooling._disk:  # the writer has taken both messages, and has not written them
+        async with spooling._writer.disk:  # the writer has taken both messages, and has not written them
             gone, stays = (asyncio.create_task(spooling.deliver(block[0])) for block in blocks[1:])
             await asyncio.sleep(0)  # both begin
-            while spooling._waiting:
+            while spooling._writer._pending:
                 await asyncio.sleep(0)
             gone.cancel()
         await stays

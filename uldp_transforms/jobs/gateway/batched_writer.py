@@ -12,10 +12,15 @@ from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered, reason_of
 class BatchedWriter:
     """Parts that come at the same time are written by one call, in a thread.
 
+    Attributes:
+        disk: held while parts are written; hold it to do something else with the file.
+
     Args:
         append: writes parts, and returns when they are on disk; returns what went wrong.
-        what: beginning of the sentence of a failure.
+        what: beginning of the sentence of a failure, before its reason.
     """
+
+    disk: asyncio.Lock
 
     def __init__(self, append: Callable[[Sequence[bytes]], Exception | None], what: str):
         self._append = append
@@ -23,7 +28,7 @@ class BatchedWriter:
         self._pending: list[tuple[bytes, asyncio.Future[None]]] = []
 
     async def start(self) -> None:
-        self._came = asyncio.Event()
+        self.disk, self._came = asyncio.Lock(), asyncio.Event()
         self._writer = asyncio.create_task(self._write_all())
 
     async def write(self, part: bytes) -> None:
@@ -44,14 +49,15 @@ class BatchedWriter:
             await self._came.wait()
             self._came.clear()
             pending, self._pending = self._pending, []
-            try:
-                error = await asyncio.to_thread(self._append, [part for part, _ in pending])
-            except Exception as fault:  # no thread can be started
-                error = fault
+            async with self.disk:
+                try:
+                    error = await asyncio.to_thread(self._append, [part for part, _ in pending])
+                except Exception as fault:  # no thread can be started
+                    error = fault
             for _, future in pending:
                 if future.done():  # its request was cancelled
                     continue
                 if error is None:
                     future.set_result(None)
                 else:
-                    future.set_exception(Undelivered(f"{self._what}: {reason_of(error)}"))
+                    future.set_exception(Undelivered(f"{self._what} {reason_of(error)}"))

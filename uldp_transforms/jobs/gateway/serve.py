@@ -181,4 +181,4 @@ def _signals_end_the_server_only() -> Iterator[None]:
 
 
 def _say(sentence: str) -> None:
-    print(f"gateway: {sentence}", file=sys.stderr, flush=True)
+    print(f"gateway: {sentence}", file=sys.stderr)

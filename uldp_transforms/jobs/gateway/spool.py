@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from uldp_transforms.jobs.gateway import spool_file
+from uldp_transforms.jobs.gateway.batched_writer import BatchedWriter
 from uldp_transforms.jobs.gateway.meters import Meters
-from uldp_transforms.jobs.gateway.outlets.outlet import Outlet, Undelivered, reason_of
+from uldp_transforms.jobs.gateway.outlets.outlet import Outlet, Undelivered
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.rejection import Rejection
@@ -50,7 +51,7 @@ class Spool:
         self._say = say
         self._file: SpoolFile | None = None
         self._begun = 0.0
-        self._waiting: list[tuple[bytes, asyncio.Future[None]]] = []
+        self._writer = BatchedWriter(self._append, "the spool says")
         self._tasks: list[asyncio.Task[None]] = []
         self._published: dict[Path, int] = {}
         self._sent: defaultdict[Path, set[int]] = defaultdict(set)
@@ -70,28 +71,24 @@ class Spool:
             meters.held_up(error)
 
     async def start(self) -> None:
-        self._written = asyncio.Event()
         self._finished = asyncio.Event()
-        self._disk = asyncio.Lock()
+        await self._writer.start()
         self._tasks.append(asyncio.create_task(self._turn_over()))
         if self._target is not None:
             await self._target.start()
             self._tasks.append(asyncio.create_task(self._forward_all(self._target)))
-        self._writer = asyncio.create_task(self._write_all())
 
     async def deliver(self, message: bytes) -> None:
         """Return when the message is on disk; raises Undelivered."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((message, future))
-        self._written.set()
-        await future
+        await self._writer.write(message)
 
     async def close(self) -> None:
         """Finish the file that is open, and try once to publish what is there."""
-        for task in (*self._tasks, self._writer):
+        for task in self._tasks:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        await self._writer.close()
         try:
             await asyncio.to_thread(self._finish)
             if self._target is not None:
@@ -106,24 +103,6 @@ class Spool:
         os.close(self._lock)
 
     # ---------------------------------------------------------------- writing
-
-    async def _write_all(self) -> None:
-        while True:
-            await self._written.wait()
-            self._written.clear()
-            waiting, self._waiting = self._waiting, []
-            async with self._disk:
-                try:
-                    error = await asyncio.to_thread(self._append, [message for message, _ in waiting])
-                except Exception as fault:  # no thread can be started
-                    error = fault
-            for _, future in waiting:
-                if future.done():  # whoever waited was cancelled
-                    continue
-                if error is None:
-                    future.set_result(None)
-                else:
-                    future.set_exception(Undelivered(f"the spool says {reason_of(error)}"))
 
     def _append(self, messages: Sequence[bytes]) -> Exception | None:
         try:
@@ -143,7 +122,7 @@ class Spool:
             try:
                 if not self._is_over():
                     continue
-                async with self._disk:
+                async with self._writer.disk:
                     await asyncio.to_thread(self._finish)
             except Exception as error:  # of any kind: later files must be finished
                 self._meters.held_up(error)

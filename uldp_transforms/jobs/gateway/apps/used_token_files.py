@@ -50,7 +50,7 @@ class UsedTokenFiles:
         sync_folder(self._folder.parent)
         self._clock = clock
         self._name = secrets.token_hex(6)
-        self._writer = BatchedWriter(self._append, "used tokens cannot be stored")
+        self._writer = BatchedWriter(self._append, "used tokens cannot be stored:")
         self._removed = -1
         self.start, self.close = self._writer.start, self._writer.close
 

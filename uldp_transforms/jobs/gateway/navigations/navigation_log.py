@@ -29,7 +29,7 @@ class NavigationLog:
         self._name = secrets.token_hex(6)
         self._file: BinaryIO | None = None
         self._path = Path()
-        self._writer = BatchedWriter(self._append, "navigations cannot be written")
+        self._writer = BatchedWriter(self._append, "navigations cannot be written:")
 
     async def start(self) -> None:
         await self._writer.start()
