@@ -36,6 +36,20 @@ EQUIVALENTS = (  # in the order of their files
         "payloads of all mechanisms have a byte or more",
     ),
     Equivalent(
+        "uldp_transforms/jobs/engines/last_words.py",
+        "on import",
+        "_SPOKEN = 2.0",
+        "_SPOKEN = 3.0",
+        "the longest wait for a line that an engine may have printed; it ends with the line",
+    ),
+    Equivalent(
+        "uldp_transforms/jobs/engines/memory_limit.py",
+        "on import",
+        "EVERY = 5.0",
+        "EVERY = 7.5",
+        "how often memory is looked at is a matter of choice",
+    ),
+    Equivalent(
         "uldp_transforms/jobs/follow/topic_identity.py",
         "on import",
         "_GLANCE = 0.1  # seconds of one poll",

@@ -50,7 +50,10 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "jobs/demo": (
         *("jobs/commands/test_demo_figures.py", "jobs/commands/test_demo.py", "jobs/commands/test_demo_event.py"),
     ),
-    "jobs/engines": ("jobs/engines/test_stop.py", "jobs/engines/test_job_server.py", "jobs/kafka/test_kafka_reader.py"),
+    "jobs/engines": (
+        *("jobs/engines/test_engine_parts.py", "jobs/engines/test_stop.py", "jobs/engines/test_job_server.py"),
+        *("jobs/engines/test_workers.py", "jobs/kafka/test_kafka_reader.py"),
+    ),
     "jobs/estimate": (
         *("jobs/commands/test_ends_of_runs.py", "jobs/commands/test_runs.py", "jobs/commands/test_cli.py"),
         *("jobs/commands/test_parquet_input.py", "beam/test_spec_fields.py", "beam/accounts/test_failures_running.py"),
@@ -67,7 +70,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "jobs/gateway": ("jobs/gateway",),
     "jobs/gateway/apps": ("jobs/gateway/test_app_limits.py", "jobs/gateway/test_signed_tokens.py"),
     "jobs/gateway/navigations": ("jobs/gateway/test_navigation_gateway.py", "jobs/follow/test_simulation.py"),
-    "jobs/gateway/outlets": ("jobs/gateway",),
+    "jobs/gateway/outlets": ("jobs/gateway/test_outlets.py", "jobs/gateway/test_gateway_errors.py"),
     "jobs/kafka": ("jobs/kafka", "jobs/follow"),
     "jobs/live": ("jobs/streams/test_live.py",),
     "jobs/live/*.js": ("jobs/streams/test_live_scripts.py", "jobs/streams/test_live.py"),
@@ -76,7 +79,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_plan_sentences.py", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
         *("jobs/commands/test_plan_groups.py", "ldp/planning"),
     ),
-    "jobs/pubsub": ("jobs/streams", "servers"),
+    "jobs/pubsub": ("servers", "jobs/streams/test_local_pubsub.py", "jobs/streams/test_pubsub_access.py"),
     "jobs/records": (
         *("jobs/commands/test_check.py", "jobs/commands/test_runs.py", "jobs/commands/test_run_accounts.py"),
         *("jobs/commands/test_hostile_directories.py", "jobs/commands/test_compact.py", "beam/accounts/test_ledger.py"),

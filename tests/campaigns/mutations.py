@@ -94,7 +94,7 @@ class Finder(ast.NodeVisitor):
         function = ".".join(self._function) or "on import"
         self.found.append(Mutant(self._path, *place, text, function, self._begin, kind))
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         around = self._begin
         self._begin = around or min(part.lineno for part in (node, *node.decorator_list))
         self._function.append(node.name)
@@ -102,6 +102,8 @@ class Finder(ast.NodeVisitor):
             self.visit(line)
         self._function.pop()
         self._begin = around
+
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._function.append(node.name)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import queue
 import subprocess
 import sys
 import threading
 import time
+from unittest import mock
 
 from uldp_transforms.jobs.engines.signals import stopped_by_signals
 from uldp_transforms.jobs.engines.stop import Stop
@@ -46,15 +48,12 @@ def test_a_signal_may_come_at_any_line() -> None:
 
 
 def test_all_that_wait_are_woken_and_it_stays_set() -> None:
-    stop, woken = Stop(), []
-    threads = [threading.Thread(target=lambda: woken.append(stop.wait())) for _ in range(5)]
-    for thread in threads:
-        thread.start()
+    stop, woken = Stop(), queue.SimpleQueue[bool]()
+    for _ in range(5):
+        threading.Thread(target=lambda: woken.put(stop.wait()), daemon=True).start()
     assert not stop.is_set()
     stop.set()
-    for thread in threads:
-        thread.join(60)
-    assert woken == [True] * 5
+    assert [woken.get(timeout=30) for _ in range(5)] == [True] * 5
     assert stop.wait(0) and stop.wait() and stop.is_set()
     stop.set()
     assert stop.wait()
@@ -64,7 +63,12 @@ def test_waiting_has_an_end() -> None:
     begin = time.monotonic()
     assert not Stop().wait(0.05)
     assert time.monotonic() - begin >= 0.04
-    assert not Stop().wait(-1.0), "a deadline that has passed is no fault"
+    for timeout, expected in ((0.05, 0.05), (-1.0, 0.0), (None, None)):  # a deadline that has passed is no fault
+        stop = Stop()
+        with mock.patch.object(stop, "_wakes") as wakes:
+            wakes.get.side_effect = queue.Empty
+            assert not stop.wait(timeout)
+        wakes.get.assert_called_once_with(timeout=expected)
 
 
 HELD = """

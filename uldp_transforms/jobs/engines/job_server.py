@@ -19,11 +19,8 @@ EMBEDDED = "embed"
 SAVEPOINT = "--savepoint_path"
 """Flink's option for the savepoint that a job starts from."""
 
-
-_SWITCH = {"action": "store_true"}
-
 _FORMS: dict[Any, dict[str, Any]] = {
-    job_api.PipelineOptionType.BOOLEAN: _SWITCH,
+    job_api.PipelineOptionType.BOOLEAN: {"action": "store_true"},
     job_api.PipelineOptionType.INTEGER: {"type": int},
     job_api.PipelineOptionType.ARRAY: {"action": "append"},
 }
@@ -53,13 +50,10 @@ def described_options(endpoint: str, seconds: float) -> Sequence[job_api.Pipelin
 
 
 def add_described(parser: argparse.ArgumentParser, options: Sequence[job_api.PipelineOptionDescriptor]) -> None:
-    """Add missing options to a parser, with the types that Beam uses when it passes them on."""
+    """Add missing options to a parser that only checks them, with the types that Beam uses when it passes them on."""
     for option in options:
-        form = _FORMS.get(option.type, {})
-        if form == _SWITCH and option.default_value == "true":
-            form = {"action": "store_false"}
         with contextlib.suppress(argparse.ArgumentError, ValueError):  # the option exists already, or has no name
-            parser.add_argument(f"--{option.name}", **form)
+            parser.add_argument(f"--{option.name}", **_FORMS.get(option.type, {}))
 
 
 def goes_on(beam_args: Sequence[str]) -> bool:

@@ -63,7 +63,9 @@ class MemoryWatch:
         ended, limit = threading.Event(), memory_limit()
 
         def look() -> None:
-            while limit is not None and not ended.wait(EVERY):
+            if limit is None:
+                return
+            while not ended.wait(EVERY):
                 if (used := memory_in_use()) > SHARE * limit:
                     self.full = True
                     self._stop(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -196,14 +197,9 @@ def check_options(beam_args: Sequence[str], hint: Callable[[str], str] = lambda 
         SpecError: if an argument is unknown, with its name, or if the job server does not respond.
     """
     parser = Parser(add_help=False)
-    seen: set[type] = set()
     for options in _subclasses(PipelineOptions):
-        if options not in seen and "_add_argparse_args" in vars(options):
-            seen.add(options)
-            try:
-                options._add_argparse_args(parser)  # type: ignore[arg-type]  # any argparse parser will do
-            except SpecError:
-                continue  # an option that several classes define
+        with contextlib.suppress(SpecError):  # an option that several classes define
+            options._add_argparse_args(parser)  # type: ignore[arg-type]  # any argparse parser will do
     known, unknown = parser.parse_known_args(list(beam_args))
     if unknown and known.job_endpoint not in (None, EMBEDDED):
         add_described(parser, described_options(known.job_endpoint, known.job_server_timeout))

@@ -53,7 +53,7 @@ class WorkerPool(fn_service.BeamFnExternalWorkerPoolServicer):
         error = self._start(name, engine)
         if error:
             error = f"worker {name} did not start: {error}; its log: {self._log_of(name)}"
-            print(f"workers: {error}", file=sys.stderr, flush=True)
+            print(f"workers: {error}", file=sys.stderr)
         return fn_api.StartWorkerResponse(error=error)
 
     def StopWorker(self, request: Any, context: Any) -> Any:
@@ -80,8 +80,10 @@ class WorkerPool(fn_service.BeamFnExternalWorkerPoolServicer):
             return f"{error.filename}: {error.strerror}"
         finally:
             os.close(writing)
-        with open(reading, "rb", buffering=0) as answers:
-            answer = _answer(answers, time.monotonic() + self._seconds)
+        try:
+            answer = _answer(reading, time.monotonic() + self._seconds)
+        finally:
+            os.close(reading)
         if answer == worker_process.CONNECTED:
             self._workers[name] = worker
             return ""
@@ -105,11 +107,11 @@ class WorkerPool(fn_service.BeamFnExternalWorkerPoolServicer):
             yield log
 
 
-def _answer(answers: IO[bytes], end: float) -> bytes | None:
+def _answer(pipe: int, end: float) -> bytes | None:
     """All that a worker writes into its pipe, empty if it ends without a word; None: it is still starting."""
     answer = b""
-    while select.select([answers], [], [], max(end - time.monotonic(), 0))[0]:
-        part = answers.read(1 << 12)
+    while select.select([pipe], [], [], max(end - time.monotonic(), 0))[0]:
+        part = os.read(pipe, 1 << 12)
         answer += part
         if not part:
             return answer
