@@ -416,18 +416,25 @@ class Judged:
 
 
 def test_each_discovered_value_has_its_own_numbers():
-    """Whichever order the search found them in; a share below 0 is in its interval, too."""
+    """Whichever order the search found them in. The interval of the i-th of M has the level 1 - .05 i / M, at least
+    .95, is longer by its tail, ends at 0 and 1, and contains a share below 0, too."""
     item = collection(cohorts=24)
     people = {"bada": 900, "gigi": 700, "badako": 500, "mo": 400}
     counts = counted(item, people, generator("own numbers"))
     others = [word for word in made_up(generator("nobody's words"), 20) if word not in people]
     nobodys = next(x for x in others if item.estimate(counts, "empirical", (*people, x)).raw_frequencies[-1] < 0)
     values = ("mo", nobodys, "badako", "bada", "gigi")
-    told = dict(zip(values, ((1e-4, 20.0), (1e-3, 10.0), (1e-6, 400.0), (1e-9, 3.0), (1e-5, 60.0))))
+    told = dict(zip(values, ((1e-4, 2.0), (1e-3, 10.0), (1e-6, 400.0), (1e-9, 3.0), (1e-5, 60.0))))
     found = discover_module._judge(item, counts, values, Judged(**told))
     question = ask(item, counts, values)
     solution = solve_sensitive(question, ~question.own, np.ones(5, dtype=bool))
-    rates = false_discovery_rates(*np.array(list(told.values())).T)
+    p_values, numbers = np.array(list(told.values())).T
+    rates, raw, ranks = false_discovery_rates(p_values, numbers), solution.frequencies, np.empty(5)
+    ranks[np.argsort(-raw)] = np.arange(1, 6)
+    low, high = discover_module.score_intervals(solution, 1 - 0.05 * np.minimum(ranks / numbers, 1), strict=True)
+    longer = discover_module._longer(raw, solution, p_values)
+    low, high = np.clip(raw - longer * (raw - low), 0, 1), np.clip(raw + longer * (high - raw), 0, 1)
+    assert (longer > 1).any() and (high < 1).all() and low.min() == 0 < low.max()
     assert set(found.values) == set(values) and (np.diff(found.frequencies) <= 0).all() and found.num_scored == 7
     assert found.frequencies[-1] < 0
     for at, value in enumerate(values):
@@ -435,7 +442,8 @@ def test_each_discovered_value_has_its_own_numbers():
         assert found.frequencies[place] == solution.frequencies[at]
         assert found.standard_errors[place] == np.sqrt(solution.variances[at])
         assert found.q_values[place] == rates[at]
-        assert found.ci_low[place] <= found.frequencies[place] <= found.ci_high[place]
+        assert found.ci_low[place] == pytest.approx(min(low[at], raw[at]))
+        assert found.ci_high[place] == pytest.approx(max(high[at], raw[at]))
         tokens = len(item.alphabet.sequence(value))
         assert found.levels[place] == (0 if tokens <= 2 else 1 if tokens == 3 else 2)
     assert {2, 3, 4} <= {len(item.alphabet.sequence(value)) for value in values}
@@ -650,3 +658,5 @@ def test_scores_above_have_few_expected_false_positives() -> None:
     expected = {sequence: score for sequence, score in every.items() if score > 0 and false[sequence] < most[sequence]}
     assert dict(search._above(kinds, 0, fit, blocks)) == expected
     assert 100 < len(expected) < len(every) / 2
+    positive = {sequence: score for sequence, score in every.items() if score > 0}
+    assert dict(search._above((1e-9, 1e-9), 0, fit, blocks)) == positive

@@ -32,7 +32,7 @@ SHORT = 96
 
 _FEW = 3  # number of lists up to which one after the other is faster
 _ROUND = 8  # numbers of atoms are rounded up to a multiple of this, so that more lists have the same shape
-_TOGETHER = 1 << 17  # maximum size of the kernels that are solved at once: they fit into the cache
+_TOGETHER = 131_072  # maximum size of the kernels that are solved at once: they fit into the cache
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -96,7 +96,7 @@ def suspects(course: Course) -> np.ndarray:
     One in 20 honest values is included because of a single window, and some more because of a lasting change, whose
     scores in neighbouring windows are highly correlated.
     """
-    limit = -special.ndtri(_PULSE / 2 / len(course.mean))
+    limit = special.ndtri(_PULSE / 2 / len(course.mean))
     lasts = (course.shift[1:] ** 2 > _SHIFT**2 * course.shift_information[1:]).any(axis=0)
     alone = (course.pulse**2 > limit**2 * course.pulse_information).any(axis=0)
     found: np.ndarray = np.flatnonzero(lasts | alone)

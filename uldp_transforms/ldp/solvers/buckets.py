@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 _DENSE_BUCKETS = 24  # with fewer buckets a dense product is faster than summing over collisions
-_CHUNK_CELLS = 1 << 24
+_CHUNK_CELLS = 16_000_000
 _ROWS = 64  # rows of a Gram matrix that a thread fills at a time
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from uldp_transforms.ldp.alphabets import Alphabet
 
-_BLOCK = 1 << 15  # unknowns that are looked up at a time, so that their sums stay in the cache
+_BLOCK = 32_768  # unknowns that are looked up at a time, so that their sums stay in the cache
 _MOST_CODES = 1 << 16
-_BUILD_CELLS = 1 << 22  # cells that are hashed at a time
+_BUILD_CELLS = 4_000_000  # cells that are hashed at a time
 _MAPPED_BYTES = 1 << 26  # a larger table is a temporary file, which the system keeps in memory while there is room
 _LISTS = 16  # lists that a process keeps: at most a gigabyte in memory
 
