@@ -1,0 +1,452 @@
+"""Files of people's values, times and progress, limit by limit: what the commands that read them share."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import decimal
+import gzip
+import io
+import json
+import threading
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.jobs.files import progress, values_file
+from uldp_transforms.jobs.files.event_times import Clock, _converted, milliseconds
+from uldp_transforms.jobs.files.people_options import people_in, refuse_people_options, say_missing
+from uldp_transforms.jobs.files.progress import Progress, line_of, of_this_process, reports_of
+from uldp_transforms.jobs.files.text_table import aligned, printable
+from uldp_transforms.jobs.files.values_file import ValuesFile, cells_of_line, table_of
+from uldp_transforms.ldp import SpecError
+
+
+def refusal(call: Any) -> str:
+    with pytest.raises(SpecError) as caught:
+        call()
+    return str(caught.value)
+
+
+# ---------------------------------------------------------------------- tables of text
+
+
+def test_columns_are_as_wide_as_their_widest_cell() -> None:
+    lines = [("a", "number", "b"), ("longer", "1", "x"), ("", "22", "")]
+    assert aligned(lines) == ["a       number  b", "longer       1  x", "            22"]
+    assert aligned(lines, left=(1, 2)) == ["     a  number  b", "longer  1       x", "        22"]
+    assert aligned(lines, left=()) == ["     a  number  b", "longer       1  x", "            22"]
+
+
+def test_terminals_get_no_control_characters() -> None:
+    assert printable("a\x1b[2J\u00e9\r\n\u202e ok") == "a\ufffd[2J\u00e9\ufffd\ufffd\ufffd ok"
+
+
+# ---------------------------------------------------------------------- times
+
+
+def read(texts: Any, zone: str | None = None, form: str | None = None) -> list[int]:
+    array = texts if isinstance(texts, pa.Array) else pa.array(texts)
+    return Clock("at", zone, form).milliseconds(array, "row {}".format).tolist()
+
+
+NEITHER = "at must be RFC 3339 or seconds since 1970, got neither"
+
+
+def test_a_column_may_have_times_of_all_forms() -> None:
+    texts = ["1970-01-01T01:00:00+01:00", "1.5", "1970-01-01 01:00:02", "-2", "1970-01-02", "1e1", "+3.0004"]
+    assert read(texts, "Europe/Berlin") == [0, 1500, 2000, -2000, 82_800_000, 10_000, 3000]
+
+
+@pytest.mark.parametrize("bad", range(6))
+def test_a_fault_is_named_by_its_row_among_times_of_all_forms(bad: int) -> None:
+    """Of each form: a day that is not there, a local time that is there twice, and a text that is no time."""
+    good = ["2001-06-01T00:00:00Z", "1", "2001-06-01 00:00:00"] * 2
+    twice = (
+        "at must have an offset from UTC where clocks are changed, got a time that Europe/Berlin has twice or not at"
+    )
+    for text, sentence in (
+        ("2001-02-29T00:00:00Z", NEITHER),
+        ("2001-02-29 00:00:00", NEITHER),
+        ("2001-10-28 02:30:00", f"{twice} all"),
+        ("soon", NEITHER),
+    ):
+        texts = [text if at == bad else each for at, each in enumerate(good)]
+        assert refusal(lambda texts=texts: read(texts, "Europe/Berlin")) == f"row {bad}: {sentence}"
+
+
+def test_local_times_need_a_zone_and_all_times_are_there() -> None:
+    needs = "at must have an offset from UTC, such as Z or +01:00, unless --timezone is given, got none"
+    assert refusal(lambda: read(["1", "2", "2001-06-01", "2001-06-02"])) == f"row 2: {needs}"
+    empty = "at must be RFC 3339 or seconds since 1970, got none"
+    assert refusal(lambda: read(pa.array(["1", "2", None, None]))) == f"row 2: {empty}"
+    year = "at must lie in the years 1900 to 9998, got another year"
+    assert refusal(lambda: read(["1", "1899-12-31T23:59:59.999Z", "9999-01-01T00:00:00Z"])) == f"row 1: {year}"
+    assert read(["1900-01-01T00:00:00Z", "9998-12-31T23:59:59.999Z"]) == [-2_208_988_800_000, 253_370_764_799_999]
+
+
+def test_digits_beyond_a_millisecond_are_cut() -> None:
+    """Of seconds and of texts with any number of digits, before 1970 too."""
+    texts = ["0.0019999999999999", "1.9999999999999999999", "-0.001000000001", "1e-3", "12e-4"]
+    assert read(texts) == [1, 1999, -2, 1, 1]
+    moments = ["1970-01-01T00:00:00.0019999999Z", "1969-12-31T23:59:59.9980000001z", "1970-01-01t00:00:00.5z"]
+    assert read(moments) == [1, -2, 500]
+    assert read(["1970-01-01 00:00:00.0019999999"], "UTC") == [1]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_timestamps_of_parquet_have_any_unit(unit: str) -> None:
+    per_second = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}[unit]
+    moments = pa.array([-per_second, 2 * per_second], pa.timestamp(unit, "UTC"))
+    assert read(moments) == [-1000, 2000]
+    assert read(pa.array([2 * per_second], pa.timestamp(unit)), "Europe/Berlin") == [2000 - 3_600_000]
+
+
+def test_the_first_element_that_cannot_be_converted() -> None:
+    """Wherever it is, and however many follow."""
+
+    def convert(part: pa.Array) -> pa.Array:
+        return part.cast(pa.int64())
+
+    assert _converted(pa.array(["1", "2"]), convert).tolist() == [1, 2]
+    for size in range(1, 9):
+        for first in range(size):
+            texts = ["1" if at < first else "x" if at == first or at % 2 else "2" for at in range(size)]
+            assert _converted(pa.array(texts), convert) == first
+
+
+def test_one_text_is_read_as_a_column_is() -> None:
+    assert milliseconds("2.5", "here") == 2500
+    assert refusal(lambda: milliseconds("soon", "here")).startswith("here: event_time must be RFC 3339")
+
+
+@pytest.mark.parametrize("form", ["%d.%m.%y", "%Y", "a%Yb"])
+def test_formats_with_a_year(form: str) -> None:
+    text = {"%d.%m.%y": "01.01.70", "%Y": "1970", "a%Yb": "a1970b"}[form]
+    assert read([text], "UTC", form) == [0]
+    wrong = f"row 1: at must have the format {form} of --time_format, got another one"
+    assert refusal(lambda: read([text, "x", "y"], "UTC", form)) == wrong
+
+
+# ---------------------------------------------------------------------- tables
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "v.csv").write_text("who,value\nann,a\nbob,\n\ncid,b\ndan,  \neve,b\n", encoding="utf-8")
+    return tmp_path
+
+
+def everything(file: ValuesFile, *rows_at_once: int) -> list[list[str]]:
+    return [values for values, _ in file.read(*rows_at_once)]
+
+
+def test_missing_cells_are_counted_by_what_became_of_them(folder: Path) -> None:
+    path = str(folder / "v.csv")
+    for missing, expected, what in (
+        ("skip", [["a"], ["b"], ["b"]], "their rows are left out"),
+        ("keep", [["a", ""], ["b", ""], ["b"]], "they are read as the empty text"),
+    ):
+        file = ValuesFile(path, missing=missing)
+        for _ in range(2):  # the counts are those of one reading
+            assert everything(file, 2) == expected
+            assert (file.num_rows, file.num_missing) == (5, 2)
+        assert file.missing_sentence() == f"{path}: 2 of 5 cells of value are missing; {what}"
+        whole = ValuesFile(path, "who", missing=missing)
+        assert everything(whole) == [["ann", "bob", "cid", "dan", "eve"]]
+        assert (whole.num_rows, whole.num_missing, whole.missing_sentence()) == (5, 0, None)
+    got = f"{path} line 3: value must be a text or a whole number, got none in 2 of 5 rows"
+    ways = "; --missing skip leaves such rows out, --missing keep reads the empty text"
+    assert refusal(lambda: everything(ValuesFile(path, missing="refuse"))) == got + ways
+    assert refusal(lambda: everything(ValuesFile(path))) == got
+    assert refusal(lambda: everything(ValuesFile(path), 1)) == got
+
+
+def test_times_stay_beside_the_values_that_are_left(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text("value,event_time\na,1\n,2\nb,3\nc,4\n,5\n", encoding="utf-8")
+    file = ValuesFile(str(path), missing="skip")
+    assert [(values, times.tolist()) for values, times in file.read(3) if times is not None] == [
+        (["a", "b"], [1000, 3000]),
+        (["c"], [4000]),
+    ]
+    cells = list(file.cells(4))
+    assert [(values, len(times)) for values, times in cells if times is not None] == [
+        (["a", None, "b", "c"], 4),
+        ([None], 1),
+    ]
+    path.write_text("value,event_time\na,1\nb,2\nc,x\n", encoding="utf-8")
+    assert refusal(lambda: list(file.read(2))).startswith(f"{path} line 4: event_time must be")
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        (["value", "Event_Time"], "event_time, spelled like this, got ['Event_Time']"),
+        (["value", "event time", "x"], "event_time, spelled like this, got ['event time']"),
+        (["value", "EVENT-TIME"], "event_time, spelled like this, got ['EVENT-TIME']"),
+        (["value", "event_time", "eventtime"], "event_time, spelled like this, got ['event_time', 'eventtime']"),
+        (["VALUE", "value"], "value, spelled like this, got ['VALUE', 'value']"),
+    ],
+)
+def test_a_column_that_is_nearly_named_so_is_refused(names: list[str], sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_text(",".join(names) + "\n" + ",".join("1" for _ in names) + "\n", encoding="utf-8")
+    assert refusal(lambda: ValuesFile(str(path))) == f"{path} must have exactly one column named {sentence}"
+
+
+def test_kinds_of_tables(tmp_path: Path) -> None:
+    """By the ends of their names; the places of rows, and about how many there are."""
+    lines = ['{"value": "a", "n": 12.50}', "no object", "[1]", '{"value": 7, "more": true}', '{"value": "\\ud800"}']
+    (tmp_path / "v.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = table_of(str(tmp_path / "v.jsonl"))
+    assert found.columns() == ["value", "n"]
+    assert (found.about_rows(), found.place(0), found.place(4)) == (5, "line 1", "line 5")
+    assert [batch.to_pydict() for batch in found.read(["value", "n"])] == [
+        {"value": ["a", None, None, "7", None], "n": ["12.50", None, None, None, None]}
+    ]
+    (tmp_path / "empty.jsonl").write_text("no object\n", encoding="utf-8")
+    assert table_of(str(tmp_path / "empty.jsonl")).columns() == []
+    pa.parquet.write_table(pa.table({"value": ["a", "b", "c"]}), tmp_path / "v.parquet")
+    found = table_of(str(tmp_path / "v.parquet"))
+    assert (found.columns(), found.about_rows(), found.place(0), found.place(2)) == (["value"], 3, "row 1", "row 3")
+    (tmp_path / "v.csv.gz").write_bytes(gzip.compress(b'value\n"a\nb"\n\nc\n'))
+    found = table_of(str(tmp_path / "v.csv.gz"))
+    assert (found.columns(), found.place(0), found.place(1)) == (["value"], "line 3", "line 5")
+    assert [batch.to_pydict() for batch in found.read(["value"])] == [{"value": ["a\nb", "c"]}]
+    (tmp_path / "nothing.csv").write_text("", encoding="utf-8")
+    assert table_of(str(tmp_path / "nothing.csv")).columns() == []
+
+
+def test_a_row_of_a_text_that_csv_cannot_count_is_named_by_its_number(tmp_path: Path) -> None:
+    """Its limit is 131,072 characters, that of Arrow 16 MiB."""
+    path = tmp_path / "v.csv"
+    path.write_text("value,event_time\n" + "a" * 131_073 + ",1\nb,soon\n", encoding="utf-8")
+    assert table_of(str(path)).place(1) == "row 2"
+    path.write_text("value\n" + "a" * 131_072 + "\nb\n", encoding="utf-8")
+    assert table_of(str(path)).place(1) == "line 3"
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"value\n\xff\n", "must be CSV with a header, in UTF-8 (the content is not shown)"),
+        (b"\xff\n", "must be CSV with a header, in UTF-8 (the content is not shown)"),
+        (b"value\n1\n\n2,3\n", "line 4 must have the 1 columns of the header, got 2"),
+        (b"value,b\n1,1\n2\n3,3,3\n", "line 3 must have the 2 columns of the header, got 1"),
+    ],
+)
+def test_files_that_are_no_csv(content: bytes, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    path.write_bytes(content)
+    assert refusal(lambda: everything(ValuesFile(str(path)))) == f"{path} {sentence}"
+
+
+@pytest.mark.parametrize("cut", [2, 30, -9, -4])
+def test_a_gzip_file_that_is_cut_or_damaged(cut: int, tmp_path: Path) -> None:
+    path = tmp_path / "v.csv.gz"
+    rows = "".join(f"{at * 7919 % 1000}\n" for at in range(4000))
+    path.write_bytes(gzip.compress(f"value\n{rows}".encode())[:cut])
+    sentence = f"{path} must be a complete gzip file, got another format or a damaged file"
+    assert refusal(lambda: everything(ValuesFile(str(path)))) == sentence
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 8])
+def test_parts_have_the_same_rows(size: int) -> None:
+    """Whatever batches they come in; only the last part is shorter, and there is no empty one."""
+    batches = [pa.RecordBatch.from_pydict({"n": part}) for part in ([1, 2, 3], [4], [5, 6, 7, 8])]
+    parts = [table["n"].to_pylist() for table in values_file._in_parts(batches, size)]
+    assert [number for part in parts for number in part] == list(range(1, 9))
+    assert [len(part) for part in parts] == [size] * (8 // size) + [8 % size] * (8 % size > 0)
+    assert list(values_file._in_parts([], size)) == []
+
+
+def test_cells_of_a_line() -> None:
+    line = json.dumps({"text": "a\n", "whole": 10**30, "truth": True, "none": None, "list": ["a"]}).encode()
+    assert cells_of_line(line) == {"text": "a\n", "whole": str(10**30)}
+    assert cells_of_line(b'{"a": 1.50e3, "b": "\\ud83d\\ude00", "c": "\\udc00"}') == {"a": "1.50e3", "b": "\U0001f600"}
+    for other in (b"[1]", b"1", b"null", b"{", b"\xff", b"[" * 100_000):
+        assert cells_of_line(other) == {}
+
+
+def test_kinds_of_columns(tmp_path: Path) -> None:
+    path = str(tmp_path / "v.parquet")
+    for array in (
+        pa.array(["1", "2"]),
+        pa.array(["1", "2"], pa.large_string()),
+        pa.array([1, 2], pa.uint8()),
+        pa.array([1, 2]).dictionary_encode(),
+    ):
+        pa.parquet.write_table(pa.table({"value": array}), path)
+        assert everything(ValuesFile(path)) == [["1", "2"]]
+    for wrong, kind in (
+        (pa.array([1.5]), "double"),
+        (pa.array([True]), "bool"),
+        (pa.array([decimal.Decimal("1.0")]), "decimal128(2, 1)"),
+        (pa.array([1.5]).dictionary_encode(), "double"),
+    ):
+        pa.parquet.write_table(pa.table({"value": wrong}), path)
+        sentence = f"{path}: column value must hold texts or whole numbers, got {kind}"
+        assert refusal(lambda: everything(ValuesFile(path))) == sentence
+
+
+# ---------------------------------------------------------------------- options
+
+
+def options(**given: str | None) -> argparse.Namespace:
+    none = dict.fromkeys(("value_column", "time_column", "time_format", "timezone", "missing"))
+    return argparse.Namespace(**none | given)
+
+
+def test_a_file_is_the_one_that_options_describe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(folder / "v.csv")
+    plain = people_in(path, options())
+    assert (plain.path, plain.column, plain.time_column, plain._missing) == (path, "value", None, "refuse")
+    other = people_in(path, options(value_column="who", missing="skip"))
+    assert (other.column, other._missing) == ("who", "skip")
+    of_column = people_in(path, options(value_column="value", missing="skip"), "who")
+    assert (of_column.column, of_column._missing) == ("who", None)
+    timed = people_in(path, options(value_column="who", time_column="value", time_format="%Y", timezone="UTC"))
+    assert (timed.time_column, timed._clock._form, timed._clock._timezone) == ("value", "%Y", "UTC")
+    say_missing("plan", other)
+    assert capsys.readouterr().err == ""
+    list((skipped := people_in(path, options(missing="skip"))).read())
+    say_missing("plan", skipped)
+    assert capsys.readouterr().err == f"plan: {skipped.missing_sentence()}\n"
+
+
+@pytest.mark.parametrize("name", ["value_column", "time_column", "time_format", "timezone", "missing"])
+def test_options_of_a_file_that_is_not_there(name: str) -> None:
+    refuse_people_options(options(), "--values")
+    sentence = f"--{name} can be given only with --values, got x"
+    assert refusal(lambda: refuse_people_options(options(**{name: "x"}), "--values")) == sentence
+
+
+# ---------------------------------------------------------------------- progress
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds", "line"),
+    [
+        (Progress(1, 2), 59.4, "0:00:59 elapsed, 1 reports, 2 windows, 1,234 reports/s"),
+        (Progress(1000, 1, 0.0), 59.6, "0:01:00 elapsed, 1,000 reports, 1 window, 1,234 reports/s, 0 % read"),
+        (
+            Progress(1, share=0.2),
+            3600,
+            "1:00:00 elapsed, 1 reports, 1,234 reports/s, 20 % read, about 4:00:00 left",
+        ),
+        (
+            Progress(1, 0, share=0.999),
+            86_399,
+            "23:59:59 elapsed, 1 reports, 0 windows, 1,234 reports/s, 100 % read, about 0:01:26 left",
+        ),
+        (Progress(1, share=1.0), 86_400, "24:00:00 elapsed, 1 reports, 1,234 reports/s, 100 % read"),
+    ],
+)
+def test_lines_of_progress(told: Progress, seconds: float, line: str) -> None:
+    assert line_of(told, 1233.7, seconds) == line
+
+
+class Intervals:
+    """An event that ends after some waits, and time that passes by them alone; work may be done in each."""
+
+    def __init__(self, *work: Any):
+        self.now, self.work, self.waits = 100.0, list(work), list[float]()
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def is_over(self, seconds: float) -> bool:
+        self.waits.append(seconds)
+        self.now += seconds
+        if not self.work:
+            return True
+        self.work.pop(0)()
+        return False
+
+
+@contextlib.contextmanager
+def intervals(monkeypatch: pytest.MonkeyPatch, *work: Any) -> Iterator[Intervals]:
+    """Lines are printed at once, in this thread, before the block."""
+    clock = Intervals(*work)
+    monkeypatch.setattr(progress, "time", types.SimpleNamespace(monotonic=clock.monotonic))
+    event = types.SimpleNamespace(wait=clock.is_over, set=lambda: None)
+    started = types.SimpleNamespace(start=lambda: None, join=lambda: None)
+
+    def thread(target: Any, name: str, daemon: bool) -> Any:
+        assert (name, daemon) == ("progress", True)
+        target()
+        return started
+
+    monkeypatch.setattr(progress, "threading", types.SimpleNamespace(Event=lambda: event, Thread=thread))
+    yield clock
+
+
+def test_a_line_has_the_rate_of_its_interval(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And the time from the start; windows and bytes of this process; a rate is never below 0."""
+
+    def seen(**numbers: int) -> Any:
+        names = {"reports": metrics.RECEIVED, "bytes": metrics.READ_BYTES, "some": f"{metrics.WINDOWS}a"}
+        names["more"] = f"{metrics.WINDOWS}b"
+        return lambda: [metrics.SEEN.__setitem__(names[name], number) for name, number in numbers.items()]
+
+    metrics.SEEN[metrics.RECEIVED] = 77  # of another run in this process
+    work = seen(reports=100, some=1), seen(reports=400, bytes=250, more=2), seen(reports=300, bytes=1200)
+    with intervals(monkeypatch, *work) as clock, of_this_process("estimate", 2000, 1000):
+        pass
+    assert capsys.readouterr().err.splitlines() == [
+        "estimate: 0:00:02 elapsed, 100 reports, 1 window, 50 reports/s, 0 % read",
+        "estimate: 0:00:04 elapsed, 400 reports, 3 windows, 150 reports/s, 25 % read, about 0:00:12 left",
+        "estimate: 0:00:06 elapsed, 300 reports, 3 windows, 0 reports/s, 100 % read",
+    ]
+    assert clock.waits == [2.0] * 4
+    with intervals(monkeypatch, seen(reports=5)), of_this_process("estimate", 500):
+        pass
+    assert capsys.readouterr().err == "estimate: 0:00:00 elapsed, 5 reports, 0 windows, 10 reports/s\n"
+    metrics.SEEN.clear()
+
+
+@pytest.mark.parametrize(
+    ("total", "line"), [(4, "25 % read, about 0:00:03 left"), (1, "100 % read"), (0, "100 % read")]
+)
+def test_reports_are_counted_while_they_are_made(
+    total: int, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted: list[Any] = []
+    created = progress.CountedReports
+    monkeypatch.setattr(progress, "CountedReports", lambda: counted.append(created()) or counted[-1])
+    with (
+        intervals(monkeypatch, lambda: counted[0].update(1)),
+        reports_of("simulate", 1000, lambda: total) as line_of_reports,
+    ):
+        assert line_of_reports is counted[0]
+        line_of_reports.update(2)
+        assert line_of_reports.reports == 3
+    assert capsys.readouterr().err == f"simulate: 0:00:01 elapsed, 1 reports, 1 reports/s, {line}\n"
+
+
+def test_a_thread_ends_with_its_work() -> None:
+    """After a failure, too."""
+    for error in (None, KeyError):
+        with contextlib.suppress(KeyError), of_this_process("estimate", 60_000):
+            assert "progress" in [thread.name for thread in threading.enumerate()]
+            if error is not None:
+                raise error
+        assert "progress" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_a_bar_without_a_terminal_shows_nothing() -> None:
+    """The number of rows is not asked for, which takes time."""
+    told = io.StringIO()
+    with contextlib.redirect_stderr(told), reports_of("simulate", None, lambda: 1 // 0) as bar:
+        bar.update(5)
+    assert told.getvalue() == ""
+    assert bar.disable
