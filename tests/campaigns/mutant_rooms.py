@@ -45,7 +45,10 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/gateway/test_signed_tokens.py", "jobs/streams/test_dev_queue.py", "jobs/survey/test_regress.py"),
         *("ldp/test_privacy.py", "clients/test_vectors.py"),
     ),
-    "jobs/compare": ("jobs/commands/test_compare.py", "jobs/commands/test_borrow_option.py"),
+    "jobs/compare": (
+        *("jobs/commands/test_compare_words.py", "jobs/commands/test_compare.py"),
+        "jobs/commands/test_borrow_option.py",
+    ),
     "jobs/completion": ("jobs/commands/test_completion.py",),
     "jobs/demo": (
         *("jobs/commands/test_demo_figures.py", "jobs/commands/test_demo.py", "jobs/commands/test_demo_event.py"),
@@ -75,7 +78,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "jobs/kafka": ("jobs/kafka", "jobs/follow"),
     "jobs/live": ("jobs/streams/test_live.py",),
     "jobs/live/*.js": ("jobs/streams/test_live_scripts.py", "jobs/streams/test_live.py"),
-    "jobs/navigations": ("jobs/survey/test_navigations.py",),
+    "jobs/navigations": ("jobs/survey/test_answer_cells.py", "jobs/survey/test_navigations.py"),
     "jobs/plan": (
         *("jobs/commands/test_plan_sentences.py", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
         *("jobs/commands/test_plan_groups.py", "ldp/planning"),

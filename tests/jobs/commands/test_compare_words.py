@@ -1,0 +1,339 @@
+"""The words, pairs and limits of ``uldp compare``, on rows and sides that are made by hand."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from uldp_transforms import JobSpec
+from uldp_transforms.jobs.compare import compare_command, figure_rows, found_in_words, pair_rows, two_directories
+from uldp_transforms.jobs.compare.compare_command import Comparing, _declared, _pairs
+from uldp_transforms.jobs.compare.sides import Family, Side, _check_apart
+from uldp_transforms.jobs.records.run_records import RunRecord
+from uldp_transforms.ldp import CohortCounts, Collection, SpecError, homogeneity
+from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
+from uldp_transforms.rows.row_types import ComparedValue
+
+COLLECTION = Collection.from_json(
+    {"id": "pets", "version": 3, "alphabet": {"id": "closed", "values": ["cat", "dog", "eel"]}}
+    | {"mechanism": {"id": "krr", "epsilon": 1.0}}
+)
+
+
+def row(value: str = "cat", p: float = 0.5, **fields: Any) -> ComparedValue:
+    numbers = {"difference": 0.1, "low": -0.125, "high": 0.25, "p_value": p, "q_value": p}
+    lifts = dict.fromkeys(("lift", "lift_low", "lift_high"))
+    shared: dict[str, Any] = {"collection_id": "pets", "window_start": None, "window_end": None, "value": value}
+    return ComparedValue(**shared | numbers | lifts | {"group_a": "a", "group_b": "b"} | fields)
+
+
+def side(name: str, cells: list[int], start: int | None = 0, end: int | None = 60_000) -> Side:
+    counts = CohortCounts(np.array([sum(cells)]), np.array([cells]))
+    estimate = COLLECTION.estimate(counts, "empirical")
+    return Side(name=name, start=start, end=end, counts={COLLECTION.fingerprint: counts}, estimate=estimate)
+
+
+SIDES = [side("g=x", [500, 300, 200]), side("g=y", [480, 310, 220], start=60_000, end=120_000)]
+
+
+def family(*sides: Side, **fields: Any) -> Family:
+    return Family(collection=COLLECTION, sides=list(sides), **fields)
+
+
+# ---------------------------------------------------------------------- figures
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (None, None, "any"),
+        (None, 0.25, "below +0.2500"),
+        (-0.125, None, "from -0.1250"),
+        (0.0, 0.25, "+0.0000 to +0.2500"),
+    ],
+)
+def test_intervals_with_open_ends(low: float | None, high: float | None, text: str) -> None:
+    of = row(low=low, high=high, difference=-0.5)
+    assert figure_rows.difference_texts(of) == ("-0.5000", text)
+    smooth = row(display_difference=0.0, display_low=low, display_high=high)
+    assert figure_rows.smooth_text(smooth) == text
+    assert figure_rows.smooth_text(of) == ""
+
+
+def test_numbers_are_as_precise_as_their_shortest_interval() -> None:
+    """Of those with two ends: half of the shortest has two digits; shares always have four decimals."""
+    ends = {"difference": 12.345, "low": 4.0, "high": 44.0}
+    for figure in ("mean", "quantile"):
+        assert figure_rows.difference_texts(row(figure=figure, **ends)) == ("+12", "+4 to +44")
+        smooth = row(figure=figure, **ends, display_difference=1, display_low=9.5, display_high=14.5)
+        assert figure_rows.difference_texts(smooth) == ("+12.3", "+4.0 to +44.0")
+        assert figure_rows.smooth_text(smooth) == "+9.5 to +14.5"
+        opened = row(figure=figure, difference=1, low=None, high=5, display_low=1, display_high=None)
+        assert figure_rows.difference_texts(opened) == ("+1.000", "below +5.000")
+    assert figure_rows.difference_texts(row(figure="share_above", **ends))[0] == "+12.3450"
+
+
+@pytest.mark.parametrize(
+    ("q", "low", "high", "shows"),
+    [
+        (0.0501, 0.1, 0.2, True),
+        (0.05, 0.1, 0.2, False),
+        (0.5, -0.2, -0.1, True),
+        (0.5, 0.0, 0.2, False),
+        (0.5, -0.2, 0.0, False),
+        (0.5, None, None, False),
+        (0.5, 0.1, None, True),
+        (0.5, None, -0.1, True),
+        (0.5, None, 0.1, False),
+    ],
+)
+def test_what_only_the_smooth_interval_shows(q: float, low: float | None, high: float | None, shows: bool) -> None:
+    assert figure_rows.shows_only_smooth(row(q_value=q, display_low=low, display_high=high)) is shows
+
+
+# ---------------------------------------------------------------------- sentences
+
+
+POWER = (
+    "A difference {} would have a p-value below .05 in at least about 80 of 100 such cases; smaller ones are often "
+    "missed."
+)
+MISSED = "Even a difference of 1 in {} may be missed: there are too few reports, or too many liars."
+
+
+@pytest.mark.parametrize(
+    ("rows", "line"),
+    [
+        ([row(noticeable=0.123), row(noticeable=0.0456), row()], POWER.format("of 0.12 in any one value")),
+        ([row(noticeable=1.0)], POWER.format("of 1 in any one value")),
+        ([row(noticeable=1.01), row(noticeable=0.5)], MISSED.format("any one value")),
+        ([row(figure="share_above", noticeable=1.01)], MISSED.format("any one share")),
+        (
+            [row(figure="mean", noticeable=12.3), row(figure="share_above", noticeable=1.5), row(noticeable=0.5)],
+            POWER.format("of 12 in the mean or of 1.5 in any one share"),
+        ),
+        (
+            [row(figure="mean", noticeable=12.3), row(figure="quantile", noticeable=99)],
+            POWER.format("of 12 in the mean"),
+        ),
+        ([row(figure="mean"), row(figure="quantile", noticeable=99)], None),
+        ([], None),
+    ],
+)
+def test_the_power_is_that_of_the_longest_intervals(rows: list[ComparedValue], line: str | None) -> None:
+    assert found_in_words.power_in_words(rows) == ([] if line is None else [line])
+
+
+def said_of(of: Family, liars: float | None = None) -> str:
+    return found_in_words.lines_of_family(of, [], [row(liars=liars)])[1]
+
+
+def test_sides_that_do_not_differ() -> None:
+    """With the test's power; of several pairs, statistics and degrees are added up, and nothing is said of power."""
+    counts = [each.counts[COLLECTION.fingerprint] for each in SIDES]
+    test = homogeneity(COLLECTION, counts)
+    assert test is not None
+    said = f"No difference was found (chi-square {test.statistic:.1f}, 2 degrees of freedom, p {test.p_value:.2g})"
+    shift = noticeable_shift(COLLECTION, counts)
+    nothing = f"Do they differ at all? {said}; that does not show that they are equal."
+    noticed = f"A shift of {shift:.2g} in any one value of one group is noticed (p below .05) in about 80 of 100 cases."
+    assert said_of(family(*SIDES)) == f"{nothing} {noticed}"
+    both = family(*SIDES, pairs=[(SIDES[0], SIDES[1])] * 2)
+    p_value = stats.chi2.sf(2 * test.statistic, 4)
+    assert said_of(both) == (
+        f"Do they differ at all? No difference was found (chi-square {2 * test.statistic:.1f}, 4 degrees of freedom, p "
+        f"{p_value:.2g}); that does not show that they are equal."
+    )
+    assert found_in_words._noticed(1.0).startswith("A shift of 1 in any one value")
+    assert found_in_words._noticed(1.01) == "The test usually misses a shift of one value in one group."
+
+
+def test_why_nothing_is_tested() -> None:
+    because = "Whether they differ at all is not tested, because {}."
+    assert said_of(family(*SIDES), 0.0) == because.format("that test takes all reports as honest")
+    assert said_of(family(*SIDES, times=2)) == because.format("people report several times")
+    nobody = {COLLECTION.fingerprint: CohortCounts(np.array([0]), np.array([[0, 0, 0]]))}
+    assert said_of(family(SIDES[0], dataclasses.replace(SIDES[1], counts=nobody))) == because.format(
+        "too few have reports"
+    )
+
+
+def test_lines_about_a_family() -> None:
+    """The clearest first, at most 20; found are those up to 5 %; names cannot command the terminal."""
+    rows = [row(f"v{at}\x1b", 0.04 + at / 1000) for at in range(25)]
+    rows[3] = rows[3]._replace(p_value=0.001, group_a="a\n")
+    lines = found_in_words.lines_of_family(family(*SIDES), [(SIDES[1], SIDES[0])], rows)
+    assert lines[0] == "pets: 2 compared, 1 pair, 2,010 reports"
+    assert lines[2] == "11 of 25 differences are found (q at most 0.05)."
+    assert lines[3].split() == ["value", "a", "b", "difference", "95", "%", "interval", "q"]
+    assert lines[4].split() == ["*", "v3�", "a�", "b", "+0.1000", "-0.1250", "to", "+0.2500", "0.043"]
+    names = [line.split("\ufffd")[0].split()[-1] for line in lines[4:-1]]
+    assert names == ["v3", *(f"v{at}" for at in range(20) if at != 3)]
+    assert [line.startswith("*") for line in lines[4:-1]] == [True] * 11 + [False] * 9
+    assert lines[-1] == "and 5 more"
+    twenty = found_in_words.lines_of_family(family(*SIDES), [(SIDES[1], SIDES[0])] * 1200, rows[:20])
+    assert twenty[0] == "pets: 2 compared, 1,200 pairs, 2,010 reports"
+    assert len(twenty) == 4 + 20
+    assert found_in_words.lines_of_family(family(SIDES[0]), [], []) == ["pets: fewer than two can be compared"]
+
+
+def test_lines_about_liars_looks_and_smooth_intervals() -> None:
+    honest = (
+        "Intervals, p and q are of the shares among honest people, whatever liars send, who are at most 1.25 % of each "
+        "side."
+    )
+    looks = "Intervals, p and q hold at all looks while reports arrive; the chi-square test is for one look."
+    marked = "~ only the smooth interval is without 0; it takes neighbouring bins to be alike."
+    plain = found_in_words.lines_of_family(family(*SIDES), [], [row(interval="fixed")])
+    assert not {honest, looks, marked} & set(plain)
+    lied = found_in_words.lines_of_family(family(*SIDES), [], [row(), row(liars=0.0125, interval="anytime")])
+    assert lied[3:5] == [honest, looks]
+    numbers = {"figure": "mean", "display_difference": 1.0, "display_low": 0.5, "display_high": 1.5}
+    smooth = found_in_words.lines_of_family(family(*SIDES), [], [row("mean", low=0.0, high=2.0, **numbers), row("x")])
+    table = smooth[3:]
+    assert table[0].split() == ["value", "a", "b", "difference", "95", "%", "interval", "smooth", "interval", "q"]
+    assert table[1].split() == ["~", "mean", "a", "b", "+0.10", "+0.00", "to", "+2.00", "+0.50", "to", "+1.50", "0.5"]
+    assert table[2].split() == ["x", "a", "b", "+0.1000", "-0.1250", "to", "+0.2500", "0.5"]
+    assert table[3:] == [marked]
+
+
+# ---------------------------------------------------------------------- pairs
+
+
+def comparing(**fields: Any) -> Comparing:
+    shared: dict[str, Any] = {"spec": JobSpec.of(collections=[COLLECTION]), "jobs": [], "names": None, "output": ""}
+    return Comparing(**shared | {"by": ("g",), "against": None, "anytime": False} | fields)
+
+
+def test_which_sides_are_compared() -> None:
+    """The baseline, or what comes first, is b; a given list of pairs is kept."""
+    x, y, z = (dataclasses.replace(SIDES[0], name=name) for name in "xyz")
+    of = family(x, y, z)
+    assert _pairs(comparing(), of) == [(y, x), (z, x), (z, y)]
+    assert _pairs(comparing(by=None), of) == [(y, x), (z, y)]
+    assert _pairs(comparing(against="y"), of) == [(x, y), (z, y)]
+    assert _pairs(comparing(), family(x, y, z, pairs=[(x, z)])) == [(x, z)]
+    with pytest.raises(SpecError) as caught:
+        _pairs(comparing(against="w"), family(*(dataclasses.replace(x, name=f"n{at:02}") for at in range(21))))
+    shown = ", ".join(f"n{at:02}" for at in range(20))
+    assert str(caught.value) == f"--against must be a group of 'pets' ({shown}), got 'w'"
+
+
+def test_at_most_1000_pairs() -> None:
+    sides = [dataclasses.replace(SIDES[0], name=str(at)) for at in range(46)]
+    assert len(_pairs(comparing(), family(*sides[:45]))) == 990
+    with pytest.raises(SpecError, match="at most 1,000 pairs of groups, got 1,035; use --against or fewer dimensions"):
+        _pairs(comparing(), family(*sides))
+    assert len(_pairs(comparing(by=None), family(*sides))) == 45
+    assert len(_pairs(comparing(against="0"), family(*sides))) == 45
+
+
+def test_the_period_of_a_pair_is_that_of_both() -> None:
+    first, second = SIDES
+    shared = pair_rows._shared(family(*SIDES), second, first)
+    assert shared == {
+        "collection_id": "pets",
+        "collection_version": 3,
+        "window_start": "1970-01-01T00:00:00Z",
+        "window_end": "1970-01-01T00:02:00Z",
+        "group_a": "g=y",
+        "group_b": "g=x",
+    }
+    always = dataclasses.replace(first, start=None, end=None)
+    assert pair_rows._shared(family(), always, second)["window_start"] is None
+    partly = pair_rows._shared(family(), second, always)
+    assert (partly["window_start"], partly["window_end"]) == ("1970-01-01T00:01:00Z", "1970-01-01T00:02:00Z")
+
+
+def test_q_values_and_selected_intervals_are_over_all_collections() -> None:
+    """Not of each one: what is found is chosen among all rows, of which a third is found here."""
+    clear = family(side("x", [900, 500, 500]), side("y", [500, 900, 500]))
+    alike = family(*SIDES)
+    spec = JobSpec.of(collections=[COLLECTION])
+    families = [(each, [(each.sides[1], each.sides[0])]) for each in (clear, alike)]
+    together = pair_rows.rows_of_pairs(spec, families, None)
+    p_values = np.array([row.p_value for rows in together for row in rows])
+    order = np.argsort(p_values)
+    ranked = np.minimum.accumulate((p_values[order] * 6 / np.arange(1, 7))[::-1])[::-1]
+    expected = np.empty(6)
+    expected[order] = np.minimum(ranked, 1)
+    assert [row.q_value for rows in together for row in rows] == pytest.approx(expected.tolist())
+    found = [row for rows in together for row in rows if row.q_value <= 0.05]
+    assert len(found) == 2
+    alone = pair_rows.rows_of_pairs(spec, families[:1], None)[0]
+    for of in found:
+        assert of.selected_low is not None and of.selected_high is not None
+        [other] = [each for each in alone if each.value == of.value]
+        assert other.selected_low is not None
+        level = 1 - 0.05 * 2 / 6
+        unit = stats.norm.isf((1 - level) / 2) / stats.norm.isf(0.025)
+        assert (of.selected_high - of.selected_low) / (of.high - of.low) == pytest.approx(unit, rel=0.02)
+        assert of.selected_low < other.selected_low < of.low
+    assert all(row.selected_low is None for rows in together for row in rows if row.q_value > 0.05)
+
+
+# ---------------------------------------------------------------------- directories
+
+
+def test_the_largest_declared_share_of_liars_counts() -> None:
+    def records(*shares: float | None) -> list[Any]:
+        return [_Record({} if share is None else {"liars": share}) for share in shares]
+
+    assert _declared(records()) is None
+    assert _declared(records(None, None)) is None
+    assert _declared(records(0.01, None, 0.03, 0.02)) == 0.03
+    assert _declared(records(None, 0.0)) == 0.0
+    assert "specification" in {field.name for field in dataclasses.fields(RunRecord)}
+
+
+@dataclasses.dataclass
+class _Record:
+    """What is asked of a record here."""
+
+    specification: dict[str, Any]
+
+
+def test_names_of_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short ones, unless they are the same; links are what they lead to."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a/out", "b/out", "c"):
+        Path(name).mkdir(parents=True)
+    Path("link").symlink_to("c")
+    assert two_directories.names_of("a/out/", "c") == ("out", "c")
+    assert two_directories.names_of("a/out", "b/out/") == ("a/out", "b/out")
+    assert two_directories.names_of("gs://b/x/", "gs://b/y") == ("x", "y")
+    for one, other in (("c", "link"), ("c", "c/"), ("a/../c", "c"), ("gs://b/x", "gs://b/x/")):
+        with pytest.raises(SpecError) as caught:
+            two_directories.names_of(one, other)
+        assert str(caught.value) == (
+            f"--with must be another directory, because reports do not differ from themselves, got {other}"
+        )
+
+
+def test_windows_may_touch_but_not_overlap() -> None:
+    def keys(*windows: tuple[int, int]) -> list[Any]:
+        return [("pets", 3, "", *window) for window in windows]
+
+    _check_apart(family(), keys((0, 60), (60, 120), (0, 60)))
+    with pytest.raises(SpecError, match="DIR must have windows that do not overlap"):
+        _check_apart(family(), keys((60, 120), (0, 61)))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("", "--by, --windows or --with must be given, got none"),
+        ("--windows --against g=x", "--against needs --by alone, got --windows"),
+        ("--with other --by g --against g=x", "--against needs --by alone, got --with"),
+        ("--with other --by g --anytime", "--anytime needs --by alone, got --with"),
+        ("--windows --with other", "--with cannot be combined with --windows"),
+    ],
+)
+def test_options_that_do_not_go_together(options: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare_command.main(["job", *options.split()]) == 2
+    assert capsys.readouterr().err == f"compare: {sentence}\n"
