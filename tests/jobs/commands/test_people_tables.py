@@ -220,6 +220,8 @@ def test_kinds_of_tables(tmp_path: Path) -> None:
     found = table_of(str(tmp_path / "v.csv.gz"))
     assert (found.columns(), found.place(0), found.place(1)) == (["value"], "line 3", "line 5")
     assert [batch.to_pydict() for batch in found.read(["value"])] == [{"value": ["a\nb", "c"]}]
+    (tmp_path / "excel.csv").write_bytes(b"\xef\xbb\xbfvalue\r\na\r\n")
+    assert everything(ValuesFile(str(tmp_path / "excel.csv"))) == [["a"]]
     (tmp_path / "nothing.csv").write_text("", encoding="utf-8")
     assert table_of(str(tmp_path / "nothing.csv")).columns() == []
 
