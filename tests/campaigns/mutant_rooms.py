@@ -43,7 +43,8 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_describe.py", "jobs/commands/test_discover.py", "jobs/commands/test_sql.py"),
         *("jobs/commands/test_total.py", "jobs/commands/test_uldp.py", "jobs/commands/test_option_types.py"),
         *("jobs/gateway/test_signed_tokens.py", "jobs/streams/test_dev_queue.py", "jobs/survey/test_regress.py"),
-        *("ldp/test_privacy.py", "clients/test_vectors.py"),
+        *("jobs/commands/test_workers_command.py", "ldp/test_privacy.py", "clients/test_vectors.py"),
+        "beam/test_spec_fields.py",
     ),
     "jobs/compare": (
         *("jobs/commands/test_compare_words.py", "jobs/commands/test_compare.py"),

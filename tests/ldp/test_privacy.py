@@ -318,6 +318,26 @@ def test_the_program_fails_for_a_broken_promise(tmp_path, capsys, monkeypatch):
     assert "verdict     the promise does NOT hold" in text
 
 
+def test_one_broken_promise_among_others_fails(tmp_path, capsys, monkeypatch):
+    for name, mechanism in (("krr", "krr"), ("rappor", "rappor")):
+        fields = closed({"id": mechanism, "epsilon": 1.0}).to_json()
+        (tmp_path / f"{name}.json").write_text(json.dumps(fields))
+    monkeypatch.setattr(KaryRR, "noise_weight", WORD // 10)
+    for names, code in ((["krr", "rappor"], 1), (["rappor", "krr"], 1), (["rappor"], 0)):
+        options = [word for name in names for word in ("--collection", str(tmp_path / f"{name}.json"))]
+        assert program.main(options) == code
+        assert capsys.readouterr().out.count("verdict ") == len(names)
+
+
+def test_long_numbers_are_shortened_in_print():
+    assert program._shortened("x" * 400) == "x" * 400
+    assert program._shortened("x" * 401) == f"{'x' * 400}... (401 characters)"
+    assert program._fraction(Fraction(1, 3)) == "1/3"
+    assert program._fraction("1" * 44) == "1" * 44
+    assert program._fraction("1" * 45) == "1.1111111111111111e+44"
+    assert (program._ratio(Fraction(2, 3)), program._ratio(float("inf"))) == ("0.666666666667", "infinite")
+
+
 def test_the_program_refuses_in_one_line(capsys):
     assert program.main(["--collection", "nowhere.json"]) == 2
     assert capsys.readouterr().err == "audit: nowhere.json: No such file or directory\n"

@@ -18,7 +18,8 @@ from tests.support.tolerance import generator
 from uldp_transforms.jobs import estimate, tokens
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.jobs.simulate import simulate_command as simulate
-from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp.alphabets.prefixes import MAX_TOKENS
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, DiscoveredValue
 from uldp_transforms.windows import Windows
@@ -173,6 +174,24 @@ def test_merges_are_those_of_a_count_from_the_beginning_after_each() -> None:
         if "".join(pair) not in expected:
             expected.append("".join(pair))
     assert tokens.merge_tokens(texts, 50) == expected
+
+
+@pytest.mark.parametrize(
+    ("lengths", "most"), [([1] * 9 + [5], 1), ([1] * 8 + [4, 5], 4), ([3], 3), ([1] * 9 + [4, 5], 4)]
+)
+def test_nine_texts_in_ten_take_at_most_so_many_tokens(lengths: list[int], most: int) -> None:
+    """Of ten texts, the ninth in the order of their numbers of tokens; of eleven the tenth."""
+    assert tokens._most(["a" * length for length in lengths], ["a"]) == most
+
+
+def test_of_all_tokens_of_a_file_as_many_are_learned_as_are_asked_for(tmp_path: Path) -> None:
+    source = tmp_path / "text.txt"
+    source.write_text(" e\N{COMBINING ACUTE ACCENT} \n\n", encoding="utf-8")
+    args = tokens.configure(["--from", str(source), "--output", "x", "--number", str(MAX_TOKENS)])
+    assert (args.texts, args.number) == (["\N{LATIN SMALL LETTER E WITH ACUTE}"], MAX_TOKENS)
+    assert tokens.configure(["--from", str(source), "--output", "x"]).number == 2000
+    with pytest.raises(SpecError, match=rf"^--number must be at most {MAX_TOKENS}, got {MAX_TOKENS + 1}$"):
+        tokens.configure(["--from", str(source), "--output", "x", "--number", str(MAX_TOKENS + 1)])
 
 
 def test_tokens_of_a_text_make_a_collection_in_which_values_are_found(

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.jobs.commands.test_reestimate import ALL, COLLECTIONS, FILES, MINUTE, PERIOD, estimated, rows_of
 from tests.support.messages_cases import collection, write_files
+from uldp_transforms.beam.spec.spec_fields import SHOW
 from uldp_transforms.jobs import total, uldp
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.jobs.report.whole_period import totals_of
 from uldp_transforms.jobs.sinks.row_files import file_of
-from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp import CohortCounts, Collection, SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_identity import fields_of_group, name_of, span_of
 from uldp_transforms.rows.row_types import COUNTS_SCHEMA, WindowCounts
+from uldp_transforms.rows.windowed_estimate import estimate_window
 
 KRR = COLLECTIONS[0]
 ONE = collection("one", {"id": "closed", "values": ["0", "1", "2"]}, "krr", num_cohorts=1)
@@ -137,6 +143,52 @@ def test_a_long_list_is_cut_in_the_print_alone(capsys: pytest.CaptureFixture[str
     assert len(row["estimates"]) == 30
     lines = capsys.readouterr().out.splitlines()
     assert (len(lines), lines[-1]) == (23, "and 10 more")
+
+
+NUMBERS = collection("numbers", {"id": "ordered", "low": 0, "high": 60, "num_bins": 3}, "krr", num_cohorts=1)
+
+
+@pytest.mark.parametrize(
+    ("of", "options", "settings"),
+    [
+        (ONE, "--show 1", {"show": 1}),
+        (ONE, "--liars 0.01", {"liars": 0.01}),
+        (ONE, "--estimator projected", {"estimator": "projected"}),
+        (ONE, "--min_reports 201", {"withheld": "suppressed"}),
+        (NUMBERS, "--limits 20,30 --quantiles 0.25", {"limits": [20.0, 30.0], "quantiles": [0.25]}),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_every_setting_reaches_the_estimate(of: Collection, options: str, settings: dict[str, Any]) -> None:
+    """The row is what the library makes of the sum with these arguments, and another one without them."""
+    write_files(Path(), {"of.json": of})
+    store([stored(of, 0, [60, 30, 10]), stored(of, PERIOD, [30, 50, 20])])
+    [row] = totals(f"job --collection of.json {'' if 'min_reports' in options else '--min_reports 1'} {options}")
+
+    def made(withheld: str | None = None, estimator: str = "eb", **more: Any) -> dict[str, Any]:
+        counts, place = CohortCounts(np.array([200]), np.array([[90, 80, 30]])), {name: row[name] for name in PLACE}
+        found = estimate_window(of, counts, place, ESTIMATORS[estimator](), None, withheld, **{"show": SHOW} | more)
+        return dict(json.loads(to_json(found)))
+
+    assert row == made(**settings) | {"simulated": row["simulated"]}
+    assert made(**settings) != made()
+
+
+@pytest.mark.usefixtures("folder")
+def test_numbers_have_a_table_of_their_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    write_files(Path(), {"of.json": NUMBERS})
+    store([stored(NUMBERS, 0, [4000, 3500, 2500])])
+    totals("job --collection of.json --limits 20 --quantiles 0.5")
+    head, titles, *figures = capsys.readouterr().out.splitlines()
+    assert head == ("numbers, 1970-01-01T00:00:00Z to 1970-01-01T00:10:00Z: 10,000 reports in 1 window, status ok")
+    # of three bins with the middles 10, 30 and 50, shares of 51.64, 37.91 and 10.45 %
+    assert [re.split("  +", line)[:3] for line in (titles, *figures)] == [
+        ["figure", "value", "95 % interval"],
+        ["mean", "21.76", "20.91 to 22.61"],
+        ["median", "19.4", "below 20.5"],
+        ["share from 20", "0.4836", "0.4572 to 0.5100"],
+        ["sum", "217,622", "209,512 to 225,732"],
+    ]
 
 
 # ---------------------------------------------------------------------- refusals
