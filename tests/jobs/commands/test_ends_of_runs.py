@@ -6,15 +6,20 @@ import dataclasses
 import errno
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import apache_beam as beam
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 
+from tests.support import replay
 from tests.support.messages_cases import KRR, container, single, write_files
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
 from uldp_transforms.jobs.estimate import run
+from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import Job, read_arguments
 from uldp_transforms.jobs.records.run_records import (
     CANCELLED,
@@ -24,6 +29,9 @@ from uldp_transforms.jobs.records.run_records import (
     RunRecord,
     read_records,
 )
+from uldp_transforms.jobs.sinks import Output, Sink
+from uldp_transforms.rows import row_types
+from uldp_transforms.windows import Windows
 
 FILES = "--collection krr.json --input in.avro --output out --window 1h"
 STREAM = "--collection krr.json --subscription projects/my-project/subscriptions/s --output out --window 1h"
@@ -295,3 +303,63 @@ def test_a_resumed_run_began_when_it_first_began() -> None:
         "bounded": False,
         "resumes": True,
     }
+
+
+# ---------------------------------------------------------------------- what a command line makes
+
+
+def test_a_job_is_made_of_its_options() -> None:
+    job = read_arguments(f"{FILES} --progress 5s --write_counts".split())
+    assert (job.source_name, job.report, job.progress) == ("in.avro", False, 5_000)
+    assert (job.spec.bounded, job.spec.collections, job.spec.run) == (True, (KRR,), job.directory.run)
+    assert [type(sink).__name__ for sink in job.sinks] == ["RowFiles"]
+    assert job.directory.path == str(Path("out").resolve())
+    assert job.directory.rows == f"{job.directory.path}/unfinished-{job.spec.run}"
+    assert (job.sinks[0]._rows, job.sinks[0].takes_counts) == (job.directory.rows, True)
+    stream = read_arguments(STREAM.split())
+    assert (stream.spec.bounded, stream.directory.rows, stream.progress) == (False, stream.directory.path, None)
+    assert stream.spec.run != job.spec.run
+
+
+class Seen(Sink):
+    """Keeps what it is asked to write."""
+
+    options: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, *, takes_counts: bool):
+        self.takes_counts = takes_counts  # type: ignore[misc]  # of this one
+        self.outputs: list[Output] = []
+
+    @classmethod
+    def of(cls, args: Any, source: Any, options: Any) -> None:
+        return None
+
+    def write(self, outputs: Sequence[Output]) -> None:
+        self.outputs += outputs
+
+
+LOCAL = ["--runner=BundleBasedDirectRunner", "--streaming"]
+ELSEWHERE = ["--runner=PortableRunner", "--job_endpoint=embed", "--streaming"]
+SCHEMAS = {
+    "estimates": row_types.ESTIMATE_SCHEMA,
+    "values": row_types.VALUE_SCHEMA,
+    "rejected": row_types.REJECTED_SCHEMA,
+    "ledger": row_types.LEDGER_SCHEMA,
+    "health": row_types.HEALTH_SCHEMA,
+}
+
+
+@pytest.mark.parametrize(("engine", "late"), [(LOCAL, None), (ELSEWHERE, 600_000)])
+@pytest.mark.parametrize("takes", [[False], [False, True]])
+def test_every_sink_is_given_every_kind_of_row(engine: list[str], late: int | None, takes: list[bool]) -> None:
+    """Counts only if one takes them; rows of the ledger may be late where an engine repeats work."""
+    sinks = tuple(Seen(takes_counts=one) for one in takes)
+    job = dataclasses.replace(
+        replay.streaming_job([KRR], Windows(size=3_600_000)), sinks=sinks, options=PipelineOptions(engine)
+    )
+    build(beam.Pipeline(options=job.options), job)
+    expected = SCHEMAS | ({"counts": row_types.COUNTS_SCHEMA} if any(takes) else {})
+    for sink in sinks:
+        assert {output.name: output.schema for output in sink.outputs} == expected
+        assert {output.name: output.late for output in sink.outputs} == dict.fromkeys(expected) | {"ledger": late}
+        assert [output.name for output in sink.outputs if not output.keyed] == ["rejected"]
