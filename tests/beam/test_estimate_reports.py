@@ -432,14 +432,15 @@ def test_a_report_is_in_exactly_the_windows_that_contain_its_time(
 
 
 def test_one_simulated_file_marks_all_rows_and_pooled_rows_are_in_no_ledger(tmp_path: Path) -> None:
-    """Reports of two versions of a question, of which one file says that its reports are simulated."""
+    """Reports of two versions of a question, of which one file says that its reports are simulated; and no file."""
     versions = [dataclasses.replace(KRR, version=number, question="what") for number in (1, 2)]
     for one, says in zip(versions, ({}, {RANDOMNESS: SEEDED.encode()})):
         batch = one.perturb(["0"] * 30, generator("simulated", one.version), [NOON] * 30)
         messages = [(1, message) for message in wire.encode_reports(batch)]
-        write_files(tmp_path, {f"{one.version}.avro": container(messages, **says)})
+        write_files(tmp_path, {f"{one.version}.avro": container(messages, **says), "3.avro": b"no file of ours"})
     transform = EstimateReports(collections=versions, window="10m", min_reports=20, with_counts=True)
     rows = run(ReadReportFiles(f"{tmp_path}/*.avro"), transform)
     assert sorted(row.num_reports for row in rows["estimates"]) == [30, 30, 60]
     assert all(row.simulated for name in ("estimates", "values", "counts") for row in rows[name])
+    assert [row.source for row in rows["rejected"]] == ["3.avro"]
     assert not replay.unbalanced(rows["ledger"])

@@ -30,11 +30,13 @@ from uldp_transforms.beam.transforms import (
     smooth_estimates,
 )
 from uldp_transforms.beam.transforms.decode_reports import received_entries
+from uldp_transforms.beam.transforms.period_counts import count_batches
 from uldp_transforms.beam.transforms.read_report_files import _tagged
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
+from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.window_counts import counts_of_window
@@ -334,6 +336,19 @@ def test_sums_are_handed_on_once_and_a_new_bundle_begins_with_none() -> None:
         fn.start_bundle()
         assert list(fn.process(some(KRR, NOON), Timestamp(0))) == []
     assert len(list(fn.finish_bundle())) == 2
+
+
+def test_reports_of_groups_that_nobody_asked_for_are_counted_by_cohort() -> None:
+    """Also where several collections are counted in one pass, and one of them has no groups."""
+    dimensions = {"dimensions": [{"name": "arm", "values": ["new", "old"]}]}
+    split = [Collection.from_json(KRR.to_json() | dimensions | {"id": name}) for name in ("a", "b")]
+    arms = {"arm": ["new", "old", "other"] * 9}
+    batches = [of.perturb(["0"] * 27, generator("groups", of.id), dimensions=arms) for of in split]
+    batches.append(KRR.perturb(["0"] * 27, generator("groups")))
+    counted = dict(count_batches(CollectionCatalog((*split, KRR)), batches, None))
+    expected = {(of.fingerprint, None): of.count(batch) for of, batch in zip((*split, KRR), batches)}
+    assert counted == expected
+    assert {counts.shape for counts in expected.values()} == {(KRR.num_cohorts, KRR.num_cells)}
 
 
 def test_accepted_reports_are_entered_in_the_period_of_their_arrival() -> None:

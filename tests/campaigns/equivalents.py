@@ -20,6 +20,20 @@ class Equivalent(NamedTuple):
     why: str
 
 
+_AT_A_TIME = "changes only how much is done at a time, and so time and memory: the results are the same"
+
+
+def _sizes(path: str, old: str, *changed: str, why: str = _AT_A_TIME) -> tuple[Equivalent, ...]:
+    """Other sizes in a line that runs on import."""
+    return tuple(Equivalent(path, "on import", old, new, why) for new in changed)
+
+
+def _ways(path: str, function: str, old: str, *changed: tuple[str, str]) -> tuple[Equivalent, ...]:
+    """Another limit between two ways to the same result, one of which is faster below it."""
+    why = "chooses between two ways to the same result"
+    return tuple(Equivalent(path, function, old, old.replace(part, new), why) for part, new in changed)
+
+
 EQUIVALENTS = (  # in the order of their files
     Equivalent(
         "native/reading.h",
@@ -34,6 +48,98 @@ EQUIVALENTS = (  # in the order of their files
         "if (catalog->entries[i].number < 0 || catalog->entries[i].number >= catalog->size || one->payload_size < 0)",
         "if (catalog->entries[i].number < 0 || catalog->entries[i].number >= catalog->size || one->payload_size <= 0)",
         "payloads of all mechanisms have a byte or more",
+    ),
+    *_sizes("uldp_transforms/beam/runtime/coders.py", "_LARGE = 1 << 12", "_LARGE = 2 << 12", "_LARGE = 1 << 13"),
+    *_sizes("uldp_transforms/beam/runtime/worker_memory.py", "SECONDS = 600.0", "SECONDS = 900.0"),
+    *_sizes("uldp_transforms/beam/runtime/worker_memory.py", "MOST = 1 << 16", "MOST = 2 << 16", "MOST = 1 << 17"),
+    *_sizes(
+        "uldp_transforms/beam/transforms/count_reports.py",
+        "_MAX_CELLS = 1 << 22",
+        *("_MAX_CELLS = 2 << 22", "_MAX_CELLS = 1 << 23"),
+    ),
+    *_sizes("uldp_transforms/beam/transforms/count_reports.py", "_OF_A_SUM = 64", "_OF_A_SUM = 65"),
+    *_sizes(
+        "uldp_transforms/beam/transforms/count_reports.py", "_LONG = 1 << 12", "_LONG = 2 << 12", "_LONG = 1 << 13"
+    ),
+    *_sizes(
+        "uldp_transforms/beam/transforms/count_reports.py",
+        "_WAITING_BYTES = 1 << 21",
+        *("_WAITING_BYTES = 2 << 21", "_WAITING_BYTES = 1 << 22"),
+    ),
+    *_sizes(
+        "uldp_transforms/beam/transforms/deduplicate.py", "_BLOCK = 1 << 15", "_BLOCK = 2 << 15", "_BLOCK = 1 << 16"
+    ),
+    *_sizes(
+        "uldp_transforms/beam/transforms/estimate_distribution.py",
+        "_TOGETHER, _MOST_CELLS = 256, 1 << 20",
+        "_TOGETHER, _MOST_CELLS = 257, 1 << 20",
+        "_TOGETHER, _MOST_CELLS = 256, 2 << 20",
+        "_TOGETHER, _MOST_CELLS = 256, 1 << 21",
+    ),
+    *_sizes(
+        "uldp_transforms/beam/transforms/gather_messages.py",
+        "_FLUSH_BYTES = 1 << 21",
+        *("_FLUSH_BYTES = 2 << 21", "_FLUSH_BYTES = 1 << 22"),
+    ),
+    *_sizes(
+        "uldp_transforms/beam/transforms/gather_messages.py",
+        "_FLUSH_MESSAGES = 1 << 14",
+        *("_FLUSH_MESSAGES = 2 << 14", "_FLUSH_MESSAGES = 1 << 15"),
+    ),
+    *_sizes("uldp_transforms/beam/transforms/gather_messages.py", "_LOOKED_AT = 64", "_LOOKED_AT = 65"),
+    *_sizes(
+        "uldp_transforms/beam/transforms/known_ids.py",
+        "_RATIO = 4  # a run is merged with the next one unless it is more than so many times as long",
+        "_RATIO = 5  # a run is merged with the next one unless it is more than so many times as long",
+    ),
+    *_sizes(
+        "uldp_transforms/beam/transforms/known_ids.py",
+        "_MERGED_AT_ONCE = 1 << 16",
+        *("_MERGED_AT_ONCE = 2 << 16", "_MERGED_AT_ONCE = 1 << 17"),
+    ),
+    *_sizes(
+        "uldp_transforms/beam/transforms/known_reports.py",
+        "_FIRST_SLOTS = 1 << 4",
+        *("_FIRST_SLOTS = 2 << 4", "_FIRST_SLOTS = 1 << 5"),
+    ),
+    *_sizes("uldp_transforms/beam/transforms/known_reports.py", "_MAX_FILLED = 0.5", "_MAX_FILLED = 0.75"),
+    *_sizes(
+        "uldp_transforms/beam/transforms/known_reports.py",
+        "_AT_ONCE = 1 << 16",
+        *("_AT_ONCE = 2 << 16", "_AT_ONCE = 1 << 17"),
+    ),
+    *_sizes(
+        "uldp_transforms/beam/transforms/period_counts.py",
+        "_MAX_CELLS = 1 << 22",
+        *("_MAX_CELLS = 2 << 22", "_MAX_CELLS = 1 << 23"),
+    ),
+    *_sizes(
+        "uldp_transforms/beam/transforms/period_counts.py", "_SMALL = 1 << 15", "_SMALL = 2 << 15", "_SMALL = 1 << 16"
+    ),
+    *_sizes(
+        "uldp_transforms/beam/transforms/read_report_files.py",
+        "_NOTE_EVERY = 64  # blocks of messages",
+        "_NOTE_EVERY = 65  # blocks of messages",
+    ),
+    *_sizes(
+        "uldp_transforms/calendar_windows.py",
+        "_RULED_DAY = 47_482",
+        "_RULED_DAY = 47483",
+        why="from 2100 on, days repeat after 400 years, from whichever day this is counted",
+    ),
+    *_sizes(
+        "uldp_transforms/calendar_windows.py",
+        "_PROBES = range(-2_272_060_800, 16_756_761_600, 86_400)",
+        "_PROBES = range(-2_272_060_800, 16756761601, 86_400)",
+        "_PROBES = range(-2_272_060_800, 16_756_761_600, 86401)",
+        why="changes of clocks are many days apart, and each is found to the second between two probes",
+    ),
+    *_sizes("uldp_transforms/calendar_windows.py", "_MANY = 64", "_MANY = 65"),
+    *_sizes(
+        "uldp_transforms/calendar_windows.py",
+        "_BEFORE_ALL = -(1 << 62)",
+        *("_BEFORE_ALL = -(2 << 62)", "_BEFORE_ALL = -(1 << 63)"),
+        why="another moment before all event times",
     ),
     Equivalent(
         "uldp_transforms/jobs/engines/last_words.py",
@@ -660,6 +766,16 @@ EQUIVALENTS = (  # in the order of their files
         "shares[-1] = np.maximum(shares[-1], 1e-300)",
         "shares[-1] = np.maximum(shares[-1], 1.5e-300)",
         "shares of the last part alone are 1, however small its number",
+    ),
+    *_ways(
+        "uldp_transforms/windows.py",
+        "_distinct",
+        "if size < 4 * len(numbers) + 1024:  # a small table of all is faster than sorting",
+        ("size < 4 * len(numbers) + 1024", "(size <= 4 * len(numbers) + 1024)"),
+        ("4 * len(numbers) + 1024", "(4 * len(numbers) - 1024)"),
+        ("4 * len(numbers)", "(4 / len(numbers))"),
+        ("4 *", "5 *"),
+        ("1024", "1025"),
     ),
 )
 

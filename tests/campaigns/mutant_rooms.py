@@ -29,7 +29,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "beam/accounts": ("beam/accounts",),
     "beam/runtime": (
         *("beam/state/test_coders.py", "beam/state/test_combine.py", "beam/windows", "beam/accounts/test_metrics.py"),
-        "beam/test_wiring.py",
+        *("beam/test_runtime_parts.py", "beam/test_wiring.py"),
     ),
     "beam/spec": ("beam/test_spec.py", "beam/test_spec_fields.py", "beam/test_wiring.py"),
     "beam/transforms": (

@@ -13,7 +13,8 @@ import apache_beam as beam
 import numpy as np
 import pytest
 from apache_beam.testing.test_stream import ElementEvent, Event
-from apache_beam.transforms.window import TimestampedValue
+from apache_beam.transforms.window import GlobalWindow, TimestampedValue
+from apache_beam.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
 from fastavro.validation import validate
 
 from tests.support import replay
@@ -33,7 +34,7 @@ from tests.support.messages_cases import (
 )
 from tests.support.tolerance import generator
 from uldp_transforms import SummarizeLedger
-from uldp_transforms.beam.accounts import ledger
+from uldp_transforms.beam.accounts import ledger, transit
 from uldp_transforms.beam.accounts.ledger import LedgerEntry
 from uldp_transforms.beam.runtime.row_coders import timestamp_of
 from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
@@ -404,6 +405,38 @@ def test_entries_add_up_in_any_order_and_from_any_stage(parts: int) -> None:
     expected = [expected_row(of, start) for of in COLLECTIONS for start in (None, 0, -PERIOD, 1_000 * PERIOD)]
     assert found == sorted([*expected, expected_row(None, None)], key=repr)
     assert all(list(row.rejected) == sorted(row.rejected) for row in found)
+
+
+def test_entries_in_memory_make_the_same_rows() -> None:
+    """In the order of their collections and periods; what adds up to nothing has no row."""
+    rows = ledger.ledger_rows(ENTRIES, dataclasses.replace(replay.spec(COLLECTIONS, FIXED), run="r"))
+    expected = [expected_row(of, start) for of in COLLECTIONS for start in (None, 0, -PERIOD, 1_000 * PERIOD)]
+    expected = [row._replace(run="r") for row in (*expected, expected_row(None, None))]
+    assert sorted(rows, key=repr) == sorted(expected, key=repr)
+    assert [row.fingerprint or "" for row in rows] == sorted(row.fingerprint or "" for row in rows)
+
+
+def test_sums_cross_between_workers_as_the_same_bytes() -> None:
+    coder = ledger.SumByReasonFn().get_accumulator_coder()
+    assert coder.encode({"too_old": -1, "accepted": 2}) == b'{"accepted": 2, "too_old": -1}'
+    assert coder.decode(coder.encode({"too_old": -1})) == {"too_old": -1}
+    assert coder.is_deterministic()
+
+
+def test_an_entry_waits_for_work_in_flight_and_at_most_for_ever() -> None:
+    entry = ("key", {"accepted": 1})
+    for moment, expected in ((Timestamp(7), Timestamp(67)), (MAX_TIMESTAMP, MAX_TIMESTAMP)):
+        settled = ledger._settled(entry, Duration(60), moment)
+        assert (settled.value, settled.timestamp) == (entry, expected)
+
+
+def test_what_is_in_no_window_is_entered_at_the_end_of_time() -> None:
+    """And never later, where a lateness is added to it."""
+    window, counts = GlobalWindow(), KRR.count(KRR.perturb(["0"]))
+    for moment in (Timestamp(7), MAX_TIMESTAMP):
+        entry = transit._counts_entry((KRR.fingerprint, counts), Duration(60), window, moment)
+        assert entry.value == LedgerEntry("in_transit", KRR.fingerprint, None, 1)
+        assert window.max_timestamp() <= entry.timestamp <= MAX_TIMESTAMP
 
 
 # ---------------------------------------------------------------------- whatever bundles an engine makes

@@ -192,6 +192,29 @@ def test_a_kill_at_any_moment_neither_loses_nor_repeats_a_row(tmp_path: Path) ->
     assert seen[True] > 3 and seen[False] > 3
 
 
+def test_rows_are_on_the_disk_before_their_parts_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Power may fail at any moment: the merged rows, then the journal, then the name, then nothing of the parts."""
+    done: list[str] = []
+
+    def recorded(module: Any, name: str, said: Callable[..., str]) -> None:
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args: (done.append(said(*args)), real(*args))[1])
+
+    run = "ledger-20260101T000000.000Z-0a0a0a"
+    group = compact.Group((f"{run}-1.jsonl", f"{run}-2.jsonl"), run, "jsonl")
+    for name in group.names:
+        (tmp_path / name).write_text("{}\n", encoding="utf-8")
+    recorded(compact, "sync_file", lambda file: "rows")
+    recorded(compact, "sync_folder", lambda folder: "folder")
+    recorded(os, "replace", lambda _, path: Path(path).name)
+    recorded(os, "remove", lambda path: f"no {Path(path).name}")
+    assert compact.merge(str(tmp_path), group) == 2
+    steps = [one for one in done if not one.endswith(".unfinished")]
+    assert steps[:5] == ["rows", JOURNAL, GENERATION, group.merged, "folder"]
+    assert sorted(steps[5:7]) == [f"no {name}" for name in group.names]
+    assert steps[7:] == ["folder", f"no {JOURNAL}", "folder"]
+
+
 def test_a_reader_that_meets_a_merge_looks_again(tmp_path: Path) -> None:
     """Its list of names may have the merged file and its parts."""
     folder = small(tmp_path / "x")

@@ -30,6 +30,7 @@ from uldp_transforms.jobs.records.run_records import (
     read_records,
 )
 from uldp_transforms.jobs.sinks import Output, Sink
+from uldp_transforms.ldp import SpecError
 from uldp_transforms.rows import row_types
 from uldp_transforms.windows import Windows
 
@@ -313,12 +314,17 @@ def test_a_job_is_made_of_its_options() -> None:
     assert (job.source_name, job.report, job.progress) == ("in.avro", False, 5_000)
     assert (job.spec.bounded, job.spec.collections, job.spec.run) == (True, (KRR,), job.directory.run)
     assert [type(sink).__name__ for sink in job.sinks] == ["RowFiles"]
-    assert job.directory.path == str(Path("out").resolve())
-    assert job.directory.rows == f"{job.directory.path}/unfinished-{job.spec.run}"
+    assert (job.directory.path, job.directory.rows) == ("out", f"out/unfinished-{job.spec.run}")
     assert (job.sinks[0]._rows, job.sinks[0].takes_counts) == (job.directory.rows, True)
     stream = read_arguments(STREAM.split())
     assert (stream.spec.bounded, stream.directory.rows, stream.progress) == (False, stream.directory.path, None)
     assert stream.spec.run != job.spec.run
+
+
+def test_a_page_needs_a_job_that_this_program_waits_for() -> None:
+    elsewhere = "--report --runner PortableRunner --job_endpoint localhost:1 --no_wait_until_finish"
+    with pytest.raises(SpecError, match=r"^--report needs a job that this program waits for, got one that it only "):
+        read_arguments(f"{FILES} {elsewhere}".split())
 
 
 class Seen(Sink):

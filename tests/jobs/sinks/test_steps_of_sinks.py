@@ -17,7 +17,7 @@ from tests.beam.rows.test_schemas import ROWS
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.sinks import BigQueryTables, KafkaTopics, Output, PubSubTopics, RowFiles, Sink
 from uldp_transforms.jobs.sinks.bigquery_tables import INSERTS, LOADS, WriteTable
-from uldp_transforms.jobs.sinks.kafka_topics import ProduceRows
+from uldp_transforms.jobs.sinks.kafka_topics import JSON, ProduceRows, RecordOfRow
 from uldp_transforms.jobs.sinks.pubsub_topics import _message, schema_attributes
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
 from uldp_transforms.jobs.sources import AvroFiles, PubSubSubscription, Source
@@ -26,6 +26,7 @@ from uldp_transforms.messages import wire
 from uldp_transforms.rows import row_types
 from uldp_transforms.rows.avro_fields import time_fields
 from uldp_transforms.rows.json_and_avro import to_json
+from uldp_transforms.rows.windowed_estimate import flat
 
 SCHEMAS = {
     "estimates": row_types.ESTIMATE_SCHEMA,
@@ -177,6 +178,23 @@ def test_each_kind_of_rows_has_its_own_kafka_topic() -> None:
     }
 
 
+def test_the_key_of_a_record_is_all_that_tells_its_row_from_others() -> None:
+    """Log compaction keeps one record of a key: each window, group and value has its own."""
+    [row] = [row for row, schema in ROWS if schema is SCHEMAS["estimates"]][:1]
+    place = {"window_start": "2001-09-09T01:00:00Z", "window_end": "2001-09-09T02:00:00Z", "group": "arm=new"}
+    row = row._replace(**place, estimates=row.estimates[:1] or [])
+    start = f"{row.collection_id}/{row.fingerprint}/{place['window_start']}/{place['window_end']}"
+    of_row = RecordOfRow(SCHEMAS["estimates"], JSON)
+    assert of_row(row).key.decode() == f"{start}/arm=new"
+    assert of_row(row._replace(group="")).key.decode() == start
+    of_value = RecordOfRow(SCHEMAS["values"], JSON)
+    keys = [of_value(value).key.decode() for value in flat(row)]
+    assert keys == [f"{start}/arm=new/{entry.value}" for entry in row.estimates]
+    assert of_row(row._replace(window_start=None, window_end=None, group=None)).key.decode() == (
+        f"{row.collection_id}/{row.fingerprint}"
+    )
+
+
 @pytest.mark.parametrize(
     ("source", "words", "method"),
     [
@@ -201,6 +219,7 @@ PUBLISHED = [(row, schema) for row, schema in ROWS if schema in (SCHEMAS["estima
 
 @pytest.mark.parametrize(("row", "schema"), PUBLISHED)
 def test_a_message_has_the_row_and_attributes_for_filters(row: Any, schema: Any) -> None:
+    row = row._replace(run="r1")
     message = _message(row, schema_attributes(schema), tuple(time_fields(schema)))
     assert message.data.decode() == to_json(row)
     said = json.loads(message.data)
