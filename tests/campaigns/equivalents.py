@@ -170,11 +170,25 @@ EQUIVALENTS = (  # in the order of their files
         "one more poll, of no time, if the clock stands exactly at the end",
     ),
     Equivalent(
+        "uldp_transforms/jobs/records/run_accounts.py",
+        "kept",
+        'looking = threading.Thread(target=look, name="accounts", daemon=True)',
+        'looking = threading.Thread(target=look, name="accounts", daemon=False)',
+        "the block waits for the end of its thread before it is left",
+    ),
+    Equivalent(
         "uldp_transforms/jobs/reestimate/stored_counts.py",
         "_is_whole",
         "return False  # killed or cancelled; runs elsewhere, without an observed end, write their rows when drained",
         "return None  # killed or cancelled; runs elsewhere, without an observed end, write their rows when drained",
         "only whether it is true is asked",
+    ),
+    Equivalent(
+        "uldp_transforms/jobs/report/collection_facts.py",
+        "_sure",
+        'return f"{100 * (1 - doubt):.1f} %" if doubt > _HARDLY_ANY else "more than 99.9 %"',
+        'return f"{100 * (1 - doubt):.1f} %" if (doubt >= _HARDLY_ANY) else "more than 99.9 %"',
+        "no epsilon has exactly this doubt",
     ),
     Equivalent(
         "uldp_transforms/jobs/report/page_scales.js",

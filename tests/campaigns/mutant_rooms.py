@@ -86,6 +86,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "jobs/pubsub": ("servers", "jobs/streams/test_local_pubsub.py", "jobs/streams/test_pubsub_access.py"),
     "jobs/records": (
+        "jobs/records",
         *("jobs/commands/test_check.py", "jobs/commands/test_runs.py", "jobs/commands/test_run_accounts.py"),
         *("jobs/commands/test_hostile_directories.py", "jobs/commands/test_compact.py", "beam/accounts/test_ledger.py"),
         *("jobs/commands/test_memo_people.py", "jobs/commands/test_describe.py"),
@@ -101,9 +102,21 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/report/test_report_page.py", "jobs/report/test_report_tools.py", "jobs/report/test_report_follow.py"),
         *("jobs/report/test_report_compared.py", "jobs/report/test_report_groups.py"),
     ),
-    "jobs/report/compared": ("jobs/report/test_report_compared.py", "jobs/report/test_report_everything.py"),
-    "jobs/report/groups": ("jobs/report/test_report_groups.py", "jobs/commands/test_groups_page.py"),
-    "jobs/report/numbers": ("jobs/report/test_report_numbers.py", "ldp/numbers/test_page.py"),
+    "jobs/report/compared": (
+        "jobs/report/test_report_figures.py",
+        "jobs/report/test_report_compared.py",
+        "jobs/report/test_report_everything.py",
+    ),
+    "jobs/report/groups": (
+        "jobs/report/test_report_figures.py",
+        "jobs/report/test_report_groups.py",
+        "jobs/commands/test_groups_page.py",
+    ),
+    "jobs/report/numbers": (
+        "jobs/report/test_report_figures.py",
+        "jobs/report/test_report_numbers.py",
+        "ldp/numbers/test_page.py",
+    ),
     "jobs/simulate": (
         *("jobs/commands/test_simulate_command.py", "jobs/commands/test_simulated_people.py"),
         *("jobs/commands/test_people_options.py", "jobs/commands/test_values.py"),

@@ -167,7 +167,7 @@ def test_the_chart_follows_the_stream_and_the_slider_moves_the_crowd(play: Play)
     found.push(await next(second));
     clock = 10_000; await type("#slider", "640");
     found.push([one("#number").textContent, asked.at(-1)]);
-    found.push(await next(second, 11_999), await next({{ ...second, share: 0.3 }}, 12_000));
+    found.push(await next(second, 11_999), await next({{ ...second, share: 0.6543 }}, 12_000));
     found.push(await next({{ ...second, share: null, value: "well" }}), await next(undefined));
     return [before, found];"""
     before, found = play("ask-chart.mjs", program)
@@ -180,8 +180,8 @@ def test_the_chart_follows_the_stream_and_the_slider_moves_the_crowd(play: Play)
     body = json.dumps({"value": "badly", "share": 0.64}, separators=(",", ":"))
     assert found[1] == ["640", ["/crowd", {"method": "POST", "body": body}]]
     assert found[2] == [1000, 1, "badly", "badly", held, "640", said, "640", False, 2]
-    assert found[3] == [1000, 1, "badly", "badly", held, "300", said, "300", False, 2]
-    assert found[4] == [1000, 1, "well", "well", held.replace("badly", "well"), "300", said, "300", True, 2]
+    assert found[3] == [1000, 1, "badly", "badly", held, "654", said, "654", False, 2]
+    assert found[4] == [1000, 1, "well", "well", held.replace("badly", "well"), "654", said, "654", True, 2]
     assert found[5][-4] == "The demonstration has ended, or does not answer." and found[5][:2] == [1000, 1]
 
 
@@ -221,10 +221,10 @@ def test_what_reports_would_tell(coin: float, play: Play) -> None:
     """The probabilities after 1 to 1,000 reports by Bayes' rule, and a pair of reports in a random order."""
     form = client_form(COLLECTION)
     program = f"""Math.random = () => {coin};
-    let number = 0; // of every ten reports the first is another answer; each draw is another message
+    let number = 0; // of every ten reports four are another answer; each draw is another message
     const draw = (value) => {{
       number += 1;
-      const symbol = value === "hardly at all" ? (number % 10 === 1 ? 1 : 3) : number % 2 ? 2 : 3;
+      const symbol = value === "hardly at all" ? (number % 10 < 4 ? 1 : 3) : number % 2 ? 2 : 3;
       return Uint8Array.of(2, 0, 0, 0, 0, 0, 0, 0, 0, number % 256, value.length, 1, symbol);
     }};
     // import
@@ -236,14 +236,14 @@ def test_what_reports_would_tell(coin: float, play: Play) -> None:
     ratio = math.exp(1.5)
     beliefs = {}
     for times in (1, 2, 5, 10, 1000):
-        counts = {1: math.ceil(times / 10), 3: times - math.ceil(times / 10)}
-        weights = [ratio ** min(counts.get(symbol, 0), 400) for symbol in range(4)]
+        others = sum(number % 10 < 4 for number in range(1, times + 1))
+        counts = {1: others, 3: times - others}
+        weights = [ratio ** (counts.get(symbol, 0) - times / 2) for symbol in range(4)]
         beliefs[times] = weights[3] / sum(weights)
     assert value == "hardly at all"
-    words = [f"{100 * beliefs[times]:.1f} %" for times in (1, 2)]
+    words = [f"{100 * beliefs[times]:.1f} %" for times in (1, 2, 5, 10)]
     assert [row[0] for row in many] == ["1", "2", "5", "10", "1,000"]
-    assert [row[1] for row in many[:2]] == words and many[4][1] == "above 99.9 %"
-    assert many[2][1] == f"{100 * beliefs[5]:.1f} %"
+    assert [row[1] for row in many] == [*words, "above 99.9 %"]
     assert "answers “hardly at all”, the other of one who answers “well”; neither was sent" in text
     assert f"more than {ratio:.1f} times as likely" in text
     mine, theirs = ([row for row in twins if f" {length:02x} 01 " in row[0]] for length in (13, 4))

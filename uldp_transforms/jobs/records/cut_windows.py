@@ -37,7 +37,8 @@ def cut_before(records: Sequence[RunRecord], began: int, skew: int, directory: s
             break  # of a run that ended long before
         cut = _end(record, began) + skew
         if record.end == STOPPED and not record.launched and not stores.in_store(directory):
-            cut = min(cut, max(_end(record, began), _last_window(record, began, skew, directory) + 1))
+            starts = _last_windows(record, began, skew, directory)
+            cut = min(cut, max([_end(record, began), *(start + 1 for start in starts)]))
         found = cut if found is None else max(found, cut)
     return found
 
@@ -46,9 +47,9 @@ def _end(record: RunRecord, began: int) -> int:
     return began if record.ended is None else moment_of(record.ended)
 
 
-def _last_window(record: RunRecord, began: int, skew: int, directory: str) -> int:
-    """Start of the last window in the rows of a run; only files that may have rows of its last windows are read."""
+def _last_windows(record: RunRecord, began: int, skew: int, directory: str) -> list[int]:
+    """Starts of windows in the rows of a run; only files that may have rows of its last windows are read."""
     since = (_end(record, began) - skew - _CLOCKS) * 1_000_000
     paths = files_of(directory, f"estimates-{record.run}-*.jsonl")
     rows = read_lines(path for path in paths if os.stat(path).st_mtime_ns >= since)
-    return max((moment_of(row["window_start"]) for row in rows if row["window_start"] is not None), default=-1)
+    return [moment_of(row["window_start"]) for row in rows if row["window_start"] is not None]

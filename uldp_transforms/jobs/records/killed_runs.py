@@ -7,6 +7,7 @@ killed run is reported until it is acknowledged.
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -18,6 +19,9 @@ from uldp_transforms.jobs.records.run_records import RunRecord, files_of
 from uldp_transforms.windows import moment_of, now, rfc3339
 
 Row = Mapping[str, Any]
+
+_ALWAYS = "1970-01-01T00:00:00Z"
+"""Start and end of a window that holds everything."""
 
 
 class KilledRun(NamedTuple):
@@ -87,12 +91,12 @@ def _held(estimates: Iterable[Row]) -> dict[str, int]:
     windows: dict[tuple[str, str], dict[tuple[int, int], int]] = defaultdict(dict)
     for row in estimates:
         if row.get("num_reports") is not None and not row.get("pooled"):
-            start, end = (-1 if row[name] is None else moment_of(row[name]) for name in ("window_start", "window_end"))
+            start, end = (moment_of(row[name] or _ALWAYS) for name in ("window_start", "window_end"))
             of_run = windows[row["run"], row["fingerprint"]]
             of_run[start, end] = max(of_run.get((start, end), 0), row["num_reports"])
     held: dict[str, int] = defaultdict(int)
     for (run, _), found in windows.items():
-        over = -1
+        over = -math.inf
         for (start, end), number in sorted(found.items()):
             if start >= over:
                 held[run] += number

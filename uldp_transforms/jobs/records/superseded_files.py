@@ -49,15 +49,14 @@ def without_superseded(directory: str, matching: Callable[[], Sequence[str]]) ->
         directory: where the files are.
         matching: function that lists them; called again if a merge began meanwhile.
     """
-    while True:
-        before = _moment(directory)
-        paths = list(matching())
-        if before == _moment(directory):
-            break
-    merge = before[1]
-    if merge is None or merge.merged not in (names := {os.path.basename(path) for path in paths}):
+    before = _moment(directory)
+    paths = list(matching())
+    if before != _moment(directory):
+        return without_superseded(directory, matching)
+    _, merge = before
+    if merge is None or merge.merged not in map(os.path.basename, paths):
         return paths
-    return [path for path in paths if os.path.basename(path) not in merge.parts] if names & merge.parts else paths
+    return [path for path in paths if os.path.basename(path) not in merge.parts]
 
 
 def _moment(directory: str) -> tuple[str, Merge | None]:

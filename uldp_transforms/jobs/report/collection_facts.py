@@ -203,7 +203,8 @@ def sensitive_in_words(collection: Collection) -> str:
     """What is sensitive among numbers and texts, with whole bins."""
     alphabet = collection.alphabet
     edges, bins = alphabet.bin_edges, alphabet.known_values
-    assert edges is not None and bins is not None
+    assert edges is not None
+    assert bins is not None
     unit = f" {alphabet.unit}" if alphabet.unit else ""
     protected = sensitive_values(collection) or frozenset()
     number = len(edges) - 1

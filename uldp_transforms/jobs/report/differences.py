@@ -121,10 +121,10 @@ class FigurePanel:
 
     def differences(self, first: int, second: int) -> list[Difference]:
         """The first minus the second side, for each figure."""
-        ends = [
-            np.where(np.isnan(table[side]), sign * np.inf, table[side])
+        ends = [  # an open one is infinitely far away
+            np.where(np.isnan(table[side]), np.inf, table[side])
             for side in (first, second)
-            for sign, table in ((-1, self.low), (1, self.high))
+            for table in (self.low, self.high)
         ]
         a, b = self.value[first], self.value[second]
         low, high = difference_interval(a, b, *ends)

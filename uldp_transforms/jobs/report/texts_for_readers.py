@@ -94,8 +94,8 @@ def percent(share: float | None, digits: int = 1) -> str:
     if share is None or math.isnan(share):
         return "\N{EN DASH}"
     size = abs(100 * share)
-    if _NOTHING < size < 10.0**-digits:
-        digits = -math.floor(math.log10(size))
+    if size > _NOTHING:
+        digits = max(digits, -math.floor(math.log10(size)))
     return f"{100 * share:.{digits}f} %"
 
 

@@ -31,7 +31,7 @@ def name_of_window(start: str | None, end: str | None, zone: datetime.tzinfo) ->
         unit = _unit(first, last)
         day = "" if _day(first) == _day(last) else f"{_day(last)}, "
         return f"{_day(first)}, {first.time().isoformat(unit)} to {day}{last.time().isoformat(unit)}"
-    last -= datetime.timedelta(hours=12)  # falls on the last day
+    last -= datetime.timedelta.resolution  # falls on the last day
     return f"{first:%a} {_day(first)}" if first.date() == last.date() else f"{_day(first)} to {_day(last)}"
 
 

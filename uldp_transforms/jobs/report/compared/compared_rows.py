@@ -141,7 +141,7 @@ class Comparisons:
     def reach(self) -> float:
         """Scale that all pictures share: the largest absolute end of an interval of a share; above 0."""
         ends = [abs(end) for span in self.spans for end in span if end is not None]
-        return max(ends, default=0.0) or 1.0
+        return max(filter(None, ends), default=1.0)
 
     def place(self, difference: float | None, open_end: int = 0) -> str:
         """Where a difference is in a picture that is 200 wide and has 0 in its middle; the edge for an open end."""
@@ -237,7 +237,7 @@ def _is_right(row: Mapping[str, Any]) -> bool:
         all(isinstance(row[name], str) for name in _TEXTS)
         and all(_is_number(row[name]) for name in _NUMBERS)
         and all(row.get(name) is None or _is_number(row[name]) for name in _MORE)
-        and row.keys() >= {"low", "high"}
+        and all(name in row for name in ("low", "high"))
         and all(time is None or isinstance(time, str) for time in times)
     )
 
