@@ -19,7 +19,7 @@ from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.compiled import report_ends
-from uldp_transforms.messages.joined_messages import JoinedMessages, num_bytes
+from uldp_transforms.messages.joined_messages import JoinedMessages
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.wire import FIXED_BYTES, read_long, split_batch
 
@@ -108,8 +108,6 @@ def read_blocks(file: Readable, source: str, account: Account | None = None) -> 
                 yield Rejection(messages, 1, len(block.body), source=source)
             else:
                 yield messages
-                if num_bytes(messages) != len(block.body):
-                    continue  # a block with a byte outside its messages is not accounted for
         account.num_bytes += stream.position - begin
 
 

@@ -81,11 +81,6 @@ class JoinedMessages(Sequence[bytes]):
     __hash__ = None  # type: ignore[assignment]  # equal to lists, which are not hashable
 
 
-def num_bytes(messages: Sequence[bytes]) -> int:
-    """Number of bytes of all messages."""
-    return len(messages.data) if isinstance(messages, JoinedMessages) else sum(map(len, messages))
-
-
 def num_reports(messages: Sequence[bytes]) -> int:
     """Number of reports that plain messages declare; ``JoinedMessages`` must be single reports."""
     return len(messages) if isinstance(messages, JoinedMessages) else sum(map(reports_in, messages))

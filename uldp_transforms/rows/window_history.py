@@ -65,8 +65,8 @@ class Neighbours:
     gone: int | None = None
     past: np.ndarray
     alarm: Past
-    jump: float = 0.0
-    memos: bool = False
+    jump: float
+    memos: bool
     figures: tuple[Neighbours, ...] = ()
 
     @classmethod

@@ -14,6 +14,7 @@ from uldp_transforms.ldp.smoothing import Alarms, Past, Shares
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.figure_history import (
     Side,
+    _crossing,
     has_figures,
     in_order,
     rows_of_figures,
@@ -224,6 +225,19 @@ def test_moved_shares_and_quantiles_are_told_largest_first() -> None:
         f"below 20 -40.00 ({-40 - half:+.2f} to {-40 + half:+.2f}), "
         f"below 10 -10.00 ({-10 - half:+.2f} to {-10 + half:+.2f})."
     )
+
+
+def test_a_quantile_that_was_at_an_edge_has_not_passed_it() -> None:
+    told = sentence(("below 10.0", "below 20.0", "above 30.0"), [0.1, 0.5, 0.1], [0, 0.1, 0], [False, True, False])
+    assert told.startswith("Shares of numbers moved, in percentage points: below 20 +10.00 (")
+
+
+@pytest.mark.parametrize(
+    ("q", "told"), [(0.1, "below 10"), (0.05, "below 10"), (0.2, "12.5"), (0.5, "20"), (0.8, "above 30")]
+)
+def test_where_a_quantile_is_told(q: float, told: str) -> None:
+    """Not in the end bins, whose other ends are only nominal. With shares in any order."""
+    assert _crossing(q, np.array([10.0, 20.0, 30.0]), np.array([0.5, 0.1, 0.8])) == told
 
 
 def test_only_two_edges_are_named_and_shares_from_above_turned_round() -> None:

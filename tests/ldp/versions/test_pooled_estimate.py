@@ -19,7 +19,7 @@ from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
 from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
 from uldp_transforms.ldp.versions.pooled_estimate import _fit, _weights_of_rest, pool
-from uldp_transforms.ldp.versions.version_weights import version_weights
+from uldp_transforms.ldp.versions.version_weights import VersionWeights, version_weights
 
 MECHANISMS = ("krr", "rappor", "hr", "ss", "urr", "urap", "uss")
 
@@ -144,6 +144,33 @@ def test_the_loss_holds_for_channels_and_many_versions() -> None:
                 errors.append(squared_errors(one, held, n)[order])
             together = (weights**2 * errors).sum(axis=0)
             assert (together <= loss * np.min(errors, axis=0) * (1 + 1e-9)).all()
+
+
+def test_weights_are_the_first_on_the_way_to_cautious_ones_that_lose_nothing() -> None:
+    """By search along the way in steps of 1/4096. One kind needs no caution, one some, and one has no safe weights."""
+    sizes = np.array([100, 400])
+    kinds = np.array([2, 0, 1, 1])
+    terms = np.array([[[1.0, 1.1], [1, 3], [1, 9]], [[5, 5.2], [7.2, 4], [24, 4]]])
+    jumps, even = np.array([[1.0, 2, 1], [3, 1, 2]]), np.array([[1.05, 1, 1.2], [5.1, 7.2, 24]])
+    weights, loss = VersionWeights(kinds, terms, jumps, even).of(sizes)
+    steps = []
+    for kind in range(3):
+        each = terms[:, kind] / sizes[:, np.newaxis] + (jumps[:, kind] / sizes)[:, np.newaxis] ** 2
+        ratios, best = each / each.min(axis=0), even[:, kind] / sizes
+        best, worst = best / best.min(), ratios.max(axis=1)
+
+        def at(caution: float, best: np.ndarray = best, worst: np.ndarray = worst) -> np.ndarray:
+            precisions = 1 / ((1 - caution) * best + caution * worst)
+            found: np.ndarray = precisions / precisions.sum()
+            return found
+
+        losses = [max(at(step / 4096) ** 2 @ ratios) for step in range(4097)]
+        step = next(step for step, one in enumerate(losses) if one <= max(1, losses[-1]))
+        steps.append(step)
+        for place in np.flatnonzero(kinds == kind):
+            assert weights[:, place].tolist() == at(step / 4096).tolist()
+            assert loss[place] == pytest.approx(losses[step])
+    assert steps[0] == 0 < steps[1] < steps[2] <= 4096 and (loss > 1).tolist() == [True, False, False, False]
 
 
 @pytest.mark.parametrize("mechanism", ["krr", "rappor", "ss"])
