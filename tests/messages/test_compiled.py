@@ -15,7 +15,7 @@ import pytest
 from tests.fuzz.fuzz_inputs import COLLECTIONS, Fuzzer
 from tests.fuzz.native import compare, compare_file
 from tests.support.compiled_part import COMPILED, NUMPY, SOURCES, decoding_with
-from tests.support.messages_cases import KRR, NOON, RAPPOR, URAP, URR, data, decoder, long, single
+from tests.support.messages_cases import KRR, NOON, RAPPOR, URAP, URR, data, decoder, long, padded, single
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import native_module, wire
 from uldp_transforms.messages.catalog import CollectionCatalog
@@ -85,6 +85,23 @@ def test_times_at_the_limits(time: int) -> None:
 def test_integers_of_more_than_64_bits_are_none(last: int) -> None:
     """Nine bytes of zeros and one more: the first 64 bits are those of 0 or of -(2^62)."""
     assert taken([single(KRR, cohort=b"\x80" * 9 + bytes([last]))]) == 0
+
+
+@pytest.mark.parametrize("field", ["event_time", "cohort", "payload"])
+def test_integers_that_are_longer_than_needed_are_none(field: str) -> None:
+    whole = {"event_time": long(NOON), "cohort": long(1), "payload": long(1)}[field]
+    behind = b"\2" if field == "payload" else b""
+    assert taken([single(KRR, **{field: whole + behind})]) == 1
+    assert taken([single(KRR, **{field: padded(whole) + behind})]) == 0
+
+
+@pytest.mark.parametrize("times", [(3, 5, 4), (5, 3, 4), (4, 5, 3), (4,)], ids=str)
+def test_the_range_of_times_is_that_of_all_reports(times: tuple[int, ...]) -> None:
+    with decoding_with(COMPILED):
+        messages = [single(KRR, event_time=long(NOON + time)) for time in times]
+        found = Splitter(CollectionCatalog([KRR])).split(messages)
+    assert found is not None
+    assert (found.lowest - NOON, found.highest - NOON) == (min(times), max(times))
 
 
 def test_beginnings_of_a_message_are_left_to_the_decoder() -> None:

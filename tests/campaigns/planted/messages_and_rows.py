@@ -267,7 +267,7 @@ MESSAGES_AND_ROWS = (
         "if self._gate.late_by(lowest, last) > 0:",
         "if self._gate.late_by(highest, last) > 0:",
         "one timely report in a bundle would let late ones pass",
-        ("tests/messages/test_decoding.py",),
+        ("tests/messages/test_decoding.py::test_late_reports_of_a_batch_are_told_apart_by_period",),
     ),
     Plant(
         "a bomb that is cut to its limit",
@@ -291,7 +291,7 @@ MESSAGES_AND_ROWS = (
         "missing = self.reports - found.reports - num_rejected",
         "missing = self.reports - found.reports",
         "reports would be in the ledger twice",
-        ("tests/beam/accounts/test_manifests.py",),
+        ("tests/messages/test_listed_files.py::test_reports_that_are_missing_were_neither_read_nor_rejected",),
     ),
     Plant(
         "the smallest delay as the largest",
@@ -499,7 +499,7 @@ MESSAGES_AND_ROWS = (
         "return place == 0 || byte != 0;",
         "return 1;",
         "one report would have many spellings, and deduplication by bytes none",
-        ("tests/messages/test_compiled.py::test_spoiled_messages_have_equal_verdicts",),
+        ("tests/messages/test_compiled.py::test_integers_that_are_longer_than_needed_are_none",),
     ),
     Plant(
         "a block that is too short",
@@ -507,7 +507,7 @@ MESSAGES_AND_ROWS = (
         "if (at == end)",
         "if (at != NULL)",
         "bytes after the last report would be lost without a reason",
-        ("tests/messages/test_compiled.py",),
+        ("tests/messages/test_compiled.py::test_a_block_is_split_if_it_has_exactly_its_number_of_reports",),
     ),
     Plant(
         "the earliest report forgotten",
@@ -515,6 +515,6 @@ MESSAGES_AND_ROWS = (
         "if (report->time < found->lowest)",
         "if (report->time < found->lowest && message > 0)",
         "late reports are looked for only if the earliest one is late",
-        ("tests/messages/test_compiled.py",),
+        ("tests/messages/test_compiled.py::test_the_range_of_times_is_that_of_all_reports",),
     ),
 )
