@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 from tests.support.tolerance import binomial_limits, generator, normal_limit
+from uldp_transforms.jobs.compare import compare_command
 from uldp_transforms.ldp import CohortCounts, Collection, Comparison, SpecError, compare, homogeneity
 from uldp_transforms.ldp.comparisons.compare import (
     _Looks,
@@ -198,6 +199,19 @@ def test_differences_are_selected_by_q_values_and_have_intervals_of_their_own_le
     assert noticeable_difference(2 * 1.96) == pytest.approx(2.8)
     levels = [selected_confidence(np.array(marks, dtype=bool), 0.1) for marks in ([], [0, 0], [1, 0], [1, 1, 0, 1])]
     assert levels == pytest.approx([0.9, 0.95, 0.95, 0.925])
+
+
+def test_at_most_a_thousand_pairs_of_groups_are_compared() -> None:
+    """45 groups make 990 of them, 46 groups 1,035."""
+    task: Any = SimpleNamespace(by=("region",), against=None)
+
+    def pairs(groups: int) -> int:
+        family: Any = SimpleNamespace(sides=list(range(groups)), pairs=None)
+        return len(compare_command._pairs(task, family))
+
+    assert pairs(45) == 990
+    with pytest.raises(SpecError, match=r"^--by must make at most 1,000 pairs of groups, got 1,035; "):
+        pairs(46)
 
 
 def test_few_discoveries_are_false() -> None:

@@ -9,6 +9,7 @@ import pytest
 from scipy import special
 
 from tests.support.tolerance import generator
+from uldp_transforms.ldp.solvers import hash_chance as module
 from uldp_transforms.ldp.solvers.hash_chance import Absorbed, Chance, ChanceOfMeans, tail
 
 Z = np.array([1.0, 2.0, 3.0, 4.0])
@@ -48,6 +49,19 @@ def test_where_many_cohorts_hash_the_tail_is_normal():
     cells -= cells.mean(axis=1, keepdims=True)
     deviation = np.sqrt((cells**2).mean(axis=1).sum())
     np.testing.assert_allclose(deviations(Chance(cells), Z), Z * deviation, rtol=0.02)
+
+
+def test_the_tilt_of_a_sum_is_found_in_a_few_steps(monkeypatch):
+    """Also where a heavy text makes the law far from normal; near the largest sum it takes more of them."""
+    cells = generator("tilt").normal(size=(5, 12))
+    cells[:, 0] += 8
+    cells -= cells.mean(axis=1, keepdims=True)
+    law = module._Law.of(cells / np.sqrt((cells**2).mean(axis=1).sum()))
+    most = law.means.max(axis=1).sum()
+    for steps, points in ((60, (0.5, 1.0, 3.0, 0.99 * most)), (12, (0.5, 1.0, 3.0))):
+        monkeypatch.setattr(module, "_STEPS", steps)
+        for x in points:
+            assert law.cumulants(law.tilt(x))[1] == pytest.approx(x, rel=1e-6)
 
 
 def test_without_residuals_nothing_is_raised_by_chance():

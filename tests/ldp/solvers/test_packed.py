@@ -113,13 +113,23 @@ def test_a_list_is_hashed_once_whichever_thread_asks(monkeypatch):
     assert all(table is found[0] for table in found)
 
 
+def test_lists_of_other_hash_functions_are_other_tables():
+    for seed in (80, 81):
+        alphabet = Hashed(num_buckets=8, seed=seed)
+        expected = PackedBuckets.of_values(alphabet, values_of(90), 20, 8)
+        np.testing.assert_array_equal(packed_buckets(alphabet, values_of(90), 20, 8).codes, expected.codes)
+
+
 def test_the_lists_that_were_used_last_are_kept():
     alphabet = Hashed(num_buckets=8, seed=78)
     first = packed_buckets(alphabet, values_of(1), 2, 8)
-    for size in range(2, module._LISTS + 1):
+    for size in range(2, 17):
         packed_buckets(alphabet, values_of(size), 2, 8)
         assert packed_buckets(alphabet, values_of(1), 2, 8) is first
-    for size in range(module._LISTS + 1, 2 * module._LISTS + 1):
+    for size in range(17, 32):
+        packed_buckets(alphabet, values_of(size), 2, 8)
+    assert packed_buckets(alphabet, values_of(1), 2, 8) is first, "one of sixteen"
+    for size in range(40, 56):
         packed_buckets(alphabet, values_of(size), 2, 8)
     assert packed_buckets(alphabet, values_of(1), 2, 8) is not first
 
