@@ -605,22 +605,6 @@ EQUIVALENTS = (  # in the order of their files
     Equivalent(
         "uldp_transforms/ldp/solvers/hash_chance.py",
         "on import",
-        "_LARGEST = 64  # cells of a cohort that are treated exactly; the others are approximated by a "
-        "normal distribution",
-        "_LARGEST = 65  # cells of a cohort that are treated exactly; the others are approximated by a "
-        "normal distribution",
-        "how many cells are taken one by one in an approximation",
-    ),
-    Equivalent(
-        "uldp_transforms/ldp/solvers/hash_chance.py",
-        "on import",
-        "_TILTS = np.geomspace(0.002, 16, 72)  # in units of 1 / standard deviation",
-        "_TILTS = np.geomspace(0.002, 16, 73)  # in units of 1 / standard deviation",
-        "more points of a grid that is interpolated",
-    ),
-    Equivalent(
-        "uldp_transforms/ldp/solvers/hash_chance.py",
-        "on import",
         "_ROWS = 4096  # values per block",
         "_ROWS = 4097  # values per block",
         "changes only how much is computed at a time",

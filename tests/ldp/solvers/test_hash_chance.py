@@ -111,6 +111,73 @@ def test_what_an_estimate_has_taken_out_of_its_cells_is_put_back():
         assert again[0] == pytest.approx(end, abs=0.02)
 
 
+TILTS = np.exp(np.linspace(np.log(0.002), np.log(16), 72))
+
+
+def law_of(cells: np.ndarray, t: float) -> tuple[float, float, float]:
+    """The cumulant generating function of a sum of one cell of each row, and two derivatives; of more than 64 cells the
+    smallest are one normal law."""
+    value = first = second = 0.0
+    for row in np.sort(cells, axis=1):
+        rest, largest = row[:-64], row[-64:]
+        many = max(len(rest), 1)
+        rest, largest = (rest, largest) if len(rest) else (row[:1], row[1:])
+        chance = np.append(many, np.ones(len(largest))) / len(row)
+        mean, spread = np.append(rest.mean(), largest), np.append(rest.var(), 0 * largest)
+        weights = chance * np.exp(t * mean + t**2 / 2 * spread)
+        slopes = mean + t * spread
+        total = weights.sum()
+        value += np.log(total)
+        first += weights @ slopes / total
+        second += weights @ (slopes**2 + spread) / total - (weights @ slopes / total) ** 2
+    return value, first, second
+
+
+def end_of(laws: list[tuple[float, float, float]], raw: float, step: float, z: float) -> tuple[float, float]:
+    """The share whose collisions and own reports exceed raw as often as said, and the collisions there."""
+    distances, ends = [], []
+    for t, (value, slope, curvature) in zip(TILTS, laws):
+        end = raw - slope
+        if end > 0:
+            end /= np.exp(t * step)
+            more = end / step * (np.exp(t * step) - 1) if step > 0 else t * end
+        else:
+            more = t * end
+        r = np.sqrt(max(2 * (t * raw - value - more), 1e-300))
+        u = t * np.sqrt(curvature + max(end, 0) * step * np.exp(t * step))
+        distances.append(r + np.log(u / r) / r)
+        ends.append(end)
+    reached = np.maximum.accumulate(distances)
+    return float(np.interp(z, reached, ends)), float(np.interp(z, reached, [slope for _, slope, _ in laws]))
+
+
+@pytest.mark.parametrize(("size", "absorbs"), [(12, False), (64, False), (70, False), (12, True)])
+def test_ends_are_those_of_each_tilt_one_by_one(size, absorbs):
+    """Small and large estimates, with own reports and without; what is absorbed is put back three times."""
+    rng = generator("tilt by tilt", size)
+    cells = rng.exponential(size=(4, size))
+    raw, steps, z = np.array([0.4, 2.0, 9.0, -0.3, 25.0, 3.0]), np.array([0, 0.4, 2, 1, 0.1, 0.0]), np.full(6, 1.5)
+    z[3:] = 0.8, 3.0, np.nan
+    table, gains = rng.integers(size, size=(4, 6)), np.array([0.3, 0.2, 0.1, 0.2])
+    present = rng.normal(scale=0.1, size=(4, size))
+    chance = Chance(cells, least=3.5, absorbed=Absorbed(table, gains, present) if absorbs else None)
+    found = chance.lower_ends(raw, steps, z)
+    scale = max(1, 3.5 / np.sqrt(cells.var(axis=1).sum()))
+    centred = scale * (cells - cells.mean(axis=1, keepdims=True))
+    deviation = np.sqrt((centred**2).mean(axis=1).sum())
+    assert np.isnan(found[5])
+    for i in range(5):
+        laws = [law_of(centred / deviation, t) for t in TILTS]
+        own = (raw[i] / deviation, steps[i] / deviation, z[i])
+        end, excess = end_of(laws, *own)
+        for _ in range(3 if absorbs else 0):
+            larger = centred / deviation
+            more = scale * (gains * excess - present[np.arange(4), table[:, i]] / deviation)
+            larger[np.arange(4), table[:, i]] += more
+            end, excess = end_of([law_of(larger - more[:, np.newaxis] / size, t) for t in TILTS], *own)
+        assert found[i] == pytest.approx(end * deviation, rel=1e-6, abs=1e-9)
+
+
 def test_a_mean_of_parts_has_the_chance_of_all_their_cohorts():
     """Values with other shares have another law."""
     first, second = generator("means").normal(size=(2, 6, 30))

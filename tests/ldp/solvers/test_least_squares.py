@@ -179,6 +179,18 @@ def test_as_many_equations_as_unknowns_are_enough(complete):
     np.testing.assert_allclose(given.centre(fitted), given.centre(given.inverted), atol=1e-9)
 
 
+def test_one_equation_more_says_something_about_the_noise():
+    given = dataclasses.replace(
+        observation(3, 3, True, False),
+        buckets=Buckets(SQUARE[:, :3], 3),
+        num_reports=np.array([100, 300]),
+        inverted=generator("one more").random((2, 3)),
+    )
+    found = least_squares(given, np.ones(3, dtype=bool))
+    assert_same(found, dense_solution(given, np.ones(3, dtype=bool)))
+    assert found.spare == 1 and found.misfit > 0 and found.common is not None and found.chance is not None
+
+
 @pytest.mark.parametrize("complete", [False, True])
 def test_one_unknown_too_many_is_refused(complete):
     table = np.concatenate([SQUARE[:, : 4 + complete], [[2], [2]]], axis=1)

@@ -367,6 +367,57 @@ def test_rare_unknowns_have_the_noise_of_four_more_reports() -> None:
         assert found.null[value] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(("k", "num_hashes", "buckets"), [(2, 1, 1.0), (5, 1, 1.0), (3, 2, 1.5), (6, 2, 2.0)])
+def test_an_unknown_has_as_many_buckets_as_hash_functions_but_at_most_half(
+    k: int, num_hashes: int, buckets: float
+) -> None:
+    rng = generator("half of the buckets", k, num_hashes)
+    table = rng.integers(0, k, (12, 3, num_hashes) if num_hashes > 1 else (12, 3))
+    inverted = rng.normal(num_hashes / k, 0.1, (12, k))
+    given = dataclasses.replace(observed(12), buckets=Buckets(table, k), inverted=inverted)
+    fit = least_squares._settle(given, np.ones((12, k)), 12 * (k - 1) - 3)
+    found = least_squares.least_squares(given, np.ones(3, dtype=bool)).own
+    expected = observation.own_noise(given, fit.weights, given.num_reports, np.ones(3), buckets)
+    assert found is not None
+    np.testing.assert_allclose(found.slope, expected.slope)
+    np.testing.assert_allclose(found.curvature, expected.curvature)
+    np.testing.assert_allclose(found.least, expected.least)
+
+
+def test_an_estimate_responds_to_the_cells_that_are_left() -> None:
+    """By 1, less what the sum of all frequencies takes; with cells left out by the root of the ratio of lengths."""
+    given = observed(6)
+    fit: Any = SimpleNamespace(kept=np.ones((6, 5)), offset=np.array([0.25] * 4), weights=np.arange(1.0, 7))
+    assert least_squares._reach(given, fit).tolist() == [0.75] * 4
+    fit.kept[2, given.buckets.table[2, 1]] = 0
+    lengths = [
+        sum(
+            w * fit.kept[c, given.buckets.table[c, value]] * (1 - 1 / fit.kept[c].sum())
+            for c, w in enumerate(fit.weights)
+        )
+        for value in range(4)
+    ]
+    expected = np.sqrt(np.maximum(21 * 4 / 5 / np.array(lengths), 1))
+    np.testing.assert_allclose(least_squares._reach(given, fit), expected)
+    assert expected[1] > 1
+
+
+def test_fewer_cells_need_an_equation_for_each_unknown_and_one_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And unknowns that can be told apart."""
+    given, last = observed(6), SimpleNamespace(spare=5, kept=np.ones((6, 5)))
+    monkeypatch.setattr(least_squares, "_settle", lambda given, kept, spare: spare)
+    for left_out, expected in ((4, 1), (5, None), (6, None)):
+        kept = np.ones((6, 5))
+        kept.ravel()[:left_out] = 0
+        assert least_squares._without(given, last, kept) == expected  # type: ignore[arg-type]  # a fit
+
+    def refused(*_: Any) -> None:
+        raise IllConditionedError("x")
+
+    monkeypatch.setattr(least_squares, "_settle", refused)
+    assert least_squares._without(given, last, np.ones((6, 5))) is None  # type: ignore[arg-type]  # a fit
+
+
 def test_what_belongs_to_unknowns_is_not_more_than_there_is() -> None:
     given = observed(6)
     assert least_squares._held(given, np.array([0.5, -0.1, 0.2, 0.1])) == pytest.approx([0.5, 0, 0.2, 0.1])
@@ -387,6 +438,8 @@ def test_few_cohorts_give_back_what_an_estimate_has_absorbed(cohorts: int, absor
         if absorbs:
             assert found._absorbed.present[c, b] == pytest.approx(each * weights[c] / (total - weights[c]))
             assert found._absorbed.gains[c] == pytest.approx(weights[c] / total / (1 - 1 / 5))
+    level = (weights**2 * (fit.privacy / given.num_reports + fit.common)).sum() / total
+    assert fit.error == pytest.approx(np.sqrt(level * np.diag(fit.inverse).mean()))
     assert (found._absorbed is not None) == absorbs
     assert np.sqrt(found.cells.var(axis=1).sum()) >= fit.error * (1 - 1e-12)
 
@@ -399,7 +452,8 @@ def test_tails_near_the_mean_are_normal_and_the_largest_sum_is_counted() -> None
     cells[:, 0] += 3
     cells -= cells.mean(axis=1, keepdims=True)
     deviation = np.sqrt((cells**2).mean(axis=1).sum())
-    assert hash_chance.tail(cells, 0.0) == 1
+    assert hash_chance.tail(cells, 0.0) == hash_chance.tail(np.zeros((5, 6)), 1.0) == 1
+    assert hash_chance.tail(np.array([[1.0, -1.0]] * 4), 1.0) != special.ndtr(-0.5), "from half a deviation on"
     assert hash_chance.tail(cells, 0.499 * deviation) == pytest.approx(special.ndtr(-0.499))
     assert abs(hash_chance.tail(cells, 0.501 * deviation) - special.ndtr(-0.501)) > 3e-4
     assert hash_chance.tail(cells, cells.max(axis=1).sum()) == pytest.approx(6.0**-5)
