@@ -73,7 +73,10 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "jobs/follow": ("jobs/follow",),
     "jobs/gateway": ("jobs/gateway",),
-    "jobs/gateway/apps": ("jobs/gateway/test_app_limits.py", "jobs/gateway/test_signed_tokens.py"),
+    "jobs/gateway/apps": (
+        *("jobs/gateway/test_app_limits.py", "jobs/gateway/test_signed_tokens.py"),
+        *("jobs/gateway/test_used_tokens.py", "jobs/gateway/test_gateway_parts.py"),
+    ),
     "jobs/gateway/navigations": ("jobs/gateway/test_navigation_gateway.py", "jobs/follow/test_simulation.py"),
     "jobs/gateway/outlets": ("jobs/gateway/test_outlets.py", "jobs/gateway/test_gateway_errors.py"),
     "jobs/kafka": ("jobs/kafka", "jobs/follow"),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import datetime
 import errno
 import gzip
 import json
 import math
+import os
+import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -16,14 +19,19 @@ from unittest import mock
 
 import jsonschema
 import pytest
+from starlette.responses import JSONResponse
 
 from tests.support.gateways import Answer, Running, gateway
 from tests.support.messages_cases import single
 from uldp_transforms.jobs import uldp
+from uldp_transforms.jobs.gateway.meters import Meters
+from uldp_transforms.jobs.gateway.navigations import navigation_log
+from uldp_transforms.jobs.gateway.navigations.navigation_desk import NavigationDesk
 from uldp_transforms.jobs.gateway.navigations.navigation_log import NavigationLog
 from uldp_transforms.jobs.gateway.navigations.page_lines import LONGEST, checked
 from uldp_transforms.jobs.gateway.openapi import document
 from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
+from uldp_transforms.jobs.gateway.refusals import Refused
 from uldp_transforms.ldp.reasons import Reason
 
 ANSWERS = Path(__file__).parents[2] / "data" / "browser_confidence.csv.gz"
@@ -110,7 +118,10 @@ def test_impossible_values_are_out_of_range(name: str, value: object) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [b"{", b"null", b"[" * 100_000, b'{"confidence": "high"}', b"\xff\xfe", b'"high"', b"1" * 60_000],
+    [
+        *(b"{", b"null", b"[" * 100_000, b'{"confidence": "high"}', b"\xff\xfe", b'"high"', b"1" * 60_000),
+        *(LINE[:-1] + b', "page": "/salary"}', LINE.replace(b"rate", b"page"), b"[%s]" % LINE, b" " * 99 + b"null"),
+    ],
     ids=lambda line: repr(line[:20]),
 )
 def test_other_texts_are_malformed(line: bytes) -> None:
@@ -158,7 +169,8 @@ def test_a_full_disk_refuses_and_the_next_line_begins_another_file(tmp_path: Pat
         await log.close()
 
     asyncio.run(asyncio.wait_for(run(), 60))  # a fault of the writer would let all wait for ever
-    assert len(list(tmp_path.glob("navigations-*.jsonl"))) == 2
+    paths = [path.name for path in tmp_path.iterdir()]
+    assert len(paths) == 2 and all(re.fullmatch(r"navigations-\d{8}-[0-9a-f]{12}\.jsonl", name) for name in paths)
 
 
 def test_a_file_that_cannot_be_closed_stops_nobody(tmp_path: Path) -> None:
@@ -199,6 +211,131 @@ def test_a_fault_of_the_program_while_writing_leaves_nobody_waiting(tmp_path: Pa
 
     asyncio.run(asyncio.wait_for(run(), 60))
     assert len(kept(tmp_path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("rate", 0), ("rate", 0.999), ("duration", 0), ("duration", 1e9), ("confidence", "low"), ("confidence", "high")],
+)
+def test_the_ends_of_what_is_possible_are_possible(name: str, value: object) -> None:
+    """And a millisecond more than the longest time is not."""
+    line = json.dumps(json.loads(LINE) | {name: value}).encode()
+    [kept_line], refused = checked(line, 1.23456)
+    assert json.loads(kept_line)[name] == value
+    assert json.loads(kept_line)["time"] == 1.235
+    assert not refused
+    if value == 1e9:
+        assert checked(line.replace(b"1000000000.0", b"1000000001"), 0.0)[1] == Counter({Reason.OUT_OF_RANGE: 1})
+
+
+def test_each_line_is_kept_or_counted_with_its_reason() -> None:
+    lines = [LINE, LINE[:-1], LINE.replace(b"high", b"never"), LINE, b'{"rate": 2}', LINE.replace(b"0.5", b"2")]
+    found, refused = checked(b"\n".join(lines), 7.0)
+    assert found == [b'{"time": 7.0, "confidence": "high", "rate": 0.5, "duration": 12.5}\n'] * 2
+    assert refused == Counter({Reason.MALFORMED: 2, Reason.OUT_OF_RANGE: 2})
+
+
+class Disk:
+    """Notes what is synced, and lets a file take a few bytes at a time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch):
+        self.synced: list[str] = []
+        self._sync = os.fsync
+        monkeypatch.setattr(os, "fsync", self._note)
+
+    def _note(self, number: int) -> None:
+        self.synced.append(Path(os.readlink(f"/proc/self/fd/{number}")).suffix or "folder")
+        self._sync(number)
+
+
+def test_lines_and_the_names_of_their_files_are_on_disk_before_they_are_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder is synced for each new file; each day has one, and a file that takes a part is written on."""
+    disk, log, days = Disk(monkeypatch), NavigationLog(str(tmp_path / "a" / "b")), mock.Mock()
+    monkeypatch.setattr(navigation_log, "datetime", mock.Mock(timezone=datetime.timezone, datetime=days))
+    days.now.return_value = datetime.datetime(2026, 11, 26, 23, 59)
+    assert log._append([b"a\n", b"b\n"]) is None
+    assert disk.synced == ["folder", ".jsonl"]
+    first = log._file
+    assert first is not None
+    written, slow = first, mock.Mock(fileno=first.fileno)
+    slow.write.side_effect = lambda data: written.write(data[:1])
+    log._file = slow
+    assert log._append([b"cde\n"]) is None
+    assert (slow.write.call_count, disk.synced) == (4, ["folder", ".jsonl", ".jsonl"])
+    log._file = first
+    days.now.return_value = datetime.datetime(2026, 11, 27)
+    assert log._append([b"f\n"]) is None
+    assert disk.synced[3:] == ["folder", ".jsonl"]
+    assert first.closed
+    days.now.assert_called_with(tz=datetime.timezone.utc)
+    paths = sorted((tmp_path / "a" / "b").iterdir())
+    assert [path.read_bytes() for path in paths] == [b"a\nb\ncde\n", b"f\n"]
+    names = [path.name.rpartition("-") for path in paths]
+    assert [day for day, *_ in names] == ["navigations-20261126", "navigations-20261127"]
+    assert len({name for *_, name in names}) == 1 and len(names[0][2]) == len("0123456789ab.jsonl")
+    last = log._file
+    asyncio.run(closed(log))
+    assert log._file is None and last is not None and last.closed
+
+
+async def closed(log: NavigationLog) -> None:
+    await log.start()
+    await log.close()
+
+
+class Open:
+    """A door that everybody passes."""
+
+    async def answer(self, request: Any, deliver: Any, too_large: Any) -> Any:
+        try:
+            return await deliver(request)
+        except Refused as refused:
+            too_large()
+            return JSONResponse({"reason": refused.reason}, refused.status)
+        except Undelivered:
+            return JSONResponse({}, 503)
+
+
+def test_numbers_of_lines_and_answers_are_shown(tmp_path: Path) -> None:
+    """64 KiB are not too large; a line that cannot be kept is a failure of the gateway."""
+    said = list[str]()
+    meters, log, door = Meters(said.append), mock.Mock(), Open()
+    log.write = mock.AsyncMock(side_effect=[None, None, Undelivered("of this test")])
+    desk = NavigationDesk(log, door, meters)  # type: ignore[arg-type]  # a stand-in
+    mixed = b"\n".join([LINE, LINE, LINE[1:], LINE.replace(b"0.5", b"2"), LINE[1:]])
+    largest = LINE + b" " * ((1 << 16) - len(LINE))
+    bodies = [(mixed, 202), (largest, 202), (largest + b" ", 413), (LINE, 503), (LINE[1:] + b"\n" + LINE[1:], 400)]
+    for body, status in bodies:
+        request: Any = body
+        assert asyncio.run(desk.navigations(request)).status_code == status
+    assert [call.args[0].count(b"\n") for call in log.write.call_args_list] == [2, 1, 1]
+    text = meters.text().decode()
+    for name, number in {
+        'requests_total{status="202"}': 2,
+        'requests_total{status="413"}': 1,
+        'requests_total{status="503"}': 1,
+        'requests_total{status="400"}': 1,
+        'refused_total{reason="too_large"}': 1,
+        'refused_total{reason="out_of_range"}': 1,
+        'refused_total{reason="malformed"}': 4,
+    }.items():
+        kind = "navigation_" if name.startswith("requests") else "navigations_"
+        assert f"uldp_gateway_{kind}{name} {float(number)}\n" in text
+    assert "uldp_gateway_navigations_accepted_total 4.0\n" in text
+    assert said == ["reports cannot be delivered, and their senders are told: of this test"]
+    assert not meters.is_well
+
+
+def test_the_most_frequent_reason_is_that_of_the_answer() -> None:
+    desk = NavigationDesk(mock.Mock(), mock.Mock(), Meters(print))
+    wrong = LINE.replace(b"0.5", b"2")
+    for lines, reason, status in (([wrong, wrong, b"x"], "out_of_range", 400), ([b"x", b"x", wrong], "malformed", 400)):
+        answer = asyncio.run(desk._keep(b"\n".join(lines)))
+        numbers = Counter(line == wrong for line in lines)
+        refused = {"out_of_range": numbers[True], "malformed": numbers[False]}
+        assert (json.loads(bytes(answer.body)), answer.status_code) == ({"reason": reason, "refused": refused}, status)
 
 
 def test_reports_and_navigations_together(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ class Verdict:
     @property
     def reason(self) -> Reason:
         """The most frequent reason of refusal."""
-        return self.refused.most_common(1)[0][0]
+        return max(self.refused, key=self.refused.__getitem__)
 
 
 def plain(message: bytes) -> bytes:

@@ -68,11 +68,12 @@ class BoundedRequests(IgnoresOffers):
         uvicorn would add trailers to the headers, which a proxy may have set; a sender could replace them so (RFC 9110,
         section 6.5.1).
         """
-        self._trailers += not self._in_head
-        if max(len(self.headers), self._trailers) >= MOST_HEADERS:
+        if (len(self.headers) if self._in_head else self._trailers) >= MOST_HEADERS:
             raise ValueError("too many headers")  # the parser takes it for a fault of the request
         if self._in_head:
             super().on_header(name, value)
+        else:
+            self._trailers += 1
 
     def on_headers_complete(self) -> None:
         """The head is complete."""

@@ -53,7 +53,7 @@ class NavigationDesk:
         self._own.judged(len(lines), refused)
         shown = {reason.code: number for reason, number in refused.items()}
         if not lines:
-            reason = refused.most_common(1)[0][0]
+            reason = max(refused, key=refused.__getitem__)
             return JSONResponse({"reason": reason.code, "refused": shown}, STATUS[reason])
         try:
             await self._log.write(b"".join(lines))
