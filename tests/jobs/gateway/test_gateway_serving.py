@@ -28,6 +28,7 @@ from uldp_transforms.jobs.gateway.admission import Admission
 from uldp_transforms.jobs.gateway.apps.app_keys import Key, Tokens
 from uldp_transforms.jobs.gateway.apps.signed_tokens import UsedTokens
 from uldp_transforms.jobs.gateway.apps.used_token_files import UsedTokenFiles
+from uldp_transforms.jobs.gateway.batched_writer import BatchedWriter
 from uldp_transforms.jobs.gateway.gateway_options import GatewayConfig, configure
 from uldp_transforms.jobs.gateway.limits import Limits
 from uldp_transforms.jobs.gateway.meters import Meters
@@ -463,7 +464,7 @@ def test_all_parts_begin_before_the_first_request_and_end_after_the_last(
             assert (await asked(app, "POST", "/reports", single()))[0] == 401
         assert capsys.readouterr().err == "gateway: stopped\n"
 
-    asyncio.run(asyncio.wait_for(run(), 60))
+    asyncio.run(asyncio.wait_for(run(), 30))
 
 
 @pytest.mark.usefixtures("folder")
@@ -484,7 +485,7 @@ def test_an_outlet_is_checked_at_the_start_and_gets_all_before_it_is_closed(own:
         status, _, body = await task
         assert (status, json.loads(body)) == (200, {"published": 1})
 
-    asyncio.run(asyncio.wait_for(run(), 60))
+    asyncio.run(asyncio.wait_for(run(), 30))
     assert [message == "closed" for message in kept.messages] == [False, True]
 
 
@@ -532,6 +533,52 @@ def test_a_pack_that_is_full_goes_at_once_and_one_that_would_be_too_full_before(
 
 
 # ---------------------------------------------------------------------- the spool
+
+
+async def at_once(work: Callable[..., Any], *arguments: Any) -> Any:
+    """In place of a thread; others come meanwhile."""
+    await asyncio.sleep(0)
+    return work(*arguments)
+
+
+async def settled() -> None:
+    for _ in range(30):
+        await asyncio.sleep(0)
+
+
+def test_parts_that_come_while_the_disk_is_busy_are_written_together() -> None:
+    """Whoever has gone, and a part that could not be written, keep no other one; the lock keeps all."""
+    written, faults = list[list[bytes]](), [None, None, OSError(28, "No space left on device"), None]
+
+    def append(parts: Sequence[bytes]) -> Exception | None:
+        written.append([*parts])
+        return faults[len(written) - 1]
+
+    async def run() -> None:
+        writer = BatchedWriter(append, "the disk says")
+        await writer.start()
+        first = asyncio.create_task(writer.write(b"first"))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        tasks = [asyncio.create_task(writer.write(part)) for part in (b"a", b"b", b"c")]
+        await asyncio.sleep(0)
+        tasks[1].cancel()
+        await settled()
+        assert [task.done() and not task.cancelled() for task in (first, *tasks)] == [True, True, False, True]
+        assert written == [[b"first"], [b"a", b"b", b"c"]]
+        lost = asyncio.create_task(writer.write(b"lost"))
+        await settled()
+        assert lost.done() and str(lost.exception()) == "the disk says No space left on device"
+        async with writer.disk:
+            last = asyncio.create_task(writer.write(b"last"))
+            await settled()
+            assert len(written) == 3 and not last.done()
+        await settled()
+        assert last.done() and written[3] == [b"last"]
+        await writer.close()
+
+    with mock.patch.object(asyncio, "to_thread", at_once):
+        asyncio.run(run())
 
 
 def test_a_file_is_named_by_its_time_and_on_disk_with_each_block(
@@ -648,7 +695,7 @@ def test_a_spool_is_free_again_once_it_is_closed_and_says_what_is_left(tmp_path:
             await spooling.deliver(message)
         await spooling.close()
 
-    asyncio.run(asyncio.wait_for(run(), 60))
+    asyncio.run(asyncio.wait_for(run(), 30))
     assert said == []
     asyncio.run(asyncio.wait_for(run(blocks_of(1)[0][0]), 60))
     assert said == [f"1 file(s) of reports are in {tmp_path}"]

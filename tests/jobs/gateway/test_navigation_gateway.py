@@ -168,7 +168,7 @@ def test_a_full_disk_refuses_and_the_next_line_begins_another_file(tmp_path: Pat
         await log.write(LINE + b"\n")
         await log.close()
 
-    asyncio.run(asyncio.wait_for(run(), 60))  # a fault of the writer would let all wait for ever
+    asyncio.run(asyncio.wait_for(run(), 30))  # a fault of the writer would let all wait for ever
     paths = [path.name for path in tmp_path.iterdir()]
     assert len(paths) == 2 and all(re.fullmatch(r"navigations-\d{8}-[0-9a-f]{12}\.jsonl", name) for name in paths)
 
@@ -189,7 +189,7 @@ def test_a_file_that_cannot_be_closed_stops_nobody(tmp_path: Path) -> None:
         await log.write(LINE + b"\n")
         await log.close()
 
-    asyncio.run(asyncio.wait_for(run(), 60))  # a fault of the writer would let all wait for ever
+    asyncio.run(asyncio.wait_for(run(), 30))  # a fault of the writer would let all wait for ever
     assert len(kept(tmp_path)) == 2
 
 
@@ -209,7 +209,7 @@ def test_a_fault_of_the_program_while_writing_leaves_nobody_waiting(tmp_path: Pa
         await log.write(LINE + b"\n")
         await log.close()
 
-    asyncio.run(asyncio.wait_for(run(), 60))
+    asyncio.run(asyncio.wait_for(run(), 30))
     assert len(kept(tmp_path)) == 2
 
 

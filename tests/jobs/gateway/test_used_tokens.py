@@ -50,7 +50,7 @@ def run(folder: Path, clock: Clock, *messages: bytes) -> None:
         finally:
             await files.close()
 
-    asyncio.run(asyncio.wait_for(process(), 60))
+    asyncio.run(asyncio.wait_for(process(), 30))
 
 
 def test_the_next_process_knows_what_a_token_has_sent(tmp_path: Path, clock: Clock) -> None:
@@ -93,7 +93,7 @@ def test_what_cannot_be_stored_is_not_acknowledged(tmp_path: Path, clock: Clock)
         await spend(used, b"message")
         await files.close()
 
-    asyncio.run(asyncio.wait_for(process(), 60))
+    asyncio.run(asyncio.wait_for(process(), 30))
     with pytest.raises(Refused, match=r"^token_used$"):
         run(tmp_path, clock, b"another")
 
@@ -118,7 +118,7 @@ def test_a_file_says_nothing_without_the_token(tmp_path: Path, clock: Clock) -> 
         await files.close()
 
     clock.now = time.time()
-    asyncio.run(asyncio.wait_for(process(), 60))
+    asyncio.run(asyncio.wait_for(process(), 30))
     records = [
         content[at : at + RECORD]
         for path in tmp_path.iterdir()
