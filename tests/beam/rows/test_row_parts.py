@@ -167,9 +167,7 @@ def test_times_of_arrival_that_rows_cannot_hold_are_left_out(moment: int | None,
     ("number", "partial", "reason"),
     [(99, False, "suppressed"), (100, False, None), (99, True, "partial"), (500, True, "partial")],
 )
-def test_windows_with_few_reports_and_parts_of_windows_are_withheld(
-    number: int, partial: bool, reason: str | None
-) -> None:
+def test_windows_with_few_reports_and_parts_are_withheld(number: int, partial: bool, reason: str | None) -> None:
     assert reason_to_withhold(number, 100, partial) == reason
 
 
