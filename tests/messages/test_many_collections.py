@@ -18,7 +18,7 @@ from uldp_transforms.beam.transforms.period_counts import count_batches, count_p
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
-from uldp_transforms.messages.decoder import Decoded, MessageDecoder
+from uldp_transforms.messages.decoder import Decoded, MessageDecoder, _order_of, _runs, _runs_of
 from uldp_transforms.windows import BasePeriods, TimeGate, split_by_owner_and_period, split_runs_by_period
 
 pytestmark = pytest.mark.usefixtures("decoding_part")
@@ -210,3 +210,23 @@ def test_what_is_counted_becomes_objects_one_by_one() -> None:
         made.append(weakref.ref(counts))
         most = max(most, sum(one() is not None for one in made))
     assert 1 <= most < len(made) // 2
+
+
+def test_orders_and_runs_of_numbers_by_hand() -> None:
+    """Of more collections than 16 bits count, too; the order is stable."""
+    for numbers in ([2, 0, 2, 1], [65_535, 3, 65_535], [65_536, 3, 65_536, 0], [131_075, 4, 131_072, 2], [7, 7]):
+        order = _order_of(np.array(numbers))
+        places = list(range(len(numbers)))
+        assert np.array(places)[order].tolist() == sorted(places, key=numbers.__getitem__)
+    assert _order_of(np.array([], dtype=np.int64)) == slice(None)
+    for numbers, runs in (
+        ([], []),
+        ([5], [(0, 1)]),
+        ([5, 5], [(0, 2)]),
+        ([1, 1, 2, 4, 4, 4], [(0, 2), (2, 3), (3, 6)]),
+    ):
+        assert list(_runs_of(np.array(numbers, dtype=np.int64))) == runs
+        owners, sizes = _runs(np.array(numbers, dtype=np.int64))
+        assert (owners.tolist(), sizes.tolist()) == (sorted(set(numbers)), [last - first for first, last in runs])
+    owners, sizes = _runs(np.array([1, 1, 2]), np.array([5, 6, 7]))
+    assert (owners.tolist(), sizes.tolist()) == ([1, 2], [11, 7])

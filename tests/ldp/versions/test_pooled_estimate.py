@@ -19,7 +19,7 @@ from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
 from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
 from uldp_transforms.ldp.versions.pooled_estimate import _fit, _weights_of_rest, pool
-from uldp_transforms.ldp.versions.version_weights import VersionWeights, version_weights
+from uldp_transforms.ldp.versions.version_weights import VersionWeights, _others, _symbols, version_weights
 
 MECHANISMS = ("krr", "rappor", "hr", "ss", "urr", "urap", "uss")
 
@@ -171,6 +171,37 @@ def test_weights_are_the_first_on_the_way_to_cautious_ones_that_lose_nothing() -
             assert weights[:, place].tolist() == at(step / 4096).tolist()
             assert loss[place] == pytest.approx(losses[step])
     assert steps[0] == 0 < steps[1] < steps[2] <= 4096 and (loss > 1).tolist() == [True, False, False, False]
+
+
+def test_how_precise_values_are_compared_with_their_symbols() -> None:
+    """A hashed value is known from its h of k buckets: h (1 - h / k) times, if not more than half of them are its own.
+    A value with a symbol of its own is as precise as this; the other holder has the next bucket, if there is one."""
+    listed = {"non_sensitive": ["n0", "n1"]}
+    urr = {"mechanism": {"id": "urr", "epsilon": 1.0}}
+    cases = (
+        (hashed(1, 1.0), ("x", "y"), [0, 0], [0, 0], [1, 1], [7 / 8, 7 / 8]),
+        (hashed(1, 1.0, num_buckets=2), ("x",), [0], [0], [1], [0.5]),
+        (
+            Collection.from_json(hashed(1, 1.0, **listed).to_json() | urr),
+            ("n1", "x"),
+            [3, 0],
+            [9, 0],
+            [9, 1],
+            [1, 7 / 8],
+        ),
+        (version(1, "krr", 1.0, texts(3)), ("v02", "v00"), [2, 2], [2, 0], [2, 0], [1, 1]),
+        (version(1, "urr", 1.0, texts(3)), ("v02", "v00"), [3, 2], [2, 0], [2, 0], [1, 1]),
+    )
+    for model, values, labels, symbols, others, scale in cases:
+        found = _symbols(model, values)
+        assert [part.tolist() for part in found[:3]] == [labels, symbols, others]
+        np.testing.assert_allclose(found[3], scale)
+
+
+def test_the_holder_of_another_value_is_one_of_each_kind() -> None:
+    """Of the same kind, the second value; the first one again if it is alone."""
+    kinds, first = np.array([1, 0, 1, 2, 0]), np.array([1, 0, 3])
+    assert _others(kinds, first).tolist() == [[4, 0, 3], [1, 2, 3], [1, 0, 3]]
 
 
 @pytest.mark.parametrize("mechanism", ["krr", "rappor", "ss"])
