@@ -255,6 +255,13 @@ EQUIVALENTS = (  # in the order of their files
         "other rows of the same matrix: any that are different and balanced do",
     ),
     Equivalent(
+        "uldp_transforms/ldp/borrowing/borrow.py",
+        "_weights",
+        "weights = several if risk < risk_of_one - error else one",
+        "weights = several if (risk <= risk_of_one - error) else one",
+        "risks that are equal but for a standard error, to the last digit",
+    ),
+    Equivalent(
         "uldp_transforms/ldp/client_window.py",
         "ClientWindow.of",
         "if not 0 < length <= _LONGEST or (timezone is not None and length % DAY):",
@@ -687,6 +694,13 @@ EQUIVALENTS = (  # in the order of their files
         "a step exactly to the end of the bracket",
     ),
     Equivalent(
+        "uldp_transforms/ldp/solvers/hash_chance.py",
+        "_ends",
+        "ends = left / np.where(left > 0, tilted, 1)  # below 0 there are no own reports",
+        "ends = left / np.where((left >= 0), tilted, 1)  # below 0 there are no own reports",
+        "0 divided by either number is 0",
+    ),
+    Equivalent(
         "uldp_transforms/ldp/solvers/least_squares.py",
         "on import",
         "_ROUNDS = 6  # of reweighting, which converges in two or three",
@@ -791,6 +805,13 @@ EQUIVALENTS = (  # in the order of their files
         "on import",
         "_BUILD_CELLS = 4_000_000  # cells that are hashed at a time",
         "_BUILD_CELLS = 4000001  # cells that are hashed at a time",
+        "changes only how much is computed at a time",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/solvers/packed.py",
+        "PackedBuckets.of_values",
+        "step = max(1, _BUILD_CELLS // columns)  # blocks that fit into the cache",
+        "step = max(2, _BUILD_CELLS // columns)  # blocks that fit into the cache",
         "changes only how much is computed at a time",
     ),
     Equivalent(

@@ -279,7 +279,7 @@ ESTIMATES = (
         "special.ndtri(1 - SIGNIFICANCE / noisy)",
         "special.ndtri(1 - SIGNIFICANCE)",
         "of a hundred values that nobody holds five would be kept",
-        ("tests/ldp/estimators/test_threshold.py::test_it_is_the_rule_one_entry_after_the_other",),
+        ("tests/ldp/estimators/test_threshold.py::test_golden_limit",),
     ),
     Plant(
         "smooth figures without the pull of the prior",

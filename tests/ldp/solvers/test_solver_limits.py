@@ -226,8 +226,8 @@ def test_what_is_hidden_is_the_rest_of_a_normal_content_that_is_cut_off() -> Non
     rng = generator("hidden content")
     num_reports, inverted, fitted = np.array([400, 0, 900, 500]), rng.normal(0.1, 0.01, (4, 3)), rng.random((4, 3)) / 20
     kept = np.ones((4, 3))
-    kept[0, 1] = kept[2, 2] = kept[1] = 0
-    inverted[0, 1], inverted[2, 2] = 0.35, 0.4
+    kept[0, :2] = kept[2, 2] = kept[1] = 0
+    inverted[0, :2], inverted[2, 2] = 0.35, 0.4
     given = SimpleNamespace(
         num_reports=num_reports,
         inverted=inverted,
@@ -241,7 +241,7 @@ def test_what_is_hidden_is_the_rest_of_a_normal_content_that_is_cut_off() -> Non
     found = overfull.hidden(given, fit, unseen)
     excess = inverted - fitted
     means = [(excess[c] * kept[c]).sum() / max(kept[c].sum(), 1) for c in range(4)]
-    seen = np.mean([excess[0, 1] - means[0], excess[2, 2] - means[2]])
+    seen = np.mean([excess[0, 0] - means[0], excess[0, 1] - means[0], excess[2, 2] - means[2]])
     share, here, z = seen, [0, 2, 3], stats.norm.isf(0.05 / 9)
     for _ in range(4):
         density, chance, below = 0.0, 0.0, np.zeros((4, 3))
@@ -270,6 +270,51 @@ def test_systems_are_solved_up_to_a_condition_of_a_hundred_million() -> None:
     assert offset.tolist() == [0, 0]
     with pytest.raises(IllConditionedError, match=r"condition number below 1e\+08, got 1\.1e\+08"):
         least_squares.solver(np.diag([1.0, 1 / 1.1e8]), complete=False, owner="c")
+
+
+def test_systems_whose_solutions_sum_to_one_are_as_easy_as_others() -> None:
+    """Of 200 equal unknowns: the deviations from the mean, and the mean itself."""
+    inverse, offset = least_squares.solver(np.eye(200), complete=True, owner="c")
+    np.testing.assert_allclose(inverse, np.eye(200) - 1 / 200, atol=1e-12)
+    np.testing.assert_allclose(offset, np.full(200, 1 / 200))
+
+
+def test_fits_to_the_cells_that_are_left_are_those_of_whole_matrices() -> None:
+    """Means are taken over the cells of a cohort that are kept, for the unknowns, the noise and the sum alike."""
+    given = observed(14)
+    kept = (generator("cells left").random((14, 5)) < 0.8).astype(float)
+    kept[:, 0] = 1
+    whole = least_squares._settle(given, np.ones((14, 5)), 14 * 4 - 4)
+    fit = least_squares._settle(given, kept, int(kept.sum()) - 14 - 4)
+    found = least_squares._solution(given, fit, whole, np.array([True, True, False, True]))
+    gram, pulls, noise = np.zeros((4, 4)), np.zeros(4), np.zeros((4, 4))
+    for c, weight in enumerate(fit.weights):
+        members = (given.buckets.table[c] == np.arange(5)[:, np.newaxis]).astype(float)
+        centre = np.diag(kept[c]) - np.outer(kept[c], kept[c]) / kept[c].sum()
+        shares = given.plausible(given.buckets.forward(fit.frequencies))[c]
+        covariance = np.diag(given.noise(shares)) - np.outer(shares, shares)
+        gram += weight * members.T @ centre @ members
+        pulls += weight * members.T @ centre @ given.inverted[c]
+        own = covariance / given.num_reports[c] + fit.common * np.eye(5)
+        noise += weight**2 * members.T @ centre @ own @ centre @ members
+    np.testing.assert_allclose(found.frequencies, np.linalg.solve(gram, pulls), rtol=1e-8)
+    inverse = np.linalg.inv(gram)
+    variances = np.diag(inverse @ noise @ inverse)
+    np.testing.assert_allclose(found.variances - found.jump**2, variances, rtol=1e-4)
+    summed = inverse @ np.array([1.0, 1, 0, 1])
+    assert found.variance_of_sum == pytest.approx(summed @ noise @ summed, rel=1e-6)
+    assert (found.spare, found.misfit) == (
+        kept.sum() - 14 - 4,
+        pytest.approx(whole.effective * whole.squares / whole.privacy),
+    )
+
+
+def test_one_cohort_has_no_others_from_which_its_cells_are_known() -> None:
+    given = observed(1, k=8, size=2)
+    fit = least_squares._settle(given, np.ones((1, 8)), 5)
+    found = least_squares._chance(given, fit)
+    np.testing.assert_allclose(found.cells / found._scale, fit.residuals / (7 / 8))
+    assert found._absorbed is not None and (found._absorbed.present == 0).all()
 
 
 def test_triangles_are_mirrored_in_blocks() -> None:

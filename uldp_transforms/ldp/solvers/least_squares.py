@@ -188,7 +188,7 @@ def _solution(given: Observation[Buckets], fit: _Fit, whole: _Fit, summed: np.nd
     variances = _sandwich_diagonal(fit.inverse, noise, fit.gram)
     own = None
     if given.centred:
-        own = own_noise(given, weights, n, _reach(given, fit), min(buckets.num_hashes * 1.0, buckets.num_buckets / 2))
+        own = own_noise(given, weights, n, _reach(given, fit), float(min(buckets.num_hashes, buckets.num_buckets / 2)))
         own = _as_if_more_were_seen(given, own.through(_held(given, fit.frequencies), variances))
     judged = given.centred and whole.spare > 0
     jump = given.jump * float(np.sqrt(per_report.sum() / n.sum()) / weights.sum())

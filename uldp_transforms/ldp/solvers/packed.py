@@ -77,7 +77,7 @@ class PackedBuckets:
         k, cells = self.num_buckets, np.zeros((self.num_cohorts, self.num_buckets))
         for number, codes in enumerate(self.codes):
             if self.num_hashes > 1:
-                cells[number // self.num_hashes] += np.bincount(codes, frequencies, k + 1)[:k]
+                cells[number // self.num_hashes] += np.bincount(codes, frequencies, k)[:k]
                 continue
             first = number * self.group
             members = min(self.group, self.num_cohorts - first)
