@@ -146,7 +146,7 @@ def test_shares_of_liars_are_from_nobody_to_nearly_everybody() -> None:
 
 def test_shares_are_shown_with_a_digit_and_small_ones_with_their_first() -> None:
     shown = {0.0312: "3.1 %", 0.0: "0.0 %", 1.0: "100.0 %", 0.001: "0.1 %", 0.00099: "0.10 %", 0.0005: "0.05 %"}
-    shown |= {-0.0004: "-0.04 %", 2e-8: "0.000002 %", 5e-9: "0.0 %"}
+    shown |= {-0.0004: "-0.04 %", 0.0015: "0.1 %", 1.2e-8: "0.000001 %", 1e-8: "0.0 %", 5e-9: "0.0 %"}
     assert {share: _percent(share) for share in shown} == shown
 
 
@@ -182,6 +182,15 @@ def test_sentences_say_how_many_values_there_are_and_what_is_not_listed() -> Non
     assert len(sentences(complete)) == 2 and "unexplained_low" not in facts(complete)
 
 
+def test_charts_have_thin_intervals_below_dots() -> None:
+    drawn = closed().estimate(counted(40, 30, 20, 10), "eb").plot().to_dict()
+    rule = {"type": "rule", "color": "#9cc3e6", "strokeWidth": 4}
+    point = {"type": "point", "color": "#0a63b0", "filled": True, "size": 50, "opacity": 1}
+    assert [layer["mark"] for layer in drawn["layer"]] == [rule, point]
+    assert drawn["width"] == 420 and drawn["layer"][0]["encoding"]["y"]["axis"] == {"labelLimit": 240}
+    assert drawn["layer"][1]["encoding"]["x"]["axis"] == {"format": ".3~%"}
+
+
 def test_bins_of_the_scale_log_are_drawn_at_their_geometric_middles() -> None:
     alphabet = {"id": "ordered", "low": 1, "high": 100, "num_bins": 4, "scale": "log", "others": ["none"]}
     spec = {"id": "c", "version": 1, "alphabet": alphabet, "mechanism": {"id": "krr", "epsilon": 4.0}}
@@ -194,6 +203,7 @@ def test_bins_of_the_scale_log_are_drawn_at_their_geometric_middles() -> None:
     for row, begin, end in zip(sorted(bars, key=lambda row: row["begin"]), edges, edges[1:]):
         assert (row["begin"], row["end"]) == pytest.approx((begin, end), rel=1e-3)
         assert row["middle"] == pytest.approx(np.sqrt(begin * end), rel=1e-3) and row["zero"] == 0
+    assert drawn["width"] == 420 and drawn["layer"][2]["mark"] == {"type": "rule", "strokeDash": [4, 3]}
     scales = [layer["encoding"]["x"].get("scale") for layer in drawn["layer"]]
     assert {"type": "log", "domain": pytest.approx([1, 100])} in [scale for scale in scales if scale]
     linear = Collection.from_json(spec | {"alphabet": alphabet | {"scale": "linear", "low": 0}})

@@ -296,5 +296,5 @@ def _tooltips(alt: Any) -> list[Any]:
 def _percent(share: float) -> str:
     """``3.1 %``, with more digits for shares below 0.1 %."""
     size = abs(100 * share)
-    digits = -math.floor(math.log10(size)) if 1e-6 < size < 0.1 else 1
+    digits = max(1, -math.floor(math.log10(size))) if size > 1e-6 else 1
     return f"{100 * share:.{digits}f} %"
