@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -31,8 +33,9 @@ from uldp_transforms.beam.transforms import (
 )
 from uldp_transforms.beam.transforms.decode_reports import received_entries
 from uldp_transforms.beam.transforms.period_counts import count_batches
-from uldp_transforms.beam.transforms.read_report_files import _tagged
+from uldp_transforms.beam.transforms.read_report_files import _noted, _tagged
 from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.borrowing import borrowed_shares
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
@@ -165,6 +168,51 @@ def test_many_windows_are_estimated_before_the_end_of_a_bundle(monkeypatch: pyte
         assert [len(list(fn.process(element, MOMENT, WINDOW, PANE) or ())) for _ in range(3)] == made
         assert len(list(fn.finish_bundle())) == 6 - sum(made)
         assert list(fn.finish_bundle()) == []
+
+
+@pytest.mark.parametrize(("totals", "milliseconds"), [([60], [6]), ([60, 70, 80], [4, 4, 4]), ([5, 5], [6, 6])])
+def test_each_row_takes_its_share_of_the_time_of_all(
+    totals: list[int], milliseconds: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that goes on by 3 ms whenever it is read: solved together, then a row each."""
+    ticks, observed = itertools.count(0, 3_000_000), []
+    monkeypatch.setattr(estimate_distribution.time, "monotonic_ns", lambda: next(ticks))
+    monkeypatch.setattr(metrics, "observe", lambda *given: observed.append(given))
+    monkeypatch.setattr(estimate_distribution, "solve_windows", lambda together, *_: [None] * len(together))
+    spec = JobSpec(collections=(KRR,), windows=HOURLY, min_reports=50)
+    list(estimated(spec, [(KRR.fingerprint, counts_of(KRR, number)) for number in totals]))
+    assert observed == [(value, metrics.ESTIMATE_MS) for value in milliseconds]
+
+
+SPLIT = Collection.from_json(KRR.to_json() | {"id": "split", "dimensions": [{"name": "arm", "values": ["new", "old"]}]})
+
+
+def test_groups_of_a_window_borrow_from_its_total() -> None:
+    """All in one element; what has no reports is left out, and only the total has a row of health."""
+    rng = generator("borrow")
+    arms, values = rng.choice(["new", "old", "other"], 900).tolist(), rng.choice(["0", "1", "2"], 900).tolist()
+    batch = SPLIT.perturb(values, rng, dimensions={"arm": arms})
+    catalog = CollectionCatalog((SPLIT,))
+    sums = {owner: counts for (owner, _), counts in count_batches(catalog, [batch], None, False, ("arm",))}
+    keyed = [estimate_distribution._of_collection(pair) for pair in sums.items()]
+    assert {fingerprint for fingerprint, _ in keyed} == {SPLIT.fingerprint}
+    spec = JobSpec(collections=(SPLIT,), windows=HOURLY, by=("arm",), borrow=True, min_reports=50)
+    fn = estimate_distribution._EstimateGroupsFn(spec)
+    fn.start_bundle()
+    encoded = [*(pair for _, pair in keyed), (SPLIT.fingerprint + bytes(2), b"")]
+    found = untagged(fn.process((SPLIT.fingerprint, encoded), WINDOW, PANE))
+    groups = {owner: counts for owner, counts in sums.items() if owner != SPLIT.fingerprint}
+    shown = borrowed_shares(SPLIT, sums[SPLIT.fingerprint], groups, ESTIMATORS["eb"](), 50)
+    assert len(groups) == 3
+    assert [row.group for row in found[None]] == ["", "arm=new", "arm=old", "arm=other"]
+    for row, (owner, counts) in zip(found[None], sums.items()):
+        expected = estimate_window(
+            *(SPLIT, counts, place_of(WINDOW, PANE), ESTIMATORS["eb"](), None, None, spec.show, spec.anytime_scale),
+            borrowed=shown.get(owner),
+        )
+        assert row._replace(group=None, dimensions=None) == expected._replace(group=None, dimensions=None)
+        assert (row.borrowed is None) == (owner == SPLIT.fingerprint)
+    assert [health.num_reports for health in found["health"]] == [900]
 
 
 @pytest.mark.parametrize(("complete_after", "complete"), [(0, True), (1 << 50, False)])
@@ -397,6 +445,23 @@ def test_a_window_that_has_not_begun_displaces_no_other(monkeypatch: pytest.Monk
     [of_files] = [smooth_estimates._in_window(row, health, None, MIN_TIMESTAMP)]
     assert isinstance(of_files, WindowedValue)
     assert of_files.timestamp == WINDOW.max_timestamp()
+
+
+def test_bytes_of_a_file_are_noted_as_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every 64 items; all of them at its end, and never more, whatever lies behind it."""
+    monkeypatch.setattr(metrics, "SEEN", Counter())
+    file = io.BytesIO(bytes(1_000))
+
+    def items() -> Iterator[list[bytes]]:
+        for _ in range(130):
+            file.read(5)
+            yield [b""]
+
+    noted = []
+    for _ in _noted(items(), file, 600):
+        noted.append(metrics.SEEN[metrics.READ_BYTES])
+    assert noted == [5] * 64 + [325] * 64 + [600] * 2
+    assert metrics.SEEN[metrics.READ_BYTES] == 600
 
 
 def test_rejections_pass_a_group_at_once_and_count_as_received(counted: Counter[str]) -> None:
