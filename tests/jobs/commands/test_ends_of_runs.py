@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.runners.runner import PipelineState
 
 from tests.support import replay
 from tests.support.messages_cases import KRR, container, single, write_files
@@ -265,6 +266,59 @@ def test_a_stream_that_filled_the_memory_ended_for_that_reason(
     assert run.run((job, None), signals) == code
     watched[0]._stop("enough")
     assert signals.stop.is_set()
+
+
+class Result:
+    """Of an engine: how waiting for it ends."""
+
+    def __init__(self, how: Any):
+        self.wait_until_finish = _Ends(how)
+        self.state = "FAILED"
+        self.cancelled = 0
+
+    def run(self) -> Result:
+        return self
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+
+@pytest.mark.parametrize(
+    ("state", "stopped", "end"),
+    [
+        (PipelineState.DONE, False, COMPLETE),
+        (PipelineState.DONE, True, STOPPED),
+        (PipelineState.DRAINED, False, STOPPED),
+        (PipelineState.CANCELLED, False, CANCELLED),
+    ],
+)
+def test_the_end_of_an_engine_is_that_of_the_run(state: str, stopped: bool, end: str) -> None:
+    """A stream that was told to stop ended well, however its engine calls that."""
+    job, _ = job_of(FILES)
+    signals = Signals("estimate")
+    if stopped:
+        signals.stop.set()
+    assert run._wait(job, Result(state), signals) == end
+    assert signals.can_drain is False, "files are read to their end"
+    signals.cancelled = True
+    with pytest.raises(KeyboardInterrupt):
+        run._wait(job, Result(state), signals)
+    job.directory.close()
+
+
+@pytest.mark.parametrize(("error", "cancelled"), [(KeyboardInterrupt(), 1), (RuntimeError("no"), 0)])
+def test_an_engine_in_this_process_is_cancelled_by_an_interrupt(error: BaseException, cancelled: int) -> None:
+    job, _ = job_of(FILES)
+    result = Result(error)
+    with pytest.raises(type(error)):
+        run._wait(job, result, Signals("estimate"))
+    assert result.cancelled == cancelled
+    job.directory.close()
+
+
+def test_only_a_local_stream_keeps_all_that_it_was_given() -> None:
+    kept = {words: run._keeps_all(read_arguments(words.split())) for words in (FILES, STREAM)}
+    assert kept == {FILES: False, STREAM: True}
 
 
 # ---------------------------------------------------------------------- runs before

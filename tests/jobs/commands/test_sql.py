@@ -186,6 +186,14 @@ def test_impossible_numbers_are_malformed(
     assert f"malformed {malformed}" in capfd.readouterr().err
 
 
+@pytest.mark.usefixtures("database")
+@pytest.mark.parametrize(("text", "period"), [("1ms", 1), ("365d", 365 * 86_400_000)])
+def test_periods_are_of_a_millisecond_to_a_year(text: str, period: int) -> None:
+    asked = sql.configure(shlex.split(f"krr.json --dialect spark --period {text}"))
+    assert (asked.period, asked.table, asked.timestamps, asked.distinct) == (period, "reports", False, False)
+    assert sql.configure(shlex.split("krr.json --dialect spark")).period == 900_000
+
+
 REFUSED = {
     "--dialect oracle": "--dialect must be one of duckdb, bigquery, snowflake, spark, got 'oracle'",
     "--dialect duckdb --table 'a; DROP TABLE b'": "--table must be the name of a table, got 'a; DROP TABLE b'",

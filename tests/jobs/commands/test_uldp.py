@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import types
 
 import pytest
 
 from uldp_transforms.jobs import uldp
+from uldp_transforms.messages.native_module import decoder_name
+from uldp_transforms.version import __version__
 
 
 def test_a_program_of_the_laboratory_needs_a_checkout(
@@ -31,6 +34,31 @@ def test_the_help_names_every_program(capsys: pytest.CaptureFixture[str]) -> Non
     assert uldp.main([]) == uldp.DONE
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines if line.startswith("  ")] == list(uldp.PROGRAMS)
+
+
+@pytest.mark.parametrize("words", [[], ["-h"], ["--help"]])
+def test_the_help_is_printed_and_is_no_fault(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert uldp.main(words) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("usage: uldp PROGRAM [options]\n") and err == ""
+    assert out.endswith("\nuldp PROGRAM --help explains one of them.\n")
+    width = max(map(len, uldp.PROGRAMS))
+    assert all(f"\n  {name:{width}}  {what}\n" in out for name, what in uldp.PROGRAMS.items())
+
+
+def test_the_version_names_the_decoder_that_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+    assert uldp.main(["--version"]) == 0
+    assert capsys.readouterr().out == f"uldp_transforms {__version__}, decoder: {decoder_name()}\n"
+
+
+def test_a_program_has_the_words_after_its_name_and_its_own_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[list[str]] = []
+    program = types.SimpleNamespace(main=lambda words: given.append(words) or 7)
+    monkeypatch.setitem(sys.modules, "uldp_transforms.jobs.dev_queue", program)
+    assert uldp.main(["dev-queue", "--port", "0"]) == 7
+    monkeypatch.setattr(sys, "argv", ["uldp", "dev-queue"])
+    assert uldp.main() == 7
+    assert given == [["--port", "0"], []]
 
 
 @pytest.mark.parametrize("words", [["--help"], ["completion", "bash"]])

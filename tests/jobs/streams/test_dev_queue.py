@@ -76,6 +76,17 @@ def in_use() -> None:
         pass
 
 
+@pytest.mark.parametrize("port", [0, 65535])
+def test_a_queue_has_a_port_and_topics(port: int) -> None:
+    usual = configure([])
+    assert (usual.port, usual.topics) == (8085, [TOPIC])
+    given = configure([f"--port={port}", *(f"--topic={topic}" for topic in TOPICS)])
+    assert (given.port, given.topics) == (port, list(TOPICS))
+    for wrong in (-1, 65536):
+        with pytest.raises(SpecError, match=rf"^--port must be a number from 0 to 65535, got {wrong}$"):
+            configure([f"--port={wrong}"])
+
+
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (SpecError, lambda: configure(["--port=70000"]), "--port must be a number from 0 to 65535, got 70000"),
     (
