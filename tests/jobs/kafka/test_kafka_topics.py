@@ -64,14 +64,16 @@ def config(folder: Path, servers: str, *more: str) -> Path:
 
 
 def consumed(settings: dict[str, str], topic: str, number: int) -> list[Any]:
-    """So many records of a topic, from its beginning, and no more."""
+    """So many records of a topic, from its beginning, and no more; fewer if none comes for two minutes."""
     own = {"group.id": f"test-{time.time_ns()}", "auto.offset.reset": "earliest", "isolation.level": "read_committed"}
     consumer = confluent_kafka.Consumer(settings | own)
     consumer.subscribe([topic])
     found: list[Any] = []
-    end = time.monotonic() + 600
+    end = time.monotonic() + 120
     while len(found) < number and time.monotonic() < end:
-        found += [record for record in consumer.consume(1000, 0.5) if record.error() is None]
+        came = [record for record in consumer.consume(1000, 0.5) if record.error() is None]
+        found += came
+        end = time.monotonic() + 120 if came else end
     found += [record for record in consumer.consume(1000, 1.0) if record.error() is None]
     consumer.close()
     return found

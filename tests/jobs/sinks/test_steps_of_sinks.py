@@ -172,7 +172,9 @@ def test_each_kind_of_rows_has_its_own_pubsub_topic(words: str, topics: dict[str
 
 def test_each_kind_of_rows_has_its_own_kafka_topic() -> None:
     words = " ".join(f"{option} {name}-topic" for name, option in KafkaTopics.KINDS.items())
-    steps = steps_of(sink_of(KafkaTopics, f"{STREAM} {words} --kafka_config k", PubSubSubscription), ProduceRows)
+    sink = sink_of(KafkaTopics, f"{STREAM} {words} --kafka_config k", PubSubSubscription)
+    steps = steps_of(sink, ProduceRows)
+    assert {f"{label}/Produce" for label in steps} <= steps_of(sink, beam.ParDo).keys()
     assert {label: step._topic for label, step in steps.items()} == {
         f"Produce_{name}": f"{name}-topic" for name in KafkaTopics.KINDS
     }
