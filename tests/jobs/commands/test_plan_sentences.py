@@ -185,6 +185,9 @@ def test_rows_of_an_open_alphabet_with_a_target() -> None:
         ["urr", "sensitive values", "1", *cells(lines[3])[3:8], "3", "4,096", "1,234", "0.500"],
     ]
     assert len({len(line) for line in lines[:1] + lines[2:]}) == 1, "columns are aligned at the right"
+    assert len(lines[1]) == lines[0].index("  epsilon for"), "without a collection, no epsilon is needed"
+    closed = plan_text.table(planning(targets={"target_l1": 2.0}), planned(ROWS[1], rows=ROWS))
+    assert len(closed[1]) == closed[0].index("  epsilon for l1 2")
 
 
 def test_fields_of_a_mechanism_are_named() -> None:

@@ -12,7 +12,7 @@ def aligned(lines: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> lis
         lines: rows with the same number of cells.
         left: numbers of the left-aligned columns; all others are right-aligned.
     """
-    widths = [max(map(len, column)) for column in zip(*lines)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return [
         "  ".join(
             cell.ljust(width) if at in left else cell.rjust(width) for at, (cell, width) in enumerate(zip(line, widths))
