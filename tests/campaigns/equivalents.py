@@ -156,6 +156,27 @@ EQUIVALENTS = (  # in the order of their files
         "how often memory is looked at is a matter of choice",
     ),
     Equivalent(
+        "uldp_transforms/jobs/files/values_file.py",
+        "on import",
+        "ROWS_AT_ONCE = 65_536",
+        "ROWS_AT_ONCE = 65537",
+        "changes only how many rows are read at a time",
+    ),
+    Equivalent(
+        "uldp_transforms/jobs/files/values_file.py",
+        "on import",
+        "_BLOCK_BYTES = 16_777_216",
+        "_BLOCK_BYTES = 16777217",
+        "a row of a CSV file may be a byte longer than 16 MiB, and line ends are counted in blocks of that size",
+    ),
+    Equivalent(
+        "uldp_transforms/jobs/files/values_file.py",
+        "_in_parts",
+        "while len(waiting) >= rows_at_once:",
+        "while (len(waiting) > rows_at_once):",
+        "a part that is full comes before the next batch or at the end: it has the same rows",
+    ),
+    Equivalent(
         "uldp_transforms/jobs/follow/topic_identity.py",
         "on import",
         "_GLANCE = 0.1  # seconds of one poll",

@@ -74,6 +74,11 @@ def test_every_option() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        ("", "one of the arguments --output --topic is required"),
+        (
+            "--output R.avro --topic projects/p/topics/t",
+            "argument --topic: not allowed with argument --output",
+        ),
         ("--output R.avro --rate 5", "--rate needs --topic, got --output"),
         ("--topic projects/p/topics/t --manifest M", "--manifest needs --output, got --topic"),
         ("--output R.avro --seed 1.5", "--seed must be a non-negative whole number, got '1.5'"),
@@ -129,6 +134,10 @@ def test_packs_that_just_fit(capsys: pytest.CaptureFixture[str]) -> None:
     sentence = f"--pack must keep messages below 10000000 bytes, got {most + 1}"
     assert refusal(f"--output R.avro --form packed --pack {most + 1}", capsys) == sentence
     assert configured(f"--output R.avro --pack {most + 1}").pack == most + 1
+    bits = {"alphabet": {"id": "closed", "values": [str(at) for at in range(32)]}, "mechanism": KRR | {"id": "rappor"}}
+    Path("B.json").write_text(json.dumps(SPEC | bits), encoding="utf-8")
+    assert (wire.MAX_MESSAGE_BYTES - 100) / wire.packed_bytes(Collection.from_json("B.json")) == 333_330
+    assert configured("--output R.avro --form packed --pack 333330", "B.json").pack == 333_330
 
 
 # ---------------------------------------------------------------------- devices
