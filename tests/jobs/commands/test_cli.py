@@ -96,8 +96,9 @@ FILES = {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The present folder, with all files."""
+    """The present folder, with all files, and a pipe, which is none."""
     write_files(tmp_path, FILES)
+    os.mkfifo(tmp_path / "pipe")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -159,7 +160,7 @@ ERRORS = [
     ("simulate", f"{SIMULATE} --output none/out.avro", "none/out.avro: No such file or directory"),
     ("simulate", f"{SIMULATE} --output .", ".: Is a directory"),
     ("simulate", f"{SIMULATE} --output ./good.csv", "--output must be a separate file, got './good.csv'"),
-    ("simulate", f"{SIMULATE} --output /dev/null", "--output must be a separate file, got '/dev/null'"),
+    ("simulate", f"{SIMULATE} --output pipe", "--output must be a separate file, got 'pipe'"),
     (
         "simulate",
         f"{SIMULATE} --values empty.csv",

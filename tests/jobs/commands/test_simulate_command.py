@@ -86,7 +86,7 @@ def test_every_option() -> None:
         ("--output R.avro --seed \u00b2", "--seed must be a non-negative whole number, got '\u00b2'"),
         (f"--output R.avro --seed {2**64}", f"--seed must be an integer in [0, {2**64 - 1}], got {2**64}"),
         ("--output R.avro --person_column who", "--person_column needs a collection with epsilon_inf, got krr without"),
-        ("--output /dev/null", "--output must be a separate file, got '/dev/null'"),
+        ("--output pipe", "--output must be a separate file, got 'pipe'"),
         ("--output same.csv", "--output must be a separate file, got 'same.csv'"),
         ("--output V.csv", "--output must be a separate file, got 'V.csv'"),
         ("--output .", ".: Is a directory"),
@@ -104,6 +104,7 @@ def test_every_option() -> None:
 def test_refusals(options: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Before a file is written: a link to the people's table would destroy it, too."""
     os.link("V.csv", "same.csv")
+    os.mkfifo("pipe")
     Path("sub").mkdir()
     Path("link").symlink_to("sub")
     before = Path("V.csv").read_bytes()
