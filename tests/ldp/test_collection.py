@@ -29,6 +29,7 @@ from tests.support.cases import (
 from tests.support.tolerance import generator
 from uldp_transforms import ldp
 from uldp_transforms.ldp import Collection, ReportBatch, SpecError
+from uldp_transforms.ldp import collection as collection_module
 from uldp_transforms.ldp.alphabets import ALPHABETS, Closed
 from uldp_transforms.ldp.client_window import HOUR
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -500,3 +501,35 @@ def test_errors_never_repeat_the_value_of_a_person(name: str, act: Callable[[Col
         while chain[-1] is not None:
             chain.append(chain[-1].__cause__ or (None if chain[-1].__suppress_context__ else chain[-1].__context__))
         assert not [shown for shown in map(repr, chain) if SECRET in shown]
+
+
+def test_reports_name_their_collection_by_eight_bytes():
+    assert (collection_module.PREFIX_BYTES, collection_module.WIRE_VERSION) == (8, 1)
+
+
+def wide(num_values: int, mechanism: str = "krr", num_cohorts: int = 1) -> Collection:
+    alphabet = {"id": "closed", "values": [f"v{i}" for i in range(num_values)]}
+    form = {"id": "wide", "version": 1, "alphabet": alphabet, "num_cohorts": num_cohorts}
+    return Collection.from_json(form | {"mechanism": {"id": mechanism, "epsilon": 1.0}})
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "num_cohorts", "periods", "strata", "least"),
+    [("krr", 1, 1, None, 4), ("krr", 3, 5, None, 60), ("krr", 3, 5, 6, 120), ("rappor", 3, 64, None, 12)],
+)
+def test_full_tables_pay_from_one_number_in_sixteen_on(mechanism, num_cohorts, periods, strata, least):
+    """A report of one symbol makes one of 64 numbers, one of bits may make all."""
+    collection = wide(64, mechanism, num_cohorts)
+    assert collection.are_many(least, periods, strata)
+    assert not collection.are_many(least - 1, periods, strata)
+    assert collection.are_many(np.array([least, 1]), periods, strata).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("periods", [1, 2, 3])
+def test_periods_of_one_cohort_are_counted_apart(periods):
+    collection = wide(3)
+    batch = collection.perturb(["v0", "v1", "v2"] * periods, generator("periods", periods))
+    rows = np.repeat(np.arange(periods), 3)
+    for count in (collection.count_groups, collection.count_few):
+        found = count(batch.payloads, rows, periods)
+        assert found == [collection.count(batch[rows == period]) for period in range(periods)]

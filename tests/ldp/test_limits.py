@@ -14,6 +14,7 @@ from uldp_transforms.ldp.alphabets.dimensions import MAX_GROUPS, Dimension, chec
 from uldp_transforms.ldp.client_window import DAY
 from uldp_transforms.ldp.collection import canonical_candidates
 from uldp_transforms.ldp.mechanisms import (
+    AttributeOUE,
     DeclaredChannel,
     KaryRR,
     Rappor,
@@ -87,6 +88,17 @@ def answers(pair: Sequence[Any]) -> DeclaredChannel:
 
 def many(number: int, matrix: Sequence[Any] = ()) -> DeclaredChannel:
     return DeclaredChannel(num_symbols=number, num_sensitive=number, matrix=tuple(matrix))
+
+
+def nearly_alike(singular_value: float) -> DeclaredChannel:
+    """Two answers with nearly equal chances; the smallest singular value is twice the square root of 2 times apart."""
+    apart = round(WORD * singular_value / 8**0.5)
+    more, less = (1 << 63) + apart, (1 << 63) - apart
+    return many(2, [(more, less), (less, more)])
+
+
+def states(**fields: Any) -> AttributeOUE:
+    return AttributeOUE(num_symbols=2, num_sensitive=2, epsilon=1.0, priors=((0.5, 0.5), (0.25, 0.75)), **fields)
 
 
 def rows_of_two(number: int) -> DeclaredChannel:
@@ -237,6 +249,7 @@ MECHANISMS = [
         [1, 16],
         [0, 17],
     ),
+    Limits("AttributeOUE.num_hashes", lambda n: states(num_hashes=n), [1], [0, 2]),
     Limits("UtilityOptimizedRappor.num_hashes", lambda n: urap(num_hashes=n), [1], [0, 2]),
     Limits("UtilityOptimizedRappor.num_others", lambda n: urap(num_others=n), [0, 4], [-1, 5]),
     Limits(
@@ -310,6 +323,7 @@ CHANNELS = [
         [("1/2", 1 << 63)],
         [("1/2", (1 << 63) - 1), ("1/2", (1 << 63) + 1)],
     ),
+    Limits("DeclaredChannel.matrix must have columns that tell the symbols apart", nearly_alike, [1.2e-6], [0.8e-6]),
     Limits("TwoStage.num_symbols", two_stages, [3], [2, 1025]),
     Limits("TwoStage.missing_rates", lambda n: two_stages(n, [0]), [], [3, 1024]),
     Limits("TwoStage.missing_rates", lambda x: two_stages(3, [0.4, x]), [0.2, 0.999], [0, 1, -0.1, float("nan"), True]),

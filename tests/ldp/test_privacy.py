@@ -341,3 +341,27 @@ def test_long_numbers_are_shortened_in_print():
 def test_the_program_refuses_in_one_line(capsys):
     assert program.main(["--collection", "nowhere.json"]) == 2
     assert capsys.readouterr().err == "audit: nowhere.json: No such file or directory\n"
+
+
+@pytest.mark.parametrize(("num_values", "most"), [(10, 3), (11, 2)])
+def test_sequences_are_enumerated_up_to_32768_cells(num_values, most):
+    """Three reports of 10 values are 220 multisets, under 10 memos and 10 symbols; of 11 values, 34,606 cells."""
+    values = [f"v{i}" for i in range(num_values)]
+    found = audit(closed({"id": "krr"} | REPEATED, values))
+    assert found.faults == ()
+    assert found.lifetime.method.endswith(f"; all sequences of up to {most} reports")
+    assert list(found.lifetime.after) == [1, 2, 3, 7, 30, 365]
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(10**9 - 1, "999999999"), (10**9, "more than 10**8"), (2**100, "more than 10**30")],
+)
+def test_large_numbers_are_said_as_powers_of_ten(number, text):
+    assert privacy._in_words(number) == text
+
+
+def test_logarithms_have_thirty_digits():
+    assert str(privacy._logarithm(Fraction(2))) == "0.693147180559945309417232121458"
+    assert str(privacy._logarithm(Fraction(10**40 + 1, 10**40))) == "0E-30"
+    assert privacy._logarithm(math.inf) == math.inf

@@ -128,3 +128,16 @@ def test_a_table_keeps_its_order_and_has_each_option_once(packages: Path) -> Non
 def test_the_length_of_a_table_counts_classes_of_other_packages(packages: Path) -> None:
     install(packages, "stand", works=True)
     assert len(Table("stand", [One, Two], lambda cls: cls.options)) == 3
+
+
+def test_a_module_may_use_the_table_while_it_is_loaded(packages: Path) -> None:
+    registry: Registry[Any] = Registry("shape", [One])
+    install(packages, "shape", works=True)
+    with (packages / "tiny_plugin.py").open("a", encoding="utf-8") as file:
+        file.write("import tests.ldp.test_registry as asks\nNAMES = list(asks.IN_USE[0])\n")
+    IN_USE[:] = [registry]
+    assert list(registry) == ["one", "three"]
+    assert sys.modules["tiny_plugin"].NAMES == ["one"]
+
+
+IN_USE: list[Registry[Any]] = []

@@ -70,7 +70,7 @@ def nearest(name: object, known: Iterable[str]) -> str | None:
     names = list(known)
     if not isinstance(name, str) or len(name) < _SHORTEST:
         return None
-    found = [known for known in names if name in known] or difflib.get_close_matches(name, names, 1, _ALIKE)
+    found = [known for known in names if name in known] or difflib.get_close_matches(name, names, cutoff=_ALIKE)
     return found[0] if found else None
 
 

@@ -75,7 +75,7 @@ class ClientWindow:
     def end_of(self, time: int) -> int:
         """The end of the window that contains a time, which is the start of the next; both in milliseconds since 1970
         UTC."""
-        return self._first(range(time, time + self.length + 2 * DAY), self.number_of(time) + 1)
+        return self._first(range(time, time + self.length + DAY), self.number_of(time) + 1)
 
     def _first(self, times: range, number: int) -> int:
         """The first of the times that is in window ``number`` or later."""

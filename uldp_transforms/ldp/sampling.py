@@ -23,7 +23,7 @@ BIT_PLANES = 32
 from it).
 """
 
-_CHUNK_WORDS = 1 << 15  # 256 KiB of words, which fit into the cache
+_CHUNK_WORDS = 32_768  # 256 KiB of words, which fit into the cache
 
 
 class WordSource(Protocol):

@@ -20,7 +20,7 @@ from tests.support import cases
 from tests.support.cases import DECOMPOSED, SENSITIVE, VALUES, alphabets, golden
 from tests.support.tolerance import chi_square_limits
 from uldp_transforms.ldp import SpecError
-from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Permuted, Tagged
+from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Ordered, Permuted, Prefixes, Tagged
 from uldp_transforms.ldp.hashing import canonical, hash_words
 from uldp_transforms.ldp.sampling import WORD, uniform_integers
 
@@ -338,3 +338,31 @@ def test_encoding_more_values_than_one_table_holds():
     symbols = alphabet.encode(values, cohorts, num_cohorts)
     expected = [reference_bucket(reference_word(v, 0, c), 4) for v, c in zip(values, cohorts.tolist())]
     assert symbols.tolist() == expected
+
+
+def test_defaults_are_those_of_published_collections() -> None:
+    assert Hashed(num_buckets=4).to_json() == {"id": "hashed", "num_buckets": 4, "seed": 0, "num_hashes": 1}
+    assert Permuted(values=("a", "b"), num_buckets=2).seed == 0
+    assert Prefixes(num_buckets=4, tokens=("a",), lengths=(None,)).seed == 0
+    assert (Ordered(low=0, high=64).num_bins, Ordered(low=0, high=64).scale) == (32, "linear")
+
+
+def test_test_vectors_have_four_listed_values_and_three_other_texts() -> None:
+    listed = tuple("abcdefgh")
+    assert Closed(values=listed).examples == tuple("abcd")
+    assert Hashed(num_buckets=4, non_sensitive=listed).examples == (*"abcd", "", "uldp", "\u00e9")
+
+
+def test_background_knowledge_does_not_keep_an_alphabet_from_being_a_key() -> None:
+    alphabet = Tagged(values=("a", "b", "c"), tags=("t",), background={"t": {"a": 1.0}})
+    assert hash(alphabet) == hash(Tagged(values=("a", "b", "c"), tags=("t",)))
+
+
+def test_a_lookup_of_many_values_is_cut_where_the_table_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every size of the parts: one value, some, or all at once."""
+    values, cohorts = [f"v{i % 7}" for i in range(20)], np.arange(20) % 5
+    expected = Hashed(num_buckets=9).encode(values, cohorts, 5)
+    for cells in (0, 5, 14, 10_000):
+        monkeypatch.setattr("uldp_transforms.ldp.alphabets.alphabet._TABLE_CELLS", cells)
+        monkeypatch.setattr("uldp_transforms.ldp.alphabets.hashed._WORDS_AT_ONCE", cells)
+        np.testing.assert_array_equal(Hashed(num_buckets=9).encode(values, cohorts, 5), expected)

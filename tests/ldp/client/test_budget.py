@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ldp.client.test_client import DAY, Memory, answers, client, illness
+from tests.ldp.client.test_client import DAY, NOON, Memory, answers, client, illness
 from tests.ldp.client.test_memos import MEMOS, TINY, memo_rows, second_step
 from tests.support.cases import (
     each_mechanism,
@@ -248,3 +248,10 @@ def test_what_is_stored_of_two_histories_differs_in_the_answers_alone() -> None:
         assert [len(of) for of in states[-1]["answers"].values()] == [8]  # of the present day
     without = [{key: value for key, value in state.items() if key != "answers"} for state in states]
     assert without[0] == without[1]
+
+
+@pytest.mark.parametrize(("missing", "answered"), [(0.0, True), (0.8e-9, True), (1.2e-9, False)])
+def test_a_sum_may_exceed_a_budget_by_a_billionth(missing: float, answered: bool) -> None:
+    """Costs that should equal the budget differ from it by rounding."""
+    asked = client(Memory(), illness(None), epsilon=1.0 - missing)
+    assert answers(asked, "flu", NOON) is answered

@@ -13,6 +13,7 @@ import pytest
 from tests.ldp.client.test_client import DAY, NOON, SECRET, Memory, answers, client, illness, message
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection, FileStorage, SpecError
+from uldp_transforms.ldp.client.client_state import read_state
 
 HOUR = DAY // 24
 
@@ -247,3 +248,46 @@ def test_collections_are_taken_over_one_by_one() -> None:
 def test_an_earlier_version_refuses_the_present_text() -> None:
     """It asks for client_state 1."""
     assert json.loads(stored())["client_state"] == 2
+
+
+LARGEST = 1 << 53
+
+
+@pytest.mark.parametrize(
+    ("path", "taken", "wrong"),
+    [
+        (("period_ms",), [1, LARGEST], [0, LARGEST + 1, True, 1.0]),
+        (("period",), [-LARGEST, LARGEST, None], [-LARGEST - 1, LARGEST + 1, True, 0.0]),
+        (("ever", "f" * 64), [[1, 0], [LARGEST, LARGEST], [1, 0.5]], [[0, 0], [LARGEST + 1, 0], [1, -0.5]]),
+        (
+            ("ever", "f" * 64),
+            [[1, 1.0]],
+            [[1, LARGEST + 1.0e3], [1], [1, 1, 1], [1, True], [True, 1], {"0": 1, "1": 1}],
+        ),
+        (("ever",), [{"0" * 32: [1, 1]}], [{"0" * 31: [1, 1]}, {"0" * 63: [1, 1]}, {"0" * 96: [1, 1]}]),
+        (("answers", "f" * 64, "0"), [[-LARGEST, 0, "00", "0" * 32]], [[-LARGEST - 1, 0, "00", "0" * 32]]),
+        (("answers", "f" * 64, "0"), [[LARGEST, 65_535, "00", "0" * 32]], [[LARGEST + 1, 0, "00", "0" * 32]]),
+        (("answers", "f" * 64, "0"), [[0, 0, "ab", "f" * 32]], [[0, 65_536, "00", "0" * 32], [0, -1, "00", "0" * 32]]),
+        (("answers", "f" * 64, "0"), [], [[0, 0, "0", "0" * 32], [0, 0, "", "0" * 32], [0, 0, "00", "0" * 30]]),
+        (("answers", "f" * 64, "0"), [], [[0, 0, "00"], [0, 0, "00", "0" * 32, 0], {}]),
+    ],
+)
+def test_numbers_are_taken_up_to_the_largest_that_a_client_writes(
+    path: tuple[str, ...], taken: list[Any], wrong: list[Any]
+) -> None:
+    empty = json.loads(stored(())) | {"answers": {"f" * 64: {}}}
+    for value in taken:
+        read_state(with_value(json.dumps(empty), path, value))
+    for value in wrong:
+        with pytest.raises(SpecError, match=r"\(the value is not shown\)"):
+            read_state(with_value(json.dumps(empty), path, value))
+
+
+@pytest.mark.parametrize("window", ["0", "1", "-1", "/0", "/-1", "9" * 16, "-" + "9" * 16])
+def test_windows_are_named_by_an_integer(window: str) -> None:
+    state = json.loads(stored(())) | {"answers": {"f" * 64: {window: [0, 0, "00", "0" * 32]}}}
+    assert read_state(json.dumps(state))["answers"]["f" * 64].keys() == {window}
+    for wrong in (f"0{window}", f"{window} ", f"/{window}/", f"{window}0" if len(window) > 15 else "", "-0", "+1"):
+        state["answers"]["f" * 64] = {wrong: [0, 0, "00", "0" * 32]}
+        with pytest.raises(SpecError, match="answers must be a report for each collection and window"):
+            read_state(json.dumps(state))

@@ -145,3 +145,21 @@ def test_an_upper_bound_is_measured_before_it_widens_a_table() -> None:
         running.add(CohortCounts(np.array([1]), cells))
     assert running.num_held == 1 + 4096 // 8
     assert (running.snapshot().total, running.snapshot().cells.sum()) == (300, 300)
+
+
+@pytest.mark.parametrize(("num_cells", "narrow"), [(4095, False), (4096, True)])
+def test_a_table_of_4096_cells_is_stored_in_a_byte_each(num_cells: int, narrow: bool) -> None:
+    running = RunningSum(CohortCounts(np.array([1]), np.ones((1, num_cells), np.int64)))
+    assert running.num_held == 1 + (num_cells // 8 if narrow else num_cells)
+
+
+@pytest.mark.parametrize(
+    ("largest", "size"),
+    [(255, 1), (256, 2), (65_535, 2), (65_536, 4), ((1 << 32) - 1, 4), (1 << 32, 8)],
+)
+def test_a_table_is_as_narrow_as_its_largest_number_allows(largest: int, size: int) -> None:
+    cells = np.zeros((1, 4096), np.int64)
+    cells[0, 7] = largest
+    running = RunningSum(CohortCounts(np.array([largest]), cells))
+    assert running.num_held == 1 + 4096 * size // 8
+    assert running.snapshot().cells[0, 7] == largest

@@ -192,3 +192,11 @@ def test_a_thousand_periods_of_one_report_take_memory_for_their_reports(of, limi
     assert sum(counts.total for _, counts in counted) == len(counted) == 1000
     assert all(isinstance(counts, SparseCounts) for _, counts in counted)
     assert peak < limit
+
+
+@pytest.mark.parametrize(("length", "pays"), [(31, False), (32, True), (33, True)])
+def test_two_numbers_are_held_sparsely_from_a_table_of_32_on(length: int, pays: bool) -> None:
+    """At most one in sixteen: an eighth of the memory, because a number has a place too."""
+    counts = counts_at((1, length - 1), np.array([0, 5]), np.array([1, 1]), np.zeros(0, np.int64))
+    assert isinstance(counts, SparseCounts) is pays
+    assert counts.num_held == (4 if pays else length)

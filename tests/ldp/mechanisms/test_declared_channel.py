@@ -25,6 +25,7 @@ from uldp_transforms.ldp.client.client_form import client_form
 from uldp_transforms.ldp.errors import BudgetSpentError, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import DeclaredChannel, Mechanism
+from uldp_transforms.ldp.mechanisms.channels.declared_channel import _text
 from uldp_transforms.ldp.privacy import audit
 from uldp_transforms.ldp.sampling import WORD, exp_bounds, word_source
 
@@ -208,3 +209,26 @@ def test_the_page_prints_what_it_says(capsys):
     code, printed = re.findall(r"```(?:python)?\n(.*?)```", page, flags=re.DOTALL)
     exec(code, {})
     assert capsys.readouterr().out == printed
+
+
+def test_a_sum_of_thirty_characters_is_said_in_full_and_a_longer_one_as_its_difference():
+    assert _text(Fraction(10**14 + 1, 10**13)) == "100000000000001/10000000000000"
+    assert _text(Fraction(10**14 + 1, 10**14)) == "1 + 1e-14"
+    assert _text(Fraction(10**14 - 1, 10**15)) == "1 - 0.9"
+    assert _text(Fraction(1, 2)) == "1/2"
+
+
+@pytest.mark.parametrize(
+    ("size", "named"),
+    [
+        (2, "output 0 rules out symbol 1; output 1 rules out symbol 0"),
+        (4, "output 0 rules out symbols 1, 2, 3; output 1 rules out symbols 0, 2, 3; output 2 rules out symbols 0, 1, "
+            "3; and 1 more outputs rule symbols out"),
+        (5, "output 0 rules out symbols 1, 2, 3 and 1 more; output 1 rules out symbols 0, 2, 3 and 1 more; output 2 "
+            "rules out symbols 0, 1, 3 and 1 more; and 2 more outputs rule symbols out"),
+    ],
+)  # fmt: skip
+def test_three_outputs_and_three_symbols_are_named(size, named):
+    identity = tuple(tuple(str(int(x == y)) for x in range(size)) for y in range(size))
+    mechanism = DeclaredChannel(num_symbols=size, num_sensitive=size, matrix=identity)
+    assert mechanism.caveats == [f"No epsilon holds: {named}."]

@@ -15,7 +15,7 @@ import numpy as np
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 
-_TABLE_CELLS = 1 << 22  # encoding many different values looks at a part of the table at a time
+_TABLE_CELLS = 4_194_304  # encoding many different values looks at a part of the table at a time
 
 _ANY_TEXTS = ("", "uldp", "\N{LATIN SMALL LETTER E WITH ACUTE}")
 _EXAMPLES = 4

@@ -13,7 +13,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical, hash_words
 from uldp_transforms.ldp.sampling import small_integers
 
-_WORDS_AT_ONCE = 1 << 16  # half a megabyte of words stays in the cache
+_WORDS_AT_ONCE = 65_536  # half a megabyte of words stays in the cache
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

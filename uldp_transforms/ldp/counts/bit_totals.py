@@ -12,12 +12,12 @@ import numpy as np
 
 _LANES_LOG2 = 7
 _LANES = 1 << _LANES_LOG2
-_CHUNK_BYTES = 1 << 21
-_CHUNK_ROWS = (1 << 16) - 1  # sums of a chunk fit into 16 bits
+_CHUNK_BYTES = 2_097_152
+_CHUNK_ROWS = 65_535  # sums of a chunk fit into 16 bits
 _LOWEST_BITS = np.uint64(0x0101010101010101)
 _EVEN_BYTES = np.uint64(0x00FF00FF00FF00FF)
-_FEW_BITS = 1 << 14  # up to this number, adding bit by bit is faster than filling lanes
-_BLOCK_BITS = 1 << 20  # unpacked at once; far fewer rows than the 2**24 that single precision counts exactly
+_FEW_BITS = 16_384  # up to this number, adding bit by bit is faster than filling lanes
+_BLOCK_BITS = 1_048_576  # unpacked at once: fewer rows than the 2**24 that single precision counts
 
 
 def count_bits(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_groups: int) -> np.ndarray:

@@ -13,10 +13,10 @@ import numpy as np
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.counts.sparse_table import PAYS, split_counts
 
-_SMALL = 1 << 15
+_SMALL = 32_768
 """Maximum number of counters for which a full list is always made."""
 
-_MAX_NUMBERS = 1 << 22
+_MAX_NUMBERS = 4_194_304
 """Maximum length of such a list, unless a single group needs more."""
 
 

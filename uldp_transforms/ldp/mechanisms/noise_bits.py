@@ -20,10 +20,10 @@ from uldp_transforms.ldp.sampling import BIT_PLANES, WordSource, bernoulli_plane
 MANY_REPORTS = 1_000
 """Number of reports from which a table is used."""
 
-_RARE = 1 / 20  # largest rate for which wide patterns are decided by sixteen digits nearly always
-_CELLS = 1 << 16
-_TAIL = 1 << 12  # patterns with a joint probability below 1 / _TAIL are not in the table
-_PIECES_AT_ONCE = 1 << 17
+_RARE = 0.05  # largest rate for which sixteen digits nearly always decide wide patterns
+_CELLS = 65_536
+_TAIL = 4_096  # patterns with a joint probability below 1 / _TAIL are not in the table
+_PIECES_AT_ONCE = 131_072
 
 
 def noise_bits(source: WordSource, num_rows: int, num_bits: int, numerator: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
 from uldp_transforms.ldp.sampling import WORD, WordSource, below, exp_bounds, uniform_integers
 
-_CHUNK = 1 << 15  # reports whose temporaries stay in the cache
+_CHUNK = 32_768  # reports whose temporaries stay in the cache
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.set_channel import SetChannel
 from uldp_transforms.ldp.mechanisms.statistic import Moments, Statistic
 
-_DENSE_CELLS = 1 << 24  # maximum size of a dense support matrix that is processed in one piece
+_DENSE_CELLS = 16_777_216  # maximum size of a dense support matrix that is processed in one piece
 _SMALLEST = 1e-300
 _SHORT = 8  # maximum number of payload bytes for grouping equal reports
 

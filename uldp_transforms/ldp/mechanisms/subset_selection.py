@@ -36,9 +36,9 @@ from uldp_transforms.ldp.sampling import WORD, WordSource, below, floor_weight
 SMALLEST_SHARE = 1e-6
 """Minimum share of either set size, so that rounding to 64 bits is negligible."""
 
-_CHUNK_WORDS = 1 << 17
+_CHUNK_WORDS = 131_072
 
-_MOST_SHORT_KEYS = 1 << 12
+_MOST_SHORT_KEYS = 4_096
 """Number of symbols up to which keys of 16 bits have ties in few reports."""
 
 
