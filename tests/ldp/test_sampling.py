@@ -372,3 +372,13 @@ def test_normal_and_chi_square_limits_agree():
     low, high = chi_square_limits(1)
     assert high == pytest.approx(normal_limit(rate=RATE / 2) ** 2)
     assert 0 < low < 1 < limit**2 < high
+
+
+@pytest.mark.parametrize("at_once", [1, 8, 1000])
+def test_bits_of_any_number_of_reports_take_32_words_for_each_64(at_once, monkeypatch):
+    """However many reports are drawn at a time; 65 bits take two words."""
+    monkeypatch.setattr("uldp_transforms.ldp.sampling._CHUNK_WORDS", at_once)
+    source = CountingSource(np.random.default_rng(1))
+    bits = bernoulli_planes(source, 11, 65, 1 << 31)
+    assert bits.shape == (11, 9) and source.drawn == 11 * 2 * BIT_PLANES
+    assert (bits[:, 8] <= 1).all() and len(np.unique(bits[:, :8], axis=0)) == 11

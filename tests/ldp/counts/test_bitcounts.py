@@ -56,6 +56,11 @@ def test_edges_of_bytes_words_and_lanes(num_rows, num_bits):
     assert_counted(random_payloads(num_rows, num_bits), num_bits, np.zeros(num_rows, dtype=np.int64), 1)
 
 
+@pytest.mark.parametrize("num_groups", [1, 2, 3])
+def test_few_groups_in_any_order(num_groups):
+    assert_counted(random_payloads(300, 70), 70, np.arange(300) * 7 % num_groups, num_groups)
+
+
 @pytest.mark.parametrize("num_rows", [65_535, 65_536, 2 * 65_535 + 1, 200_000])
 def test_one_large_group_of_ones_does_not_overflow_16_bits(num_rows):
     ones = np.full((num_rows, 1), 255, dtype=np.uint8)

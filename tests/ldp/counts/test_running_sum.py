@@ -163,3 +163,12 @@ def test_a_table_is_as_narrow_as_its_largest_number_allows(largest: int, size: i
     running = RunningSum(CohortCounts(np.array([largest]), cells))
     assert running.num_held == 1 + 4096 * size // 8
     assert running.snapshot().cells[0, 7] == largest
+
+
+def test_empty_counts_leave_a_full_table_as_narrow_as_it_is() -> None:
+    full = CohortCounts(np.array([255]), np.full((1, 4096), 255))
+    running = RunningSum(full)
+    running.add(CohortCounts.empty(1, 4096))
+    assert running.num_held == 1 + 4096 // 8
+    running.add(CohortCounts(np.array([1]), np.ones((1, 4096), np.int64)))
+    assert running.snapshot().cells[0].tolist() == [256] * 4096

@@ -243,7 +243,7 @@ class Client:
             return fresh
         mechanism, cohorts = self._collection.mechanism, np.array([self._cohort], dtype=np.uint16)
         assert isinstance(mechanism, SetReportMechanism)
-        symbols = self._collection.alphabet.encode([value], cohorts, self._collection.num_cohorts).reshape(-1)
+        symbols = self._collection.alphabet.encode([value], cohorts, self._collection.num_cohorts)
         memo = mechanism.draw_memos(symbols, self._keyed(MEMO, int(symbols[0])))
         return dataclasses.replace(
             fresh,

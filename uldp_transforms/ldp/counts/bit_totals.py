@@ -44,8 +44,8 @@ def count_bits(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_grou
     sizes = np.bincount(groups, minlength=num_groups) if num_groups > 1 else np.array([len(payloads)])
     present = np.flatnonzero(sizes)
     ends = np.cumsum(sizes[present])
-    most_rows = min(_CHUNK_BYTES // (8 * num_words) or 1, _CHUNK_ROWS)
-    most_groups = 4 * _CHUNK_BYTES // (8 * num_words * _LANES) or 1  # each group fills at least one row of lanes
+    most_rows = min(_at_once(8 * num_words), _CHUNK_ROWS)
+    most_groups = _at_once(2 * num_words * _LANES)  # a quarter of its bytes; each fills a row of lanes
     begin = 0
     while begin < len(payloads):
         first = int(np.searchsorted(ends, begin, side="right"))
@@ -93,17 +93,20 @@ def count_pairs(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_gro
     totals = np.zeros((num_groups, len(pairs[0])), dtype=np.int64)
     groups = groups.astype(np.min_scalar_type(num_groups))  # NumPy sorts 8-bit and 16-bit integers by radix
     order = np.argsort(groups, kind="stable")
-    ends = np.cumsum(np.bincount(groups, minlength=num_groups))
-    at_once = _BLOCK_BITS // num_bits or 1
-    begin = 0
-    while begin < len(order):
-        group = int(np.searchsorted(ends, begin, side="right"))
-        end = min(begin + at_once, int(ends[group]))
-        rows = np.take(payloads, order[begin:end], axis=0)
-        bits = np.unpackbits(rows, axis=1, count=num_bits, bitorder="little").astype(np.float32)
-        totals[group] += (bits.T @ bits)[pairs].astype(np.int64)
-        begin = end
+    sizes = np.bincount(groups, minlength=num_groups)
+    ends, step = np.cumsum(sizes), max(1, _BLOCK_BITS // num_bits)
+    for group in np.flatnonzero(sizes).tolist():
+        own = order[ends[group] - sizes[group] : ends[group]]
+        for begin in range(0, len(own), step):
+            rows = np.take(payloads, own[begin : begin + step], axis=0)
+            bits = np.unpackbits(rows, axis=1, count=num_bits, bitorder="little").astype(np.float32)
+            totals[group] += (bits.T @ bits)[pairs].astype(np.int64)
     return totals
+
+
+def _at_once(num_bytes: int) -> int:
+    """Number of items of this size that are worked on together."""
+    return max(1, _CHUNK_BYTES // num_bytes)
 
 
 def _count_sorted(rows: np.ndarray, num_words: int, sizes: np.ndarray) -> np.ndarray:
