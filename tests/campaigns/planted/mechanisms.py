@@ -217,7 +217,7 @@ MECHANISMS = (
         ),
     ),
     Plant(
-        "one memo for all symbols",
+        "one source of words for all symbols",
         "uldp_transforms/ldp/client/keyed_words.py",
         '+ number.to_bytes(8, "little")\n',
         "+ bytes(8)\n",
