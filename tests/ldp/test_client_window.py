@@ -62,6 +62,12 @@ def test_windows_in_a_span_are_counted() -> None:
     assert asked.number_between(march - 1, march + 1) == 2
 
 
+def test_weeks_of_a_place_begin_on_its_mondays() -> None:
+    asked = ClientWindow.of("1w", "Europe/Berlin")
+    wednesday, monday = map(moment_of, ("2024-05-15T12:00:00Z", "2024-05-12T22:00:00Z"))
+    assert (asked.start_of(wednesday), asked.end_of(wednesday)) == (monday, monday + 7 * DAY)
+
+
 def test_a_collection_without_one_is_as_it_was() -> None:
     collection = Collection.from_json(PLAIN)
     assert collection.asked is None

@@ -108,7 +108,7 @@ MECHANISMS = (
         "_MONDAY = datetime.date(1970, 1, 5).toordinal()",
         "_MONDAY = datetime.date(1970, 1, 4).toordinal()",
         "windows of clients straddle the calendar weeks of jobs",
-        ("tests/ldp/test_client_window.py::test_windows_of_a_place_are_those_of_calendar_windows",),
+        ("tests/ldp/test_client_window.py::test_weeks_of_a_place_begin_on_its_mondays",),
     ),
     Plant(
         "an interval with half the stated level",
