@@ -97,6 +97,13 @@ def nearly_alike(singular_value: float) -> DeclaredChannel:
     return many(2, [(more, less), (less, more)])
 
 
+def two_of_three(singular_value: float) -> DeclaredChannel:
+    """The first two of three answers are nearly alike, by twice the square root of 3 times apart."""
+    apart = round(WORD * singular_value / 12**0.5)
+    more, less = (1 << 63) + apart, (1 << 63) - apart
+    return many(3, [(more, less, 0), (less, more, 0), (0, 0, WORD)])
+
+
 def states(**fields: Any) -> AttributeOUE:
     return AttributeOUE(num_symbols=2, num_sensitive=2, epsilon=1.0, priors=((0.5, 0.5), (0.25, 0.75)), **fields)
 
@@ -324,6 +331,7 @@ CHANNELS = [
         [("1/2", (1 << 63) - 1), ("1/2", (1 << 63) + 1)],
     ),
     Limits("DeclaredChannel.matrix must have columns that tell the symbols apart", nearly_alike, [1.2e-6], [0.8e-6]),
+    Limits("DeclaredChannel.matrix must have columns that tell the symbols apart", two_of_three, [1.2e-6], [0.8e-6]),
     Limits("TwoStage.num_symbols", two_stages, [3], [2, 1025]),
     Limits("TwoStage.missing_rates", lambda n: two_stages(n, [0]), [], [3, 1024]),
     Limits("TwoStage.missing_rates", lambda x: two_stages(3, [0.4, x]), [0.2, 0.999], [0, 1, -0.1, float("nan"), True]),

@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 from uldp_transforms.ldp import Budget, Client, Collection, FileStorage, SpecError
-from uldp_transforms.ldp.alphabets.dimensions import Dimension, RollUp, group_text, num_groups
+from uldp_transforms.ldp.alphabets.dimensions import (
+    Dimension,
+    RollUp,
+    encode_groups,
+    group_text,
+    groups_without,
+    num_groups,
+    roll_up_of,
+    shifts_of,
+)
 from uldp_transforms.ldp.client.client_form import client_form
 
 COUNTRY = {"name": "country", "values": ["DE", "FR"]}
@@ -253,3 +262,39 @@ def test_who_sets_a_dimension_is_in_the_fingerprint_and_clients_need_not_say_so(
     assert len({GROUPED.fingerprint, ON_THE_WAY.fingerprint, of_reader.fingerprint}) == 3
     assert Collection.from_json(ON_THE_WAY.to_json()) == ON_THE_WAY
     assert client_form(ON_THE_WAY)["dimensions"] == [COUNTRY | {"set_by": "gateway"}, ARM]
+
+
+THREE = tuple(Dimension(name, tuple(values), "gateway") for name, values in (("a", "xy"), ("b", "p"), ("c", "uvw")))
+
+
+def stated(*names):
+    """The dimensions, of which some are set by the client."""
+    return tuple(Dimension(one.name, one.values, "client" if one.name in names else "gateway") for one in THREE)
+
+
+@pytest.mark.parametrize("names", [(), ("a",), ("b",), ("c",), ("a", "c"), ("a", "b", "c")])
+def test_groups_without_some_dimensions_are_those_in_which_these_are_other(names):
+    """Numbered in mixed radix; the first dimension is the most significant."""
+    places = itertools.product(range(3), range(2), range(4))
+    others = {"a": 2, "b": 1, "c": 3}
+    expected = [all(place[at] == others[name] for at, name in enumerate("abc") if name in names) for place in places]
+    assert groups_without(THREE, names).tolist() == expected
+
+
+@pytest.mark.parametrize("names", [("a",), ("b", "c"), ("a", "b", "c")])
+def test_what_is_set_on_the_way_is_a_shift_of_the_group(names):
+    texts = {"a": ["x", "y", "z"], "b": ["p", "q", "p"], "c": ["w", "other", "u"]}
+    whole = encode_groups(stated("a", "b", "c"), texts, 3)
+    kept = {name: column for name, column in texts.items() if name not in names}
+    before = encode_groups(stated(*kept), kept, 3)
+    assert groups_without(THREE, names)[before].all()
+    set_later = {name: texts[name] for name in names}
+    assert (before + shifts_of(THREE, set_later, 3)).tolist() == whole.tolist()
+
+
+def test_a_roll_up_needs_names_that_all_exist():
+    assert roll_up_of(THREE, ()) is None
+    assert roll_up_of(THREE, ("a", "z")) is None
+    found = roll_up_of(THREE, ("c", "a"))
+    assert found is not None and found.names == ("c", "a")
+    assert dict(found.pairs(5)) == {"c": "v", "a": "other"}

@@ -201,3 +201,9 @@ def test_the_mean_of_parts_has_the_sum_of_their_variances():
         pytest.approx([times, times]) for times in (1, 2, 3, 4)
     ]
     assert mean.jump == pytest.approx([7.5, 5]) and (mean.variance_of_sum, mean.degrees, mean.misfit) == (11, 6, 2)
+
+
+def test_every_token_and_every_character_is_made_to_text_again():
+    alphabet = Prefixes(num_buckets=4, tokens=("a", "bc", "d"), lengths=(1, None))
+    assert alphabet.sequence("abcdx") == (1, 2, 3, 4 + ord("x"), 0)
+    assert alphabet.text((1, 2, 3, 4 + ord("x"), 0)) == "abcdx"

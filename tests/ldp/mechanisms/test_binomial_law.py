@@ -101,3 +101,13 @@ def test_without_curvature_counts_are_of_poisson_laws():
     assert low[0] == pytest.approx(0, abs=1e-9)
     np.testing.assert_allclose(high, stats.gamma.isf(0.025, [1, 6]), rtol=5e-3)
     assert low[1] == pytest.approx(stats.gamma.ppf(0.025, 5), rel=5e-3)
+
+
+def test_intervals_of_a_law_are_those_of_its_counts():
+    """Of k-RR over 5 values: the frequency is an affine function of a binomial count."""
+    n, noise, step = 200, 0.15, 0.4
+    counts = np.array([0, 3, 31, 90, 200])
+    law = noise * (1 - noise) / (n * step**2), (1 - 2 * noise) / (n * step), 1 / n
+    found = clopper_pearson_of_law((counts / n - noise) / step, *law, 1.7)
+    expected = [(end - noise) / step for end in clopper_pearson(counts, n, 1.7)]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)

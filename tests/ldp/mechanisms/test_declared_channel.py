@@ -26,6 +26,7 @@ from uldp_transforms.ldp.errors import BudgetSpentError, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import DeclaredChannel, Mechanism
 from uldp_transforms.ldp.mechanisms.channels.declared_channel import _text
+from uldp_transforms.ldp.mechanisms.count_intervals import score_intervals
 from uldp_transforms.ldp.privacy import audit
 from uldp_transforms.ldp.sampling import WORD, exp_bounds, word_source
 
@@ -232,3 +233,21 @@ def test_three_outputs_and_three_symbols_are_named(size, named):
     identity = tuple(tuple(str(int(x == y)) for x in range(size)) for y in range(size))
     mechanism = DeclaredChannel(num_symbols=size, num_sensitive=size, matrix=identity)
     assert mechanism.caveats == [f"No epsilon holds: {named}."]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_intervals_have_the_variance_of_the_symbols_own_frequency(strict):
+    """Three outputs of two symbols, of which none alone tells a symbol: entry by entry."""
+    matrix = (("1/2", "1/8"), ("1/4", "3/4"), ("1/4", "1/8"))
+    mechanism = DeclaredChannel(num_symbols=2, num_sensitive=2, matrix=matrix)
+    counts, shares = CohortCounts(np.array([400]), np.array([[130, 190, 80]])), np.array([0.3, 0.7])
+    channel, inverse = mechanism.probabilities, mechanism.inverse
+    found = mechanism.intervals(counts, shares, 0.9, strict)
+    for x in range(2):
+        others = sum(inverse[x, y] ** 2 * channel[y, 1 - x] * shares[1 - x] for y in range(3))
+        own = sum(inverse[x, y] ** 2 * channel[y, x] for y in range(3))
+        raw = np.array([sum(inverse[x, y] * counts.cells[0, y] for y in range(3)) / 400])
+        counted = counts.cells[0, max(range(3), key=lambda y: inverse[x, y])] / 400
+        law = np.array([others / 400]), own / 400, 1 / 400, max(inverse[x]) / 400, counted
+        expected = score_intervals(raw, *law, confidence=0.9, strict=strict)
+        np.testing.assert_allclose([end[x] for end in found], np.ravel(expected), rtol=1e-9)

@@ -169,3 +169,10 @@ def test_subsets_of_a_batch_have_their_size_and_each_symbol_its_rate(num_symbols
     if num_symbols == 6:
         pairs = (bits.T.astype(np.int64) @ bits)[:6, :6][np.triu_indices(6, 1)]
         assert within(pairs, binomial_limits(n, np.full(15, 1 / 15))).all()
+
+
+@pytest.mark.parametrize(("numerator", "width"), TABLES)
+def test_each_of_65536_cells_is_decided_or_shared(numerator, width):
+    table = PatternTable(numerator, width)
+    assert len(table.sure) + len(table.unsure) == 65_536
+    assert (np.diff(table.unsure.astype(np.int64)) > 0).all() and (table.unsure < 65_536).all()

@@ -240,3 +240,20 @@ def test_one_size_counts_what_it_always_counted():
     assert (one.num_cells, CLOSED.mechanism.num_cells) == (7, 11)
     assert SubsetSelection(num_symbols=5, num_sensitive=5, epsilon=1).num_cells == 5
     assert one.jumps[0] == 1 / one.delta and one.statistic.clear_shift == 0
+
+
+@pytest.mark.parametrize(
+    ("num_symbols", "num_sensitive", "gain"), [(50, 1, 3.0), (9, 3, 0.3), (9, 8, 1.7), (40, 4, 50.0)]
+)
+def test_the_least_favourable_share_has_the_largest_error_of_a_grid(num_symbols, num_sensitive, gain):
+    sizes, shares = np.array([1.0, 2.0])[:num_sensitive], np.array([0.6, 0.4])[:num_sensitive]
+
+    def error(share):
+        weights, rates = risk_terms(num_symbols, num_sensitive, gain, sizes, share)
+        return sum(weight / float(rate @ shares) for weight, rate in zip(weights, rates) if weight > 0)
+
+    found = least_favourable_share(num_symbols, num_sensitive, gain, sizes, shares)
+    errors = [error(share) for share in np.linspace(0, 1, 10_001)]
+    assert error(found) >= max(errors) * (1 - 1e-6)
+    assert found == round(found, 4)
+    assert num_sensitive > 1 or found == 0.0  # with one sensitive symbol, only the others differ from each other

@@ -62,17 +62,17 @@ class PatternTable:
         order = patterns[np.argsort(np.bitwise_count(patterns), kind="stable")]
         self._order = order if rare == numerator else ~order & np.uint16((1 << width) - 1)
         sizes = [math.comb(width, ones) for ones in range(width + 1)]
-        self._lengths = [rare**ones * (whole - rare) ** (width - ones) for ones in range(width + 1)]
+        self._lengths = [rare**ones * (whole - rare) ** (width - ones) for ones in range(len(sizes))]
         self._firsts = [0, *accumulate(sizes)]
         self._starts = [0, *accumulate(size * length for size, length in zip(sizes, self._lengths))]
         self._build()
 
     def _build(self) -> None:
         """Fill in the cells, and the starts of the intervals that share a cell, for all but the rarest patterns."""
-        shift, starts = self.digits - 16, [0]
+        shift, starts, end_of_all = self.digits - 16, [0], 1 << self.digits
         for length, begin, end in zip(self._lengths, self._starts, self._starts[1:]):
             starts += range(begin + length, end + 1, length)
-            if ((1 << self.digits) - end) * _TAIL < 1 << self.digits:
+            if (end_of_all - end) * _TAIL < end_of_all:
                 break
         first_cells = np.array([-(-start >> shift) for start in starts])
         last_cells = np.array([start >> shift for start in starts[1:]])
@@ -80,7 +80,7 @@ class PatternTable:
         self.sure = sure.astype(np.uint8 if self.width == 8 else "<u2")
         shared = {start >> shift for start in starts if start % (1 << shift)}
         self.unsure = np.array(sorted(shared | set(range(starts[-1] >> shift, _CELLS))), dtype=np.uint64)
-        self._keys = np.array([start >> (self.digits - 64) for start in starts if start < 1 << self.digits], np.uint64)
+        self._keys = np.array([start >> (self.digits - 64) for start in starts if start < end_of_all], np.uint64)
 
     def pattern(self, u: int) -> int:
         """The pattern whose interval contains u / 2**digits; bit j is ``pattern >> j & 1``."""
