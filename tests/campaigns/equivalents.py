@@ -1537,6 +1537,20 @@ EQUIVALENTS = (  # in the order of their files
         "looks at each time where none can be out of range",
     ),
     Equivalent(
+        "uldp_transforms/messages/report_tables.py",
+        "on import",
+        "_FRAME_BYTES = 1 << 10",
+        "_FRAME_BYTES = 1 << 11",
+        "packed messages of files of many reports are a little shorter",
+    ),
+    Equivalent(
+        "uldp_transforms/messages/report_tables.py",
+        "on import",
+        "_FRAME_BYTES = 1 << 10",
+        "_FRAME_BYTES = 2 << 10",
+        "packed messages of files of many reports are a little shorter",
+    ),
+    Equivalent(
         "uldp_transforms/rows/figure_history.py",
         "_digits",
         "return max(4, 3 + math.floor(math.log10(max(abs(number) / width, 1))))",

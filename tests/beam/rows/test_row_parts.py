@@ -25,7 +25,7 @@ from uldp_transforms.rows import discovered_value
 from uldp_transforms.rows.avro_fields import Field, fields_of, map_fields, time_fields
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.json_and_avro import as_dict, from_avro
-from uldp_transforms.rows.pooled_rows import estimate_question, finding_of_agreement
+from uldp_transforms.rows.pooled_rows import _health, estimate_question, finding_of_agreement
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.row_identity import fields_of_group, reports_of_a_person, span_of, span_of_period
 from uldp_transforms.rows.row_types import HealthFinding
@@ -387,3 +387,58 @@ def test_numbers_of_the_same_people_in_several_versions_are_not_judged() -> None
         place = ONE_DAY | span_of(0, days * DAY)
         _, health = estimate_question(question, counts, place, ESTIMATORS["eb"](), None, None)
         assert len(health.findings) == number
+
+
+@pytest.mark.parametrize("is_pooled", [False, True])
+def test_the_row_on_time_is_the_planned_look(is_pooled: bool) -> None:
+    """Its intervals are shorter than those of a pane that nobody planned, and longer than those of a single row."""
+    question, counts = asked_twice()
+    widths = []
+    for timing, scale in (("ON_TIME", None), ("ON_TIME", 1000), ("LATE", 1000)):
+        place = ONE_DAY | {"pane_timing": timing}
+        if is_pooled:
+            row, _ = estimate_question(question, counts, place, ESTIMATORS["eb"](), None, None, anytime_scale=scale)
+        else:
+            row = estimate_window(KRR_ONE, EVEN, place, ESTIMATORS["eb"](), None, None, anytime_scale=scale)
+        widths.append(sum(one.ci_high - one.ci_low for one in row.estimates))
+    assert widths == sorted(widths) and len(set(widths)) == 3
+
+
+def test_only_lists_that_are_not_complete_leave_a_rest() -> None:
+    row = estimate_window(KRR_ONE, EVEN, ONE_DAY, ESTIMATORS["projected"](), None, None)
+    assert (row.unexplained_low, row.unexplained_high, row.unexplained_status) == (None, None, None)
+    hashed = collection("open", {"id": "hashed", "num_buckets": 8}, "krr", 64)
+    counts = hashed.count(hashed.perturb(["a", "b"] * 2000))
+    row = estimate_window(hashed, counts, ONE_DAY, ESTIMATORS["projected"](), ("a",), None)
+    assert row.unexplained_status is not None
+    assert row.unexplained_low is not None and row.unexplained_high is not None
+    assert 0 <= row.unexplained_low <= row.unexplained_high <= 1
+    assert (row.num_reports, row.num_values, row.redistributed_mass) == (4000, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("p_value", "fit", "status", "names"),
+    [
+        (0.5, None, "ok", ["agreement"]),
+        (0.5, 0.5, "ok", ["agreement", "fit"]),
+        (0.5, 1e-9, "misfit", ["agreement", "fit"]),
+        (1e-9, 1e-9, "alarm", ["agreement", "fit"]),
+        (1e-9, None, "alarm", ["agreement"]),
+    ],
+)
+def test_the_health_of_a_question_is_its_worst_finding(
+    p_value: float, fit: float | None, status: str, names: list[str]
+) -> None:
+    window = window_of(p_value, 1.0)
+    window.estimate = SimpleNamespace(fit_p_value=fit)
+    row = _health(asked_twice()[0], ONE_DAY, window, None, 77)
+    assert (row.status, [one.name for one in row.findings], row.num_reports) == (status, names, 77)
+    alone = SimpleNamespace(agreement=None, estimate=window.estimate)
+    assert [one.name for one in _health(asked_twice()[0], ONE_DAY, alone, None, 77).findings] == names[1:]  # type: ignore[arg-type]
+
+
+def test_a_question_without_reports_says_so() -> None:
+    question, _ = asked_twice()
+    counts = {one.fingerprint: CohortCounts.empty(1, 3) for one in question.collections}
+    row, health = estimate_question(question, counts, ONE_DAY, ESTIMATORS["eb"](), None, None)
+    assert (row.status, row.num_reports, row.estimates, health.num_reports) == ("empty", 0, [], 0)

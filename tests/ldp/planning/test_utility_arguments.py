@@ -11,6 +11,13 @@ import pytest
 
 from tests.ldp.planning.test_utility_losses import make, zipf
 from uldp_transforms.ldp import SpecError
+from uldp_transforms.ldp.planning import (
+    best_num_buckets,
+    cohorts_needed,
+    cohorts_to_distinguish,
+    distinguishable_share,
+    hashed_variance,
+)
 from uldp_transforms.ldp.utility import (
     Guarantee,
     expected_l2,
@@ -27,7 +34,7 @@ from uldp_transforms.ldp.utility.arguments import (
     require_share,
 )
 
-KRR = make("krr", 3, 3, epsilon=1.0)
+KRR, BUCKETS, LISTED = (make(*case, epsilon=1.0) for case in (("krr", 3, 3), ("krr", 4, 4), ("urr", 6, 4)))
 
 
 @pytest.mark.parametrize(
@@ -45,6 +52,20 @@ KRR = make("krr", 3, 3, epsilon=1.0)
         (lambda x: ldp_minimax(x, 1.0), (2, 1 << 20), (1, (1 << 20) + 1)),
         (lambda x: l2_minimax_without_privacy(x, 9), (2, 1 << 20), (1, (1 << 20) + 1)),
         (lambda x: optimal_theta(x, 1.0), (1, 1 << 20), (0, (1 << 20) + 1)),
+        (lambda x: best_num_buckets(1, 0.5, 9, x), (0, 0.5), (-1e-9, 0.5001)),
+        (lambda x: best_num_buckets(1, 0.5, x), (1, 1 << 20), (0, (1 << 20) + 1)),
+        (lambda x: cohorts_needed(x, 4), (1, 1 << 20), (0, (1 << 20) + 1)),
+        (lambda x: cohorts_needed(5, x), (2, 1 << 16), (1, (1 << 16) + 1)),
+        (lambda x: cohorts_needed(5, 4, x), (2, 1 << 16), (1, (1 << 16) + 1)),
+        (lambda x: hashed_variance(BUCKETS, 9, 2, x), (1, 5), (0, 6)),  # 2 (k - 1) equations
+        (lambda x: hashed_variance(BUCKETS, 9, x, 2), (2, 1 << 16), (1, (1 << 16) + 1)),
+        (lambda x: hashed_variance(BUCKETS, 9, 2, 3, unlisted_squares=x), (0, 1, 0.5), (-1e-9, 1.0001)),
+        (lambda x: hashed_variance(BUCKETS, 9, 2, 3, sensitive_share=x), (1, 1.0), (0.9999, 0)),
+        (lambda x: hashed_variance(LISTED, 9, 2, 3, sensitive_share=x), (0, 0.5, 1), (-1e-9, 1.0001)),
+        (lambda x: distinguishable_share(x, 2, 3), (2, 1 << 16), (1, (1 << 16) + 1)),
+        (lambda x: distinguishable_share(2, x, 3), (1, 1 << 16), (0, (1 << 16) + 1)),
+        (lambda x: distinguishable_share(2, 3, x), (1, 1 << 20), (0, (1 << 20) + 1)),
+        (lambda x: cohorts_to_distinguish(2, 3, x), (1e-9, 0.999999), (0, 1, -1, 2)),
     ],
 )
 def test_limits(check: Callable[[Any], Any], good: tuple[Any, ...], bad: tuple[Any, ...]) -> None:
@@ -82,3 +103,10 @@ def test_a_sample_is_of_two_people_or_more(n: int, size: int, is_good: bool) -> 
         return
     drawn = (p * (1 - p)).sum() * (0 if n == size else 1)
     assert expected_l2(KRR, p, n, **fields) == pytest.approx((KRR.variances(p).sum() - (p * (1 - p)).sum() + drawn) / n)
+
+
+def test_texts_are_told_apart_by_as_few_cohorts_as_possible() -> None:
+    """One text alone always is; of two, one cohort of two buckets tells half of the pairs apart."""
+    assert distinguishable_share(2, 1, 1) == 1
+    assert distinguishable_share(2, 1, 2) == pytest.approx(0.5)
+    assert [cohorts_to_distinguish(2, 2, target) for target in (0.4, 0.51, 0.7501)] == [1, 2, 3]
