@@ -9,12 +9,14 @@ from typing import Any
 
 import apache_beam as beam
 import pytest
+from apache_beam.io import WriteToAvro, WriteToParquet, WriteToText
 from apache_beam.io.gcp.pubsub import WriteToPubSub
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
 
 from tests.beam.rows.test_schemas import ROWS
 from uldp_transforms.jobs.estimate.options import command_line
+from uldp_transforms.jobs.files.flushed_rows import FlushRows
 from uldp_transforms.jobs.sinks import BigQueryTables, KafkaTopics, Output, PubSubTopics, RowFiles, Sink
 from uldp_transforms.jobs.sinks.bigquery_tables import INSERTS, LOADS, WriteTable
 from uldp_transforms.jobs.sinks.kafka_topics import JSON, ProduceRows, RecordOfRow
@@ -128,6 +130,31 @@ def test_files_of_a_stream_are_written_by_the_clock_or_by_the_watermark(
         assert (step._flush_every, step._keyed) == (flush_every, name != "rejected")
         assert step._final == {"rejected": False, "ledger": True}.get(name, final)
         assert step._late == (LATE if name == "ledger" else None)
+
+
+@pytest.mark.parametrize(
+    ("form", "fields", "step", "kind"),
+    [
+        ("jsonl", {"unbounded": False}, "Write", WriteToText),
+        ("avro", {"unbounded": False}, "Write", WriteToAvro),
+        ("parquet", {"unbounded": False, "flush_every": 7}, "Write", WriteToParquet),
+        ("jsonl", {"unbounded": True}, "WriteBundles", beam.ParDo),
+        ("avro", {"unbounded": True, "flush_every": 7}, "WriteTogether", FlushRows),
+    ],
+)
+def test_files_are_written_in_their_form_at_the_end_or_on_the_way(
+    form: str, fields: dict[str, Any], step: str, kind: type[beam.PTransform]
+) -> None:
+    class Files(Sink):
+        @classmethod
+        def of(cls, args: Any, source: Any, options: Any) -> None:
+            return None
+
+        def write(self, outputs: Any) -> None:
+            rows = next(output.rows for output in outputs if output.name == "ledger")
+            _ = rows | "Files" >> WriteRowFiles("rows", "ledger", form, SCHEMAS["ledger"], **fields)
+
+    assert f"Files/{step}" in steps_of(Files(), kind)
 
 
 def test_rows_are_collected_for_at_most_ten_minutes() -> None:
