@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms import trigger
-from apache_beam.transforms.window import FixedWindows, GlobalWindow, IntervalWindow, SlidingWindows, WindowFn
+from apache_beam.transforms.window import FixedWindows, GlobalWindow, IntervalWindow, Sessions, SlidingWindows, WindowFn
 from apache_beam.utils.timestamp import Duration, Timestamp
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming
 
@@ -112,6 +112,24 @@ def test_windows_become_those_of_beam_with_their_offset() -> None:
     sliding = beam_windows.beam_windows(Windows(size=60_000, slide=20_000, offset=7))
     assert sliding == SlidingWindows(Duration(60), Duration(20), Timestamp(micros=7_000))
     assert beam_windows.as_duration(1_500) == Duration(micros=1_500_000)
+
+
+class OtherFixedWindows(FixedWindows):
+    """May assign other windows than its parent."""
+
+
+def test_windows_of_beam_become_ours() -> None:
+    days = CalendarWindows(size=1, unit="d", timezone="UTC")
+    ours = [None, days, Windows(size=60_000, offset=7), Windows(size=60_000, slide=25_000, offset=7)]
+    assert [beam_windows.windows_of_beam(beam_windows.beam_windows(one)) for one in ours] == ours
+    for other in (OtherFixedWindows(60), Sessions(60)):
+        with pytest.raises(SpecError, match=rf"^windows must be fixed or sliding, got {type(other).__name__}$"):
+            beam_windows.windows_of_beam(other)
+    with pytest.raises(SpecError, match=r"^windows must be whole milliseconds, got 1500 microseconds$"):
+        beam_windows.windows_of_beam(FixedWindows(Duration(micros=1_500)))
+    assert beam_windows.windows_of_beam(FixedWindows(Duration(micros=1_000))) == Windows(size=1)
+    window = beam_windows.beam_window(Windows(size=60_000), 7)
+    assert (window.start, window.end) == (Timestamp(micros=7_000), Timestamp(micros=60_007_000))
 
 
 @pytest.mark.parametrize("accumulating", [True, False])

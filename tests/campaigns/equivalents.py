@@ -28,9 +28,13 @@ def _sizes(path: str, old: str, *changed: str, why: str = _AT_A_TIME) -> tuple[E
     return tuple(Equivalent(path, "on import", old, new, why) for new in changed)
 
 
-def _ways(path: str, function: str, old: str, *changed: tuple[str, str]) -> tuple[Equivalent, ...]:
+_EITHER_WAY = "chooses between two ways to the same result"
+
+
+def _ways(
+    path: str, function: str, old: str, *changed: tuple[str, str], why: str = _EITHER_WAY
+) -> tuple[Equivalent, ...]:
     """Another limit between two ways to the same result, one of which is faster below it."""
-    why = "chooses between two ways to the same result"
     return tuple(Equivalent(path, function, old, old.replace(part, new), why) for part, new in changed)
 
 
@@ -48,6 +52,28 @@ EQUIVALENTS = (  # in the order of their files
         "if (catalog->entries[i].number < 0 || catalog->entries[i].number >= catalog->size || one->payload_size < 0)",
         "if (catalog->entries[i].number < 0 || catalog->entries[i].number >= catalog->size || one->payload_size <= 0)",
         "payloads of all mechanisms have a byte or more",
+    ),
+    *_ways(
+        "uldp_transforms/beam/runtime/coders.py",
+        "CohortCountsCoder.encode",
+        "largest = int(numbers.max(initial=0)) if numbers.min(initial=0) >= 0 else (1 << 63) - 1  # negative numbers",
+        ("numbers.max(initial=0)", "numbers.max(initial=1)"),
+        ("numbers.min(initial=0)", "numbers.min(initial=1)"),
+        why="0 and 1 take one byte, and neither is negative",
+    ),
+    *_ways(
+        "uldp_transforms/beam/runtime/coders.py",
+        "_in_bits",
+        "widths, largest = row_widths(counts.cells), int(counts.num_reports.max(initial=0))",
+        ("initial=0", "initial=1"),
+        why="0 and 1 take one byte",
+    ),
+    *_ways(
+        "uldp_transforms/beam/runtime/coders.py",
+        "_in_bits",
+        "if widths is None or counts.num_reports.min(initial=0) < 0 or largest >= 1 << 32:",
+        ("initial=0", "initial=1"),
+        why="neither is negative",
     ),
     *_sizes("uldp_transforms/beam/runtime/coders.py", "_LARGE = 1 << 12", "_LARGE = 2 << 12", "_LARGE = 1 << 13"),
     *_sizes("uldp_transforms/beam/runtime/worker_memory.py", "SECONDS = 600.0", "SECONDS = 900.0"),

@@ -156,6 +156,20 @@ def test_golden_counts_in_bits():
     assert COUNTS.decode(COUNTS.encode(counts)) == counts
 
 
+@pytest.mark.parametrize(
+    ("most", "num_reports", "version"),
+    [(300, 10_000, 3), (255, 10_000, 3), (255, 255, 1), (3, 3, 3), (70_000, 70_000, 3)],
+)
+def test_large_tables_are_in_bits_where_that_is_shorter(most, num_reports, version):
+    """Of 9, 8, 2 or 17 bits instead of 2 or 4 bytes; but not of 8 bits instead of a byte."""
+    cells = np.arange(64 * 128).reshape(64, 128) % (most + 1)
+    cells[:, 0] = most
+    counts = CohortCounts(np.full(64, num_reports), cells)
+    encoded = CohortCountsCoder().encode(counts)
+    assert encoded[0] == version
+    assert CohortCountsCoder().decode(encoded) == counts
+
+
 @pytest.mark.parametrize("num_symbols", [1024, 4096])
 def test_sums_of_bits_are_never_larger_than_their_payloads(num_symbols):
     """However many reports a cohort has: 1.2 times at most with the numbers of reports and of bits."""
