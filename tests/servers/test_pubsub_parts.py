@@ -47,6 +47,18 @@ def client() -> mock.Mock:
     return mock.Mock()
 
 
+def test_without_a_message_nothing_is_extended(client: mock.Mock) -> None:
+    """The thread looks until leases have ended."""
+    with mock.patch("threading.Thread") as thread:
+        leases = Leases(client, SUBSCRIPTION)
+    thread.return_value.start.assert_called_once_with()
+    with mock.patch.object(leases, "_ended") as ended:
+        ended.wait.side_effect = [False, False, True]
+        leases._keep()
+        assert [call.args for call in ended.wait.call_args_list] == [(local_pubsub.EXTEND_EVERY,)] * 3
+    client.modify_ack_deadline.assert_not_called()
+
+
 def test_all_that_was_taken_is_acknowledged_once(client: mock.Mock) -> None:
     leases = Leases(client, SUBSCRIPTION)
     leases.acknowledge()
@@ -92,16 +104,6 @@ def test_leases_are_extended_until_they_end(client: mock.Mock, monkeypatch: pyte
     client.modify_ack_deadline.assert_called_with(
         subscription=SUBSCRIPTION, ack_ids=["a"], ack_deadline_seconds=30, timeout=0.001
     )
-
-
-def test_without_a_message_nothing_is_extended(client: mock.Mock) -> None:
-    leases = Leases(client, SUBSCRIPTION)
-    with mock.patch.object(leases, "_ended") as ended:
-        ended.wait.side_effect = [False, False, True]
-        leases._keep()
-        assert [call.args for call in ended.wait.call_args_list] == [(local_pubsub.EXTEND_EVERY,)] * 3
-    client.modify_ack_deadline.assert_not_called()
-    leases.end()
 
 
 # ---------------------------------------------------------------------- pulls

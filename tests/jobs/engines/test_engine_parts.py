@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import runpy
+import select
 import signal
 import sys
 import threading
@@ -508,6 +509,7 @@ def test_a_worker_says_whether_it_is_connected(
     harness, (reading, writing) = mock.Mock(side_effect=fault), os.pipe()
     monkeypatch.setattr(sdk_worker, "SdkHarness", harness)
     monkeypatch.setattr(sys, "argv", ["worker_process", "engine:1", "name", str(writing)])
+    os.set_blocking(reading, False)  # a fault could leave the other end open
     with open(reading, "rb") as answers:
         with contextlib.nullcontext() if fault is None else pytest.raises(type(fault)):
             runpy.run_path(str(worker_process.__file__), run_name="__main__")
@@ -520,7 +522,9 @@ def test_an_answer_is_whole_or_none() -> None:
     """A worker that has written something, and not closed its pipe in time, is still starting."""
     reading, writing = os.pipe()
     os.write(writing, b"conn")
-    assert worker_pool._answer(reading, 0.0) is None
+    with mock.patch("select.select", wraps=select.select) as asked:
+        assert worker_pool._answer(reading, 0.0) is None
+    assert [call.args[3] for call in asked.call_args_list] == [0, 0], "it does not wait after the end"
     os.write(writing, b"ected")
     os.close(writing)
     assert worker_pool._answer(reading, time.monotonic() + SOON) == b"ected"

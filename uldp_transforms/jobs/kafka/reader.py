@@ -93,8 +93,7 @@ class Reader:
             raise KafkaReadError(self._fault)
         came = self._consumer.consume(AT_ONCE, seconds)
         records = [record for record in came if record.error() is None]
-        if len(records) < len(came):
-            self._heed([record for record in came if record.error() is not None], alone=not records)
+        self._heed([record for record in came if record.error() is not None], alone=not records)
         if not records:
             return None
         stamps = [number for record in records for number in record.timestamp()]
