@@ -79,7 +79,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "jobs/gateway/navigations": ("jobs/gateway/test_navigation_gateway.py", "jobs/follow/test_simulation.py"),
     "jobs/gateway/outlets": ("jobs/gateway/test_outlets.py", "jobs/gateway/test_gateway_errors.py"),
-    "jobs/kafka": ("jobs/kafka", "jobs/follow"),
+    "jobs/kafka": ("jobs/kafka", "jobs/follow/test_topic_identity.py"),
     "jobs/live": ("jobs/streams/test_live.py",),
     "jobs/live/*.js": ("jobs/streams/test_live_scripts.py", "jobs/streams/test_live.py"),
     "jobs/navigations": ("jobs/survey/test_answer_cells.py", "jobs/survey/test_navigations.py"),
