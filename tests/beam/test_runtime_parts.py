@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms import trigger
@@ -14,14 +17,16 @@ from apache_beam.transforms.window import FixedWindows, GlobalWindow, IntervalWi
 from apache_beam.utils.timestamp import Duration, Timestamp
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming
 
-from uldp_transforms.beam.runtime import beam_windows, panes, worker_memory
+from tests.support.messages_cases import KRR, URAP
+from uldp_transforms.beam.runtime import beam_windows, metrics, panes, worker_memory
 from uldp_transforms.beam.runtime.beam_windows import CalendarWindowFn, in_window, key_and_window
-from uldp_transforms.beam.runtime.coders import key_of_sum, owner_and_start
+from uldp_transforms.beam.runtime.coders import MixedReportsCoder, key_of_sum, owner_and_start
 from uldp_transforms.beam.runtime.engines import check_calendar, check_exactly_once, clock_is_watermark
 from uldp_transforms.beam.runtime.file_patterns import absolute, check_files, files_of
 from uldp_transforms.beam.runtime.worker_memory import Held
 from uldp_transforms.calendar_windows import CalendarWindows
 from uldp_transforms.ldp import SpecError
+from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.windows import BasePeriods, Windows
 
 DAY = 86_400_000
@@ -223,6 +228,57 @@ def test_what_is_held_is_let_go_after_its_time_and_above_its_number() -> None:
     assert (held.take(b"d"), held.take(b"e")) == (None, 6)
     assert len({worker_memory.new_version() for _ in range(9)}) == 9
     assert len(worker_memory.new_version()) == worker_memory.VERSION_BYTES == 16
+
+
+@pytest.mark.parametrize("owners", [1, 2])
+def test_the_size_of_mixed_reports_is_that_of_their_bytes(owners: int) -> None:
+    """Nearly: each collection has its fingerprint and a number of reports, behind a head of a few bytes."""
+    batches = [of.perturb(["0"] * 5) for of in (KRR, URAP)[:owners]]
+    mixed = MixedReports.of(batches[0])
+    table = np.concatenate([MixedReports.of(batch).table for batch in batches])
+    both = MixedReports(table, np.arange(owners), np.array([5] + [0] * (owners - 1)), mixed.reports)
+    estimated = MixedReportsCoder().estimate_size(both)
+    assert estimated == mixed.reports.num_bytes + 36 * owners
+    assert abs(estimated - len(MixedReportsCoder().encode(both))) < 100
+
+
+def tracker(stage: str | None) -> Any:
+    """Of a worker that is in step a, with states of two steps."""
+    names = [SimpleNamespace(step_name=step, number=number) for step in "ab" for number in range(2)]
+    return SimpleNamespace(
+        stage_name=stage,
+        _states_by_name={_Hashed(name.step_name, name.number): None for name in names},
+        current_state=lambda: SimpleNamespace(name=names[0]),
+    )
+
+
+class _Hashed(NamedTuple):
+    step_name: str
+    number: int
+
+
+@pytest.mark.parametrize(
+    ("stage", "left"), [("", ["b", "b"]), ("other", ["a", "a", "b", "b"]), (None, ["a", "a", "b", "b"])]
+)
+def test_a_bundle_of_the_local_engine_for_streams_forgets_the_states_of_its_own_step(
+    stage: str | None, left: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = tracker(stage)
+    monkeypatch.setattr(metrics.statesampler, "get_current_tracker", lambda: found)
+    metrics.start_bundle()
+    assert [name.step_name for name in found._states_by_name] == left
+    monkeypatch.setattr(metrics.statesampler, "get_current_tracker", lambda: None)
+    metrics.start_bundle()
+
+
+@pytest.mark.parametrize(("number", "kind", "name"), [(3, "", "received"), (3, "too_old", "rejected_too_old")])
+def test_a_count_is_seen_under_its_full_name(
+    number: int, kind: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "SEEN", Counter())
+    for more in (number, 0, 1):
+        metrics.count(more, name.partition("_")[0], kind)
+    assert {name: number + 1} == metrics.SEEN
 
 
 # ---------------------------------------------------------------------- engines
