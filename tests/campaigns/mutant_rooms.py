@@ -131,7 +131,10 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         "beam/accounts/test_failures_running.py",
     ),
     "jobs/survey": ("jobs/survey",),
-    "ldp": ("ldp/test_*.py", "ldp/numbers/test_ordered.py"),
+    "ldp": (
+        *("ldp/test_*.py", "ldp/numbers/test_ordered.py", "ldp/counts/test_counts.py"),
+        "ldp/alphabets/test_dimensions.py",
+    ),
     "ldp/alphabets": ("ldp/alphabets", "ldp/test_edges.py", "ldp/test_limits.py", "ldp/numbers"),
     "ldp/borrowing": ("ldp/test_borrow.py",),
     "ldp/client": ("ldp/client", "ldp/test_client_window.py", "ldp/test_limits.py", "clients/test_vectors.py"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import math
 
@@ -15,6 +16,7 @@ from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import Tagged
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms.ldp.hashing import hash_words
 from uldp_transforms.ldp.mechanisms.channels.missing_values import TwoStage
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES, checked_priors
 from uldp_transforms.ldp.mechanisms.unary import Rappor
@@ -145,3 +147,28 @@ def test_priors_may_be_for_exactly_as_many_values_as_is_said() -> None:
     assert checked_priors("X", rows, MAX_VALUES) == rows
     with pytest.raises(SpecError, match=f"cover at most {MAX_VALUES} values, got {MAX_VALUES + 1}"):
         checked_priors("X", rows, MAX_VALUES + 1)
+
+
+# ---------------------------------------------------------------------- numbers that are written
+
+
+def test_reasons_keep_their_numbers() -> None:
+    """They stand in the compiled decoder and in stored ledgers."""
+    assert {reason.code: int(reason) for reason in Reason} == {
+        "accepted": 0,
+        "too_large": 10, "unknown_schema": 11, "malformed": 12, "trailing_bytes": 13, "non_canonical": 14,
+        "out_of_range": 15,
+        "unknown_collection": 20, "cohort_range": 21, "payload_length": 22, "value_domain": 23, "padding_bits": 24,
+        "impossible_report": 25, "no_report_id": 26,
+        "time_range": 30, "too_early": 31, "too_old": 32,
+        "bad_magic": 40, "corrupt_block": 41, "block_too_large": 42, "not_as_listed": 43,
+    }  # fmt: skip
+
+
+def test_hash_words_are_the_output_of_shake_128() -> None:
+    """Of the domain, the seed (8 bytes, little-endian) and the value, in words of 8 bytes."""
+    for value, seed in (("ant", 0), ("\u00e9", (1 << 64) - 2)):
+        text = b"uldp-hash-1\0" + seed.to_bytes(8, "little") + value.encode("utf-8")
+        digest = hashlib.shake_128(text).digest(40)
+        expected = [int.from_bytes(digest[place : place + 8], "little") for place in range(0, 40, 8)]
+        assert hash_words([value, "bee"], seed, 5)[0].tolist() == expected

@@ -669,3 +669,7 @@ def test_canaries_that_cannot_speak():
         canary_share(item, counts, ["yak"])
     with pytest.raises(SpecError, match="candidates must"):
         canary_share(item, counts, [])
+
+
+def test_one_honest_window_in_a_thousand_may_raise_an_alarm():
+    assert FALSE_ALARMS == 1e-3

@@ -546,7 +546,7 @@ MECHANISMS = (
         "texts = tuple(map(canonical, positions))",
         "texts = tuple(positions)",
         "the same word in another Unicode form is another value",
-        ("tests/ldp/alphabets/test_alphabets.py::test_values_are_text",),
+        ("tests/ldp/alphabets/test_alphabets.py::test_canonically_equal_texts_are_one_value",),
     ),
     Plant(
         "a sentence with the value",

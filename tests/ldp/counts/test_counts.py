@@ -230,3 +230,17 @@ def test_columns_of_another_length_or_type_are_refused(column):
 def test_only_batches_of_one_collection_are_concatenated(batches):
     with pytest.raises(SpecError, match="exactly one collection"):
         ReportBatch.concatenate(batches)
+
+
+@pytest.mark.parametrize("with_ids", [True, False])
+def test_sorted_reports_are_split_by_collection(with_ids):
+    """In their order; a collection may have none."""
+    batch = BATCH if with_ids else without_ids(BATCH)
+    names = [bytes([number]) * 32 for number in range(3)]
+    found = batch[:10].split(names, np.array([4, 0, 6]))
+    for part, name, rows in zip(found, names, (slice(0, 4), slice(4, 4), slice(4, 10)), strict=True):
+        assert part == ReportBatch(
+            name, BATCH.cohorts[rows], BATCH.payloads[rows], BATCH.event_times[rows],
+            BATCH.report_ids[rows] if with_ids else np.zeros((0, 16), np.uint8), batch.seeded,
+        )  # fmt: skip
+    assert batch[:10].num_bytes == 10 * (2 + BATCH.payloads.shape[1] + 8 + 16 * with_ids)
