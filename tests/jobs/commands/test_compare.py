@@ -353,6 +353,32 @@ def test_windows_are_compared_with_the_ones_before(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.usefixtures("folder")
+def test_as_many_reports_as_the_least_are_enough(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of windows of 100, 99 and 100 reports the first and the last are compared."""
+    cells = [[40, 30, 30], [40, 30, 29], [30, 40, 30]]
+    store([row(GROUPED, at * PERIOD, own) for at, own in enumerate(cells)])
+    rows = compared("--collection grouped.json --windows --min_reports 100")
+    assert [one["difference"] for one in rows] == pytest.approx(
+        library(estimated(cells[2]), estimated(cells[0])).differences.tolist()
+    )
+    left_out = "window=1970-01-01T00:10:00Z is left out, because it has fewer than 100 reports"
+    assert capsys.readouterr().err == f"compare: grouped: {left_out}\n"
+
+
+@pytest.mark.usefixtures("folder")
+def test_sides_without_an_estimate_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """Texts that are hashed by one of two cohorts alone cannot be told apart."""
+    write_files(Path(), {"hashed.json": HASHED, "candidates.txt": "a\nb\nc\nd\ne\n"})
+    store([row(HASHED, at * PERIOD, [90, 60, 40, 10, *[0] * 4])._replace(num_reports=[200, 0]) for at in range(2)])
+    assert compared("--collection hashed.json --windows --candidates candidates.txt") == []
+    assert capsys.readouterr().err.splitlines() == [
+        f"compare: grouped: window=1970-01-01T00:{minutes}:00Z is left out, because it has no estimate "
+        "(insufficient_cohorts)"
+        for minutes in ("00", "10")
+    ]
+
+
+@pytest.mark.usefixtures("folder")
 def test_people_who_report_in_several_windows_widen_the_intervals(capsys: pytest.CaptureFixture[str]) -> None:
     lengths = []
     for of in (GROUPED, DAILY):
@@ -457,6 +483,29 @@ def test_numbers_are_compared_by_their_figures(options: str, capsys: pytest.Capt
     assert re.search(r"A difference of [\d.]+ in the mean or of [\d.]+ in any one share would have a p-value", said)
     assert re.search(r"\*  mean +\S+ +\S+ +\+1[12]\.\d", said)
     assert "smooth interval" in said
+
+
+@pytest.mark.usefixtures("folder")
+def test_versions_with_texts_in_other_orders_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """Their numbers are the same, and the symbols of the texts beside them are not."""
+    spec = TIMES.to_json() | {"question": "asked"}
+    one, other = (
+        Collection.from_json(
+            spec | {"version": version, "alphabet": spec["alphabet"] | {"num_bins": 4, "others": others}}
+        )
+        for version, others in ((1, ["error", "late"]), (2, ["late", "error"]))
+    )
+    write_files(Path(), {"one.json": one, "other.json": other})
+    cells = [50] * len(one.mechanism.response(np.full(6, 1 / 6)))
+    store([*arms(cells, cells, one), *arms(cells, cells, other)])
+    assert compared("--collection one.json --collection other.json --by arm") == []
+    why = "is left out, because versions list the texts beside numbers in other orders"
+    assert capsys.readouterr().err.splitlines() == [
+        f"compare: asked: arm=control {why}",
+        f"compare: asked: arm=new {why}",
+    ]
+    store([*arms(cells, cells, one)])
+    assert len(compared("--collection one.json --collection other.json --by arm")) > 0
 
 
 @pytest.mark.usefixtures("folder")
