@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -300,6 +301,16 @@ def test_what_is_printed_around_the_table(
     written = path.read_text(encoding="utf-8")
     assert json.loads(written)[-1]["reason"] == "why"
     assert written.startswith('[\n {\n  "mechanism": "krr",\n')
+
+
+def test_a_picture_needs_the_extra_before_anything_is_tried(
+    people: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    assert configured(people).num_reports == 8
+    assert program.main(["--values", str(people), "--png", "p.png"]) == 2
+    expected = "a report needs vl_convert; install the extra 'plot': pip install '.[plot]'\n"
+    assert capsys.readouterr().err == f"evaluate: {expected}"
 
 
 # ---------------------------------------------------------------------- numbers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 import types
 from pathlib import Path
 from typing import Any
@@ -573,6 +574,16 @@ def test_options_are_kept() -> None:
     assert (more.epsilon_inf, more.liars) == (2, 0.25)
     assert more.groups == GroupPlan(number=2, smallest=0.125, difference=0.5)
     assert read("--num_values 9 --groups 8").groups == GroupPlan(number=8, smallest=0.125)
+
+
+def test_a_picture_needs_the_extra_before_anything_is_planned(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    assert read("--num_values 9").png is None
+    assert plan_command.main(["--num_values=9", "--epsilon=1", "--reports=9", "--png=p.png"]) == 2
+    expected = "a report needs vl_convert; install the extra 'plot': pip install '.[plot]'\n"
+    assert capsys.readouterr().err == f"plan: {expected}"
 
 
 @pytest.mark.parametrize("is_open", [False, True])

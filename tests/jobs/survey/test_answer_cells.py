@@ -6,6 +6,7 @@ import html
 import json
 import math
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -369,6 +370,16 @@ def test_options_of_navigations() -> None:
     for text in ("0", "1", "-1", "x", "nan"):
         with pytest.raises(SpecError, match=f"--quantile must be a number between 0 and 1, got '{text}'"):
             navigations_command.configure(["a", "--quantile", text])
+
+
+def test_a_page_needs_the_extra_before_anything_is_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    assert navigations_command.configure(["a"]).html is None
+    assert navigations_command.main(["a", "--html", "p.html"]) == 2
+    expected = "a report needs vl_convert; install the extra 'plot': pip install '.[plot]'\n"
+    assert capsys.readouterr().err == f"navigations: {expected}"
 
 
 # ---------------------------------------------------------------------- the page
