@@ -182,6 +182,13 @@ EQUIVALENTS = (  # in the order of their files
         "how often memory is looked at is a matter of choice",
     ),
     Equivalent(
+        "uldp_transforms/jobs/files/event_times.py",
+        "_of_seconds",
+        'exact = pc.round(_cut(texts, 12).cast(pa.decimal128(30, 12)), 3, "down")',
+        'exact = pc.round(_cut(texts, 12).cast(pa.decimal128(31, 12)), 3, "down")',
+        "numbers of 18 digits are no milliseconds of 64 bits, whichever step refuses them",
+    ),
+    Equivalent(
         "uldp_transforms/jobs/files/values_file.py",
         "on import",
         "ROWS_AT_ONCE = 65_536",
@@ -194,13 +201,6 @@ EQUIVALENTS = (  # in the order of their files
         "_BLOCK_BYTES = 16_777_216",
         "_BLOCK_BYTES = 16777217",
         "a row of a CSV file may be a byte longer than 16 MiB, and line ends are counted in blocks of that size",
-    ),
-    Equivalent(
-        "uldp_transforms/jobs/files/values_file.py",
-        "_in_parts",
-        "while len(waiting) >= rows_at_once:",
-        "while (len(waiting) > rows_at_once):",
-        "a part that is full comes before the next batch or at the end: it has the same rows",
     ),
     Equivalent(
         "uldp_transforms/jobs/follow/topic_identity.py",

@@ -88,6 +88,9 @@ def test_local_times_need_a_zone_and_all_times_are_there() -> None:
     assert refusal(lambda: read(pa.array(["1", "2", None, None]))) == f"row 2: {empty}"
     year = "at must lie in the years 1900 to 9998, got another year"
     assert refusal(lambda: read(["1", "1899-12-31T23:59:59.999Z", "9999-01-01T00:00:00Z"])) == f"row 1: {year}"
+    assert refusal(lambda: read(["1", "9999-01-01T00:00:00Z"])) == f"row 1: {year}"
+    for text in ("1e17", "1e18", "999999999999999999", "-1e18", "1e99"):
+        assert refusal(lambda text=text: read([text])) == f"row 0: {NEITHER}"
     assert read(["1900-01-01T00:00:00Z", "9998-12-31T23:59:59.999Z"]) == [-2_208_988_800_000, 253_370_764_799_999]
 
 
@@ -106,6 +109,7 @@ def test_timestamps_of_parquet_have_any_unit(unit: str) -> None:
     moments = pa.array([-per_second, 2 * per_second], pa.timestamp(unit, "UTC"))
     assert read(moments) == [-1000, 2000]
     assert read(pa.array([2 * per_second], pa.timestamp(unit)), "Europe/Berlin") == [2000 - 3_600_000]
+    assert read(pa.array([1_999_999], pa.timestamp("ns", "UTC"))) == [1]
 
 
 def test_the_first_element_that_cannot_be_converted() -> None:

@@ -126,7 +126,7 @@ def _place_of(place: Place, rows: np.ndarray, row: int) -> str:
 
 
 def _of_seconds(texts: pa.Array) -> pa.Array:
-    exact = pc.round(_cut(texts, 12).cast(pa.decimal128(30, 12)), 3, "down").cast(pa.decimal128(21, 3))
+    exact = pc.round(_cut(texts, 12).cast(pa.decimal128(30, 12)), 3, "down")
     return pc.multiply(exact, pa.scalar(decimal.Decimal(1000))).cast(pa.int64()).cast(pa.timestamp("ms", "UTC"))
 
 
@@ -160,7 +160,7 @@ def _converted(array: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> pa.A
     if result is not None:
         return result
     low, high = 0, len(array)  # all elements before low convert, not all before high do
-    while high - low > 1:
+    for _ in range(high.bit_length()):
         middle = (low + high) // 2
         low, high = (low, middle) if attempt(array.slice(low, middle - low)) is None else (middle, high)
     return low

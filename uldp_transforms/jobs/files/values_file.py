@@ -336,9 +336,10 @@ def _in_parts(batches: Iterable[pa.RecordBatch], rows_at_once: int) -> Iterator[
     for batch in batches:
         part = pa.Table.from_batches([batch])
         waiting = part if waiting is None else pa.concat_tables([waiting, part])
-        while len(waiting) >= rows_at_once:
-            yield waiting.slice(0, rows_at_once)
-            waiting = waiting.slice(rows_at_once)
+        full = len(waiting) - len(waiting) % rows_at_once
+        for start in range(0, full, rows_at_once):
+            yield waiting.slice(start, rows_at_once)
+        waiting = waiting.slice(full)
     if waiting:
         yield waiting
 
