@@ -217,11 +217,25 @@ EQUIVALENTS = (  # in the order of their files
         "one more poll, of no time, if the clock stands exactly at the end",
     ),
     Equivalent(
+        "uldp_transforms/jobs/live/leashed.py",
+        "_wait_for_the_end",
+        "while os.read(0, 1024):",
+        "while os.read(0, 1025):",
+        "how much is read at a time, of what nobody writes",
+    ),
+    Equivalent(
         "uldp_transforms/jobs/records/run_accounts.py",
         "kept",
         'looking = threading.Thread(target=look, name="accounts", daemon=True)',
         'looking = threading.Thread(target=look, name="accounts", daemon=False)',
         "the block waits for the end of its thread before it is left",
+    ),
+    Equivalent(
+        "uldp_transforms/jobs/reestimate/stored_counts.py",
+        "_groups_of_whole",
+        'reports[total_of(key)] += sign * sum(row["counts"].total for row in rows)',
+        "reports[total_of(key)] -= sign * sum((row['counts'].total for row in rows))",
+        "only whether the sum is 0 is asked",
     ),
     Equivalent(
         "uldp_transforms/jobs/reestimate/stored_counts.py",

@@ -80,7 +80,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "jobs/gateway/navigations": ("jobs/gateway/test_navigation_gateway.py", "jobs/follow/test_simulation.py"),
     "jobs/gateway/outlets": ("jobs/gateway/test_outlets.py", "jobs/gateway/test_gateway_errors.py"),
     "jobs/kafka": ("jobs/kafka", "jobs/follow/test_topic_identity.py"),
-    "jobs/live": ("jobs/streams/test_live.py",),
+    "jobs/live": ("jobs/streams/test_live_parts.py", "jobs/streams/test_live.py"),
     "jobs/live/*.js": ("jobs/streams/test_live_scripts.py", "jobs/streams/test_live.py"),
     "jobs/navigations": ("jobs/survey/test_answer_cells.py", "jobs/survey/test_navigations.py"),
     "jobs/plan": (
@@ -95,6 +95,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_memo_people.py", "jobs/commands/test_describe.py"),
     ),
     "jobs/reestimate": (
+        "jobs/reestimate",
         *("jobs/commands/test_reestimate.py", "jobs/commands/test_numbers_by_group.py"),
         *("jobs/commands/test_smooth_groups.py", "jobs/commands/test_discover.py", "jobs/commands/test_sql.py"),
         *("jobs/commands/test_borrow_option.py",),

@@ -166,6 +166,23 @@ def test_a_change_that_did_not_fire_is_none(folder: Path) -> None:
     assert part.changed == {} and part.alarms == [] and (part.judged, part.watched) == (1, 1)
 
 
+def test_the_latest_change_of_a_value_is_told() -> None:
+    moved = [np.array([True, False, True, True]), np.array([False] * 4), np.array([True, False, False, False])]
+    assert gathering._changed(moved, ["a", "b", "c"], ["1", "2", "3", "4"]) == {"a": "4", "c": "1"}
+
+
+def test_a_question_has_the_facts_of_its_versions(tmp_path: Path) -> None:
+    given = rows.collection(VALUES).to_json() | {"question": "q"}
+    versions = [Collection.from_json(given | {"version": version}) for version in (1, 2)]
+    rows.record(tmp_path, *versions)
+    [fingerprint] = gathering.questions_in(versions)
+    row = rows.estimate(versions[1], 0, entries(**SHARES)) | {"fingerprint": fingerprint, "pooled": True}
+    rows.write(tmp_path, "estimates.jsonl", [row])
+    part = part_of(tmp_path)
+    assert dict(part.asked)["Pooled from"] == "survey version 1 (krr, epsilon 1); survey version 2 (krr, epsilon 1)"
+    assert part.pooled and part.which == "all versions" and part.costs == []
+
+
 def discovered(of: Collection, window: int, value: str, share: float, **more: Any) -> dict[str, Any]:
     row = rows.estimate(of, window)
     numbers = {"value": value, "frequency": share, "ci_low": share - 0.1, "ci_high": share + 0.1, "q_value": 0.01}
@@ -208,6 +225,9 @@ def test_intervals_are_compared_with_the_truth(folder: Path) -> None:
     assert [(one.value, one.truth, one.covered) for one in part.latest.entries] == [
         *(("bee", 0.5, True), ("ant", 0.2 + 0.03, True), ("dog", 0.2, False), ("cow", 0.05 - 0.03, True))
     ]
+    one = rows.estimate(rows.collection(VALUES), 2, entries(ant=0.3))
+    rows.write(folder / "one", "estimates.jsonl", [one])
+    assert [of.number for of in part_of(folder / "one", truth=truth(ant=0.3)).coverage] == [1, 1]
     bee = next(trend for trend in part.trends if trend.entry.value == "bee")
     np.testing.assert_array_equal(bee.truth, [NAN, NAN, 0.5, 0.5])
     assert [line.unlisted for line in part.windows] == [None, None, pytest.approx(0.27), None]
@@ -367,6 +387,8 @@ def test_a_stream_has_the_ledger_of_all_its_runs(tmp_path: Path) -> None:
     assert report_of(tmp_path).balanced is False
     run(tmp_path, "d", resumes=False)
     assert report_of(tmp_path).balanced is None and report_of(tmp_path).accounts == []
+    rows.write(tmp_path, "ledger.jsonl", [ledger("d", 9, 1)])
+    assert report_of(tmp_path).balanced is False
 
 
 def test_the_latest_runs_are_listed(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -41,7 +42,7 @@ class Known:
     def __init__(self, directory: str, crowd: Crowd):
         self._rows, self._directory, self._crowd = RowDirectory(directory), Path(directory), crowd
         self._lock = threading.Lock()
-        self._next = 0.0
+        self._next = -math.inf
         self._windows: list[dict[str, Any]] = []
         self._books: dict[str, Any] = {}
 

@@ -145,8 +145,7 @@ def _last_panes(files: Sequence[str], known: Mapping[str, Collection]) -> tuple[
         span = row["window_start"] or 0, row["window_end"] or 0
         key = (row["collection_id"], row["collection_version"], row["group"] or "", *span)
         run = row["run"] or ""
-        if run not in latest[key] or _order(row) > _order(latest[key][run]):
-            latest[key][run] = row
+        latest[key][run] = max(latest[key].get(run, row), row, key=_order)
     return latest, strangers
 
 
@@ -164,7 +163,7 @@ def _checked(name: str, collection: Collection, reports: Sequence[int], numbers:
             f"{what} must have {shape[0]} cohorts and {shape[0] * shape[1]} cells, got {num_reports.size} and "
             f"{cells.size}"
         )
-    if any(column.min(initial=0) < 0 or column.max(initial=0) > _MOST for column in (num_reports, cells)):
+    if any(column.min() < 0 or column.max() > _MOST for column in (num_reports, cells)):
         raise SpecError(f"{what} must be from 0 to {_MOST}, got a number outside this range")
     counts = CohortCounts(num_reports, cells.reshape(shape))
     try:

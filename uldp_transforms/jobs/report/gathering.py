@@ -183,7 +183,7 @@ class _Part:
         moved = _moved(health, starts, values)
         alarms = [self._alarm(row, entry) for row in health for entry in row["findings"] if entry["fired"]]
         shown = self._found(found)
-        num_values = len(listed) + (latest.others if latest else 0)
+        num_values = _num_values(latest)
         whole = None if total is None or not total["estimates"] else self._shares(total, total["estimates"])[0]
         is_compared = not shares_of_liars(self._rows)
         figures = figure_panel(names, self._rows, self._unit)
@@ -244,7 +244,7 @@ class _Part:
         listed = [entry.value for entry in everybody.entries] if everybody else []
         asked = GroupsAsked(
             values=listed,
-            num_values=len(listed) + (everybody.others if everybody else 0),
+            num_values=_num_values(everybody),
             unit=self._unit,
             most=self._asked.limits.rows,
             most_cells=self._asked.limits.cells,
@@ -398,6 +398,11 @@ def _trends(entries: Sequence[Entry], moved: Sequence[np.ndarray], tables: Mappi
         Trend(entry=entry, moved=moved[at], **{name: table[:, at] for name, table in tables.items()})
         for at, entry in enumerate(entries)
     ]
+
+
+def _num_values(shares: Latest | None) -> int:
+    """Number of values that were estimated."""
+    return sum(len(of.entries) + of.others for of in [shares] if of)
 
 
 def _start(row: Row) -> str:

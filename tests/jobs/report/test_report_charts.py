@@ -1,0 +1,465 @@
+"""Charts of a page as specifications: what is drawn, from which numbers, on which axes; without drawing them."""
+
+from __future__ import annotations
+
+import json
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import report_rows as rows
+from uldp_transforms.jobs.evaluate.trials import Outcome
+from uldp_transforms.jobs.report import charts, error_charts
+from uldp_transforms.jobs.report.facts import Entry, Trend, WindowLine
+from uldp_transforms.jobs.report.numbers import number_charts
+from uldp_transforms.jobs.report.numbers.number_facts import Bar, Figure, FigureTrend, NumberPart
+from uldp_transforms.windows import moment_of
+
+NAN, DAY = math.nan, 86_400_000
+
+
+def line(at: int, **more: Any) -> WindowLine:
+    span = rows.span(at)
+    given: dict[str, Any] = {
+        "start": span["window_start"],
+        "end": span["window_end"],
+        "name": f"day {at}",
+        "status": "ok",
+    }
+    given |= {
+        "num_reports": 1000,
+        "unexplained": 0.5,
+        "unexplained_low": 0.4,
+        "unexplained_high": 0.6,
+        "unlisted": None,
+    }
+    return WindowLine(**given | {"is_open": False, "holds_always": False} | more)
+
+
+def entry(value: str = "a", share: float = 0.2, truth: float | None = None, **more: Any) -> Entry:
+    given: dict[str, Any] = {"value": value, "sensitive": None, "share": share, "low": share - 0.1, "high": share + 0.1}
+    return Entry(**given | dict.fromkeys(("smoothed", "smoothed_low", "smoothed_high")) | {"truth": truth} | more)
+
+
+def trend(number: int = 3, **arrays: Any) -> Trend:
+    share = np.linspace(0.2, 0.4, number)
+    given: dict[str, Any] = {
+        "share": share,
+        "low": share - 0.1,
+        "high": share + 0.1,
+        "moved": np.zeros(number, dtype=bool),
+    }
+    given |= {name: np.full(number, NAN) for name in ("smoothed", "smoothed_low", "smoothed_high", "truth")}
+    return Trend(entry=entry(), **given | arrays)
+
+
+def layers_of(chart: Any) -> list[tuple[str, str, str | None]]:
+    """Mark, its column, and the other end of what it spans."""
+    found = []
+    for layer in chart.to_dict()["layer"]:
+        y, y2 = layer["encoding"].get("y", {}), layer["encoding"].get("y2", {})
+        found.append((layer["mark"]["type"], y.get("field", ""), y2.get("field")))
+    return found
+
+
+def values_of(of: dict[str, Any], whole: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    """The data of a chart, which stand in it or, under a name, in the whole picture."""
+    data = of["data"]
+    values: list[dict[str, Any]] = data["values"] if "values" in data else (whole or of)["datasets"][data["name"]]
+    return values
+
+
+def data_of(chart: Any) -> list[dict[str, Any]]:
+    found = chart.to_dict()
+    return values_of(found if "data" in found else found["layer"][0], found)
+
+
+BAND, POINT = ("area", "low", "high"), ("point", "share", None)
+SMOOTHED = [("area", "smoothed_low", "smoothed_high"), ("line", "smoothed", None)]
+
+
+def test_a_trend_has_a_band_and_points_and_what_is_known_besides() -> None:
+    windows = [line(at) for at in range(3)]
+    assert layers_of(charts._trend(trend(), windows, "UTC")) == [BAND, POINT]
+    smooth = {
+        "smoothed": np.array([0.2, 0.3, 0.4]),
+        "smoothed_low": np.array([0.15, 0.25, 0.6]),
+        "smoothed_high": np.full(3, 0.7),
+    }
+    of = trend(**smooth, truth=np.array([NAN, 0.3, NAN]), moved=np.array([False, True, False]))
+    chart = charts._trend(of, windows, "UTC")
+    assert layers_of(chart) == [BAND, *SMOOTHED, POINT, ("line", "truth", None), ("rule", "", None)]
+    assert chart.to_dict()["layer"][-1]["transform"] == [{"filter": "datum.moved"}]
+    values = data_of(chart)
+    assert [row["smoothed"] for row in values] == [0.2, 0.3, None] and values[2]["smoothed_low"] is None
+    assert [row["moved"] for row in values] == [False, True, False] and [row["truth"] for row in values] == [
+        None,
+        0.3,
+        None,
+    ]
+    assert values[0]["said"] == "day 0: 20.0 % (10.0 to 30.0 %)"
+    assert [row["time"] for row in values] == [rows.BEGAN + at * DAY for at in range(3)]
+
+
+@pytest.mark.parametrize(("number", "layers"), [(60, [BAND, POINT]), (61, [BAND, ("line", "share", None)])])
+def test_of_many_windows_a_line_is_drawn(number: int, layers: list[Any]) -> None:
+    """Instead of points; a smoothed line is enough."""
+    windows = [line(at) for at in range(number)]
+    assert layers_of(charts._trend(trend(number), windows, "UTC")) == layers
+    smoothed = layers_of(charts._trend(trend(number, smoothed=np.full(number, 0.2)), windows, "UTC"))
+    assert smoothed == [BAND, *SMOOTHED, *([POINT] if number == 60 else [])]
+
+
+def test_unlisted_values_have_a_chart() -> None:
+    band, mass = ("area", "unexplained_low", "unexplained_high"), ("line", "unexplained", None)
+    windows = [line(at) for at in range(60)]
+    assert layers_of(charts._unexplained(windows, "UTC")) == [band, mass, ("point", "unexplained", None)]
+    more = [*windows, line(60, unlisted=0.1)]
+    assert layers_of(charts._unexplained(more, "UTC")) == [band, mass, ("line", "unlisted", None)]
+    assert data_of(charts._unexplained(windows, "UTC"))[0]["said"] == "day 0: 50.0 % (40.0 to 60.0 %)"
+
+
+def test_the_latest_window_has_its_values_with_intervals() -> None:
+    entries = [entry("a value with a long name", 0.3), entry("b", 0.2)]
+    found = charts._latest(entries, 120).to_dict()
+    assert [layer["mark"]["type"] for layer in found["layer"]] == ["rule", "point"]
+    values = data_of(charts._latest(entries))
+    assert [(row["place"], row["value"], row["share"], row["low"], row["high"], row["truth"]) for row in values] == [
+        (0, "a value wit\N{HORIZONTAL ELLIPSIS}g name", 0.3, pytest.approx(0.2), 0.4, None),
+        (1, "b", 0.2, 0.1, pytest.approx(0.3), None),
+    ]
+    assert values[0]["said"] == "a value with a long name: 30.0 % (20.0 to 40.0 %)" and len(values[0]["value"]) == 18
+    axis = found["layer"][0]["encoding"]["y"]["axis"]
+    assert axis["minExtent"] == 120 and axis["labelLimit"] == 120 and not axis["grid"] and not axis["ticks"]
+    assert json.loads(axis["labelExpr"].removesuffix("[datum.value]")) == [row["value"] for row in values]
+    x = found["layer"][0]["encoding"]["x"]
+    assert (x["field"], found["layer"][0]["encoding"]["x2"]["field"], x["scale"]["zero"]) == ("low", "high", True)
+    with_truth = charts._latest([entry(), entry("b", truth=0.0)]).to_dict()["layer"]
+    assert with_truth[-1]["mark"]["type"] == "tick" and with_truth[-1]["encoding"]["x"]["field"] == "truth"
+    assert found["height"] == {"step": 18}
+
+
+# --------------------------------------------------------------------------------------------------------------- times
+
+
+def axis_of(starts: list[str | None], zone: str = "UTC") -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    lines = [line(0, start=start, name="n") for start in starts]
+    number = len(starts)
+    columns = {name: np.linspace(0, 1, number) for name in ("share", "low", "high")} | {"more": np.full(number, NAN)}
+    chart = charts.through_time(lines, columns, zone).mark_point().to_dict()
+    return chart["encoding"]["x"], values_of(chart)
+
+
+def test_times_are_those_of_the_place_of_the_job() -> None:
+    """On an axis that a browser takes for UTC; windows of everything have no time."""
+    x, values = axis_of(["2000-07-01T00:00:00Z", None, "2000-12-01T00:00:00Z"], "Europe/Berlin")
+    assert [row["time"] for row in values] == [moment_of("2000-07-01T02:00:00Z"), moment_of("2000-12-01T01:00:00Z")]
+    assert [row["share"] for row in values] == [0.0, 1.0] and values[0]["more"] is None
+    assert x["scale"]["type"] == "utc" and x["field"] == "time" and not x["axis"]["grid"]
+    assert values[1]["said"] == "n: 100.0 % (100.0 to 100.0 %)"
+    assert axis_of([None])[1] == []
+
+
+def test_few_windows_have_a_label_each() -> None:
+    for number in (1, 5, 6):
+        starts: list[str | None] = [rows.span(at)["window_start"] for at in range(number)]
+        x, values = axis_of(starts)
+        assert x["axis"].get("values") == ([row["time"] for row in values] if number < 6 else None)
+        assert x["axis"]["tickCount"] == 5
+
+
+def test_up_to_two_months_the_first_day_of_a_month_has_its_date() -> None:
+    for days, month in ((62, "%b %d"), (63, "%b")):
+        x, _ = axis_of([rows.span(0)["window_start"], rows.span(days)["window_start"]])
+        assert x["axis"]["format"]["month"] == x["axis"]["format"]["quarter"] == month
+        assert (x["axis"]["format"]["date"], x["axis"]["format"]["hours"]) == ("%a %d", "%H:%M")
+
+
+def test_numbers_of_a_chart_are_short_and_unknown_ones_are_none() -> None:
+    found = [charts._or_none(value) for value in (np.bool_(True), np.bool_(False), NAN, 0.123456789, 0.0, 1)]
+    assert found == [True, False, None, 0.123457, 0.0, 1.0] and found[0] is True
+
+
+# ---------------------------------------------------------------------------------------------------------- sentences
+
+
+def test_a_chart_has_a_sentence() -> None:
+    windows = [line(at) for at in range(4)]
+    of = trend(4, share=np.array([NAN, 0.2, 0.5, 0.3]))
+    assert (
+        charts.sentence_of(of, windows)
+        == "a: 20.0 % in day 1, 30.0 % in day 3, between 20.0 % and 50.0 % in 3 windows."
+    )
+    moved = trend(4, share=np.array([0.1, 0.2, 0.5, 0.3]), moved=np.array([False, True, False, True]))
+    assert charts.sentence_of(moved, windows).endswith("in 4 windows. It changed in day 1, day 3.")
+
+
+def test_gaps_of_a_smoothed_line_are_told() -> None:
+    windows = [line(at) for at in range(3)]
+    low, smoothed = np.full(3, 0.5), np.full(3, 0.1)
+    assert charts.broken_of(trend(), windows) == ""
+    of = trend(low=low, high=low + 0.1, smoothed_low=smoothed, smoothed_high=np.array([0.2, 0.6, 0.6]))
+    assert charts.broken_of(of, windows) == "The smoothed line breaks in day 0: that window's own interval excludes it."
+    of = trend(low=low, high=low + 0.1, smoothed_low=smoothed, smoothed_high=np.array([0.2, 0.6, 0.2]))
+    assert charts.broken_of(of, windows) == (
+        "The smoothed line breaks in day 0, day 2: the intervals of these windows exclude it."
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- picture
+
+
+def part(number: int = 3, entries: int = 2, drawn: int = 1, **more: Any) -> Any:
+    latest = SimpleNamespace(entries=[entry(f"v{at}") for at in range(entries)], window=line(number - 1))
+    given = {
+        "id": "c",
+        "which": "version 1",
+        "numbers": None,
+        "latest": latest,
+        "windows": [line(at) for at in range(number)],
+    }
+    return SimpleNamespace(**given | {"trends": [trend(number) for _ in range(drawn)]} | more)
+
+
+def picture(*parts: Any) -> dict[str, Any]:
+    report: Any = SimpleNamespace(parts=parts, title="T", zone="UTC")
+    return charts.picture(report, lambda of, zone: {"numbers": [of.id, zone]})
+
+
+def subtitle(found: dict[str, Any]) -> list[str]:
+    lines: list[str] = found["title"]["subtitle"]
+    return lines
+
+
+def test_the_picture_has_four_collections_and_says_what_is_missing() -> None:
+    first = "Estimated shares of people with 95 % intervals, adjusted for showing the largest values"
+    found = picture(part(), part(drawn=0), part(), part(), part())
+    assert subtitle(found) == [first, "2 further collection(s) have no numbers or do not fit here"]
+    assert len(found["vconcat"]) == 4 and found["title"]["text"] == "T" and found["config"]["background"] == "#ffffff"
+    assert len(picture(part(), part(), part(), part())["vconcat"]) == 5 and subtitle(picture(part())) == [first]
+    empty = picture(part(drawn=0))
+    assert empty["vconcat"][0]["mark"]["text"] == "Not enough data for numbers"
+    assert subtitle(empty) == [first, "1 further collection(s) have no numbers or do not fit here"]
+    bars = SimpleNamespace(bars=[1])
+    assert picture(part(numbers=bars))["vconcat"][1] == {"numbers": ["c", "UTC"]}
+    assert "hconcat" in picture(part(numbers=SimpleNamespace(bars=[])))["vconcat"][1]
+
+
+def test_a_collection_has_twenty_values_and_six_trends_two_in_a_row() -> None:
+    found = charts._part(part(entries=25, drawn=7), "UTC")
+    latest, beside = found["hconcat"]
+    assert len(values_of(latest if "data" in latest else latest["layer"][0], latest)) == 20
+    assert latest["title"]["text"] == "c, version 1: day 2"
+    assert latest["title"]["subtitle"] == "1,000 reports, the largest shares first"
+    assert [len(row["hconcat"]) for row in beside["vconcat"]] == [2, 2, 2]
+    assert [len(row["hconcat"]) for row in charts._part(part(drawn=3), "UTC")["hconcat"][1]["vconcat"]] == [2, 1]
+    assert len(charts._part(part(number=1), "UTC")["hconcat"]) == 1
+    assert len(charts._part(part(number=2), "UTC")["hconcat"]) == 2
+    timeless = [line(0), line(1, start=None)]
+    assert len(charts._part(part(windows=timeless, drawn=2), "UTC")["hconcat"]) == 1
+    hidden = part()
+    hidden.latest.window = line(2, num_reports=None)
+    assert charts._part(hidden, "UTC")["hconcat"][0]["title"]["subtitle"] == "the largest shares first"
+
+
+def texts_of(legend: dict[str, Any]) -> list[str]:
+    return [one["layer"][-1]["mark"]["text"] for one in legend["hconcat"]]
+
+
+def test_a_legend_explains_what_is_drawn_and_no_more() -> None:
+    alone, latest = "each window alone", "latest window"
+    assert texts_of(charts._legend([part()])) == [latest, alone]
+    assert texts_of(charts._legend([part(number=1)])) == [latest]
+    assert texts_of(charts._legend([part(number=2)])) == [latest, alone]
+    smooth = part(trends=[trend(smoothed=np.array([NAN, NAN, 0.2]), moved=np.array([False, True, False]))])
+    known = part()
+    known.latest.entries[1] = entry(truth=0.0)
+    assert texts_of(charts._legend([smooth, known])) == [
+        *(latest, alone, "smoothed over neighbouring windows", "truth", "the share changed")
+    ]
+    late = part(trends=[*[trend() for _ in range(6)], smooth.trends[0]])
+    assert texts_of(charts._legend([late, part(latest=None)])) == [latest, alone]
+
+
+def test_samples_of_a_legend_are_drawn_as_the_charts_draw() -> None:
+    rule = charts._sample("rule", "#123456", strokeWidth=4).to_dict()
+    assert (rule["mark"]["type"], rule["mark"]["color"], rule["mark"]["strokeWidth"]) == ("rule", "#123456", 4)
+    assert (rule["encoding"]["x"]["field"], rule["encoding"]["x2"]["field"]) == ("from", "to")
+    assert values_of(rule) == [{"from": 0, "to": 24, "at": 12}]
+    for name in ("point", "tick"):
+        sample = charts._sample(name, "#123456").to_dict()
+        assert sample["mark"]["type"] == name and sample["encoding"]["x"]["field"] == "at"
+    point = charts._sample("point", "#123456").to_dict()["mark"]
+    assert point["filled"] and point["opacity"] == 1
+    text = charts._explained("abc", [charts._sample("point", "#1")]).to_dict()
+    assert text["width"] == 52 and text["height"] == 16 and text["layer"][1]["mark"]["text"] == "abc"
+
+
+def test_names_of_trends_are_cut() -> None:
+    found = charts.beside(charts._latest([entry()]), [("x" * 40, charts._latest([entry()]))])
+    title = found["hconcat"][1]["vconcat"][0]["hconcat"][0]["title"]
+    assert title["text"] == f"{'x' * 19}\N{HORIZONTAL ELLIPSIS}{'x' * 10}"
+
+
+# ------------------------------------------------------------------------------------------------------------- numbers
+
+
+def figure(name: str = "mean", **more: Any) -> Figure:
+    given: dict[str, Any] = {
+        "value": 2.0,
+        "low": 1.0,
+        "high": 4.0,
+        "sure_low": 0.5,
+        "sure_high": 5.0,
+        "is_share": False,
+    }
+    return Figure(name=name, **given | more)
+
+
+def bar(low: float, high: float, share: float) -> Bar:
+    return Bar(
+        name=f"{low:g} to {high:g}", low=low, high=high, share=share, band_low=share - 0.1, band_high=share + 0.1
+    )
+
+
+def numbers(*bars: Bar, figures: Any = (), unit: str = "min", trends: Any = ()) -> NumberPart:
+    return NumberPart(unit=unit, is_smooth=True, figures=figures, bars=bars, trends=trends)
+
+
+def test_a_curve_has_bins_a_band_and_a_mark_at_the_median() -> None:
+    of = numbers(bar(0, 10, 0.2), bar(10, 20, 0.5), figures=[figure(), figure("median", value=12.0)])
+    found = number_charts._curve(of, 120).to_dict()
+    assert [layer["mark"]["type"] for layer in found["layer"]] == ["rect", "rect", "rule", "rule", "text"]
+    values = data_of(number_charts._curve(of))
+    assert values[0]["said"] == "0 to 10 min: 20.0 % (10.0 to 30.0 %)"
+    assert [(row["begin"], row["end"], row["share"], round(row["low"], 9), row["high"]) for row in values] == [
+        *((0, 10, 0.2, 0.1, pytest.approx(0.3)), (10, 20, 0.5, 0.4, 0.6))
+    ]
+    encoding = found["layer"][0]["encoding"]
+    assert encoding["x"]["axis"]["title"] == "min" and encoding["x"]["scale"] == {
+        "type": "linear",
+        "zero": False,
+        "nice": False,
+    }
+    assert encoding["y"]["axis"]["minExtent"] == 120
+    assert [
+        (layer["encoding"]["y"]["field"], layer["encoding"].get("y2", {}).get("field")) for layer in found["layer"][:3]
+    ] == [*(("zero", "share"), ("low", "high"), ("share", None))]
+    assert values_of(found["layer"][3], found) == [{"at": 12.0, "name": "median"}]
+    plain = numbers(bar(0, 10, 0.2), figures=[figure()], unit="")
+    assert len(number_charts._curve(plain).to_dict()["layer"]) == 3
+    assert data_of(number_charts._curve(plain))[0]["said"] == "0 to 10: 20.0 % (10.0 to 30.0 %)"
+
+
+def test_bins_of_very_different_widths_are_on_a_logarithmic_axis() -> None:
+    """If all are above 0."""
+    assert not number_charts._is_logarithmic([bar(1, 2, 0), bar(2, 10, 0)])
+    assert number_charts._is_logarithmic([bar(1, 2, 0), bar(2, 10.001, 0)])
+    assert not number_charts._is_logarithmic([bar(0, 1, 0), bar(1, 100, 0)])
+    assert number_charts._is_logarithmic([bar(0.1, 1, 0), bar(1, 100, 0)])
+
+
+def figure_trend(number: int = 3, **arrays: Any) -> FigureTrend:
+    value = np.linspace(2.0, 4.0, number)
+    given = {"value": value, "low": value - 0.5, "high": value + 0.5, "sure_low": value - 1, "sure_high": value + 1}
+    given |= {name: np.full(number, NAN) for name in ("smoothed", "smoothed_low", "smoothed_high")}
+    return FigureTrend(figure=figure(), **given | arrays)
+
+
+def test_a_figure_over_windows_has_both_intervals() -> None:
+    """A window with an open end has no sure band."""
+    windows = [line(at) for at in range(3)]
+    of = figure_trend(sure_high=np.array([3.0, NAN, 5.0]), sure_low=np.array([1.0, 2.0, NAN]))
+    chart = number_charts._through(of, windows, "min", "UTC")
+    assert layers_of(chart) == [
+        *(("area", "sure_low", "sure_high"), ("area", "low", "high"), ("line", "value", None), ("point", "value", None))
+    ]
+    values = data_of(chart)
+    assert [(row["sure_low"], row["sure_high"]) for row in values] == [(1.0, 3.0), (None, None), (None, None)]
+    assert values[0]["said"] == "day 0: 2.0 min (1.5 to 2.5)"
+    assert data_of(number_charts._through(figure_trend(), windows, "", "UTC"))[0]["said"] == "day 0: 2.0 (1.5 to 2.5)"
+    y = chart.to_dict()["layer"][0]["encoding"]["y"]
+    assert y["axis"]["title"] == "min" and y["scale"] == {"zero": False} and y["axis"]["tickCount"] == 4
+    for number, points in ((60, 1), (61, 0)):
+        many = number_charts._through(figure_trend(number), [line(at) for at in range(number)], "", "UTC")
+        assert layers_of(many).count(("point", "value", None)) == points
+
+
+def test_a_smoothed_figure_breaks_where_a_window_contradicts_it() -> None:
+    windows = [line(at) for at in range(4)]
+    smoothed = {
+        "smoothed": np.full(4, 2.5),
+        "smoothed_low": np.array([2.0, 2.0, NAN, 2.0]),
+        "smoothed_high": np.array([3, 3, 3, NAN]),
+    }
+    of = figure_trend(4, **smoothed, sure_low=np.array([1.0, 3.5, 1, 1]), sure_high=np.array([3.0, 5.0, 5, 5]))
+    chart = number_charts._through(of, windows, "", "UTC")
+    assert layers_of(chart) == [
+        *(("area", "low", "high"), ("area", "smoothed_low", "smoothed_high"), ("line", "smoothed", None)),
+        *(("point", "value", None),),
+    ]
+    values = data_of(chart)
+    assert [row["smoothed"] for row in values] == [2.5, None, 2.5, 2.5]
+    assert [(row["smoothed_low"], row["smoothed_high"]) for row in values] == [(2.0, 3.0)] + [(None, None)] * 3
+    for number, points in ((60, 1), (61, 0)):
+        many = figure_trend(number, smoothed=np.full(number, 2.5))
+        found = number_charts._through(many, [line(at) for at in range(number)], "", "UTC")
+        assert layers_of(found).count(("point", "value", None)) == points
+
+
+def test_charts_of_numbers_have_sentences() -> None:
+    windows = [line(at) for at in range(4)]
+    of = figure_trend(4, value=np.array([NAN, 2.0, 9.0, 4.0]))
+    assert number_charts.sentence_of_figure(of, windows, "min") == "mean: 2.0 min in day 1, 4.0 min in day 3."
+    assert number_charts.sentence_of_figure(of, windows, "") == "mean: 2.0 in day 1, 4.0 in day 3."
+    bars = [bar(0, 10, NAN), bar(10, 20, 0.5), bar(20, 30, 0.2)]
+    assert number_charts.sentence_of_curve(numbers(*bars)) == "Share of people in 3 bins, most in 10 to 20 min: 50.0 %"
+    assert number_charts.sentence_of_curve(numbers(*bars, unit="")).endswith("most in 10 to 20: 50.0 %")
+
+
+@pytest.mark.parametrize("smoothed", [False, True])
+def test_the_picture_of_numbers_has_its_curve_and_its_figures(smoothed: bool) -> None:
+    of = figure_trend(smoothed=np.full(3, 2.5)) if smoothed else figure_trend()
+    drawn = part(numbers=numbers(bar(0, 10, 0.2), bar(10, 20, 0.5), trends=[of, of]))
+    found = number_charts.panel(drawn, "UTC")
+    curve, beside = found["hconcat"]
+    colours = (
+        "Blue: smoothed over windows. Grey: each window alone"
+        if smoothed
+        else "Blue: smooth. Grey: intervals without smoothness"
+    )
+    assert curve["title"]["text"] == "c, version 1: day 2" and curve["title"]["subtitle"] == ["1,000 reports", colours]
+    assert [chart["title"]["text"] for row in beside["vconcat"] for chart in row["hconcat"]] == ["mean, min"] * 2
+    drawn.numbers, drawn.latest.window = numbers(bar(0, 10, 0.2), unit=""), line(2, num_reports=None)
+    assert number_charts.panel(drawn, "UTC")["hconcat"][0]["title"]["subtitle"] == [
+        "Blue: smooth. Grey: intervals without smoothness"
+    ]
+
+
+# ------------------------------------------------------------------------------------------------------------- errors
+
+
+def test_pictures_of_errors_have_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(error_charts, "png_of", lambda spec: json.dumps(spec).encode())
+    plan = json.loads(error_charts.picture_of_plan([{"name": "a", "l1": 0.1, "half_width": 0.2, "private": True}]))
+    assert [panel["title"] for panel in plan["vconcat"]] == [
+        *("Sum of absolute errors over all values", "Half width of a sensitive value's 95 % interval")
+    ]
+    assert [panel["layer"][0]["encoding"]["x"]["field"] for panel in plan["vconcat"]] == ["l1", "half_width"]
+
+    def outcome(epsilon: float, covered: float) -> Outcome:
+        return Outcome(mechanism="krr", epsilon=epsilon, estimator="raw", raw_error=0.1, error=0.2, covered=covered)
+
+    for covered, least in ((0.9, 0.85), (0.8, 0.8)):
+        whole = json.loads(error_charts.picture_of_trials([outcome(2.0, 0.95), outcome(1.0, covered)]))
+        found = whole["hconcat"]
+        assert [one["title"] for one in found] == [
+            *("Error of raw estimates", "Error of the estimator's", "Intervals that contain the truth; nominal: 95 %")
+        ]
+        assert [one["encoding"]["y"]["field"] for one in found[:2]] == ["raw_error", "error"]
+        rule, points = found[2]["layer"]
+        assert values_of(rule, whole) == [{"y": 0.95}] and points["encoding"]["y"]["scale"]["domain"] == [least, 1.0]
+        assert found[0]["encoding"]["x"]["axis"]["values"] == [1.0, 2.0]
