@@ -165,7 +165,7 @@ PAGES = (
         'return name == "localhost" or',
         'return name.startswith("localhost") or',
         "a page of another site reads results through a name that leads here",
-        ("tests/jobs/report/test_report_follow.py::test_what_else_is_asked",),
+        ("tests/jobs/report/test_report_answers.py::test_a_page_of_another_site_does_not_read_it",),
     ),
     Plant(
         "a sum of reports in overlapping windows",
