@@ -6,6 +6,7 @@ import { gzipSync } from "node:zlib";
 import { Client, UldpError } from "../index.js";
 import { formOf } from "../src/form.js";
 import { SAMPLERS } from "../src/samplers.js";
+import { secureWords } from "../src/words.js";
 
 const VECTORS = new URL("../../../schemas/vectors/collections.json", import.meta.url);
 const forms = Object.fromEntries(JSON.parse(readFileSync(VECTORS, "utf8")).map(({ name, client }) => [name, client]));
@@ -22,6 +23,24 @@ function changed(form, path, value) {
   keys.reduce((object, key) => object[key], copy)[last] = value;
   return copy;
 }
+
+test("words come from the secure generator, 64 at a time, and cannot be read again", (context) => {
+  const filled = [];
+  const generator = context.mock.method(crypto, "getRandomValues", (words) => {
+    filled.push(words);
+    return words.forEach((_, at) => { words[at] = BigInt(1000 * filled.length + at); });
+  });
+  const draw = secureWords();
+  const words = Array.from({ length: 130 }, () => {
+    const word = draw();
+    assert.ok(!filled.some((held) => held.includes(word)));
+    return Number(word);
+  });
+  generator.mock.restore();
+  assert.equal(new Set(words).size, 130);
+  assert.deepEqual(words.map((word) => Math.floor(word / 1000)), words.map((_, at) => 1 + Math.floor(at / 64)));
+  assert.ok(words.every((word) => word % 1000 < 64));
+});
 
 test("a report is a message", async () => {
   const client = await Client.open(forms["order-krr"]);

@@ -23,6 +23,24 @@ function fakeLocal() {
   return [{ getItem: (key) => texts.get(key) ?? null, setItem: (key, text) => texts.set(key, text) }, texts];
 }
 
+test("one page at a time changes the state, under a lock of its name", async () => {
+  const [local, texts] = fakeLocal();
+  const before = Object.getOwnPropertyDescriptor(globalThis, "navigator");
+  const request = async (name, work) => {
+    texts.set(name, "of the page before");
+    return [name, work()];
+  };
+  Object.defineProperty(globalThis, "navigator", { configurable: true, value: { locks: { request } } });
+  try {
+    const answer = await new BrowserState(local, "n").update((text) => [`${text}, and mine`, text]);
+    assert.deepEqual(answer, ["n", "of the page before"]);
+    assert.equal(texts.get("n"), "of the page before, and mine");
+  } finally {
+    delete globalThis.navigator;
+    if (before) Object.defineProperty(globalThis, "navigator", before);
+  }
+});
+
 test("in one window there is one answer, also after a restart and for another value", async () => {
   const storage = new MemoryState();
   const client = await opened({ storage });

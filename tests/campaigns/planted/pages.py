@@ -459,7 +459,7 @@ PAGES = (
         "if (!(after <= limit * (1 + ROUNDING))) {",
         "if (!(before <= limit * (1 + ROUNDING))) {",
         "a device spends one report too many",
-        ("tests/clients/test_javascript.py::test_its_own_tests",),
+        ("tests/clients/test_javascript.py::test_its_own_tests_but_vectors",),
     ),
     Plant(
         "a queue that forgets before it sends",
@@ -467,7 +467,7 @@ PAGES = (
         "      await this.#send(fromHex(text));\n      await this.#storage.delete(key);\n",
         "      await this.#storage.delete(key);\n      await this.#send(fromHex(text));\n",
         "a report is lost whenever the gateway is away",
-        ("tests/clients/test_javascript.py::test_its_own_tests",),
+        ("tests/clients/test_javascript.py::test_its_own_tests_but_vectors",),
     ),
     Plant(
         "a key that any script can copy",
@@ -475,7 +475,7 @@ PAGES = (
         '{ name: "HMAC", hash: "SHA-256" }, false, ["sign"]',
         '{ name: "HMAC", hash: "SHA-256" }, true, ["sign"]',
         "whoever reads the key removes the noise of all memos",
-        ("tests/clients/test_javascript.py::test_its_own_tests",),
+        ("tests/clients/test_javascript.py::test_its_own_tests_but_vectors",),
     ),
     Plant(
         "two pages that answer at once",
@@ -483,7 +483,7 @@ PAGES = (
         "return globalThis.navigator?.locks ? navigator.locks.request(this.#name, now) : now();",
         "return now();",
         "two pages spend the budget of one",
-        ("tests/clients/test_javascript.py::test_its_own_tests",),
+        ("tests/clients/test_javascript.py::test_its_own_tests_but_vectors",),
     ),
     Plant(
         "an answer that is drawn again in its window",
@@ -491,7 +491,7 @@ PAGES = (
         "if (answers[window] === undefined) {",
         "if (state) {",
         "two reports of a window are two looks at a person",
-        ("tests/clients/test_javascript.py::test_its_own_tests",),
+        ("tests/clients/test_javascript.py::test_its_own_tests_but_vectors",),
     ),
     Plant(
         "an unknown text as the first group",
@@ -499,7 +499,7 @@ PAGES = (
         "(place < 0 ? values.length : place)",
         "(place < 0 ? 0 : place)",
         "people of unlisted countries count for the first one",
-        ("tests/clients/test_javascript.py::test_its_own_tests",),
+        ("tests/clients/test_javascript.py::test_its_own_tests_but_vectors",),
     ),
     Plant(
         "a used word that can be read again",
@@ -507,7 +507,7 @@ PAGES = (
         "    words[left] = 0n; // a word that was used cannot be read again\n",
         "",
         "a look at the memory tells the noise of sent reports",
-        ("tests/clients/test_javascript.py::test_its_own_tests",),
+        ("tests/clients/test_javascript.py::test_its_own_tests_but_vectors",),
     ),
     Plant(
         "an event time before its window",
@@ -515,6 +515,6 @@ PAGES = (
         "return (time) => Math.max(unit.start(time), window.start(time));",
         "return (time) => unit.start(time);",
         "the report counts in the window before",
-        ("tests/clients/test_javascript.py::test_its_own_tests",),
+        ("tests/clients/test_javascript.py::test_its_own_tests_but_vectors",),
     ),
 )

@@ -130,7 +130,7 @@ def test_the_directory_is_looked_at_until_the_end(asked: Asked) -> None:
     assert not default._thread.is_alive()
 
 
-@pytest.mark.parametrize(("host", "local"), [("127.0.0.1", True), ("0.0.0.0", False)])  # noqa: S104  # a page for others
+@pytest.mark.parametrize(("host", "local"), [("127.0.0.1", True), ("0.0.0.0", False)])
 def test_it_is_served_until_a_signal(host: str, local: bool, asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     """And then signals are as before."""
     events: list[Any] = []
