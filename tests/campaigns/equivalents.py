@@ -407,6 +407,27 @@ EQUIVALENTS = (  # in the order of their files
         "of three bytes the same is enumerated, in a minute",
     ),
     Equivalent(
+        "uldp_transforms/ldp/conformance/mechanism_checks.py",
+        "_counts",
+        "twice, groups = np.repeat(np.arange(size), 2), np.arange(2 * size) % 3 % 2",
+        "twice, groups = np.repeat(np.arange(size), 2), (np.arange(2 * size) // 3) % 2",
+        "another division of the reports into two groups",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/conformance/mechanism_checks.py",
+        "_counts",
+        "twice, groups = np.repeat(np.arange(size), 2), np.arange(2 * size) % 3 % 2",
+        "twice, groups = np.repeat(np.arange(size), 2), np.arange(2 * size) % 4 % 2",
+        "another division of the reports into two groups",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/conformance/mechanism_checks.py",
+        "_draws",
+        "if tails.min() < least:",
+        "if (tails.min() <= least):",
+        "no tail of these laws is exactly that",
+    ),
+    Equivalent(
         "uldp_transforms/ldp/counts/bit_planes.py",
         "_rows_of",
         "for width in np.unique(widths[widths > 0]).tolist():",

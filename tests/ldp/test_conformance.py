@@ -443,3 +443,17 @@ FAULTS_OF_ESTIMATORS = [
 def test_a_fault_of_an_estimator_is_found(cls: type[Estimator], sentence: str) -> None:
     with pytest.raises(ConformanceError, match=sentence):
         check_estimator(cls, rng=generator("faults", cls.__name__))
+
+
+def test_intervals_may_end_at_the_published_frequencies() -> None:
+    collection = Collection.from_json(
+        {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": list(estimator_checks.VALUES)}}
+        | {"mechanism": {"id": "krr", "epsilon": 2.0}}
+    )
+    counts = collection.count(collection.perturb(list(estimator_checks.VALUES) * 20, generator("ends")))
+    estimate = Projected().estimate(collection, counts, estimator_checks.VALUES)
+    shown = np.array([np.clip(estimate.raw_frequencies, 0, 1), estimate.frequencies])
+    ends = shown.min(axis=0), shown.max(axis=0)
+    touching = dataclasses.replace(estimate, intervals=lambda confidence, strict=False: ends)
+    assert list(estimator_checks._faults_of_what_is_shown(touching)) == []
+    assert np.isclose(estimator_checks.TRUTH.sum(), 1)
