@@ -68,9 +68,7 @@ class Beliefs:
         self._learn_last()
 
     def _of_parent(self, parent: Numbers) -> float:
-        cut = len(parent)
-        while parent[:cut] not in self._known:
-            cut -= 1
+        cut = next(cut for cut in range(len(parent), -1, -1) if parent[:cut] in self._known)
         return self._known[parent[:cut]] + sum(self._steps[number] for number in parent[cut:])
 
     def _ends_last(self, sequence: Numbers) -> bool:

@@ -126,10 +126,8 @@ class PackedBuckets:
 
 def _group_size(num_buckets: int, num_unknowns: int) -> int:
     """Number of cohorts in one code: limited by 16 bits, and by at most as many codes as unknowns."""
-    group = 1
-    while num_buckets ** (group + 1) <= min(_MOST_CODES, max(num_unknowns, num_buckets)):
-        group += 1
-    return group
+    most = min(_MOST_CODES, max(num_unknowns, num_buckets))
+    return max((group for group in range(2, _MOST_CODES.bit_length()) if num_buckets**group <= most), default=1)
 
 
 def _encode(rows: np.ndarray, k: int, h: int, group: int, codes: np.ndarray) -> None:
