@@ -12,7 +12,16 @@ from scipy import optimize, special, stats
 
 from tests.ldp.smoothing.test_smoothed_shares import a_series, drifting, normalised, scores
 from tests.support.tolerance import generator
-from uldp_transforms.ldp.smoothing import Series, course_of, fit, log_likelihood, own_shares, scales_of, season_of
+from uldp_transforms.ldp.smoothing import (
+    Series,
+    course_of,
+    fit,
+    log_likelihood,
+    own_shares,
+    scales_of,
+    season_of,
+    track,
+)
 from uldp_transforms.ldp.smoothing import scales as scales_module
 from uldp_transforms.ldp.smoothing import smoothed_shares as shares_module
 from uldp_transforms.ldp.smoothing.drift_fit import in_units
@@ -58,6 +67,52 @@ def test_the_known_variances_are_means_over_the_windows_that_say_something() -> 
     part = series.until(2)
     assert (len(part.raw), len(part.variances), len(part.num_reports), len(part.steps)) == (2, 2, 2, 2)
     assert part.people is not None and len(part.people) == 2 and part.phases is None and part.jump == 400
+
+
+def test_values_that_are_hardly_seen_have_variances_too() -> None:
+    """Seen in one window of three, or in none; and a single report, whose share cannot be known better than by 1."""
+    raw = np.array([[np.nan, np.nan], [0.3, np.nan], [np.nan, np.nan]])
+    series = Series(
+        raw=raw,
+        variances=np.full((3, 2), 0.05),
+        common=np.zeros(2),
+        num_reports=np.array([10, 20, 30]),
+        steps=np.ones(3, dtype=np.int64),
+    )
+    law = series.law()
+    np.testing.assert_allclose(law.shares, [0.3, 1e-5])
+    np.testing.assert_allclose(law.people[0], [1 / 40, 1e-6])  # at most that of a coin
+    np.testing.assert_allclose(law.noise[0], [(0.05 * 20 - 1 / 4) / 10, 0])
+    one = dataclasses.replace(series, raw=raw[1:2], variances=np.zeros((1, 2)), num_reports=np.ones(1), jump=2.0)
+    np.testing.assert_allclose(one.law().noise, 2 * one.law().shares[np.newaxis])
+
+
+def test_what_is_known_from_forgotten_windows_is_a_mean_and_a_variance() -> None:
+    """Filters, likelihoods and seasons from a level are those of what windows say beyond it; by whole covariances."""
+    series = with_phases(0.05)
+    law, level, spread = series.law(), np.array([0.3, 0.2, 0.1, 0.1]), np.array([1e-3, 2e-3, 1e-4, 5e-4])
+    drift, nugget = 1e-5 * law.shares, 1e-3 * law.shares
+    known = dataclasses.replace(series, level=level, spread=spread)
+    beyond = dataclasses.replace(series, raw=series.raw - level, spread=spread)
+    first, second = (course_of(one, law, drift, nugget) for one in (known, beyond))
+    np.testing.assert_allclose(first.mean, second.mean + level)
+    for value in (0, 2):  # those that are seen in all windows
+        walk = np.cumsum(series.steps * drift[value]) + spread[value]
+        trend = np.minimum.outer(walk, walk)
+        whole = trend + np.diag(law.noise[:, value] + law.people[:, value] + nugget[value])
+        gain = np.linalg.solve(whole, trend).T
+        expected = level[value] + gain @ (series.raw[:, value] - level[value])
+        np.testing.assert_allclose(first.mean[:, value], expected, rtol=1e-9)
+        np.testing.assert_allclose(first.variance[:, value], np.diag(trend - gain @ trend), rtol=1e-6)
+    tracks = [track(one, law, 1e-5, 1e-3) for one in (known, beyond)]
+    np.testing.assert_allclose(tracks[0].level, tracks[1].level + level)
+    np.testing.assert_allclose(tracks[0].expected, tracks[1].expected + level)
+    np.testing.assert_allclose(tracks[0].level[-1], first.mean[-1])
+    likely = [log_likelihood(one, law, np.array([1e-5]), np.array([1e-3])) for one in (known, beyond)]
+    np.testing.assert_allclose(*likely)
+    seasons = [season_of(one, law, drift, nugget) for one in (known, beyond)]
+    assert seasons[0] is not None and seasons[1] is not None
+    np.testing.assert_allclose(seasons[0].means, seasons[1].means)
 
 
 # ------------------------------------------------------------------------------------------- one drift for all
@@ -345,21 +400,24 @@ def test_what_is_uncertain_of_a_season_is_uncertain_of_shares() -> None:
 
 def test_residuals_are_longer_by_what_was_fitted() -> None:
     """sqrt(4 / (4 - 1.5)) around their mean, of four windows that are seen; by sqrt 4 at most."""
-    phases, raw = np.arange(5) % 2, np.array([[0.1, 0.2], [0.3, 0.2], [0.5, 0.1], [0.3, 0.0], [np.nan, 0.4]])
+    phases, nan = np.arange(5) % 2, np.nan
+    raw = np.array([[0.1, 0.2, nan], [0.3, 0.2, 0.7], [0.5, 0.1, nan], [0.3, 0.0, nan], [nan, 0.4, nan]])
     series = Series(
         raw=raw,
-        variances=np.ones((5, 2)),
-        common=np.zeros(2),
+        variances=np.ones((5, 3)),
+        common=np.zeros(3),
         num_reports=np.full(5, 10),
         steps=np.ones(5, dtype=np.int64),
         phases=phases,
     )
-    season = Season(phases, np.array([[0.1, 0.0], [-0.1, 0.0]]), np.zeros((2, 2, 2)), np.array([1.5, 4.5]))
+    effects = np.array([[0.1, 0.0, 0.0], [-0.1, 0.0, 0.2]])
+    season = Season(phases, effects, np.zeros((3, 2, 2)), np.array([1.5, 4.5, 0.1]))
     left, found = raw - season.effects, season.residuals(series).raw
     expected = 0.3 + np.sqrt(4 / 2.5) * (left[:4, 0] - 0.3)
     np.testing.assert_allclose(found[:4, 0], expected)
     assert np.isnan(found[4, 0])
     np.testing.assert_allclose(found[:, 1], 0.18 + np.sqrt(5) * (left[:, 1] - 0.18))
+    assert found[1, 2] == pytest.approx(0.5), "seen once"
 
 
 def test_a_season_is_fitted_again_with_the_scales_of_its_residuals(monkeypatch: pytest.MonkeyPatch) -> None:
