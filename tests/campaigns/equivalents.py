@@ -1406,6 +1406,13 @@ EQUIVALENTS = (  # in the order of their files
         "a number that is as good as 0, so that nothing is divided by 0",
     ),
     Equivalent(
+        "uldp_transforms/ldp/solvers/linear.py",
+        "_suits_message_passing",
+        "equal_cohorts = sizes.sum() ** 2 / max((sizes**2).sum(), 1.0)",
+        "equal_cohorts = sizes.sum() ** 2 / max((sizes**2).sum(), 1.5)",
+        "fewer than sixteen cohorts in any case",
+    ),
+    Equivalent(
         "uldp_transforms/ldp/solvers/message_passing.py",
         "_converge",
         "bound = max(given.mass, 1e-12) / max(buckets.num_hashes * buckets.num_unknowns, 1)",

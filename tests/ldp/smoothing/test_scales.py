@@ -205,14 +205,15 @@ def test_the_grid_of_scales_is_the_stated_one() -> None:
         )
 
 
-def test_scales_are_the_posterior_over_priors_and_values() -> None:
+@pytest.mark.parametrize("copies", [1, 2])
+def test_scales_are_the_posterior_over_priors_and_values(copies: int) -> None:
     """By the 256 values with the largest shares; evidence of values that say nearly the same is divided."""
     rng, shares = generator("scales of many"), normalised(np.linspace(2, 1, 260))
     series, _ = a_series(rng, np.tile(shares, (12, 1)), n=20_000, noise=1.0)
     raw = series.raw.copy()
     raw[:, series.law().shares.argsort()[:4]] *= rng.choice([0.2, 1.8], (12, 4))  # rare ones vary
     raw[5, 7] += 12 * np.sqrt(series.variances[5, 7])
-    series = dataclasses.replace(series, raw=raw, copies=2.0)
+    series = dataclasses.replace(series, raw=raw, **({} if copies == 1 else {"copies": 2.0}))
     law, (prior, density) = series.law(), priors()
     scales, likelihoods = scales_of(series, law)
     assert scales.centre == pytest.approx(scales_module._likely(series, law))
@@ -223,7 +224,7 @@ def test_scales_are_the_posterior_over_priors_and_values() -> None:
     np.testing.assert_allclose(scales.pairs, scales_module._grid().factors * scales.centre)
     few = likelihoods[:, np.argsort(-law.shares, kind="stable")[:256]]
     told = np.log(prior @ np.exp(few - few.max(axis=0))).sum(axis=1) + few.max(axis=0).sum()
-    logs = told / 2 + np.log(density)
+    logs = told / copies + np.log(density)
     chances = special.softmax(logs)
     kept = chances > 1e-4
     assert 1 < kept.sum() < len(kept)

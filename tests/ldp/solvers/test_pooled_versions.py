@@ -229,6 +229,10 @@ def test_refused(kind, call, sentence):
     assert str(caught.value) == sentence
 
 
+def test_as_many_values_as_are_allowed():
+    assert len(krr(1024, 1.0, 2.0).values) == 1024
+
+
 def test_designs_of_a_real_survey_agree_unless_people_do_not_follow_one():
     p_values = {
         question: designs(question).estimate([counted(np.array(pair)) for pair in answers]).agreement.p_value

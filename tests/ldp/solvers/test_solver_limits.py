@@ -117,6 +117,41 @@ def test_estimates_are_sharpened_twice(question: Any, monkeypatch: pytest.Monkey
     np.testing.assert_allclose(twice.residuals.sum(axis=1), 0, atol=1e-12)
 
 
+def listed(mechanism: str, *values: str) -> Collection:
+    alphabet = {"id": "hashed", "num_buckets": 4, "seed": 5, "non_sensitive": list(values)}
+    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": 12}
+    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": 2.0}})
+
+
+@pytest.mark.parametrize("values", [("n0",), ("n0", "n1")])
+def test_noise_of_hashed_values_comes_from_all_other_people_too(values: tuple[str, ...]) -> None:
+    """Those with public values are evenly in their symbols: what is unbiased of them, but not below 0 or above all."""
+    item = listed("urr", *values)
+    counts = item.count(item.perturb(["a"] * 300 + ["n0"] * 200, generator("other people", *values)))
+    table = item.alphabet.symbol_table(("a",), 12)
+    given = linear.observe(ask(item, counts, ("a",)), Buckets(table, 4), counts, slice(0, 4))
+    public = item.mechanism.invert(counts.pooled())[0][4:].sum()
+    assert given.mass == pytest.approx(1 - public) and 0.3 < public < 0.5
+    shares = generator("other shares").dirichlet(np.ones(4), size=12) * given.mass
+    every = np.concatenate([shares, np.full((12, len(values)), public / len(values))], axis=1)
+    np.testing.assert_allclose(given.noise(shares), item.mechanism.private_variances(every)[:, :4])
+    assert given.counted == pytest.approx(counts.cells[:, :4].sum() / (500 * 4))
+
+
+def test_people_in_hashed_buckets_are_not_fewer_than_nobody_nor_more_than_all() -> None:
+    item = listed("krr", "n0")
+    for held, expected in (("a", 1), ("n0", 0)):
+        cells = np.zeros((12, 5), dtype=np.int64)
+        cells[:, 4 if held == "n0" else 0] = 9  # as if no report was noise
+        counts = CohortCounts(cells.sum(axis=1), cells)
+        table = item.alphabet.symbol_table(("a",), 12)
+        found = linear.observe(ask(item, counts, ("a",)), Buckets(table, 4), counts, slice(0, 4))
+        assert found.mass == expected
+    cells = np.eye(12, 5, dtype=np.int64) * (np.arange(12) == 0)[:, np.newaxis]
+    one = CohortCounts(cells.sum(axis=1), cells)
+    assert linear.observe(ask(item, one, ("a",)), Buckets(table, 4), one, slice(0, 4)).counted == 1 / 4
+
+
 # ---------------------------------------------------------------------- packed tables
 
 
