@@ -1213,6 +1213,20 @@ EQUIVALENTS = (  # in the order of their files
         "a number that is as good as 0, so that nothing is divided by 0",
     ),
     Equivalent(
+        "uldp_transforms/ldp/smoothing/smoothed_shares.py",
+        "_around",
+        "low = np.where(apart > 0, np.minimum(means - half, series.raw - own), means - half)",
+        "low = np.where((apart >= 0), np.minimum(means - half, series.raw - own), means - half)",
+        "a window exactly where its interval begins to extend",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/smoothing/smoothed_shares.py",
+        "_around",
+        "high = np.where(apart > 0, np.maximum(means + half, series.raw + own), means + half)",
+        "high = np.where((apart >= 0), np.maximum(means + half, series.raw + own), means + half)",
+        "a window exactly where its interval begins to extend",
+    ),
+    Equivalent(
         "uldp_transforms/ldp/smoothing/variation.py",
         "on import",
         "_UNSEEN = KIND(1e8)  # variance of a missing estimate",

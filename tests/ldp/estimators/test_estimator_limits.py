@@ -17,7 +17,7 @@ from uldp_transforms.ldp.estimators import display as display_module
 from uldp_transforms.ldp.estimators import estimator as estimator_module
 from uldp_transforms.ldp.estimators import expectation_maximization as em_module
 from uldp_transforms.ldp.estimators.display import _percent, _shown, facts, sentences
-from uldp_transforms.ldp.estimators.empirical_bayes import _share_of_many
+from uldp_transforms.ldp.estimators.empirical_bayes import _given_total, _share_of_many
 from uldp_transforms.ldp.estimators.estimator import Problem, check_liars, everybody, interval_around
 from uldp_transforms.ldp.estimators.few_values import shares_beside_noise, shares_of_few
 from uldp_transforms.ldp.estimators.log_smooth import (
@@ -38,6 +38,7 @@ from uldp_transforms.ldp.estimators.number_estimates import (
 )
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.estimators.threshold import Threshold
+from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 
 VALUES = ["ant", "bee", "cat", "dog"]
 
@@ -90,6 +91,18 @@ def test_an_interval_around_a_share_has_students_law_and_stays_a_share() -> None
     assert interval_around(0.4, 0.1, 6.0, 0.9) == pytest.approx((0.4 - half, 0.4 + half))
     assert interval_around(0.4, 0.1, np.inf, 0.9) == pytest.approx((0.4 - 0.1644854, 0.4 + 0.1644854))
     assert interval_around(-0.4, 0.1, 6.0, 0.9) == (0, 0) and interval_around(0.5, 9.0, 6.0, 0.9) == (0, 1)
+
+
+def test_counted_holders_are_multinomial_given_how_many_they_are() -> None:
+    """Three values of 30, 50 and 120 holders, each told with the probability 1/2 by 1,000 people, are .35 of all."""
+    slope = np.full(4, 1 / 500)
+    noisy = Noisy(np.array([0.06, 0.1, -0.3, 0.24]), np.full(4, 1e-4), slope, 1000.0)
+    given = _given_total(noisy, np.array([True, True, False, True]), 0.35)
+    scale = 0.35 / 0.4
+    np.testing.assert_allclose(given.estimates, scale * np.array([0.06, 0.1, 0.24]))
+    np.testing.assert_allclose(given.null, scale**2 * 1e-4)
+    np.testing.assert_allclose(given.slope, scale / 500)
+    assert given.trials == pytest.approx(200) and given.estimates.sum() == pytest.approx(0.35)
 
 
 def problem(raw: list[float], rest_error: float, errors: list[float], *, is_open: bool = True) -> Problem:

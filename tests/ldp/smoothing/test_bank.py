@@ -75,13 +75,13 @@ class Bank:
 
 
 def some_windows(seed: int, windows: int, jump: float) -> Told:
-    """Four values: one that rises, one that is rarely seen, one that is first seen late, and one near 0."""
+    """Four values: one that rises, one rarely seen, one first seen late, and one near 0 without noise of its own."""
     rng = np.random.default_rng([61, seed])
     raw = rng.normal([0.3, 0.1, 0.05, 0.0], [0.05, 0.02, 0.01, 0.001], (windows, 4))
     raw[:, 0] += 0.05 * np.arange(windows)
     raw[1::3, 1], raw[:3, 2] = np.nan, np.nan
     n, steps = rng.integers(200, 4000, windows), rng.integers(1, 4, windows)
-    return Told(raw, rng.uniform(0.01, 1.5, (windows, 4)), n, steps, jump)
+    return Told(raw, rng.uniform(0.01, 1.5, (windows, 4)) * [1, 1, 1, 0], n, steps, jump)
 
 
 def assert_same(found: Memory, bank: Bank) -> None:
