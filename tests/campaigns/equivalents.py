@@ -1640,6 +1640,13 @@ EQUIVALENTS = (  # in the order of their files
         "the logarithms of 1 and of 2 are both rounded down to 0",
     ),
     Equivalent(
+        "uldp_transforms/rows/pooled_rows.py",
+        "_used",
+        "return []",
+        "return None",
+        "only whether there are any is asked",
+    ),
+    Equivalent(
         "uldp_transforms/rows/window_history.py",
         "Neighbours.of",
         "cells[2] = np.where(np.isnan(cells[2]) & ~np.isnan(cells[0]), 0, cells[2])",
