@@ -333,7 +333,7 @@ def test_windows_that_an_earlier_run_saw_are_cut_and_this_is_said(
     facts = {"option": source, "name": "s", "bounded": words == FILES, "resumes": words == STREAM}
     job = read_arguments(words.split())
     assert run._after_earlier_runs(job).spec.partial_before is None
-    for name, end in (("1", STOPPED), ("2", None)):
+    for name, end in (("1", STOPPED), ("2", STOPPED), ("3", None)):
         RunRecord(run=name, started="2026-01-01T00:00:00Z", source=facts, specification={}, end=end).write("out")
     later = run._after_earlier_runs(job)
     job.directory.close()
@@ -343,8 +343,8 @@ def test_windows_that_an_earlier_run_saw_are_cut_and_this_is_said(
     cut, killed = capsys.readouterr().err.splitlines()
     assert later.spec.partial_before is not None
     before = run.rfc3339(later.spec.partial_before)
-    assert cut.startswith(f"estimate: windows that begin before {before} are partial, because run 2 counted some of ")
-    assert killed.startswith("estimate: run 2 was killed: the reports that it had acknowledged for open windows are ")
+    assert cut.startswith(f"estimate: windows that begin before {before} are partial, because run 3 counted some of ")
+    assert killed.startswith("estimate: run 3 was killed: the reports that it had acknowledged for open windows are ")
 
 
 def test_a_resumed_run_began_when_it_first_began() -> None:
