@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from types import SimpleNamespace
@@ -155,6 +156,15 @@ def test_nothing_there_is_no_outage_and_other_errors_are_errors(
     assert not caplog.records
     with pytest.raises(exceptions.PermissionDenied):
         reader.pull(client, SUBSCRIPTION)
+
+
+def test_the_clock_of_timers_is_steady_and_shows_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watermark is that of the system, but never goes back."""
+    assert abs(local_pubsub.steady_time() - time.time()) < 3600
+    found, moments = Reader(Stop()), iter([0.5, 7.0, 6.0, 8.0])
+    monkeypatch.setattr(local_pubsub, "time", SimpleNamespace(time=lambda: next(moments), monotonic=lambda: 5.0))
+    assert local_pubsub.steady_time() == 5.0 + local_pubsub._APART
+    assert [found.watermark() for _ in range(4)] == list(map(Timestamp, (0.5, 7, 7, 8)))
 
 
 # ---------------------------------------------------------------------- bundles of the engine
@@ -357,6 +367,7 @@ class Context:
 
     def is_active(self) -> bool:
         self.looks -= 1
+        assert self.looks > -100, "nobody looks for the client any more"
         return self.looks >= 0
 
 
@@ -416,6 +427,31 @@ def test_messages_have_ids_and_times_and_reach_the_subscriptions_of_their_topic(
     assert pull(server) == []
     assert data_of(pull(server, name=OTHER)) == [b"a", b"b"]
     assert len({each.ack_id for each in found}) == 2 and found[0].ack_id.startswith(f"{SUBSCRIPTION}:")
+
+
+def test_a_server_is_open_until_it_is_left() -> None:
+    found: Any = PubsubServer()
+    assert not found._closing and found.address == ""
+    with found:
+        found._create_topic(pb.Topic(name=TOPIC), None)
+        assert found._get_topic(pb.GetTopicRequest(topic=TOPIC), None).name == TOPIC
+        with found._changed:
+            assert publish(found, b"a", b"b") == ["1", "2"]
+    assert found._closing
+
+
+def test_a_message_is_ready_until_somebody_has_it(server: Any, clock: Clock) -> None:
+    subscription = server._subscriptions[SUBSCRIPTION]
+    assert subscription.has_ready() is False
+    publish(server, b"a")
+    assert subscription.has_ready() is True
+    for number in (0, -1):
+        with pytest.raises(Refused, match=f"^max_messages must be positive, got {number}\\.$"):
+            pull(server, number)
+    assert data_of(pull(server, 1)) == [b"a"]
+    assert subscription.has_ready() is False
+    clock.now += 10
+    assert subscription.has_ready() is True
 
 
 def test_acknowledged_messages_are_gone_unless_the_request_is_lost(server: Any) -> None:
