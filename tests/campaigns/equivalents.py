@@ -210,6 +210,13 @@ EQUIVALENTS = (  # in the order of their files
         "a poll is repeated until the records have come or the time is over",
     ),
     Equivalent(
+        "uldp_transforms/jobs/gateway/limits.py",
+        "on import",
+        "_DIGITS = 20",
+        "_DIGITS = 21",
+        "more digits than the length of any body has, either way",
+    ),
+    Equivalent(
         "uldp_transforms/jobs/kafka/polled.py",
         "_StreamFn.process",
         "while (left := ends - time.monotonic()) > 0:",

@@ -227,6 +227,19 @@ def test_the_server_is_told_its_limits_and_to_log_nothing() -> None:
 
 
 @pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("host", "family"), [("127.0.0.1", socket.AF_INET), ("::1", socket.AF_INET6)])
+def test_a_gateway_listens_with_a_long_queue(host: str, family: int) -> None:
+    config = configured(f"{TOPIC} --host {host} --port 7")
+    with mock.patch.object(socket, "create_server") as made:
+        assert serve._listen(config) is made.return_value
+        made.assert_called_once_with((host, 7), family=family, backlog=2048)
+        made.side_effect = OSError(98, "Address already in use")
+        with pytest.raises(SpecError) as caught:
+            serve._listen(config)
+    assert str(caught.value) == (f"--host and --port must be free to listen on, got {host}:7: Address already in use")
+
+
+@pytest.mark.usefixtures("folder")
 def test_a_gateway_listens_at_ipv6_addresses() -> None:
     if not socket.has_ipv6:
         pytest.skip("this machine has no IPv6")
@@ -647,6 +660,7 @@ def test_sixteen_messages_are_published_at_a_time(tmp_path: Path) -> None:
 def test_a_file_is_over_when_its_time_is_or_it_is_full(
     age: float, size: int, is_over: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert spool.FULL == 64 * 1024 * 1024
     monkeypatch.setattr(spool, "FULL", 100)
     spooling: Any = Spool(str(tmp_path / "a" / "spool"), 60.0, None, Meters(print), print)
     assert not spooling._is_over()

@@ -126,6 +126,7 @@ def test_a_token_is_valid_for_a_day_at_most() -> None:
 
 
 def test_only_so_many_tokens_are_remembered_and_expired_ones_make_room() -> None:
+    assert UsedTokens()._most == 1_000_000
     clock = Clock()
     used = UsedTokens(most=10, clock=clock, elapsed=clock)
     tokens = [of(re.sub("1800000000", str(1_800_000_000 + 60 * number), VECTOR)) for number in range(13)]
