@@ -203,6 +203,20 @@ EQUIVALENTS = (  # in the order of their files
         "a row of a CSV file may be a byte longer than 16 MiB, and line ends are counted in blocks of that size",
     ),
     Equivalent(
+        "uldp_transforms/jobs/follow/spool_reading.py",
+        "SpoolReader.read",
+        "while hashed.read(1 << 20):  # what follows a part that cannot be read",
+        "while hashed.read(1 << 21):  # what follows a part that cannot be read",
+        "changes only how much is read at a time",
+    ),
+    Equivalent(
+        "uldp_transforms/jobs/follow/spool_reading.py",
+        "SpoolReader.read",
+        "while hashed.read(1 << 20):  # what follows a part that cannot be read",
+        "while hashed.read(2 << 20):  # what follows a part that cannot be read",
+        "changes only how much is read at a time",
+    ),
+    Equivalent(
         "uldp_transforms/jobs/follow/topic_identity.py",
         "on import",
         "_GLANCE = 0.1  # seconds of one poll",

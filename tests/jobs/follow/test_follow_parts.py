@@ -36,6 +36,7 @@ from uldp_transforms.jobs.kafka.offsets import BrokersAwayError, Part
 from uldp_transforms.jobs.kafka.reader import KafkaReadError, Polled
 from uldp_transforms.ldp import CohortCounts, SpecError
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.windows import rfc3339
 
 A, B = KRR.fingerprint, URR.fingerprint
 AWAY = BrokersAwayError("of this test")
@@ -254,6 +255,7 @@ SPEC = JobSpec.of(collections=[KRR], bounded=True, run="run", window="1m")
         ({0: 1}, 2, 9, 2, {0: 1}),
         ({0: 9}, 2, 9, 9, {}),
         ({0: 0}, 0, 9, 0, {}),
+        ({}, 0, 0, 4, {}),
     ],
 )
 def test_reading_begins_behind_what_was_counted(
@@ -261,7 +263,7 @@ def test_reading_begins_behind_what_was_counted(
 ) -> None:
     found = start_of("t", counted, [Part("t", 0, start, stop)], [Part("t", 0, 4, stop)])
     assert found == Start({0: expected}, lost)
-    with pytest.raises(SpecError, match=r"has counted 10 offsets in partition 0, got one that ends at offset 9$"):
+    with pytest.raises(SpecError, match=rf"has counted 10 offsets in partition 0, got one that ends at offset {stop}$"):
         start_of("t", {0: 10}, [Part("t", 0, start, stop)], [Part("t", 0, 4, stop)])
 
 
@@ -402,7 +404,7 @@ def identity_of(
     asks, state = mock.Mock(), mock.Mock()
     monkeypatch.setattr(topic_identity, "TopicIds", mock.Mock(return_value=asks))
     state.topic_id.return_value, asks.ask.return_value = known, found
-    state.last_records.return_value = {0: (5, 100), 1: (7, 200)}
+    state.last_records.return_value = {0: (5, 100), 1: (7, 200), 2: (0, 300)}
     return TopicIdentity("t", mock.Mock(), state), asks, state
 
 
@@ -411,7 +413,7 @@ def test_a_topic_is_known_by_its_id_else_by_the_times_of_its_last_records(monkey
     at = mock.Mock(return_value={0: 100})
     monkeypatch.setattr(topic_identity, "_times_at", at)
     same.check({0: 5, 1: 8})
-    assert at.call_args.args[2] == {0: 5}, "the other record is no longer there"
+    assert at.call_args.args[2] == {0: 5, 2: 0}, "the other record is no longer there"
     state.set_topic_id.assert_called_once_with("id")
     same.check({})
     assert at.call_count == 1 and asks.ask.call_count == 2
@@ -422,7 +424,7 @@ def test_a_topic_is_known_by_its_id_else_by_the_times_of_its_last_records(monkey
     without, _, state = identity_of(monkeypatch, None, None)
     without.check_id()
     without.check({})
-    assert at.call_args.args[2] == {0: 5, 1: 7}
+    assert at.call_args.args[2] == {0: 5, 1: 7, 2: 0}
     state.set_topic_id.assert_not_called()
     at.return_value = {1: 201}
     with pytest.raises(OtherTopicError, match=r"counted \(time 200 at offset 7 of partition 1\), got .* \(time 201\)"):
@@ -595,3 +597,38 @@ def test_messages_are_received_rejected_and_in_transit() -> None:
     assert sorted(rejection.reason.code for rejection in reading.rejections) == ["unknown_collection", "unknown_schema"]
     [((owner, start), found)] = reading.counts.items()
     assert (owner, start, found.total) == (A, NOON // 60_000 * 60_000, 2)
+
+
+@pytest.mark.parametrize(("panes", "timing"), [(0, "ON_TIME"), (1, "LATE"), (2, "LATE")])
+@pytest.mark.parametrize("simulated", [False, True])
+def test_rows_of_a_window_say_which_they_are(panes: int, timing: str, simulated: bool) -> None:
+    """Of twelve reports; with a report less than is asked for, numbers are withheld but for the counts."""
+    found, window = {A: counts(12)}, PendingWindow(A, NOON, NOON + 60_000, panes)
+    for asked, status in ((12, "ok"), (13, "suppressed")):
+        spec = JobSpec.of(collections=[KRR], bounded=True, run="run", window="1m", min_reports=asked)
+        [solved] = row_outbox.solve_pending(spec, [found])
+        assert (A in solved) is (status == "ok")
+        rows = row_outbox.rows_of_window(spec, window, found, solved, simulated=simulated)
+        assert {kind: len(own) for kind, own in rows.items()} == {"estimates": 1, "health": 1, "counts": 1}
+        [row], [stored] = rows["estimates"], rows["counts"]
+        assert (row.status, row.num_reports) == (status, 12 if status == "ok" else None)
+        assert (sum(stored.num_reports), stored.complete) == (12, True)
+        for each in (row, stored):
+            assert (each.pane_index, each.pane_timing, each.simulated, each.run) == (panes, timing, simulated, "run")
+            assert (each.window_start, each.window_end) == (rfc3339(NOON), rfc3339(NOON + 60_000))
+
+
+@pytest.mark.parametrize("is_used", [False, True])
+def test_a_topic_is_looked_at_before_a_directory_is_made(
+    is_used: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that goes on waits for brokers instead."""
+    if is_used:
+        (tmp_path / NAME).touch()
+    asked = mock.Mock()
+    monkeypatch.setattr(job_module, "check_topic", asked)
+    monkeypatch.setattr(job_module, "reading_options", lambda _: "options")
+    parser = command_line()
+    words = f"--collection=c --output={tmp_path} --window=1m --kafka_topic=t --bootstrap_servers=b:1 --follow"
+    job_module._check(parser.parse_args(words.split()), parser, [])
+    assert [call.args for call in asked.call_args_list] == ([] if is_used else [("t", "options")])

@@ -286,7 +286,7 @@ def test_nobody_is_told_of_another_pack() -> None:
         later = [desk._deliver(message) for message in (*messages[5:9], wire.encode_batch(batch))]
         return await asyncio.gather(*first, *later, return_exceptions=True)
 
-    found = asyncio.run(answers())
+    found = asyncio.run(asyncio.wait_for(answers(), PATIENCE))
     acknowledged = sum(json.loads(answer.body)["published"] for answer in found if not isinstance(answer, Undelivered))
     assert [isinstance(answer, Undelivered) for answer in found] == [True] * 5 + [False] * 5
     assert acknowledged == sum(map(wire.reports_in, kept.messages)) == 8
@@ -299,7 +299,7 @@ def test_a_fault_of_the_judge_is_an_answer_to_all_who_wait(monkeypatch: pytest.M
     async def answers() -> list[Any]:
         desk = desk_for(Kept())
         return await asyncio.wait_for(
-            asyncio.gather(*map(desk._deliver, singles(3, 12)), return_exceptions=True), timeout=600
+            asyncio.gather(*map(desk._deliver, singles(3, 12)), return_exceptions=True), timeout=PATIENCE
         )
 
     assert [str(answer) for answer in asyncio.run(answers())] == ["ZeroDivisionError"] * 3

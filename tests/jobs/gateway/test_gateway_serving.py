@@ -294,7 +294,7 @@ async def asked(app: Any, method: str, path: str, *chunks: bytes, **headers: str
 
     named = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
     scope = {"type": "http", "method": method, "path": path, "headers": named, "query_string": b"", "client": None}
-    await app(scope, receive, send)
+    await asyncio.wait_for(app(scope, receive, send), 30)
     begin, *bodies = sent
     found = {name.decode(): text.decode() for name, text in begin["headers"]}
     return begin["status"], found, b"".join(event.get("body", b"") for event in bodies)
@@ -377,7 +377,7 @@ def test_whoever_goes_away_is_no_fault_of_the_gateway(own: Meters) -> None:
         tasks[1].cancel()
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    found = asyncio.run(others())
+    found = asyncio.run(asyncio.wait_for(others(), 30))
     assert isinstance(found[1], asyncio.CancelledError)
     assert [json.loads(found[at].body) for at in (0, 2)] == [{"published": 1}] * 2
 
@@ -398,7 +398,7 @@ def test_a_fault_of_the_judge_is_told_to_those_who_have_no_verdict_yet(monkeypat
         tasks[1].cancel()
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    first, gone, last = asyncio.run(asyncio.wait_for(answers(), 60))
+    first, gone, last = asyncio.run(asyncio.wait_for(answers(), 30))
     assert json.loads(first.body) == {"published": 1}
     assert isinstance(gone, asyncio.CancelledError)
     assert isinstance(last, Undelivered) and str(last) == "ValueError"
