@@ -349,6 +349,13 @@ def test_what_comes_beside_a_body_is_64_kib(with_body: bool, more: int, answers:
     assert wire.was_cut == bool(answers)
 
 
+def test_line_ends_before_a_request_are_bounded_too(own: Meters) -> None:
+    lines = b"\r\n" * 32_768
+    found, wire = exchanged(own, lines)
+    assert (found, wire.was_cut) == ([], False)
+    assert exchanged(own, lines + b"\r") == ([400], mock.ANY)
+
+
 def test_an_earlier_request_leaves_no_bytes_to_the_next(own: Meters) -> None:
     """Neither counts for the other, whatever their bodies."""
     start = head(length=None)[:-2]

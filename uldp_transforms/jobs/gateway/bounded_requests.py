@@ -42,8 +42,7 @@ class BoundedRequests(IgnoresOffers):
         self._places = places
         self._peer: str | None = None
         self._patience: asyncio.TimerHandle | None = None
-        self._bytes = self._body = self._trailers = 0
-        self._in_head = False
+        self._bytes = self._body = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The next head may arrive."""
