@@ -151,6 +151,9 @@ def test_versions_of_a_question_are_pooled_window_by_window(monkeypatch: pytest.
     windows = {
         ("q", 1, "", 5, 6): [row("aa", 1, 5, "a"), row("aa", 2, 5, "b")],
         ("q", 2, "", 5, 6): [row("bb", 30, 5, "c")],
+        ("q", 1, "", 5, 20): [row("aa", 100, 5, "a")],
+        ("q", 2, "", 5, 20): [row("bb", 200, 5, "a")],
+        ("q", 1, "", 8, 20): [row("aa", 400, 8, "a")],
         ("q", 2, "", 0, 1): [row("bb", 40, 0, "a", True)],
         ("q", 1, "", 9, 10): [row("aa", 5, 9, "a", None)],
         ("q", 2, "", 9, 10): [row("bb", 60, 9, "a")],
@@ -163,15 +166,20 @@ def test_versions_of_a_question_are_pooled_window_by_window(monkeypatch: pytest.
     spec = SimpleNamespace(questions=[SimpleNamespace(pooled=pooled)], estimator="eb", candidates=None, min_reports=35)
     spec.show = spec.limits = spec.quantiles = None
     task: Any = SimpleNamespace(spec=spec, smooth=False)
-    assert [row["simulated"] for row in module._pooled(task, stored)] == [True, False, None]  # type: ignore[call-overload]
+    assert [row["simulated"] for row in module._pooled(task, stored)] == [True, False, False, False, None]  # type: ignore[call-overload]
     time = "1970-01-01T00:00:00{}Z".format
     assert calls == [
         ({"bb": 40}, time(""), "a", None, None),
         ({"aa": 3, "bb": 30}, time(".005"), "c", "suppressed", None),
+        ({"aa": 100, "bb": 200}, time(".005"), "a", None, None),
+        ({"aa": 400}, time(".008"), "a", None, None),
         ({"aa": 5, "bb": 60}, time(".009"), "a", "partial", None),
     ]
     list(module._pooled(SimpleNamespace(spec=spec, smooth=True), stored))  # type: ignore[arg-type]
-    assert calls[3][4] is not None
+    assert calls[5][4] is not None
+    only = {("q", 1, "", 8, 20): windows["q", 1, "", 8, 20]}
+    list(module._pooled(task, StoredCounts(windows=only, whole=set(only), strangers=0)))
+    assert calls[-1] == calls[3]
 
 
 # ----------------------------------------------------------------------------------------------------------- borrowing
@@ -193,7 +201,7 @@ def test_groups_borrow_from_the_total_of_their_window(monkeypatch: pytest.Monkey
         ("c", 1, "g=x", 0, 1): counts(10),
         ("c", 1, "g=y", 0, 1): counts(20),
         ("c", 1, "g=x", 1, 2): counts(4),
-        ("c", 2, "", 0, 1): counts(5),
+        ("c", 2, "", 0, 2): counts(5),
         ("c", 2, "", 1, 2): counts(6),
         ("c", 2, "g=x", 1, 2): counts(3),
     }

@@ -6,11 +6,13 @@ import json
 import math
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from tests.support import report_rows as rows
+from tests.support.cases import golden
 from uldp_transforms.jobs.evaluate.trials import Outcome
 from uldp_transforms.jobs.report import charts, error_charts
 from uldp_transforms.jobs.report.facts import Entry, Trend, WindowLine
@@ -140,6 +142,62 @@ def test_the_latest_window_has_its_values_with_intervals() -> None:
     with_truth = charts._latest([entry(), entry("b", truth=0.0)]).to_dict()["layer"]
     assert with_truth[-1]["mark"]["type"] == "tick" and with_truth[-1]["encoding"]["x"]["field"] == "truth"
     assert found["height"] == {"step": 18}
+
+
+def without_versions(spec: Any) -> dict[str, Any]:
+    """A specification without the address of its language, which has a version."""
+    found = json.loads(spec) if isinstance(spec, (str, bytes)) else spec
+    return {name: value for name, value in found.items() if name != "$schema"}
+
+
+def charts_of_everything() -> dict[str, Any]:
+    """Name -> specification of each kind of chart, with all that it may have."""
+    windows = [line(at, unlisted=0.1) for at in range(3)]
+    full = {name: np.array([0.2, 0.3, 0.4]) for name in ("smoothed", "smoothed_low", "smoothed_high", "truth")}
+    of, entries = trend(**full, moved=np.array([False, True, False])), [entry(truth=0.1), entry("b")]
+    figures = [figure_trend(), figure_trend(smoothed=np.full(3, 2.5))]
+    bins = numbers(bar(1, 2, 0.2), bar(2, 30, 0.5), figures=[figure("median", value=12.0)], trends=figures)
+    latest = SimpleNamespace(entries=entries, window=windows[-1])
+    parts = [part(trends=[of], latest=latest), part(numbers=bins), part(drawn=0)]
+    report, nothing = (SimpleNamespace(parts=of_page, title="T", zone="UTC") for of_page in (parts, []))
+    outcomes = [
+        Outcome(mechanism="krr", epsilon=epsilon, estimator="raw", raw_error=0.1, error=0.2, covered=0.9)
+        for epsilon in (1.0, 2.0)
+    ]
+    return {
+        "trend": charts.trend_svg(of, windows, "UTC"),
+        "unexplained": charts.unexplained_svg(windows, "UTC"),
+        "latest": charts.latest_svg(entries),
+        "curve": number_charts.curve_svg(bins),
+        "figure": number_charts.figure_svg(figures[0], windows, "min", "UTC"),
+        "smoothed figure": number_charts.figure_svg(figures[1], windows, "min", "UTC"),
+        "picture": charts.picture(report, number_charts.panel),  # type: ignore[arg-type]
+        "empty picture": charts.picture(nothing, number_charts.panel),  # type: ignore[arg-type]
+        "plan": error_charts.picture_of_plan([{"name": "a", "l1": 0.1, "half_width": 0.2, "private": True}]),
+        "trials": error_charts.picture_of_trials(outcomes),
+    }
+
+
+def test_charts_change_only_on_purpose() -> None:
+    """Sizes, colours and marks: each chart as it was reviewed."""
+    with mock.patch.object(charts, "_drawn", str), mock.patch.object(error_charts, "png_of", json.dumps):
+        drawn = charts_of_everything()
+    now = [{"chart": name, "specification": without_versions(spec)} for name, spec in drawn.items()]
+    assert now == golden("charts.json", lambda: now)
+
+
+def test_pictures_are_drawn_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And for screens with small pixels."""
+    given: list[Any] = []
+
+    def drawn(spec: Any, **options: Any) -> Any:
+        given.append(options)
+        return b"png" if "scale" in options else "svg"
+
+    monkeypatch.setattr(charts.vl_convert, "vegalite_to_png", drawn)
+    monkeypatch.setattr(charts.vl_convert, "vegalite_to_svg", drawn)
+    assert (charts.png_of({}), charts.svg_of({})) == (b"png", b"svg\n")
+    assert given == [{"scale": 1.5, "allowed_base_urls": []}, {"allowed_base_urls": []}]
 
 
 # --------------------------------------------------------------------------------------------------------------- times
