@@ -380,13 +380,6 @@ EQUIVALENTS = (  # in the order of their files
     ),
     Equivalent(
         "uldp_transforms/ldp/borrowing/borrow.py",
-        "need_of_borrowing",
-        "if alphabet.redistribution(np.full(alphabet.num_symbols, 1 / alphabet.num_symbols)) is not None:",
-        "if alphabet.redistribution(np.full(alphabet.num_symbols, 2 / alphabet.num_symbols)) is not None:",
-        "whether an alphabet moves shares does not depend on the shares",
-    ),
-    Equivalent(
-        "uldp_transforms/ldp/borrowing/borrow.py",
         "_signs",
         "rows = np.arange(order) if order <= _EXACT else (np.arange(1, _PROBES + 1) * 2654435761) % (order - 1) + 1",
         "rows = np.arange(order) if order <= _EXACT else (np.arange(1, _PROBES + 1) * 2654435761) % (order - 1) + 2",
@@ -398,6 +391,34 @@ EQUIVALENTS = (  # in the order of their files
         "weights = several if risk < risk_of_one - error else one",
         "weights = several if (risk <= risk_of_one - error) else one",
         "risks that are equal but for a standard error, to the last digit",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/borrowing/borrow.py",
+        "_Side.trace",
+        "typical = float(np.sqrt((of.scale**2).mean()))",
+        "typical = float(np.sqrt((of.scale**3).mean()))",
+        "any number: it cancels out",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/borrowing/borrow.py",
+        "_Side.trace",
+        "typical = float(np.sqrt((of.scale**2).mean()))",
+        "typical = float(np.sqrt(((of.scale * 2)).mean()))",
+        "any number: it cancels out",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/borrowing/borrow.py",
+        "_signs",
+        "rows = np.arange(order) if order <= _EXACT else (np.arange(1, _PROBES + 1) * 2654435761) % (order - 1) + 1",
+        "rows = np.arange(order) if order <= _EXACT else (np.arange(1, _PROBES + 1) * 2654435761 // (order - 1)) + 1",
+        "other rows of the same matrix: any that are different and balanced do",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/borrowing/borrow.py",
+        "_weights",
+        "if distances[place] > _TINY:",
+        "if (distances[place] >= _TINY):",
+        "shares as near as rounding errors, to the last digit",
     ),
     Equivalent(
         "uldp_transforms/ldp/client/client.py",
@@ -657,6 +678,13 @@ EQUIVALENTS = (  # in the order of their files
         "return frequencies, np.sqrt(np.maximum(np.diag(inverse), 1e-300))",
         "return frequencies, np.sqrt(np.maximum(np.diag(inverse), 1.5e-300))",
         "a number that is as good as 0, so that nothing is divided by 0",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/discovery/level.py",
+        "_fit",
+        "inverse = linalg.cho_solve(linalg.cho_factor(gram, lower=True), np.eye(len(gram)))",
+        "inverse = linalg.cho_solve(linalg.cho_factor(gram, lower=False), np.eye(len(gram)))",
+        "the other triangle of a symmetric matrix",
     ),
     Equivalent(
         "uldp_transforms/ldp/discovery/search.py",

@@ -145,6 +145,26 @@ def test_weights_are_drawn_together_by_the_spread_with_the_least_risk() -> None:
     np.testing.assert_allclose(found, np.clip(min(tried, key=lambda one: one[0])[1], 0, 1), rtol=1e-9)
 
 
+@pytest.mark.parametrize(("trace", "own"), [(0.02, 0.4), (0.06, 2.4), (0.0, -0.6)])
+def test_a_weight_is_what_is_gained_by_the_squared_distance(trace: float, own: float) -> None:
+    """(a - u) . (a - t) + tr(V da/du) - tr(V dt/du) is -.01 + trace - .008 / 4, and D is .02; a quarter reports here.
+
+    The variance of a weight is taken at what is shown of it.
+    """
+    asked = []
+    everybody: Any = SimpleNamespace(number=400, shares=np.array([0.5, 0.5]), trace=lambda of: 9.0)
+
+    def variance_of_weight(apart: np.ndarray, weight: float) -> float:
+        asked.append((apart.tolist(), weight))
+        return 1e-12
+
+    side: Any = SimpleNamespace(number=100, shares=np.array([0.6, 0.4]), raw=np.array([0.65, 0.35]))
+    side.trace, side.variance_of_weight = (lambda of: 0.008 if of is everybody else trace), variance_of_weight
+    shown = min(max(own, 0), 1)
+    assert _weights(everybody, [side]).tolist() == pytest.approx([shown])
+    assert asked == [(pytest.approx([0.1, -0.1]), pytest.approx(shown))]
+
+
 @pytest.mark.parametrize(("own", "expected"), [(0.1, 0.0), (0.2, 0.2), (0.8, 0.8), (0.9, 1.0)])
 def test_a_common_weight_is_0_or_1_within_its_standard_error(own: float, expected: float) -> None:
     """sqrt(.1^2 * .04 * 2) / .2 = .14."""

@@ -296,7 +296,8 @@ def test_p_values_of_many_looks_are_where_intervals_touch_nothing() -> None:
             within, beyond = (compare(first, second, 1 - p_value * f, anytime_scale=100) for f in (0.98, 1.02))
             assert within.low[place] <= 0 <= within.high[place]
             assert not beyond.low[place] <= 0 <= beyond.high[place]
-    one = compare(first, second)
+    one, early = compare(first, second), compare(first, second, anytime_scale=0.5)
+    assert (early.p_values >= one.p_values).all(), "any number above 0"
     assert (found.p_values >= one.p_values).all() and (found.noticeable > one.noticeable).all()
 
 

@@ -171,6 +171,17 @@ def test_a_level_peels_what_stands_out_and_keeps_what_may_be_true(monkeypatch, r
     assert len(learned) == 1, "after the last level nothing is believed of longer texts"
 
 
+def test_a_level_extends_two_thousand_prefixes_at_most(monkeypatch):
+    search = two_tokens()
+    scores = {(1, number): 1.0 for number in range(1, 2002)}
+    fit = SimpleNamespace(scores=np.zeros(0))
+    search._levels = [SimpleNamespace(degrees=1, most=0, peel=lambda sequences: fit)] * 3
+    for name, told in (("_blocks", []), ("_kinds", (1.0, 1.0)), ("_above", scores)):
+        monkeypatch.setattr(search, name, lambda *_, told=told: told)
+    monkeypatch.setattr(search, "_striking", lambda found, kinds: dict.fromkeys(found, 1.0))
+    assert search._search_level(2, [(1, 1)]) == list(scores)[:2000]
+
+
 # ---------------------------------------------------------------------- scores
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.alphabets.prefixes import Prefixes
+from uldp_transforms.ldp.alphabets.prefixes import END, Prefixes
 from uldp_transforms.ldp.discovery import level as module
 from uldp_transforms.ldp.discovery.level import Level
 from uldp_transforms.ldp.solvers.observation import common_noise, residual_law
@@ -62,6 +62,26 @@ def test_prefixes_are_peeled_by_least_squares_with_three_rounds_of_weights(monke
         cells = fit.without(position)
         assert cells[np.arange(7), table[:, position]].sum() == pytest.approx(frequency, rel=1e-6)
         np.testing.assert_allclose(cells.sum(axis=1), 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_a_score_is_the_sum_of_the_cells_of_a_prefix(last: bool) -> None:
+    """At the last level whole texts end behind each token; more parents than are looked up at a time."""
+    number = 2 if last else 1
+    level = a_level(number, 24, 8)
+    alphabet, fit = level._alphabet, level.peel([(1, 2, 3, 4, END) if last else (1, 2, 3)])
+    parents = [(a, b, c)[: 2 + last] for a in range(1, 9) for b in range(1, 9) for c in range(1, 9 if last else 2)][
+        :140
+    ]
+    parents += [] if last else parents[:70] * 2
+    blocks = list(level.scores(fit, parents, last))
+    assert [(start, len(scores)) for start, scores in blocks] == [(0, 128), (128, len(parents) - 128)]
+    found = np.concatenate([scores for _, scores in blocks])
+    for row, token in ((0, 3), (5, END), (130, 8), (len(parents) - 1, 1)):
+        whole = (*parents[row], token, *([END] if last and token != END else []))
+        own = alphabet.buckets(alphabet.sums([whole], 24, number))[0][level._here]
+        expected = fit.cells[np.arange(len(own)), own].sum() / np.sqrt(fit.norm)
+        assert found[row, token] == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
 def test_prefixes_with_the_same_buckets_are_peeled_together() -> None:

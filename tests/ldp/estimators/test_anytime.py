@@ -237,3 +237,4 @@ def test_a_scale_is_above_0(scale):
     with pytest.raises(SpecError) as caught:
         estimate.anytime(scale)
     assert str(caught.value) == f"Estimate.anytime needs a scale above 0, got {scale}"
+    assert estimate.anytime(1e-3).interval == ANYTIME

@@ -67,7 +67,7 @@ def need_of_borrowing(model: Model, estimator: Estimator) -> str | None:
         return "a list of all values, each with a symbol of its own"
     if alphabet.bin_edges is not None:
         return "values that are not numbers"
-    if alphabet.redistribution(np.full(alphabet.num_symbols, 1 / alphabet.num_symbols)) is not None:
+    if alphabet.redistribution(np.ones(alphabet.num_symbols)) is not None:
         return "values that clients name, without tags"
     return None
 

@@ -130,15 +130,15 @@ class Search:
         before = self._alphabet.lengths[number - 1] or 0  # for the first level it is that of the last: None
         steps = 1 if length is None else length - before
         parents = survivors[: max(1, MOST_SCORED // size**steps)]
-        for step in range(steps):
+        for more in reversed(range(steps)):
             if not parents:
                 return
             allowed = np.zeros((len(parents), size), dtype=bool)
             allowed[:, END] = True
-            if step == steps - 1:
+            if not more:
                 allowed = np.array(list(map(self._grammar.followers, parents)))
             yield parents, allowed
-            if step < steps - 1:
+            if more:
                 parents = self._grammar.extended(parents)
 
     def _kinds(self, blocks: Sequence[Block], number: int) -> tuple[float, float]:
