@@ -12,13 +12,16 @@ import pytest
 from tests.campaigns.c_mutations import c_mutants
 from tests.campaigns.equivalents import EQUIVALENTS, key_of
 from tests.campaigns.javascript_mutations import javascript_mutants
-from tests.campaigns.mutant_rooms import TESTS_OF_ROOM, by_room, draw, find_mutants, judges_of, room_of
+from tests.campaigns.mutant_rooms import JAVASCRIPT, TESTS_OF_ROOM, by_room, draw, find_mutants, judges_of, room_of
 from tests.campaigns.mutants import in_process, shares
 from tests.campaigns.mutations import Mutant
 from tests.campaigns.planted import PLANTED
 from tests.campaigns.planted.plant import Plant
 
 ROOT = Path(__file__).parents[2]
+
+LEAST_PLANTED = 4
+"""Of each room."""
 
 
 @pytest.mark.parametrize("plant", PLANTED, ids=[plant.name for plant in PLANTED])
@@ -38,6 +41,12 @@ def test_a_fault_that_lost_its_place_is_told() -> None:
 
 def test_faults_have_names_of_their_own() -> None:
     assert len({plant.name for plant in PLANTED}) == len(PLANTED)
+
+
+def test_each_room_has_planted_faults() -> None:
+    counts = Counter(room_of(plant.path) for plant in PLANTED)
+    rooms = [*TESTS_OF_ROOM, str(JAVASCRIPT)]
+    assert {room: counts[room] for room in rooms if counts[room] < LEAST_PLANTED} == {}
 
 
 @pytest.fixture(scope="module")
