@@ -71,7 +71,7 @@ class IgnoresOffers(HttpToolsProtocol):
             self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn does: it answers first
             self.parser.feed_data(head)
             return data[offer.args[0] :]
-        return data[:0]
+        return memoryview(b"")
 
     def _head_without_offer(self) -> bytes:
         """The head that was parsed last, without the headers that offer a protocol."""
