@@ -1248,6 +1248,13 @@ EQUIVALENTS = (  # in the order of their files
         "probabilities that are as good as 0",
     ),
     Equivalent(
+        "uldp_transforms/ldp/smoothing/evidence.py",
+        "which_moved",
+        "rates = np.minimum(np.minimum.reduce(tails, axis=1, initial=1) * size / sudden, 1 / np.maximum(lasts, 1))",
+        "rates = np.minimum(np.minimum.reduce(tails, axis=1, initial=2) * size / sudden, 1 / np.maximum(lasts, 1))",
+        "the rate is at most 1 beside it, and a tail is a probability",
+    ),
+    Equivalent(
         "uldp_transforms/ldp/smoothing/scales.py",
         "on import",
         "_BLOCK = 1024  # values whose likelihoods are computed at once",

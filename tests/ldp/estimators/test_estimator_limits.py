@@ -39,6 +39,7 @@ from uldp_transforms.ldp.estimators.number_estimates import (
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.estimators.threshold import Threshold
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
+from uldp_transforms.ldp.solvers.question import ask
 
 VALUES = ["ant", "bee", "cat", "dog"]
 
@@ -84,6 +85,24 @@ def test_an_iteration_has_converged_within_a_hundredth(monkeypatch: pytest.Monke
     closed().estimate(counted(40, 30, 20, 10), "em")
     [(start, tolerance, steps)] = asked
     assert (tolerance, steps) == (0.01, 2000) and start.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_unlisted_values_are_one_more_unknown_where_there_may_be_some(is_open: bool) -> None:
+    """Spread evenly over the sensitive buckets."""
+    folded = {"id": "permuted", "values": VALUES, "num_buckets": 3, "seed": 5}
+    alphabet = {"id": "hashed", "num_buckets": 8, "seed": 5} if is_open else folded
+    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": 3}
+    item = Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 2.0}})
+    counts = item.count(item.perturb(VALUES * 3, generator("unlisted unknown")))
+    question = ask(item, counts, tuple(VALUES[:3]) if is_open else None)
+    outcomes = item.mechanism.outcomes_of_counts(counts)
+    assert outcomes is not None and question.open == is_open and not question.of_symbols
+    rows, table = em_module._rows(question, outcomes).toarray(), question.table(question.own >= 0)
+    given = outcomes.rows.toarray()
+    for row, symbols, cohort in zip(rows, given, outcomes.cohorts):
+        expected = symbols[table[cohort]].tolist()
+        np.testing.assert_allclose(row, expected + [symbols.mean()] * is_open, rtol=1e-12)
 
 
 def test_an_interval_around_a_share_has_students_law_and_stays_a_share() -> None:

@@ -148,6 +148,12 @@ def test_likelihood_is_that_of_the_normal_law(seed: int) -> None:
     assert found[0] - series.seen.sum() * np.log(2 * np.pi) / 2 == pytest.approx(expected, rel=1e-9)
 
 
+def test_squares_are_bent_beyond_the_square_of_the_bend() -> None:
+    squares = np.array([7.0, 8.9, 9.0, 16.0, 100.0])
+    drift_fit._bend(squares, drift_fit.BEND)
+    np.testing.assert_allclose(squares, [7, 8.9, 9, 15, 51])
+
+
 def test_the_bend_is_huber_s() -> None:
     """One window: z = 10 counts as 2 b z - b^2 instead of z^2."""
     series = Series(

@@ -242,6 +242,14 @@ def test_designs_of_a_real_survey_agree_unless_people_do_not_follow_one():
     assert min(p_values.values()) >= 0.01
 
 
+def test_intervals_are_as_long_on_both_sides():
+    estimate = krr(3, 1.0, 2.0).estimate([counted(np.array([50, 30, 20])), counted(np.array([70, 10, 0]))])
+    for confidence, quantile in ((0.95, 1.959964), (0.5, 0.6744898)):
+        low, high = estimate.intervals(confidence)
+        half = quantile * np.sqrt(np.diag(estimate.covariance))
+        np.testing.assert_allclose((low, high), estimate.raw_frequencies + np.outer([-1, 1], half), rtol=1e-6)
+
+
 @pytest.mark.slow
 def test_intervals_hold_and_p_values_are_uniform():
     """2,000 windows; false alarm 1e-3 of each bound."""
