@@ -449,6 +449,13 @@ EQUIVALENTS = (  # in the order of their files
         "more points between the same ends: intervals are nearly linear between them",
     ),
     Equivalent(
+        "uldp_transforms/ldp/comparisons/compare.py",
+        "_Pair.rooms",
+        "if a is None or b is None:",
+        "if (a is None and b is None):",
+        "both have the same share of liars, so either both have lies or none has",
+    ),
+    Equivalent(
         "uldp_transforms/ldp/conformance/estimator_checks.py",
         "on import",
         "NUM_REPORTS = 3_000",

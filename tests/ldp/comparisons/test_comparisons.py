@@ -147,6 +147,8 @@ def test_lifts_over_shares_that_may_be_nothing() -> None:
     assert np.isnan([lift[0], low[0], high[0]]).all(), "the share below is not above 0"
     assert np.isinf(high[1]) and low[1] > 0, "it may be 0"
     assert low[2] == 0 and high[2] > 0 and lift[2] < 0
+    nothing = lift_interval(*(np.array([x]) for x in (0.0, 0.5, 0.1, 0.2, 0.4, 0.6)))
+    assert nothing[0] == nothing[1] == 0, "though its interval may begin above it"
 
 
 @pytest.mark.parametrize("epsilon", [2.0, 4.0])
