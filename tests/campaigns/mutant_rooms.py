@@ -118,6 +118,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "jobs/report/numbers": (
         "jobs/report/test_report_figures.py",
+        "jobs/report/test_report_charts.py",
         "jobs/report/test_report_numbers.py",
         "ldp/numbers/test_page.py",
     ),
