@@ -24,7 +24,7 @@ LEFT_OUT = ("test_determinism", "test_faults", "test_kafka_broker", "test_same_c
 """Tests that judge no mutant: they compare whole jobs with each other, or start brokers."""
 
 TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
-    "": ("beam/windows", "ldp/test_client_window.py", "project/test_public_names.py"),
+    "": ("beam/windows", "beam/test_spec.py", "ldp/test_client_window.py", "project/test_public_names.py"),
     "beam": ("beam/test_estimate_reports.py", "beam/test_transforms.py", "beam/test_wiring.py"),
     "beam/accounts": ("beam/accounts",),
     "beam/runtime": (

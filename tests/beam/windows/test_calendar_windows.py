@@ -30,6 +30,7 @@ from uldp_transforms.calendar_windows import (
     calendar_length,
     is_months,
 )
+from uldp_transforms.ldp.client_window import ClientWindow
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, TimeGate, parse_duration, rfc3339
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
@@ -328,6 +329,70 @@ def test_no_more_windows_are_open_than_the_bound_says(timezone, day, size, slide
             assert len({start for moment in times for start in windows.starts_around(moment)}) <= windows.most_open(
                 span
             )
+
+
+@pytest.mark.parametrize(
+    ("size", "slide", "unit", "span", "number"),
+    [
+        (1, 1, "d", 0, 3),  # a day, cut at both ends, and a skipped one
+        (1, 1, "d", 1, 4),
+        (1, 1, "d", DAY, 4),
+        (1, 1, "d", DAY + 1, 5),
+        (7, 7, "d", 5 * DAY, 2),
+        (7, 7, "d", 5 * DAY + 1, 3),
+        (7, 3, "d", 0, 3),
+        (7, 3, "d", 1, 4),
+        (12, 5, "mo", 28 * DAY, 3),
+        (12, 5, "mo", 28 * DAY + 1, 4),
+    ],
+)
+def test_the_bound_of_open_windows_by_hand(size, slide, unit, span, number):
+    assert CalendarWindows(size=size, slide=slide, unit=unit, timezone="UTC").most_open(span) == number
+
+
+# ---------------------------------------------------------------------- whole client windows
+
+
+@pytest.mark.parametrize(
+    ("timezone", "length", "whole"),
+    [
+        ("UTC", "1d", True),
+        ("UTC", "2d", False),
+        ("UTC", "7m", False),  # no part of a day
+        ("Europe/Berlin", "1h", True),
+        ("Europe/Berlin", "2h", False),  # midnight at 23:00 UTC
+        ("Asia/Kathmandu", "15m", True),  # 5:30 ahead until 1985, and then 5:45
+        ("Asia/Kathmandu", "30m", False),
+        ("America/Caracas", "30m", True),  # 4:30 behind from 2007 to 2016
+        ("America/Caracas", "1h", False),
+        ("Africa/Monrovia", "1h", False),  # 44 minutes and 30 seconds behind until 1972
+        ("Pacific/Honolulu", "1h", True),  # half an hour less before 1970 only
+    ],
+)
+def test_client_windows_of_fixed_length_are_whole_if_they_begin_at_all_midnights_since_1970(timezone, length, whole):
+    asked = ClientWindow.of(length)
+    assert CalendarWindows(size=1, unit="d", timezone=timezone).are_whole(asked) is whole
+    assert CalendarWindows(size=1, unit="mo", timezone=timezone).are_whole(asked) is whole
+
+
+@pytest.mark.parametrize(
+    ("size", "slide", "offset", "unit", "length", "whole"),
+    [
+        (4, 4, 0, "d", "2d", True),
+        (4, 2, 0, "d", "2d", True),
+        (6, 4, 2, "d", "2d", True),
+        (5, 4, 0, "d", "2d", False),
+        (4, 3, 0, "d", "2d", False),
+        (4, 4, 1, "d", "2d", False),
+        (2, 2, 0, "d", "4d", False),
+        (2, 1, 0, "mo", "1d", True),
+        (2, 2, 0, "mo", "2d", False),
+    ],
+)
+def test_client_windows_of_days_are_whole_if_they_divide_lengths_and_starts(size, slide, offset, unit, length, whole):
+    windows = CalendarWindows(size=size, slide=slide, offset=offset, unit=unit, timezone="Europe/Berlin")
+    assert windows.are_whole(ClientWindow.of(length, "Europe/Berlin")) is whole
+    assert not windows.are_whole(ClientWindow.of(length, "Europe/Paris"))
 
 
 # ---------------------------------------------------------------------- as Beam has them
