@@ -422,6 +422,13 @@ EQUIVALENTS = (  # in the order of their files
     ),
     Equivalent(
         "uldp_transforms/ldp/client/client.py",
+        "Client._names",
+        "symbols = self._collection.mechanism.num_symbols if _has_memos(self._collection) else 1",
+        "symbols = self._collection.mechanism.num_symbols if _has_memos(self._collection) else 2",
+        "one name more, which no ledger of version 1 has",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/client/client.py",
         "Client._charge",
         "if limit is not None and after > limit * (1 + _ROUNDING):",
         "if limit is not None and (after >= limit * (1 + _ROUNDING)):",
@@ -601,6 +608,13 @@ EQUIVALENTS = (  # in the order of their files
         "ends, step = np.cumsum(sizes), max(1, _BLOCK_BITS // num_bits)",
         "ends, step = np.cumsum(sizes), max(1, (_BLOCK_BITS * num_bits))",
         "changes only how much is counted at a time",
+    ),
+    Equivalent(
+        "uldp_transforms/ldp/counts/bit_totals.py",
+        "_add_vertically",
+        "k = len(stack) // 3 or 1",
+        "k = len(stack) // 4 or 1",
+        "changes only how many lanes are added at a time: as many additions, and the same digits",
     ),
     Equivalent(
         "uldp_transforms/ldp/counts/many_collections.py",
@@ -945,13 +959,6 @@ EQUIVALENTS = (  # in the order of their files
         "return rows[-1][-1] > rows[-1][0] and rows[0][0] > rows[0][1]",
         "return rows[-1][-1] > rows[-1][1] and rows[0][0] > rows[0][1]",
         "all answers are reported as missing alike",
-    ),
-    Equivalent(
-        "uldp_transforms/ldp/mechanisms/count_intervals.py",
-        "_lower",
-        "slope = (so_many - more) * (x / at + (trials - x) / (1 - at))",
-        "slope = (so_many - more) * (x / at + ((trials - x) * (1 - at)))",
-        "steps of Newton's method that are too long or too short are followed by bisection, which finds the same root",
     ),
     Equivalent(
         "uldp_transforms/ldp/mechanisms/count_intervals.py",

@@ -378,6 +378,16 @@ def test_the_floor_is_the_least_of_all_sets(mechanism):
     assert min(found) < 0.05
 
 
+@pytest.mark.parametrize(("cells", "size"), [([376, 390], 2), ([370, 371], 2), ([300, 390], 1), ([380, 390], 2)])
+def test_the_floor_speaks_of_the_most_unusual_size(cells, size):
+    """By Chernoff's bound times the number of sets and sizes: if nothing is rare, all symbols are the fewest sets."""
+    n, noise = 1000, 1 / (1 + math.exp(0.5))
+    found = next(f for f in examine(closed("rappor", 2, 2), CohortCounts(np.array([n]), np.array([cells]))))
+    assert found.name == "floor"
+    mean, variance = size * n * noise, size * n * noise * (1 - noise)
+    assert found.statistic == pytest.approx((sum(sorted(cells)[:size]) - mean) / math.sqrt(variance), rel=1e-6)
+
+
 def test_what_confidence_limits_leave_out_is_in_the_p_value():
     assert p_value("weight", closed("rappor", 5, 5), [0] * 5, 10_000) < 1e-15
     assert p_value("weight", closed("urap", 6, 5), [0] * 6, 10_000) == pytest.approx(1e-5)

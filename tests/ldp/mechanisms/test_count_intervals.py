@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from uldp_transforms.ldp.mechanisms import count_intervals
 from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals, score_intervals
 
 
@@ -26,6 +27,18 @@ def test_the_near_end_leaves_out_half_of_the_observed_count_and_the_far_one_all(
     np.testing.assert_allclose(stats.binom.cdf(counts[fewer], trials, high[fewer]), tail, rtol=1e-6)
     many = (2 * counts > trials) & (counts < trials)
     np.testing.assert_allclose(stats.binom.sf(counts[many] - 1, trials, low[many]), tail, rtol=1e-6)
+
+
+@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.999])
+@pytest.mark.parametrize("trials", [3, 40, 1000])
+def test_five_steps_of_newton_reach_the_last_digits(
+    monkeypatch: pytest.MonkeyPatch, trials: int, confidence: float
+) -> None:
+    """A wrong slope reaches the same ends, in tens of steps."""
+    counts = np.unique(np.linspace(0, trials, 21).astype(int))
+    ends = binomial_intervals(counts, trials, confidence)
+    monkeypatch.setattr(count_intervals, "_STEPS", 5)
+    np.testing.assert_allclose(binomial_intervals(counts, trials, confidence), ends, rtol=1e-12)
 
 
 def test_equal_counts_have_equal_intervals_in_their_order() -> None:
