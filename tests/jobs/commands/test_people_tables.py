@@ -110,6 +110,18 @@ def test_timestamps_of_parquet_have_any_unit(unit: str) -> None:
     assert read(moments) == [-1000, 2000]
     assert read(pa.array([2 * per_second], pa.timestamp(unit)), "Europe/Berlin") == [2000 - 3_600_000]
     assert read(pa.array([1_999_999], pa.timestamp("ns", "UTC"))) == [1]
+    assert read(pa.array([-1, -1_000_001], pa.timestamp("ns", "UTC"))) == [-1, -2]
+
+
+@pytest.mark.parametrize("timezone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("unit", ["s", "ms", "us"])
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_timestamps_of_absurd_years_do_not_wrap(unit: str, timezone: str | None, sign: int) -> None:
+    """In microseconds of 64 bits 2^58 s are 0, and thus 1970."""
+    zone = "UTC" if timezone is None else None
+    moments = pa.array([0, sign << 58 if unit == "s" else sign * (2**63 - 1)], pa.timestamp(unit, zone))
+    year = "at must lie in the years 1900 to 9998, got another year"
+    assert refusal(lambda: read(moments, timezone)) == f"row 1: {year}"
 
 
 def test_the_first_element_that_cannot_be_converted() -> None:

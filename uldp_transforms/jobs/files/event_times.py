@@ -24,6 +24,8 @@ _LOCAL = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{
 _KNOWN_PARTS = "YymdHIMSpbBaAj"
 _PARTS_OF_FORMAT = rf"(?=.*%[Yy])([^%]|%[{_KNOWN_PARTS}])*"
 _OFFSET = r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
+_FAR = MAX_EVENT_TIME  # seconds: farther than all years that are allowed, and in milliseconds still 64 bits
+_WEEK = 7 * 86_400_000
 
 
 class Clock:
@@ -63,7 +65,7 @@ class Clock:
         if missing.any():
             raise self._no_time(place(int(missing.argmax())), "none")
         if pa.types.is_timestamp(times.type):
-            result = self._of_timestamps(times.cast(pa.timestamp("us", times.type.tz), safe=False), place)
+            result = self._of_timestamps(_to_milliseconds(times), place)
         elif self._form is not None:
             result = self._of_format(times.cast(pa.string()), self._form, place)
         else:
@@ -125,6 +127,17 @@ def _place_of(place: Place, rows: np.ndarray, row: int) -> str:
     return place(int(rows[row]))
 
 
+def _to_milliseconds(times: pa.Array) -> pa.Array:
+    """Timestamps of any unit, rounded down; those of years that are not allowed are moved to the nearest of these."""
+    numbers = np.asarray(times.cast(pa.int64()))
+    if times.type.unit == "s":
+        numbers = np.clip(numbers, -_FAR, _FAR) * 1000
+    else:
+        numbers = numbers // _PER_MILLISECOND[times.type.unit]
+    near = np.clip(numbers, MIN_EVENT_TIME - _WEEK, MAX_EVENT_TIME + _WEEK)
+    return pa.array(near).cast(pa.timestamp("ms", times.type.tz))
+
+
 def _of_seconds(texts: pa.Array) -> pa.Array:
     exact = pc.round(_cut(texts, 12).cast(pa.decimal128(30, 12)), 3, "down")
     return pc.multiply(exact, pa.scalar(decimal.Decimal(1000))).cast(pa.int64()).cast(pa.timestamp("ms", "UTC"))
@@ -139,7 +152,7 @@ def _of_clocks(texts: pa.Array) -> pa.Array:
 
 
 _FORMS = {_SECONDS: _of_seconds, _LOCAL + _OFFSET + "$": _of_moments, _LOCAL + "$": _of_clocks}
-_PER_MILLISECOND = {"ms": 1, "us": 1000}
+_PER_MILLISECOND = {"ms": 1, "us": 1000, "ns": 1_000_000}
 
 
 def _cut(texts: pa.Array, digits: int) -> pa.Array:
