@@ -55,6 +55,18 @@ def test_kinds_of_reports_say_what_all_reports_say(name, monkeypatch):
     assert by_kind.method.startswith("every kind of the ")
 
 
+@pytest.mark.parametrize("sensitive", [None, ["bee", "dog", "eel"]])
+@pytest.mark.parametrize("name", ANY_VALUES)
+def test_kinds_have_the_ratios_of_the_channel_and_only_inputs_that_there_are(name, sensitive):
+    mechanism = closed({"id": name, "epsilon": 1.0} | ANY_VALUES[name], sensitive=sensitive).mechanism
+    v, kinds = mechanism.num_sensitive, list(mechanism.kinds())
+    pairs = {(p, q) for row in mechanism.channel()[1] if all(row) for p in row[:v] for q in row}
+    ratios = [{max(p / q, q / p) for p, q in each} for each in (pairs, [kind.probabilities for kind in kinds])]
+    assert ratios[0] | {1} == ratios[1] | {1}
+    others = any("non-sensitive" in words for kind in kinds for words in kind.inputs)
+    assert others == (name in ("urr", "urap") and sensitive is not None)  # where they are a kind of their own
+
+
 def test_the_worst_pair_of_randomized_response():
     found = audit(closed({"id": "urr", "epsilon": 1.0}, sensitive=["bee", "dog"]))
     mechanism = found.worst
