@@ -860,6 +860,15 @@ def test_for_input_leaves_nothing_open(bounded: bool) -> None:
     assert spec == dataclasses.replace(of(), bounded=bounded, lateness_slack=LATENESS_SLACK)
 
 
+def test_defaults_of_streams_are_those_that_pages_promise() -> None:
+    """In milliseconds, written out: one more or less would also change what a stream that is restarted accepts."""
+    spec = of()
+    assert (spec.allowed_lateness, spec.late_every, spec.future_skew) == (HOUR, MINUTE, 5 * MINUTE)
+    assert (spec.slack, spec.margin, MAX_OPEN_WINDOWS, MAX_PERIODS) == (10 * MINUTE, MINUTE, 10_000, 24 * 60)
+    assert (spec.deduplicate_parts, MAX_PARTS, spec.alarm_every) == (16, 2**32, 1_000)
+    assert (spec.estimator, spec.min_reports, spec.show) == ("eb", 100, 10_000)
+
+
 def test_only_streams_have_a_bound_of_open_windows() -> None:
     """In files windows are not open: each one has a row at the end."""
     many = of(window="1s", allowed_lateness="3h")

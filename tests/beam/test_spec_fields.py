@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from uldp_transforms.windows import parse_duration
 
 FIELDS = list(SPEC_FIELDS.values())
 OPTIONS = {action.dest: action for action in command_line()._actions}
+PAGE = (Path(__file__).parents[2] / spec_page.PATH).read_text(encoding="utf-8").splitlines()
 COMMAND_LINE = Voice(prefix="--", equals=" ", streams="--endless", source="--file")
 
 
@@ -58,7 +60,8 @@ def test_a_row_says_what_pages_and_forms_need(row: SpecField) -> None:
 def test_command_line_template_and_page_follow_the_table(row: SpecField) -> None:
     offered = row.section is not Section.JOB
     assert (f"--{row.name}" in spec_options(*set(Section) - {Section.JOB})) == offered
-    assert row.name in spec_page.rows()[FIELDS.index(row)][0]
+    (line,) = [line for line in PAGE if line.startswith(f"| `{row.name}` | ")]
+    assert line == f"| {' | '.join(spec_page.rows()[FIELDS.index(row)])} |".replace("|  |", "| |")
     if offered:
         assert OPTIONS[row.name].help == option_help(row)
         parameter = dataflow_template.parameter(OPTIONS[row.name])
