@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support import cases, replay
-from tests.support.messages_cases import BATCH, KRR, REPORT, STRANGER, container, single, write_files
+from tests.support.messages_cases import BATCH, KRR, REPORT, STRANGER, collection, container, single, write_files
 from tests.support.tolerance import generator
 from uldp_transforms import (
     CalendarWindows,
@@ -444,3 +444,16 @@ def test_one_simulated_file_marks_all_rows_and_pooled_rows_are_in_no_ledger(tmp_
     assert all(row.simulated for name in ("estimates", "values", "counts") for row in rows[name])
     assert [row.source for row in rows["rejected"]] == ["3.avro"]
     assert not replay.unbalanced(rows["ledger"])
+
+
+def test_values_that_are_found_in_a_simulated_file_say_so(tmp_path: Path) -> None:
+    alphabet = {"id": "prefixes", "num_buckets": 64, "tokens": ["a", "b"], "lengths": [1, None]}
+    words = collection("words", alphabet, "krr", num_cohorts=16)
+    words = dataclasses.replace(words, mechanism=dataclasses.replace(words.mechanism, epsilon=8.0))
+    batch = words.perturb(["ab"] * 1000, generator("found"), [NOON] * 1000)
+    messages = [(1, message) for message in wire.encode_reports(batch)]
+    for says in ({}, {RANDOMNESS: SEEDED.encode()}):
+        write_files(tmp_path, {"1.avro": container(messages, **says)})
+        transform = EstimateReports(collections=[words], window="10m", discover=True)
+        found = run(ReadReportFiles(f"{tmp_path}/*.avro"), transform)["discovered"]
+        assert [(row.value, row.num_reports, row.simulated) for row in found] == [("ab", 1000, bool(says))]
