@@ -182,6 +182,15 @@ EQUIVALENTS = (  # in the order of their files
         "how often memory is looked at is a matter of choice",
     ),
     Equivalent(
+        "uldp_transforms/jobs/evaluate/number_trials.py",
+        "_truth",
+        "alphabet.encode(values, np.zeros(len(values), dtype=np.int64), 1), "
+        "alphabet.symbols_in_order[: len(edges) - 1]",
+        "alphabet.encode(values, np.zeros(len(values), dtype=np.int64), 2), "
+        "alphabet.symbols_in_order[: len(edges) - 1]",
+        "an alphabet with bins has the same symbols in all cohorts, however many there are",
+    ),
+    Equivalent(
         "uldp_transforms/jobs/files/event_times.py",
         "_of_seconds",
         'exact = pc.round(_cut(texts, 12).cast(pa.decimal128(30, 12)), 3, "down")',
@@ -292,6 +301,13 @@ EQUIVALENTS = (  # in the order of their files
         "return False  # killed or cancelled; runs elsewhere, without an observed end, write their rows when drained",
         "return None  # killed or cancelled; runs elsewhere, without an observed end, write their rows when drained",
         "only whether it is true is asked",
+    ),
+    Equivalent(
+        "uldp_transforms/jobs/report/charts.py",
+        "through_time",
+        'days = (rows[-1]["time"] - rows[0]["time"]) / _DAY if rows else 0.0',
+        'days = (rows[-1]["time"] - rows[0]["time"]) / _DAY if rows else 1.0',
+        "no rows span few days, whichever of the two numbers says so",
     ),
     Equivalent(
         "uldp_transforms/jobs/report/collection_facts.py",
