@@ -76,6 +76,7 @@ def test_sums_by_reason_add_up_in_any_order():
     total = {"accepted": 5, "malformed": 1, "too_old": 1 << 40}
     sums = SumByReasonFn()
     one = sums.create_accumulator()
+    assert sums.extract_output(one) == {}, "of nothing"
     for part in parts:
         one = sums.add_input(one, part)
     assert sums.extract_output(one) == sums.merge_accumulators(parts) == sums.merge_accumulators(parts[::-1]) == total
