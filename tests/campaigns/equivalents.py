@@ -254,6 +254,13 @@ EQUIVALENTS = (  # in the order of their files
         "how much is read at a time, of what nobody writes",
     ),
     Equivalent(
+        "uldp_transforms/jobs/live/run_live.py",
+        "_say_the_end",
+        "flush=True,",
+        "flush=False,",
+        "the last line of a program, whose end writes out what it printed",
+    ),
+    Equivalent(
         "uldp_transforms/jobs/records/run_accounts.py",
         "kept",
         'looking = threading.Thread(target=look, name="accounts", daemon=True)',
