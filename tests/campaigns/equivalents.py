@@ -247,6 +247,13 @@ EQUIVALENTS = (  # in the order of their files
         "one more poll, of no time, if the clock stands exactly at the end",
     ),
     Equivalent(
+        "uldp_transforms/jobs/kafka/polled.py",
+        "_advance",
+        "if moment > watermark.current_watermark():",
+        "if (moment >= watermark.current_watermark()):",
+        "sets the watermark to what it is",
+    ),
+    Equivalent(
         "uldp_transforms/jobs/live/leashed.py",
         "_wait_for_the_end",
         "while os.read(0, 1024):",
