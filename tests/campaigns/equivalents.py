@@ -1670,6 +1670,13 @@ EQUIVALENTS = (  # in the order of their files
         "changes the thirteenth digit of a maximum that is flat",
     ),
     Equivalent(
+        "uldp_transforms/ldp/versions/pooled_estimate.py",
+        "agreement_of",
+        "return _together(tuple(part.model for part in parts), parts[0].alone.values).agreement(raw, plausible, sizes)",
+        "return _together(tuple(part.model for part in parts), parts[1].alone.values).agreement(raw, plausible, sizes)",
+        "all versions, two or more, are asked for the same values in one order",
+    ),
+    Equivalent(
         "uldp_transforms/ldp/versions/version_weights.py",
         "VersionWeights.of",
         "high = np.where(_loss(_weights(even, worst, low), ratios) <= limit, 0.0, 1.0)",
