@@ -15,6 +15,7 @@ from tests.support.messages_cases import KNOWN, NOON, URAP
 from tests.support.tolerance import generator
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder, MixedReportsCoder, ReportBatchCoder
 from uldp_transforms.ldp import CohortCounts, ReportBatch
+from uldp_transforms.ldp.counts.sparse_table import SparseCounts
 from uldp_transforms.messages.mixed_reports import MixedReports
 
 COUNTS, REPORTS = CohortCountsCoder(), ReportBatchCoder()
@@ -50,6 +51,22 @@ def test_counts_come_back(counts):
     again = COUNTS.decode(COUNTS.encode(counts))
     assert again == counts
     assert again.shape == counts.shape
+
+
+@settings(max_examples=100)
+@given(some_counts())
+def test_both_forms_of_counts_have_the_same_bytes(counts):
+    numbers = np.append(counts.num_reports, counts.cells)
+    places = np.flatnonzero(numbers)
+    sparse = SparseCounts(counts.shape, places, numbers[places], counts.patterns)
+    assert COUNTS.encode(sparse) == COUNTS.encode(counts)
+
+
+def test_patterns_of_sparse_counts_follow_all_cells():
+    sparse = SparseCounts((1, 40), np.array([0, 40]), np.array([3, 2]), np.array([0, 1], dtype=np.int64))
+    full = counts_of([3], [[0] * 39 + [2]], [0, 1])
+    assert COUNTS.encode(sparse) == COUNTS.encode(full)
+    assert COUNTS.decode(COUNTS.encode(sparse)) == full
 
 
 @settings(max_examples=100)
