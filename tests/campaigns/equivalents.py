@@ -92,6 +92,20 @@ EQUIVALENTS = (  # in the order of their files
         "_WAITING_BYTES = 1 << 21",
         *("_WAITING_BYTES = 2 << 21", "_WAITING_BYTES = 1 << 22"),
     ),
+    *_ways(
+        "uldp_transforms/beam/transforms/count_reports.py",
+        "_CountBundleFn.process",
+        "if self._bytes_waiting >= _WAITING_BYTES:",
+        ("self._bytes_waiting >= _WAITING_BYTES", "(self._bytes_waiting > _WAITING_BYTES)"),
+        why=_AT_A_TIME,
+    ),
+    *_ways(
+        "uldp_transforms/beam/transforms/count_reports.py",
+        "_CountBundleFn.process",
+        "if len(part) >= _LONG * len(part.owners):",
+        ("len(part) >= _LONG * len(part.owners)", "(len(part) > _LONG * len(part.owners))"),
+        why=_AT_A_TIME,
+    ),
     *_sizes(
         "uldp_transforms/beam/transforms/deduplicate.py", "_BLOCK = 1 << 15", "_BLOCK = 2 << 15", "_BLOCK = 1 << 16"
     ),
