@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming
 
 from uldp_transforms.jobs.sinks.row_files import _WriteBundlesFn
+from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_identity import name_of, span_of
 from uldp_transforms.rows.row_types import LEDGER_SCHEMA, LedgerRow
 
@@ -68,6 +70,15 @@ def test_a_repeated_bundle_writes_the_same_file_again(form: str, tmp_path: Path)
     content = (tmp_path / name).read_bytes()
     assert write(tmp_path, BUNDLES[0], form=form) == []
     assert (tmp_path / name).read_bytes() == content
+
+
+def test_a_bundle_that_another_release_repeats_has_the_same_name(tmp_path: Path) -> None:
+    """Else its rows would be there twice."""
+    content = "".join(
+        f"[{start}.0, {start + HOUR}.0) 7 {to_json(row(number))}\n" for start, number in ((0, 1), (HOUR, 2))
+    )
+    bundle: Bundle = [(row(1), window(0), pane(7)), (row(2), window(HOUR), pane(7))]
+    assert write(tmp_path, bundle) == [f"ledger-{hashlib.sha256(content.encode()).hexdigest()[:32]}.jsonl"]
 
 
 @pytest.mark.parametrize(("one", "other"), list(itertools.combinations(range(3), 2)))

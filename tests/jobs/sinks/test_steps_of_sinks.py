@@ -82,6 +82,11 @@ def steps_of(sink: Sink, kind: type[beam.PTransform]) -> dict[str, Any]:
     return found
 
 
+def test_rows_are_keyed_and_none_are_late_unless_a_kind_says_so() -> None:
+    output = Output("estimates", None, None)
+    assert (output.keyed, output.late) == (True, None)
+
+
 # ---------------------------------------------------------------------- files
 
 FILES = {
