@@ -206,10 +206,10 @@ def test_a_stopped_block_says_so_once(handlers: list[int], capfd: pytest.Capture
     for line in ("stopping\n", ""):
         with stopped_by_signals(line) as stop:
             assert not stop.is_set()
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number, said in ((signal.SIGINT, line), (signal.SIGTERM, "")):
                 signal.raise_signal(number)
                 assert stop.is_set()
-        assert capfd.readouterr().err == line
+                assert capfd.readouterr().err == said
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.raise_signal(number)
     assert handlers == [signal.SIGINT, signal.SIGTERM]
