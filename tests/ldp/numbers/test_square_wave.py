@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.cases import MECHANISM_CASES, e_below, exact_channel, label
+from tests.support.vectors import Words
 from uldp_transforms.ldp.mechanisms import SquareWave, UtilityOptimizedRR, UtilityOptimizedSquareWave
 from uldp_transforms.ldp.sampling import WORD
 
@@ -90,6 +91,25 @@ def test_the_utility_optimized_channel_is_the_definition(mechanism: UtilityOptim
         shares = 1 if output < v - others + 2 * b else 2 * b + 1
         noise = Fraction(shares * mechanism.noise_weight, WORD)
         assert set(row[v:]) <= {noise}
+
+
+@pytest.mark.parametrize("mechanism", [*MECHANISM_CASES["sw"], *MECHANISM_CASES["usw"]], ids=label)
+def test_the_client_draws_each_output_with_the_words_of_its_weight(mechanism: UtilityOptimizedSquareWave):
+    """Words between two cuts give one output: the first and the last of them are tried."""
+    noise, near, width = mechanism.noise_weight, mechanism.near_weight, 2 * mechanism.reach + 1
+    far = (WORD - width * near) // noise
+    ends = [*(noise * shares for shares in range(far + width + 1)), *(noise * far + near * n for n in range(width + 1))]
+    cuts = np.array(sorted({end for end in ends if end < WORD}), dtype=object)
+    lengths = np.diff([*cuts, WORD])
+    place = mechanism.as_payloads(np.arange(mechanism.num_outputs)).tolist().index
+    for symbol in range(mechanism.num_symbols):
+        symbols = np.full(len(cuts), symbol)
+        first, last = (mechanism.perturb(symbols, Words(of.tolist())).tolist() for of in (cuts, cuts + lengths - 1))
+        assert first == last
+        found = [0] * mechanism.num_outputs
+        for payload, length in zip(first, lengths):
+            found[place(payload)] += length
+        assert found == [row[symbol] for row in mechanism.weights]
 
 
 def test_one_sensitive_bin_of_two_is_mangats_randomized_response():
