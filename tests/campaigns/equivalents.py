@@ -53,6 +53,13 @@ EQUIVALENTS = (  # in the order of their files
         "if (catalog->entries[i].number < 0 || catalog->entries[i].number >= catalog->size || one->payload_size <= 0)",
         "payloads of all mechanisms have a byte or more",
     ),
+    Equivalent(
+        "native/split_reports.c",
+        "",
+        "if (end - at <= FIXED_BYTES || at[0] != FORM)",
+        "if (end - at < FIXED_BYTES || at[0] != FORM)",
+        "of a message that ends with these bytes no number can be read: it is left to the decoder in Python, as before",
+    ),
     *_ways(
         "uldp_transforms/beam/runtime/coders.py",
         "CohortCountsCoder.encode",
@@ -280,6 +287,13 @@ EQUIVALENTS = (  # in the order of their files
         "flush=True,",
         "flush=False,",
         "the last line of a program, whose end writes out what it printed",
+    ),
+    Equivalent(
+        "uldp_transforms/jobs/plan/group_power.py",
+        "GroupPower._of_all",
+        "return math.ceil(number / self.smallest - 1e-9)",
+        "return math.ceil(number / self.smallest - 1.5000000000000002e-09)",
+        "a tolerance for the last digits of floats",
     ),
     Equivalent(
         "uldp_transforms/jobs/records/run_accounts.py",

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from uldp_transforms.jobs.files import values_file
 from uldp_transforms.jobs.files.event_times import Clock, milliseconds
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.simulate.simulate_command import main as simulate
@@ -244,3 +245,10 @@ def test_every_sentence_is_one_sentence(tmp_path):
     """They name a place, what is allowed, and what came."""
     path = csv_file(tmp_path, "value,event_time\n0,soon\n")
     assert re.fullmatch(r".* line 2: event_time must .*, got \w+", refusal(lambda: everything(ValuesFile(path))))
+
+
+def test_a_value_may_have_a_line_end_wherever_the_file_is_divided(tmp_path, monkeypatch):
+    monkeypatch.setattr(values_file, "_BLOCK_BYTES", 64)
+    values = [f"{number}{chr(10) * (number % 3)}." for number in range(200)]
+    path = csv_file(tmp_path, "value\n" + "".join(f'"{value}"\n' for value in values))
+    assert everything(ValuesFile(path)) == (values, None)

@@ -72,3 +72,7 @@ def test_pairs_of_reports_keep_the_promise():
             assert pair[:2] == [0, 0]  # a clear report never comes from a sensitive symbol
             assert sum(q > 0 for q in pair) <= 1
     assert protected == 4
+
+
+def test_a_share_that_is_exact_is_not_rounded() -> None:
+    assert [Guarantee(epsilon=1.0).per_report(number).epsilon for number in (1, 2, 4)] == [1.0, 0.5, 0.25]

@@ -169,3 +169,12 @@ def test_golden_amplifications(mechanism, sensitive, clear):
     found = amplification(mechanism)
     assert found.sensitive == pytest.approx(sensitive, rel=SIX_DIGITS)
     assert found.clear == (None if clear is None else pytest.approx(clear, rel=SIX_DIGITS))
+
+
+def test_a_variance_is_that_of_the_shares_of_both_kinds_of_texts():
+    """Three buckets of sensitive texts and two other symbols, which share what is left: in numbers by hand."""
+    mechanism = make("urr", 5, 3, epsilon=1)
+    private = mechanism.private_variances(np.array([0.1, 0.1, 0.1, 0.35, 0.35])).mean()
+    expected = (1.5 * private / 1000 + 0.25 / 14) / (1 - 4 / 14)
+    found = hashed_variance(mechanism, 1000, 7, 4, sensitive_share=0.3, unlisted_squares=0.25)
+    assert found == pytest.approx(expected, rel=1e-12)
