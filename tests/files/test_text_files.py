@@ -58,7 +58,7 @@ def test_lines_have_a_number_without_empty_ones(tmp_path: Path) -> None:
     path.write_bytes(b"b\n\nb\n")
     sentence = f"{path} must have different values (in Unicode NFC), got the same one in lines 1 and 3"
     for most in (1, 2):  # the same value is no further one
-        refused(lambda most=most: read_lines(path, most=most, longest=9), sentence)  # type: ignore[misc]
+        refused(lambda most=most: read_lines(path, most=most, longest=9), sentence)  # type: ignore[misc]  # mypy cannot infer the type of its default
 
 
 def test_a_damaged_gzip_file_is_no_shorter_list(tmp_path: Path) -> None:
@@ -127,8 +127,8 @@ def test_refusals_of_a_collection_name_its_file_once(tmp_path: Path) -> None:
     refused(lambda: read_collection(path), f"{path}: Collection must be a JSON object, got []")
     refused(lambda: read_collection("{}"), "Collection needs the key 'id', got no keys")
     wanted = "JobSpec.collections must hold collections, JSON objects or paths, got"
-    refused(lambda: read_collection([1]), f"{wanted} [1]")  # type: ignore[arg-type]
-    refused(lambda: read_collection(5), f"{wanted} 5")  # type: ignore[arg-type]
+    refused(lambda: read_collection([1]), f"{wanted} [1]")  # type: ignore[arg-type]  # refused: neither text nor mapping
+    refused(lambda: read_collection(5), f"{wanted} 5")  # type: ignore[arg-type]  # refused: neither text nor mapping
     path.unlink()
     with pytest.raises(FileNotFoundError):
         read_collection(str(path))

@@ -17,7 +17,7 @@ def test_the_cause_of_the_most_frequent_reason_is_told_with_its_facts() -> None:
         f"{begin}they are older than --allowed_lateness 1h by up to 3d: {question}"
     )
     for known in (None, {"lateness": "1h"}):  # what is not known is not said
-        assert sentence_of_sums(sums, 10, 0.5, lambda known=known: known) == begin + question  # type: ignore[misc]
+        assert sentence_of_sums(sums, 10, 0.5, lambda known=known: known) == begin + question  # type: ignore[misc]  # mypy cannot infer the type of its default
 
 
 @pytest.mark.parametrize(("rejected", "is_told"), [(0, False), (4, False), (5, False), (6, True), (10, True)])

@@ -283,7 +283,7 @@ def test_windows_are_solved_by_what_their_alphabets_need() -> None:
         def estimate_each(self, windows: list[Any], asked: Any) -> list[Any]:
             return [SimpleNamespace(converged=False) for _ in windows]
 
-    assert solve_windows(windows[1:2], Stopped(), None)[0][1] == "not_converged"  # type: ignore[arg-type]
+    assert solve_windows(windows[1:2], Stopped(), None)[0][1] == "not_converged"  # type: ignore[arg-type]  # an estimator that gives up
 
 
 def test_a_row_for_each_value_shares_the_fields_of_its_window() -> None:
@@ -434,7 +434,7 @@ def test_the_health_of_a_question_is_its_worst_finding(
     row = _health(asked_twice()[0], ONE_DAY, window, None, 77)
     assert (row.status, [one.name for one in row.findings], row.num_reports) == (status, names, 77)
     alone = SimpleNamespace(agreement=None, estimate=window.estimate)
-    assert [one.name for one in _health(asked_twice()[0], ONE_DAY, alone, None, 77).findings] == names[1:]  # type: ignore[arg-type]
+    assert [one.name for one in _health(asked_twice()[0], ONE_DAY, alone, None, 77).findings] == names[1:]  # type: ignore[arg-type]  # what is read of a window is enough
 
 
 def test_a_question_without_reports_says_so() -> None:

@@ -75,7 +75,7 @@ def test_the_series_of_windows_by_hand() -> None:
     np.testing.assert_allclose(series.common, [0.002, 0.0015, 0])
     assert (series.turnover, series.jump, series.people, series.phases) == (0, 2.5, None, None)
     assert series.steps.tolist() == [1, 4]
-    assert (series.level.tolist(), series.spread.tolist()) == ([0.1, 0.2, 0.3], [4, 5, 6])  # type: ignore[union-attr]
+    assert (series.level.tolist(), series.spread.tolist()) == ([0.1, 0.2, 0.3], [4, 5, 6])  # type: ignore[union-attr]  # there is one here
     np.testing.assert_allclose(dataclasses.replace(windows, memos=True).series().turnover, [0.004, 0.003, 0])
     below = dataclasses.replace(windows, common=np.full((2, 3), -1.0)).series()
     assert below.common.tolist() == [0, 0, 0]

@@ -233,7 +233,7 @@ def test_what_it_costs_to_be_asked_again() -> None:
     assert plan_text.over_time(planning(reports_per_person=9), planned(ROWS[0])) == []
     for epsilon, given, memos in ((1.0, None, 2), (1.0, 3.0, 3), (9.0, None, 16)):
         task = planning(epsilon=epsilon, reports_per_person=9, epsilon_inf=given, num_reports=400)
-        of = dataclasses.replace(mechanism(epsilon=epsilon), epsilon_inf=float(memos))  # type: ignore[call-arg]
+        of = dataclasses.replace(mechanism(epsilon=epsilon), epsilon_inf=float(memos))  # type: ignore[call-arg]  # this mechanism has the field
         row = dataclasses.replace(ROWS[1], setup=setup(mechanism(epsilon=epsilon), num_cohorts=8))
         lines = plan_text.over_time(task, planned(row))
         assert lines[0] == ""
@@ -241,7 +241,7 @@ def test_what_it_costs_to_be_asked_again() -> None:
 
 
 def test_ways_to_ask_again_in_words() -> None:
-    of: Any = dataclasses.replace(mechanism(), epsilon_inf=2.0)  # type: ignore[call-arg]
+    of: Any = dataclasses.replace(mechanism(), epsilon_inf=2.0)  # type: ignore[call-arg]  # this mechanism has the field
     lines = plan_text.ways_in_words(of, 1, 400, 1234)
     assert lines[:2] == [
         "Asked in 1,234 windows: privacy loss by number of windows, and the error of a symbol's frequency at equal",

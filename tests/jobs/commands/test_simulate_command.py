@@ -152,7 +152,7 @@ def test_a_simulated_device_is_a_client_with_a_secret() -> None:
     assert people._device("ann") == (own, cohort)
     for symbol in (0, 1, 2, 1):
         words = KeyedSource(own, MEMOS.fingerprint, MEMO, symbol)
-        expected = MEMOS.mechanism.draw_memos(np.array([symbol]), words)[0]  # type: ignore[attr-defined]
+        expected = MEMOS.mechanism.draw_memos(np.array([symbol]), words)[0]  # type: ignore[attr-defined]  # its mechanism has memos
         assert people._memo("ann", own, symbol).tolist() == expected.tolist()
     values, who = ["cat", "eel", "cat"], ["ann", "bob", "ann"]
     found = people.reports(who, values, np.random.default_rng(1), np.array([1, 2, 3]))

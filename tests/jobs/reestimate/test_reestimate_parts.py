@@ -166,7 +166,7 @@ def test_versions_of_a_question_are_pooled_window_by_window(monkeypatch: pytest.
     spec = SimpleNamespace(questions=[SimpleNamespace(pooled=pooled)], estimator="eb", candidates=None, min_reports=35)
     spec.show = spec.limits = spec.quantiles = None
     task: Any = SimpleNamespace(spec=spec, smooth=False)
-    assert [row["simulated"] for row in module._pooled(task, stored)] == [True, False, False, False, None]  # type: ignore[call-overload]
+    assert [row["simulated"] for row in module._pooled(task, stored)] == [True, False, False, False, None]  # type: ignore[call-overload]  # rows are plain mappings here
     time = "1970-01-01T00:00:00{}Z".format
     assert calls == [
         ({"bb": 40}, time(""), "a", None, None),
@@ -175,7 +175,7 @@ def test_versions_of_a_question_are_pooled_window_by_window(monkeypatch: pytest.
         ({"aa": 400}, time(".008"), "a", None, None),
         ({"aa": 5, "bb": 60}, time(".009"), "a", "partial", None),
     ]
-    list(module._pooled(SimpleNamespace(spec=spec, smooth=True), stored))  # type: ignore[arg-type]
+    list(module._pooled(SimpleNamespace(spec=spec, smooth=True), stored))  # type: ignore[arg-type]  # what is read of it is enough
     assert calls[5][4] is not None
     only = {("q", 1, "", 8, 20): windows["q", 1, "", 8, 20]}
     list(module._pooled(task, StoredCounts(windows=only, whole=set(only), strangers=0)))
@@ -208,7 +208,7 @@ def test_groups_borrow_from_the_total_of_their_window(monkeypatch: pytest.Monkey
     shown = module.borrowed_of(spec, sums)
     first = {("c", 1, "g=x", 0, 1): 10, ("c", 1, "g=y", 0, 1): 20}
     assert calls == [(1, 30, first, 7), (2, 6, {("c", 2, "g=x", 1, 2): 3}, 7)]
-    assert shown == dict.fromkeys(first, 30) | {("c", 2, "g=x", 1, 2): 6}  # type: ignore[comparison-overlap]
+    assert shown == dict.fromkeys(first, 30) | {("c", 2, "g=x", 1, 2): 6}  # type: ignore[comparison-overlap]  # groups have keys too
     spec.borrow = False
     assert module.borrowed_of(spec, sums) == {} and len(calls) == 2
 
@@ -263,7 +263,7 @@ def refused(rows: Any) -> str:
 
 
 def test_windows_that_overlap_are_not_smoothed() -> None:
-    module._check_windows(series("aa", None, ("1", "2"), ("2", "3")))  # type: ignore[arg-type]
+    module._check_windows(series("aa", None, ("1", "2"), ("2", "3")))  # type: ignore[arg-type]  # what is read of series is enough
     assert refused(series("aa", None, ("1", "3"), ("2", "4"))) == (
         "--smooth needs windows that do not overlap, got overlapping windows of 'c'"
     )

@@ -118,13 +118,13 @@ def test_a_page_is_made_again_for_other_rows_alone(
 def test_the_directory_is_looked_at_until_the_end(asked: Asked) -> None:
     of, waits, looks = Following(asked, every=7.5), list[float](), list[int]()
     ends = [False, False, True]
-    of._stop.wait = lambda seconds: waits.append(seconds) or ends.pop(0)  # type: ignore[method-assign, assignment]
-    of.look = lambda: looks.append(1)  # type: ignore[method-assign]
+    of._stop.wait = lambda seconds: waits.append(seconds) or ends.pop(0)  # type: ignore[method-assign, assignment]  # of this one alone
+    of.look = lambda: looks.append(1)  # type: ignore[method-assign]  # of this one alone
     of._look_again()
     assert waits == [7.5] * 3 and len(looks) == 2
     default = Following(asked)
     assert default._every == 2.0 and default._thread.daemon
-    default.look = lambda: looks.append(1)  # type: ignore[method-assign]
+    default.look = lambda: looks.append(1)  # type: ignore[method-assign]  # of this one alone
     with default as same:
         assert same is default and default._thread.is_alive() and len(looks) == 3
     assert not default._thread.is_alive()

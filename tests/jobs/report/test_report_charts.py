@@ -171,8 +171,8 @@ def charts_of_everything() -> dict[str, Any]:
         "curve": number_charts.curve_svg(bins),
         "figure": number_charts.figure_svg(figures[0], windows, "min", "UTC"),
         "smoothed figure": number_charts.figure_svg(figures[1], windows, "min", "UTC"),
-        "picture": charts.picture(report, number_charts.panel),  # type: ignore[arg-type]
-        "empty picture": charts.picture(nothing, number_charts.panel),  # type: ignore[arg-type]
+        "picture": charts.picture(report, number_charts.panel),  # type: ignore[arg-type]  # both kinds of panels are drawn
+        "empty picture": charts.picture(nothing, number_charts.panel),  # type: ignore[arg-type]  # both kinds of panels are drawn
         "plan": error_charts.picture_of_plan([{"name": "a", "l1": 0.1, "half_width": 0.2, "private": True}]),
         "trials": error_charts.picture_of_trials(outcomes),
     }

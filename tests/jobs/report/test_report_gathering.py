@@ -119,7 +119,7 @@ def test_a_comparison_of_windows_is_among_all_values_of_the_row(folder: Path) ->
     part = part_of(folder, limits=Limits(cells=8))
     assert part.panel is not None and not part.panel.is_of_figures
     assert list(part.panel.values) == ["bee", "ant", "dog", "cow"] and len(part.panel.sides) == 2
-    np.testing.assert_allclose(part.panel.raw[0], [0.4, 0.3, NAN, NAN])  # type: ignore[union-attr]
+    np.testing.assert_allclose(part.panel.raw[0], [0.4, 0.3, NAN, NAN])  # type: ignore[union-attr]  # there is one here
     assert part.panel.reach == pytest.approx(2.7729, abs=1e-3)  # type: ignore[union-attr]  # of 1 - 0.05 / 18
     lying = [json.loads(line) | {"liars": 0.1} for line in (folder / "estimates.jsonl").read_text("utf-8").splitlines()]
     rows.write(folder, "estimates.jsonl", lying)
@@ -312,7 +312,7 @@ def test_groups_of_windows_come_before_those_of_the_whole_period(folder: Path) -
     assert [one.window for one in part.groups] == ["Thu 9 Nov 2000", "the whole period, all reports"]
     assert part.latest is not None and part.latest.entries[0].value == "bee"
     assert part_of(folder, limits=Limits(cells=0)).groups[0].panel is not None
-    assert part.groups[0].panel is not None and part.groups[0].panel.reach == pytest.approx(2.7729, abs=1e-3)  # type: ignore[union-attr]
+    assert part.groups[0].panel is not None and part.groups[0].panel.reach == pytest.approx(2.7729, abs=1e-3)  # type: ignore[union-attr]  # there is one here
 
 
 def test_totals_come_from_their_file_or_from_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -494,7 +494,7 @@ def test_health_is_in_order_of_time(tmp_path: Path) -> None:
 def test_true_shares_are_those_of_the_people_of_a_window() -> None:
     """From its start to its end, in any order of the file; values are compared in their canonical form."""
     parts = [(["a", "b", "e\u0301"], np.array([30, 10, 20])), (["a", "a"], np.array([19, 40]))]
-    found = Truth(SimpleNamespace(path="V.csv", read=lambda number: iter(parts)))  # type: ignore[arg-type]
+    found = Truth(SimpleNamespace(path="V.csv", read=lambda number: iter(parts)))  # type: ignore[arg-type]  # what is read of it is enough
     values = ["b", "\u00e9", "a", "none"]
     assert found.shares(rfc3339(10), rfc3339(30), values).tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0])
     assert found.shares(rfc3339(11), rfc3339(31), values).tolist() == pytest.approx([0, 1 / 3, 2 / 3, 0])
@@ -505,9 +505,9 @@ def test_true_shares_are_those_of_the_people_of_a_window() -> None:
 
 
 def test_true_values_without_times_have_no_windows() -> None:
-    found = Truth(SimpleNamespace(path="V.csv", read=lambda number: iter([(["a", "b"], None)])))  # type: ignore[arg-type]
+    found = Truth(SimpleNamespace(path="V.csv", read=lambda number: iter([(["a", "b"], None)])))  # type: ignore[arg-type]  # what is read of it is enough
     assert found.shares(None, None, ["a"]).tolist() == [0.5]
     with pytest.raises(SpecError, match=r"^V.csv must have the column event_time for rows with windows, got none$"):
         found.shares(rfc3339(0), rfc3339(1), ["a"])
     with pytest.raises(SpecError, match=r"^V.csv must have at least one value, got none$"):
-        Truth(SimpleNamespace(path="V.csv", read=lambda number: iter([])))  # type: ignore[arg-type]
+        Truth(SimpleNamespace(path="V.csv", read=lambda number: iter([])))  # type: ignore[arg-type]  # what is read of it is enough

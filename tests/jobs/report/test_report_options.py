@@ -164,8 +164,8 @@ def test_scripts_of_a_page_get_values_as_they_are() -> None:
     lines = SimpleNamespace(lines=[SimpleNamespace(figure=SimpleNamespace(name=value)) for value in values])
     entries = SimpleNamespace(entries=[SimpleNamespace(value=value) for value in values])
     found: list[Any] = [
-        web_page._values_of_groups(lines),  # type: ignore[arg-type]
-        web_page._values_of(entries),  # type: ignore[arg-type]
+        web_page._values_of_groups(lines),  # type: ignore[arg-type]  # what is read of rows is enough
+        web_page._values_of(entries),  # type: ignore[arg-type]  # what is read of rows is enough
         web_page._values_of_differences(entries.entries),
     ]
     assert {str(text) for text in found} == {'{"values":["a\\u003cb","c"]}'}

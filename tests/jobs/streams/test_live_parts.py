@@ -67,7 +67,7 @@ def waits(of: Crowd, *ends: bool) -> list[float]:
         seen.append(seconds)
         return left.pop(0)
 
-    of._stopping.wait = wait  # type: ignore[method-assign, assignment]
+    of._stopping.wait = wait  # type: ignore[method-assign, assignment]  # of this one alone
     return seen
 
 
@@ -106,7 +106,7 @@ def test_people_answer_at_random_times_at_their_rate(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(crowd.time, "time_ns", lambda: 1_700_000_000_999_999_999)
     one, sent = Crowd("http://127.0.0.1:1", COLLECTION, SHARES, 40), list[bytes]()
     seen = waits(one, False, False, True)
-    one._send = sent.append  # type: ignore[method-assign, assignment]
+    one._send = sent.append  # type: ignore[method-assign, assignment]  # of this one alone
     one._device()
     assert scales == [DEVICES / 40] * 3 and seen == [0.25] * 3 and DEVICES == 16
     [reports] = MessageDecoder(CollectionCatalog([COLLECTION])).decode(sent).parts
@@ -226,7 +226,7 @@ def test_reading_takes_a_tenth_of_the_time_at_most(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(known, "time", SimpleNamespace(monotonic=lambda: next(times), time=time.time))
     people: Any = People()
     one, looks = Known(str(tmp_path), people), list[int]()
-    one._look = lambda: looks.append(1)  # type: ignore[method-assign]
+    one._look = lambda: looks.append(1)  # type: ignore[method-assign]  # of this one alone
     for number in (1, 1, 2):
         one.now()
         assert len(looks) == number

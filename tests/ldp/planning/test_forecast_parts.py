@@ -250,7 +250,7 @@ def test_many_atoms_are_merged_with_their_weight_and_mean_kept() -> None:
 @pytest.mark.parametrize("largest", [1, 2, 3, 7, 100])
 def test_the_best_size_is_that_of_the_least_loss(largest: int) -> None:
     for best in range(1, largest + 1):
-        assert best_size(largest, lambda size, best=best: abs(size - best)) == best  # type: ignore[misc]
+        assert best_size(largest, lambda size, best=best: abs(size - best)) == best  # type: ignore[misc]  # mypy cannot infer the type of its default
     assert best_size(largest, lambda size: 0.0) == 1
 
 

@@ -210,7 +210,7 @@ def test_the_worst_share_of_squared_errors_is_the_vertex_of_a_parabola(
 def test_the_worst_share_of_l1_is_found_between_the_ends() -> None:
     question = OpenQuestion(**OPEN, unlisted_share=0.2)
     for vertex, share in ((0.6, 0.6), (0.1, 0.2), (2.0, 1.0)):
-        found = question._share_for_l1(lambda s, vertex=vertex: SimpleNamespace(normal_l1=-((s - vertex) ** 2)))  # type: ignore[arg-type,misc]
+        found = question._share_for_l1(lambda s, vertex=vertex: SimpleNamespace(normal_l1=-((s - vertex) ** 2)))  # type: ignore[arg-type,misc]  # what is read of it is enough
         assert found == pytest.approx(share, abs=1e-6)
 
 
