@@ -167,6 +167,8 @@ PLAN = (
             "ldp/test_clear_numbers.py": (
                 "test_intervals_hold_the_truth_as_often_as_they_say",
                 "test_the_interval_of_two_rates_covers_as_often_as_it_says",
+                "test_every_record_counts_once_whatever_its_rate",
+                "test_rates_that_agree_are_said_to_differ_as_often_as_stated",
             ),
             "ldp/test_sampling.py": ("test_sampled_payloads_follow_the_exact_channel",),
             "ldp/test_sentinels.py": (

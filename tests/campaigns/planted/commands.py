@@ -351,7 +351,7 @@ COMMANDS = (
     ),
     Plant(
         "open ends turned around",
-        "uldp_transforms/jobs/navigations/navigation_estimates.py",
+        "uldp_transforms/jobs/navigations/navigation_words.py",
         'f"at least {low}" if low else f"at most {high}"',
         'f"at most {low}" if low else f"at least {high}"',
         "a bound would be read the wrong way",

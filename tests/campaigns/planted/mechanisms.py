@@ -113,8 +113,8 @@ MECHANISMS = (
     Plant(
         "an interval with half the stated level",
         "uldp_transforms/ldp/clear_numbers.py",
-        "    z2 = float(special.ndtri(0.5 + confidence / 2)) ** 2\n    middle",
-        "    z2 = float(special.ndtri(confidence)) ** 2\n    middle",
+        "    z2 = float(special.ndtri(0.5 + confidence / 2)) ** 2\n    # all p",
+        "    z2 = float(special.ndtri(confidence)) ** 2\n    # all p",
         "a quantile for one side: 95 % intervals cover the share of holders in 90 % of surveys",
         ("tests/ldp/test_clear_numbers.py::test_the_interval_of_one_rate_is_wilsons",),
     ),

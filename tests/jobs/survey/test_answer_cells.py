@@ -17,7 +17,12 @@ import pytest
 from uldp_transforms.jobs.files.values_file import table_of
 from uldp_transforms.jobs.gateway.navigations.page_lines import LONGEST
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
-from uldp_transforms.jobs.navigations import navigation_estimates, navigations_command, navigations_page
+from uldp_transforms.jobs.navigations import (
+    navigation_estimates,
+    navigation_words,
+    navigations_command,
+    navigations_page,
+)
 from uldp_transforms.jobs.navigations.navigation_lines import JsonRecords, table_of_paths
 from uldp_transforms.jobs.navigations.navigations_table import Columns, Navigations, read_navigations
 from uldp_transforms.jobs.survey import survey_command
@@ -331,11 +336,13 @@ def test_windows_of_navigations_begin_at_multiples_of_their_size() -> None:
         (5.0, None, None, ("5", "not known")),
         (None, 0.0, None, ("-", "at least 0")),
         (7.0, None, 0.0, ("7", "at most 0")),
-        (0.0, 0.0, 0.0, ("0", "0 to 0")),
+        (0.0, 0.0, 0.0, ("0", "exactly 0")),
+        (400.26, 400.21, 400.34, ("400.26", "400.21 to 400.34")),
+        (1500.0, 1499.2, 1500.9, ("1,500.0", "1,499.2 to 1,500.9")),
     ],
 )
 def test_intervals_in_words(value: float | None, low: float | None, high: float | None, texts: tuple[str, str]) -> None:
-    assert navigation_estimates.shown({"value": value, "low": low, "high": high}) == texts
+    assert navigation_words.shown({"value": value, "low": low, "high": high}) == texts
 
 
 def test_lines_of_navigations() -> None:
@@ -344,16 +351,22 @@ def test_lines_of_navigations() -> None:
     share = f"{whole['raw_frequency']:.4f} ({whole['ci_low']:.4f} to {whole['ci_high']:.4f})"
     assert lines[:2] == [f"120 navigations, undisturbed: {share}", ""]
     assert lines[2].split() == ["navigations", "mean", "ms", "95", "%", "interval", "p90", "ms", "95", "%", "interval"]
-    for line, each in zip(lines[3:], whole["durations"], strict=True):
-        words = [each["class"], *navigation_estimates.shown(each["mean"])]
-        assert line.split() == " ".join([*words, *navigation_estimates.shown(each["quantile"])]).split()
+    for line, each in zip(lines[3:6], whole["durations"], strict=True):
+        words = [each["class"], *navigation_words.shown(each["mean"])]
+        assert line.split() == " ".join([*words, *navigation_words.shown(each["quantile"])]).split()
+    assert lines[6] == "" and lines[7].split()[:3] == ["rate", "navigations", "undisturbed"]
+    assert [row["rate"] for row in whole["rates"]] == [0.1, 0.2, 0.5]
+    for line, row in zip(lines[8:11], whole["rates"], strict=True):
+        words = [f"{row['rate']:g}", str(row["num_reports"]), navigation_words.share_in_words(row)]
+        assert line.split() == " ".join([*words, *navigation_words.shown(row["durations"][0]["quantile"])]).split()
+    assert lines[11:] == []
     windows = list(navigation_estimates.estimates_of_windows(FOUND, 0.9, 1000))
     lines = navigations_command._window_lines(windows)
     assert lines[0].split() == ["window", "navigations", "undisturbed", "p90", "ms", "high", "95", "%", "interval"]
     assert lines[-1] == ""
     for line, row in zip(lines[1:-1], windows, strict=True):
-        words = [row["window_start"], str(row["num_reports"]), navigations_command._share(row)]
-        assert line.split() == " ".join([*words, *navigation_estimates.shown(row["durations"][0]["quantile"])]).split()
+        words = [row["window_start"], str(row["num_reports"]), navigation_words.share_in_words(row)]
+        assert line.split() == " ".join([*words, *navigation_words.shown(row["durations"][0]["quantile"])]).split()
 
 
 def test_options_of_navigations() -> None:
@@ -397,18 +410,20 @@ def test_the_page_of_navigations_escapes_and_names_everything(monkeypatch: pytes
     heads = re.findall(r'<th scope="col">(.*?)</th>', text)
     assert heads == [
         *("navigations", "mean ms", "95 % interval", "p90 ms", "95 % interval"),
+        *("rate", "navigations", "undisturbed", "95 % interval"),
+        *("p90 ms, high", "95 % interval", "p90 ms, low", "95 % interval"),
         *("window (UTC)", "navigations", "undisturbed", "95 % interval"),
         *("p90 ms, high", "95 % interval", "p90 ms, low", "95 % interval"),
     ]
     rows = [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr><th scope=\"row\">.*", text)]
-    shown = navigation_estimates.shown
+    shown = navigation_words.shown
     assert rows[:3] == [[each["class"], *shown(each["mean"]), *shown(each["quantile"])] for each in whole["durations"]]
-    for cells, row in zip(rows[3:], windows, strict=True):
+    for cells, row in zip(rows[3:], [*whole["rates"], *windows], strict=True):
         high_class, low_class, _ = row["durations"]
         between = f"{100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f} %"
         of_share = [str(row["num_reports"]), f"{100 * row['frequency']:.1f} %", between]
         assert cells == [
-            row["window_start"],
+            row.get("window_start") or f"{row['rate']:g}",
             *of_share,
             *shown(high_class["quantile"]),
             *shown(low_class["quantile"]),

@@ -19,14 +19,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from scipy.stats import norm
 
 from tests.support.browser import CHROMIUM, browser, needs_browser
 from tests.support.gateways import gateway
 from tests.support.kafka_cluster import Cluster
-from tests.support.tolerance import RATE
+from tests.support.tolerance import RATE, generator, normal_limit
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.navigations.navigation_lines import table_of_paths
 from uldp_transforms.jobs.navigations.navigations_command import _quantile, configure
@@ -97,6 +99,113 @@ def test_all_kinds_of_files_say_the_same(tmp_path: Path, capsys: pytest.CaptureF
         assert uldp.main(["navigations", str(tmp_path / f"a.{kind}")]) == 0
         said.append(capsys.readouterr().out)
     assert said[0] == said[1] == said[2]
+
+
+# ---------------------------------------------------------------------- several rates, and answers that do not fit
+
+
+def drawn(*browsers: tuple[float, float, float], number: int = 20_000) -> list[dict[str, Any]]:
+    """Navigations of browsers with a rate, a share of undisturbed ones and a mean time of all of them."""
+    rng = generator("navigations", browsers)
+    rows = []
+    for rate, share, mean in browsers:
+        high = rng.random(number) < share
+        said = np.where(rng.random(number) < rate, rng.random(number) < 0.5, high)
+        times = np.maximum(rng.normal(mean, 30, number), 1)
+        rows += [
+            {"confidence": "high" if answer else "low", "rate": rate, "duration": duration}
+            for answer, duration in zip(said, times.tolist())
+        ]
+    return rows
+
+
+def printed_of(
+    rows: list[dict[str, Any]], folder: Path, capsys: pytest.CaptureFixture[str], code: int = 0
+) -> tuple[dict[str, Any], str]:
+    (folder / "n.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    files = ["--json", str(folder / "row.json"), "--html", str(folder / "page.html")]
+    assert uldp.main(["navigations", str(folder / "n.jsonl"), *files]) == code
+    return json.loads((folder / "row.json").read_text(encoding="utf-8")), capsys.readouterr().out
+
+
+def test_each_navigation_counts_once_whatever_its_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Browsers of two rates with times of 300 and 500 ms and the same share: the mean of both classes is 400 ms."""
+    row, said = printed_of(drawn((0.5, 0.8, 300), (0.25, 0.8, 500)), tmp_path, capsys)
+    limit = normal_limit() / norm.ppf(0.975)
+    high, low, _ = row["durations"]
+    for each in (high, low):
+        half = (each["mean"]["high"] - each["mean"]["low"]) / 2
+        assert abs(each["mean"]["value"] - 400) <= limit * half and half < 10
+    assert abs(row["raw_frequency"] - 0.8) <= normal_limit() * row["standard_error"]
+    of_rates = {each["rate"]: each["durations"][0]["mean"]["value"] for each in row["rates"]}
+    assert of_rates == {0.5: pytest.approx(300, abs=5), 0.25: pytest.approx(500, abs=5)}
+    assert row["agreement"] > RATE and "The shares of the rates" in said
+
+
+def test_the_share_is_that_of_all_navigations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """.2 and .9 at two rates, 20,000 navigations of each: .55, a line for each rate, and a word that they differ."""
+    row, said = printed_of(drawn((0.5, 0.2, 400), (0.25, 0.9, 400)), tmp_path, capsys)
+    assert abs(row["raw_frequency"] - 0.55) <= normal_limit() * row["standard_error"]
+    assert row["standard_error"] == pytest.approx(np.sqrt((0.55 * 0.45 + (0.75 + 7 / 36) / 2) / 40_000), rel=0.02)
+    for rate, truth in ((0.5, 0.2), (0.25, 0.9)):
+        [alone] = [each for each in row["rates"] if each["rate"] == rate]
+        assert abs(alone["raw_frequency"] - truth) <= normal_limit() * alone["standard_error"]
+        assert alone["num_reports"] == 20_000
+        [line] = [line for line in said.splitlines() if line.startswith(f"{rate} ")]
+        assert f"{alone['raw_frequency']:.4f} ({alone['ci_low']:.4f} to {alone['ci_high']:.4f})" in line
+    assert row["agreement"] < 1e-100
+    assert "The shares of the rates differ (p < 1e-15)" in said
+    assert "The shares of the rates differ" in html.unescape((tmp_path / "page.html").read_text(encoding="utf-8"))
+
+
+def test_many_rates_have_few_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rates = [0.3 + number / 100 for number in range(30)]
+    row, said = printed_of([one for rate in rates for one in drawn((rate, 0.5, 300), number=20)], tmp_path, capsys)
+    assert [each["rate"] for each in row["rates"]] == [*rates[:9], None]
+    assert [each["num_reports"] for each in row["rates"]] == [20] * 9 + [420]
+    assert sum(line.startswith(("0.", "others ")) for line in said.splitlines()) == 10
+    assert row["num_reports"] == 600
+
+
+def test_answers_that_do_not_fit_their_rates_have_no_numbers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """60 of 60 "high" at the rate .5: 1.5, which is 4.5 standard errors above 1."""
+    for answer, end in (("high", "above 1"), ("low", "below 0")):
+        rows = [{"confidence": answer, "rate": 0.5, "duration": 10 + number} for number in range(60)]
+        row, said = printed_of(rows, tmp_path, capsys, code=1)
+        assert row["misfit"] == f"4.5 standard errors {end}"
+        names = ("frequency", "raw_frequency", "standard_error", "ci_low", "ci_high")
+        assert [row[name] for name in names] == [None] * 5
+        assert said.startswith(f"60 navigations, undisturbed: does not fit: 4.5 standard errors {end}\n")
+        for each in row["durations"][:2]:
+            assert {each[kind][end] for kind in ("mean", "quantile") for end in ("value", "low", "high")} == {None}
+        page = html.unescape((tmp_path / "page.html").read_text(encoding="utf-8"))
+        assert "No estimate: the answers of 60 navigations do not fit their rates." in page
+        assert "150.0 %" not in page and "100.0 %" not in page
+
+
+def test_one_rate_that_does_not_fit_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = drawn((0.5, 0.5, 300), number=5000)
+    rows += [{"confidence": "high", "rate": 0.4, "duration": 10}] * 200
+    row, said = printed_of(rows, tmp_path, capsys)
+    assert row["misfit"] is None and row["rates"][1]["misfit"] is not None
+    assert "The answers of rate 0.4 do not fit it" in said
+
+
+@pytest.mark.parametrize("number", [1, 5, 20, 59, 10_000])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_no_share_has_an_interval_without_length(tmp_path: Path, number: int, share: float) -> None:
+    """Also where the unbiased share lies outside of [0, 1] by chance."""
+    held = round(number * share)
+    answers = ["high"] * held + ["low"] * (number - held)
+    for rate in (0.0, 0.1, 0.5, 0.9):
+        rows = [{"confidence": answer, "rate": rate, "duration": 10} for answer in answers]
+        (tmp_path / "n.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+        code = uldp.main(["navigations", str(tmp_path / "n.jsonl"), "--json", str(tmp_path / "row")])
+        row = json.loads((tmp_path / "row").read_text(encoding="utf-8"))
+        assert code == (row["misfit"] is not None)
+        assert row["misfit"] is not None or row["ci_low"] < row["ci_high"]
 
 
 WRONG = """{"confidence": "high", "rate": 0.5, "duration": 10}

@@ -14,14 +14,15 @@ from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.jobs.kafka.reader import KafkaReadError
 from uldp_transforms.jobs.kafka.secrets import refuse_secrets
-from uldp_transforms.jobs.navigations.navigation_estimates import estimates, estimates_of_windows, shown
+from uldp_transforms.jobs.navigations.navigation_estimates import estimates, estimates_of_windows
 from uldp_transforms.jobs.navigations.navigation_lines import table_of_paths, table_of_topic
+from uldp_transforms.jobs.navigations.navigation_words import rate_in_words, sentences_about, share_in_words, shown
 from uldp_transforms.jobs.navigations.navigations_table import Columns, Navigations, read_navigations
 from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.jobs.survey.cells import used
 from uldp_transforms.ldp.errors import SpecError
 
-NOTHING_USED = 1
+NO_RESULT = 1
 
 _KAFKA: cli.Options = {
     "--kafka_topic": {
@@ -122,8 +123,8 @@ def job(question: Question) -> int:
     """Read the navigations, and print the estimates and the omitted rows."""
     found = _read(question)
     accounts = used(len(found.high), found.num_rows, found.left_out)
-    if len(found.high):
-        whole = estimates(found, question.quantile)
+    whole = estimates(found, question.quantile) if len(found.high) else None
+    if whole is not None:
         windows = list(estimates_of_windows(found, question.quantile, question.window)) if question.window else []
         if question.json is not None:
             with whole_file(question.json) as file:
@@ -135,7 +136,7 @@ def job(question: Question) -> int:
                 file.write(page_of(whole, windows, accounts).encode())
         print("\n".join([*_lines(whole), "", *(_window_lines(windows) if windows else [])]))
     print("\n".join(accounts))
-    return cli.DONE if len(found.high) else NOTHING_USED
+    return NO_RESULT if whole is None or whole["misfit"] is not None else cli.DONE
 
 
 def _read(question: Question) -> Navigations:
@@ -151,7 +152,22 @@ def _lines(row: dict[str, Any]) -> list[str]:
     table = [("navigations", "mean ms", "95 % interval", f"p{100 * q:g} ms", "95 % interval")]
     for each in row["durations"]:
         table.append((each["class"], *shown(each["mean"]), *shown(each["quantile"])))
-    return [f"{row['num_reports']:,} navigations, undisturbed: {_share(row)}", "", *aligned(table)]
+    found = sentences_about(row)
+    return [
+        f"{row['num_reports']:,} navigations, undisturbed: {share_in_words(row)}",
+        "",
+        *aligned(table),
+        *(["", *aligned(_rate_cells(row["rates"], q))] if len(row["rates"]) > 1 else []),
+        *(["", *found] if found else []),
+    ]
+
+
+def _rate_cells(rows: Sequence[dict[str, Any]], q: float) -> list[tuple[str, ...]]:
+    table: list[tuple[str, ...]] = [("rate", "navigations", "undisturbed", f"p{100 * q:g} ms high", "95 % interval")]
+    for row in rows:
+        high = shown(row["durations"][0]["quantile"])
+        table.append((rate_in_words(row), f"{row['num_reports']:,}", share_in_words(row), *high))
+    return table
 
 
 def _window_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -159,12 +175,8 @@ def _window_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
     table = [("window", "navigations", "undisturbed", f"p{100 * q:g} ms high", "95 % interval")]
     for row in rows:
         high = row["durations"][0]["quantile"]
-        table.append((row["window_start"], f"{row['num_reports']:,}", _share(row), *shown(high)))
+        table.append((row["window_start"], f"{row['num_reports']:,}", share_in_words(row), *shown(high)))
     return [*aligned(table), ""]
-
-
-def _share(row: dict[str, Any]) -> str:
-    return f"{row['raw_frequency']:.4f} ({row['ci_low']:.4f} to {row['ci_high']:.4f})"
 
 
 def _quantile(text: str) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from uldp_transforms.jobs.navigations.navigation_estimates import shown
+from uldp_transforms.jobs.navigations.navigation_words import percent_in_words, rate_in_words, sentences_about, shown
 from uldp_transforms.jobs.report.charts import FEW, PLAIN, SMOOTHED, TRUTH, band, data_of, line_of, points, svg_text
 
 Row = Mapping[str, Any]
@@ -39,14 +39,15 @@ def page_of(whole: Row, windows: Sequence[Row], accounts: Sequence[str]) -> str:
     policy = f"default-src 'none'; style-src 'sha256-{hashed}'; base-uri 'none'; form-action 'none'"
     body = [
         "<h1>Undisturbed navigations</h1>",
-        f'<p class="large">{_share(whole)} of {whole["num_reports"]:,} navigations were undisturbed '
-        f"(95 % interval {_between(whole['ci_low'], whole['ci_high'])}).</p>",
+        f'<p class="large">{_headline(whole)}</p>',
+        *(f'<p class="note">{html.escape(sentence)}</p>' for sentence in sentences_about(whole)),
         *_charts(windows, q),
         "<h2>Loading times of the whole period</h2>",
         _table(
             ("navigations", "mean ms", "95 % interval", f"{q} ms", "95 % interval"),
             [(each["class"], *shown(each["mean"]), *shown(each["quantile"])) for each in whole["durations"]],
         ),
+        *_rates(whole["rates"], q),
         *_windows(windows, q),
         "<h2>What was counted</h2>",
         *(f"<p>{html.escape(sentence)}</p>" for sentence in accounts),
@@ -107,7 +108,7 @@ def _drawn(row: Row) -> dict[str, Any]:
     """The numbers of a window; a class whose interval the noise leaves open is not drawn."""
     drawn = {
         "time": row["window_start"],
-        "said": f"{row['window_start']}: {_share(row)} ({_between(row['ci_low'], row['ci_high'])})",
+        "said": "{}: {} ({})".format(row["window_start"], *percent_in_words(row)),
         "share": row["raw_frequency"],
         "low": row["ci_low"],
         "high": row["ci_high"],
@@ -123,17 +124,34 @@ def _milliseconds(name: str) -> alt.Y:
     return alt.Y(f"{name}:Q", axis=alt.Axis(title=None, tickCount=4), scale=alt.Scale(zero=True))
 
 
+def _headline(whole: Row) -> str:
+    if whole["misfit"] is not None:
+        return f"No estimate: the answers of {whole['num_reports']:,} navigations do not fit their rates."
+    share, between = percent_in_words(whole)
+    return f"{share} of {whole['num_reports']:,} navigations were undisturbed (95 % interval {between})."
+
+
+def _rates(rates: Sequence[Row], q: str) -> list[str]:
+    if len(rates) < 2:
+        return []
+    return ["<h2>Rates</h2>", _table(_heads("rate", q), [(rate_in_words(row), *_cells(row)) for row in rates])]
+
+
 def _windows(windows: Sequence[Row], q: str) -> list[str]:
     if not windows:
         return []
-    heads = ["window (UTC)", "navigations", "undisturbed", "95 % interval"]
-    heads += [f"{q} ms, high", "95 % interval", f"{q} ms, low", "95 % interval"]
-    rows = []
-    for row in windows:
-        high, low, _ = (shown(each["quantile"]) for each in row["durations"])
-        between = _between(row["ci_low"], row["ci_high"])
-        rows.append((row["window_start"], f"{row['num_reports']:,}", _share(row), between, *high, *low))
-    return ["<h2>Windows</h2>", _table(heads, rows)]
+    rows = [(row["window_start"], *_cells(row)) for row in windows]
+    return ["<h2>Windows</h2>", _table(_heads("window (UTC)", q), rows)]
+
+
+def _heads(first: str, q: str) -> list[str]:
+    heads = [first, "navigations", "undisturbed", "95 % interval"]
+    return [*heads, f"{q} ms, high", "95 % interval", f"{q} ms, low", "95 % interval"]
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    high, low, _ = (shown(each["quantile"]) for each in row["durations"])
+    return (f"{row['num_reports']:,}", *percent_in_words(row), *high, *low)
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -148,11 +166,3 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _name(row: Row) -> str:
     return f"p{100 * row['durations'][0]['quantile']['q']:g}"
-
-
-def _share(row: Row) -> str:
-    return f"{100 * row['frequency']:.1f} %"
-
-
-def _between(low: float, high: float) -> str:
-    return f"{100 * low:.1f} to {100 * high:.1f} %"
