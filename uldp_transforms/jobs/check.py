@@ -81,7 +81,7 @@ class Check:
 
     directory: str
     max_age: int | None
-    acknowledge: str | None
+    acknowledge: tuple[str, ...]
     as_json: bool
     prometheus: str | None
 
@@ -96,7 +96,13 @@ def configure(argv: Sequence[str]) -> Check:
         help="largest age of the latest window with numbers, such as 2h; older alarms are not repeated (default: any "
         "age)",
     )
-    parser.add_argument("--acknowledge", metavar="RUN", help="name of a killed run to stop reporting")
+    parser.add_argument(
+        "--acknowledge",
+        metavar="RUN",
+        action="append",
+        default=[],
+        help="name of a killed run to stop reporting; may be given several times",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.add_argument(
         "--prometheus",
@@ -109,7 +115,7 @@ def configure(argv: Sequence[str]) -> Check:
     return Check(
         directory=args.directory,
         max_age=args.max_age,
-        acknowledge=args.acknowledge,
+        acknowledge=tuple(args.acknowledge),
         as_json=args.json,
         prometheus=args.prometheus,
     )
@@ -121,8 +127,8 @@ def job(check: Check) -> int:
     if not records:
         findings = [f"{check.directory} contains no run record", *_without_record(check.directory, records)]
         return _told(check, Told(findings=findings))
-    if check.acknowledge is not None:
-        _acknowledge(check.directory, check.acknowledge, records)
+    for run in check.acknowledge:
+        _acknowledge(check.directory, run, records)
     latest = records[-1]
     state = state_of(latest, check.directory)
     seen = [record for record in records if record.run == latest.run or (latest.resumes and record.resumes)]
@@ -215,6 +221,8 @@ def _windows(check: Check, seen: Sequence[RunRecord], state: str, told: Told) ->
     ends = [moment_of(row["window_end"]) for row in rows if row["status"] == "ok" and row["window_end"] is not None]
     if not ends and statuses["ok"] and seen[-1].ended is not None:
         ends = [moment_of(seen[-1].ended)]  # one window for everything
+    if simulated := sum(bool(row.get("simulated")) for row in rows):
+        told.lines["simulated"] = f"{simulated} window(s) have simulated reports"
     told.numbers["windows_with_numbers"] = statuses["ok"]
     if not ends:
         told.findings += [] if check.max_age is None else ["no window has numbers"]

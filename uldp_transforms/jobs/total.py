@@ -27,11 +27,10 @@ from uldp_transforms.jobs.reestimate.reestimate_command import (
     counts_of,
     fields_of_stored_group,
     files_of_counts,
-    simulated_of,
     sum_of_counts,
 )
 from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
-from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, stored_counts
+from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, simulated_of, stored_counts
 from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.jobs.report.numbers.number_facts import (
     NumberPart,
@@ -289,7 +288,8 @@ def _lines(spec: JobSpec, period: Period) -> Iterator[str]:
     left_out = f"; partial and left out: {period.partial:,}" if period.partial else ""
     name = ", ".join(filter(None, (row.collection_id, row.group, "all versions" if row.pooled else "")))
     drawn = "" if row.borrowed is None else f"; shares are drawn towards those of all reports by {row.borrowed:.0%}"
-    yield f"{printable(name)}, {when}: {reports} in {windows}, status {row.status}{left_out}{drawn}"
+    simulated = "; some or all reports are simulated" if row.simulated else ""
+    yield f"{printable(name)}, {when}: {reports} in {windows}, status {row.status}{left_out}{drawn}{simulated}"
     figures = numbers_of([json.loads(to_json(row))], _unit(spec, row))
     if figures is not None:
         yield from aligned(list(_figures(figures)))

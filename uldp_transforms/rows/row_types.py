@@ -330,6 +330,7 @@ class ComparedValue(NamedTuple):
     interval: Optional[str] = None
     liars: Optional[float] = None
     collection_version: Optional[int] = None
+    simulated: Optional[bool] = None
 
 
 class LedgerRow(NamedTuple):

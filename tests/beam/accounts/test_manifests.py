@@ -19,6 +19,7 @@ from tests.support.messages_cases import KRR, container, single, write_files
 from uldp_transforms import EstimateReports, ReadReportFiles
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
+from uldp_transforms.jobs.reestimate import stored_counts
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
@@ -291,7 +292,7 @@ def test_rows_say_whether_a_file_says_that_it_is_simulated(folder: Path) -> None
     ],
 )
 def test_counts_of_several_jobs_are_simulated_if_one_of_them_is(jobs: list[bool | None], expected: bool | None) -> None:
-    assert reestimate.simulated_of(jobs) is expected
+    assert stored_counts.simulated_of(jobs) is expected
 
 
 def test_a_source_that_does_not_say_is_null() -> None:

@@ -46,6 +46,8 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[Compar
             "Intervals, p and q are of the shares among honest people, whatever liars send, who are at most "
             f"{100 * declared:.4g} % of each side."
         )
+    if any(side.simulated for side in sides):
+        lines.append("Some or all of these reports are simulated.")
     if any(row.interval == ANYTIME for row in rows):
         lines.append("Intervals, p and q hold at all looks while reports arrive; the chi-square test is for one look.")
     numbers = [("smooth interval",)] if any(row.figure for row in rows) else []

@@ -10,6 +10,7 @@ import numpy as np
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.compare.figure_rows import figure_rows
 from uldp_transforms.jobs.compare.sides import Family, Side
+from uldp_transforms.jobs.reestimate.stored_counts import simulated_of
 from uldp_transforms.jobs.report.compared.compared_rows import FOUND
 from uldp_transforms.ldp import compare
 from uldp_transforms.ldp.comparisons.compare import (
@@ -91,6 +92,7 @@ def _shared(family: Family, a: Side, b: Side) -> dict[str, Any]:
         "window_end": times[1] if times else None,
         "group_a": a.name,
         "group_b": b.name,
+        "simulated": simulated_of([a.simulated, b.simulated]),
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
-from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts
+from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, simulated_of
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.alphabets.dimensions import RollUp, group_text
 from uldp_transforms.ldp.errors import EstimationError
@@ -31,6 +31,7 @@ class Side:
         counts: of its reports, by the fingerprint of a collection.
         estimate: of the frequencies.
         sums: of numbers; None for other alphabets.
+        simulated: whether some reports are; None: not known.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Side:
     counts: dict[bytes, CohortCounts]
     estimate: Estimate
     sums: NumberSums | None = None
+    simulated: bool | None = None
 
     @property
     def num_reports(self) -> int:
@@ -231,6 +233,7 @@ def _add(
             counts=counts,
             estimate=estimate,
             sums=NumberSums(reports) if is_numbers else None,
+            simulated=simulated_of([row["simulated"] for row in rows]),
         )
     )
 

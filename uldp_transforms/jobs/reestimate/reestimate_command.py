@@ -29,7 +29,7 @@ from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.superseded_files import without_superseded
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
-from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, stored_counts
+from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, simulated_of, stored_counts
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import CohortCounts, Collection
@@ -350,11 +350,6 @@ def _place_of(row: Row) -> dict[str, Any]:
     """The fields that identify window and pane of stored counts."""
     times = {name: None if row[name] is None else rfc3339(row[name]) for name in ("window_start", "window_end")}
     return times | {name: row[name] for name in ("pane_index", "pane_timing", "run")}
-
-
-def simulated_of(said: Sequence[bool | None]) -> bool | None:
-    """True if one of several jobs is known to be simulated, False only if all are known not to be."""
-    return True if any(said) else None if None in said else False
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -213,3 +213,8 @@ def _read(files: Sequence[str]) -> Iterator[tuple[str, Row]]:
 def _in_milliseconds(record: Any) -> Row:
     row = from_avro(record)
     return row | {name: row[name] and moment_of(row[name]) for name in ("window_start", "window_end")}
+
+
+def simulated_of(said: Sequence[bool | None]) -> bool | None:
+    """True if one of several jobs is known to be simulated, False only if all are known not to be."""
+    return True if any(said) else None if None in said else False
