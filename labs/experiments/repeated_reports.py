@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import stats
 
 from labs.experiments.frame import Experiment, Result, Verdict
 from uldp_transforms.ldp.mechanisms import KaryRR
@@ -20,6 +21,7 @@ WINDOWS = (1, 7, 30, 100, 365)
 FRESH, MEMOS = "fresh", "memos"
 COLORS = ("tab:blue", "tab:orange", "tab:green")
 
+_NEGLIGIBLE = 1e-15  # probability of a number of reports
 _SPREAD = 4.0  # standard deviations within which a share is taken for its limit
 
 
@@ -30,7 +32,8 @@ class RepeatedReports(Experiment):
     abstract = (
         "People whose value never changes report by k-RR at epsilon 1 in every window. The attacker guesses the symbol "
         "that came most often (any of these, if there are several). Fresh reports, and memos with epsilon_inf 2, of "
-        "which a guess is right with probability at most e**2 / (e**2 + k - 1), however many reports there are."
+        "which a guess is right with probability at most e**2 / (e**2 + k - 1), however many reports there are. "
+        "expected: the exact probability of a right guess; named: its share among simulated people."
     )
 
     def run(self, rng: np.random.Generator, *, reduced: bool, runs: int | None) -> Result:
@@ -60,6 +63,7 @@ def named(way: str, num_symbols: int, number: int, rng: np.random.Generator) -> 
         epsilon_inf=EPSILON_INF if way == MEMOS else None,
     )
     source = SeededSource(rng)
+    repeat = mechanism.repeat_weight / 2**64 if way == MEMOS else 0.0
     values = rng.integers(num_symbols, size=number)
     memos = mechanism.draw_memos(values, source)
     seen = np.zeros((number, num_symbols))
@@ -72,9 +76,48 @@ def named(way: str, num_symbols: int, number: int, rng: np.random.Generator) -> 
             share = float((guesses == values).mean())
             rows.append(
                 {"way": way, "symbols": num_symbols, "windows": window, "people": number, "named": share}
+                | {"expected": expected(num_symbols, window, repeat if way == MEMOS else None)}
                 | {"limit": limit(EPSILON_INF if way == MEMOS else window * EPSILON, num_symbols)}
             )
     return rows
+
+
+def expected(num_symbols: int, windows: int, repeat: float | None) -> float:
+    """The exact probability that the guess is right.
+
+    Args:
+        num_symbols: k.
+        windows: number of reports.
+        repeat: probability that a report repeats the memo, else it is any symbol; None: reports are fresh.
+    """
+    if repeat is None:
+        return most_frequent(limit(EPSILON, num_symbols), num_symbols, windows)
+    right = limit(EPSILON_INF, num_symbols)  # of the memo
+    found = most_frequent(repeat + (1 - repeat) / num_symbols, num_symbols, windows)
+    return right * found + (1 - right) * (1 - found) / (num_symbols - 1)
+
+
+def most_frequent(share: float, num_symbols: int, number: int) -> float:
+    """The probability that a symbol is the most frequent one of ``number`` reports; among several, a lot decides.
+
+    The symbol has the probability ``share`` in each report, and the others are equally likely. If it came m times, the
+    others came number - m times together, and each at most m times. Their counts are Poisson numbers given their sum,
+    so the probability is a coefficient of a product of generating functions. If t of them came m times too, the lot
+    names the symbol with probability 1 / (t + 1).
+    """
+    others, found = num_symbols - 1, 0.0
+    for most in range(-(-number // num_symbols), number + 1):
+        rest = number - most
+        weight = float(stats.binom.pmf(most, number, share))
+        if weight < _NEGLIGIBLE:
+            continue
+        points = np.exp(2j * np.pi * np.arange(others * most + 1) / (others * most + 1))
+        law = stats.poisson.pmf(np.arange(most + 1), rest / others)
+        below = np.polynomial.polynomial.polyval(points, law[:-1])
+        all_of_them = below + law[-1] * points**most
+        lots = sum(all_of_them**tied * below ** (others - tied) for tied in range(num_symbols)) / num_symbols
+        found += weight * float((lots * points**-rest).mean().real) / float(stats.poisson.pmf(rest, rest))
+    return found
 
 
 def limit(epsilon: float, num_symbols: int) -> float:
@@ -84,7 +127,7 @@ def limit(epsilon: float, num_symbols: int) -> float:
 
 def fresh_reports_name(rows: list[dict[str, Any]]) -> Verdict:
     last = [row for row in rows if row["way"] == FRESH and row["windows"] == WINDOWS[-1]]
-    shares = ", ".join(f"{row['named']:.2f} (k = {row['symbols']})" for row in last)
+    shares = ", ".join(f"{row['named']:.2f}, expected {row['expected']:.3f} (k = {row['symbols']})" for row in last)
     return Verdict(
         claim="A year of fresh daily reports at epsilon 1 names the value of most people.",
         holds=all(row["named"] > 0.5 for row in last),

@@ -17,6 +17,8 @@ from labs.experiments.frame import Result
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.ldp.mechanisms import KaryRR
 
+ROOT = Path(__file__).parents[2]
+PAGES = ("README.md", "docs/threat-model.md")
 [EXPERIMENT] = [experiment for experiment in EXPERIMENTS if experiment.id == "repeated-reports"]
 
 
@@ -61,4 +63,22 @@ def test_majority_of_seven_reports_by_enumeration(epsilon_inf: float | None) -> 
             named += share * orders * float(np.prod(of_report ** np.array(counts))) * right
     way = "memos" if epsilon_inf else "fresh"
     [row] = [row for row in reduced().rows if (row["way"], row["symbols"], row["windows"]) == (way, 4, 7)]
+    assert row["expected"] == pytest.approx(named, rel=1e-9)
     assert within(np.array([row["named"] * row["people"]]), binomial_limits(row["people"], named)).all()
+
+
+def test_what_is_found_is_what_is_expected() -> None:
+    for row in reduced().rows:
+        limits = binomial_limits(row["people"], row["expected"])
+        assert within(np.array([row["named"] * row["people"]]), limits).all(), row
+
+
+def test_pages_state_the_exact_shares() -> None:
+    """Of 365 fresh reports by k-RR at epsilon 1 over 50 values, and all other rows of the table."""
+    exact = {(row["symbols"], row["windows"]): row["expected"] for row in reduced().rows if row["way"] == "fresh"}
+    assert exact[50, 365] == pytest.approx(0.8838, abs=5e-5)
+    readme, model = (" ".join((ROOT / name).read_text(encoding="utf-8").split()) for name in PAGES)
+    assert f"identifies the value of {100 * exact[50, 365]:.0f} % of all people among 50 values" in readme
+    for symbols in repeated_reports.SYMBOLS:
+        shares = " / ".join(f"{exact[symbols, number]:.2f}".removeprefix("0") for number in (30, 100, 365))
+        assert f"| {symbols} | 30 / 100 / 365 | {shares} |" in model
