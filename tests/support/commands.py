@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 
 
 def command(program: str) -> tuple[str, ...]:
@@ -14,3 +15,22 @@ def command(program: str) -> tuple[str, ...]:
     code = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
     code += f"from uldp_transforms.jobs.uldp import main; sys.exit(main([{program!r}, *sys.argv[1:]]))"
     return sys.executable, "-c", code
+
+
+def last_of_each(words: Sequence[str], adding: Iterable[str] = ()) -> list[str]:
+    """A command line in which each option has its last value only, for rows of tests that change a valid one.
+
+    Args:
+        words: the command line; a repeated option stands before its value.
+        adding: options all of whose values count.
+    """
+    last = {word: at for at, word in enumerate(words) if word.startswith("--") and word not in adding}
+    kept: list[str] = []
+    skipped = False
+    for at, word in enumerate(words):
+        if skipped and not word.startswith("--"):
+            skipped = False
+            continue
+        skipped = last.get(word, at) != at
+        kept += [] if skipped else [word]
+    return kept

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 from collections.abc import Sequence
 from fractions import Fraction
 
-from uldp_transforms.jobs import cli
+from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.privacy import Audit, Lifetime, audit
 
@@ -105,4 +104,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    uldp.run_program("audit")

@@ -12,13 +12,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from uldp_transforms.files.whole_file import whole_file
-from uldp_transforms.jobs import cli
+from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.files.text_table import printable
 from uldp_transforms.jobs.records.killed_runs import acknowledge, acknowledged, killed_runs, without_end
 from uldp_transforms.jobs.records.ledger_sums import add_up, periods_out_of_balance, summary, sums_of
@@ -311,4 +310,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    uldp.run_program("check")

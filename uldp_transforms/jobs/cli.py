@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,9 +22,9 @@ from uldp_transforms.windows import parse_duration
 
 T = TypeVar("T")
 
-DONE, WRONG_CONFIGURATION, DISK_FULL = uldp.DONE, uldp.WRONG_CONFIGURATION, 6
+DONE, WRONG_CONFIGURATION, DISK_FULL = uldp.DONE, uldp.WRONG_CONFIGURATION, uldp.DISK_FULL
 
-_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+_FULL = uldp.FULL
 _SAYS_FULL = (*(f"[Errno {number}]" for number in _FULL), "database or disk is full")
 """How engines, which turn errors into text, and SQLite say that a disk is full."""
 
@@ -46,44 +45,69 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
         return text
 
 
-class StoreOnce(argparse.Action):
-    """Stores the argument of an option, and refuses a second one, which would silently replace the first.
+class Store(argparse.Action):
+    """Stores the value of an option that may be repeated without any loss, the default action of ``Parser``.
 
-    For options that name data; of others the last one counts, as usual.
+    Lists add up, and other types may say with ``add`` how two values do. A single value may be repeated as it is;
+    another one is refused, because it would silently replace the first.
     """
 
     def __call__(
         self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
     ) -> None:
-        if getattr(namespace, self.dest) != self.default:
-            raise SpecError(f"{option_string} must be given once, got it twice")
+        if option_string is not None:
+            values = (
+                _together(self, option_string, parser.given[self.dest], values) if self.dest in parser.given else values
+            )
+            parser.given[self.dest] = values
         setattr(namespace, self.dest, values)
 
 
-class OldName(argparse.Action):
+def _together(action: argparse.Action, option: str, first: Any, second: Any) -> Any:
+    """What an option and its repetition mean; raises SpecError."""
+    if first is None or second is None:  # an empty list, which is as if the option were not given
+        return first if second is None else second
+    add = getattr(action.type, "add", None)
+    if add is not None:
+        return add(first, second)
+    if isinstance(first, (list, tuple)):
+        return type(first)([*first, *(value for value in second if value not in first)])
+    if first != second:
+        raise SpecError(f"{option} must have one value, got two different ones")
+    return first
+
+
+class OldName(Store):
     """Stores the argument of an option under its new name, and prints the new name; ``const`` is that name."""
 
     def __call__(
         self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
     ) -> None:
         print(f"{parser.prog}: {option_string} is deprecated; use {self.const}", file=sys.stderr)
-        setattr(namespace, self.dest, values)
+        super().__call__(parser, namespace, values, option_string)
 
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line.
 
     Args:
-        program: name, which ``--help`` shows as it was called: ``uldp NAME``, or ``python -m pipelines.NAME`` in a
-            checkout.
+        program: name, which ``--help`` shows as it was called: ``uldp NAME``, ``python -m uldp_transforms.jobs NAME``,
+            or ``python -m pipelines.NAME`` in a checkout.
         kwargs: further arguments of ``argparse.ArgumentParser``.
     """
 
     def __init__(self, program: str | None = None, **kwargs: Any):
         if program is not None:
-            module = program.replace("-", "_")
-            kwargs["prog"] = f"uldp {program}" if _called_as_uldp() else f"python -m pipelines.{module}"
+            kwargs["prog"] = _as_it_was_called(program)
         super().__init__(allow_abbrev=False, formatter_class=_HelpFormatter, **kwargs)
+        self.given: dict[str, Any] = {}
+        """Destination -> value of the options of the command line that is being parsed."""
+        self.register("action", None, Store)
+        self.register("action", "store", Store)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        self.given = {}
+        return super().parse_known_args(args, namespace)
 
     def print_help(self, file: Any = None) -> None:
         instead = _INSTEAD_OF_HELP.get()
@@ -132,8 +156,11 @@ def parser_of(program: Callable[[Sequence[str]], int]) -> Parser:
     return found[0]
 
 
-def _called_as_uldp() -> bool:
-    return Path(sys.argv[0]).stem == "uldp"
+def _as_it_was_called(program: str) -> str:
+    called = Path(sys.argv[0])
+    if Path(__file__).parent in called.absolute().parents:
+        return f"python -m uldp_transforms.jobs {program}"
+    return f"uldp {program}" if called.stem == "uldp" else f"python -m pipelines.{program.replace('-', '_')}"
 
 
 def old_name(new: str, default: Any = None) -> dict[str, Any]:
@@ -160,7 +187,7 @@ def run(
 
     Returns:
         The exit code: the job's own; 2 for a wrong command line or configuration, or a machine without credentials; 6
-        for a full disk.
+        for a full disk; 141 if what reads the standard output ended first.
     """
     faults: tuple[type[Exception], ...] = (OSError, ValueError)  # SpecError, and errors of Beam's own options
     try:
@@ -168,6 +195,9 @@ def run(
         faults = faults_of_job
         return job(configuration)
     except Exception as error:
+        code = uldp.code_of_output(error) if isinstance(error, OSError) else None
+        if code is not None:
+            return code
         if isinstance(error, faults) or _lacks_credentials(error):
             return _wrong(name, error)
         raise
@@ -258,11 +288,13 @@ class OptionType:
     Args:
         read: converts a text to a value; raises argparse.ArgumentTypeError.
         pattern: regular expression of the texts that a form accepts.
+        add: joins the values of an option that is repeated; None: lists add up, and other values must be equal.
     """
 
-    def __init__(self, read: Callable[[str], Any], pattern: str):
+    def __init__(self, read: Callable[[str], Any], pattern: str, add: Callable[[Any, Any], Any] | None = None):
         self.read = read
         self.pattern = pattern
+        self.add = add
 
     def __call__(self, text: str) -> Any:
         return self.read(text)
@@ -399,6 +431,17 @@ def _names(text: str) -> list[str] | None:
 
 names = OptionType(_names, _NAMES)
 """An argparse type: names with commas between them; an empty text is as if the option were not given."""
+
+
+def _columns(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+columns = OptionType(_columns, "[^,]+(,[^,]+)*")
+"""An argparse type: names of columns with commas between them."""
+
+servers = OptionType(str, "[^,]+(,[^,]+)*", add=lambda first, second: f"{first},{second}")
+"""An argparse type: HOST:PORT of several servers with commas between them, kept as text."""
 
 
 def _share(text: str) -> float:

@@ -14,7 +14,6 @@ import hashlib
 import itertools
 import json
 import os
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -25,7 +24,7 @@ import fastavro
 
 from uldp_transforms.files.synced import sync_file, sync_folder
 from uldp_transforms.files.whole_file import whole_file
-from uldp_transforms.jobs import cli
+from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.jobs.records.superseded_files import GENERATION, JOURNAL, NAME, read_journal
 from uldp_transforms.ldp.errors import SpecError
@@ -250,4 +249,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    uldp.run_program("compact")

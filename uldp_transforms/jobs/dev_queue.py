@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import NoReturn
 
-from uldp_transforms.jobs import cli
+from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.engines.google_clients import require_google_clients
 from uldp_transforms.jobs.engines.signals import end_now, stopped_by_signals
 from uldp_transforms.ldp.errors import SpecError
@@ -66,3 +66,7 @@ def _job(queue: DevQueue) -> NoReturn:
         print(f"export PUBSUB_EMULATOR_HOST={server.address}", flush=True)
         stop.wait()
     end_now(cli.DONE)  # gRPC's threads
+
+
+if __name__ == "__main__":
+    uldp.run_program("dev-queue")

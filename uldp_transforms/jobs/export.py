@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from uldp_transforms.files.whole_file import whole_file
-from uldp_transforms.jobs import cli
+from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.client.client_form import client_form, form_fingerprint
 
@@ -60,4 +60,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    uldp.run_program("export")

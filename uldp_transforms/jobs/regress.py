@@ -8,12 +8,11 @@ be used are counted by reason, with their places in the file. Exit code 1 if a q
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 
 import numpy as np
 
-from uldp_transforms.jobs import cli
+from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.survey.answer_options import AnswerColumns, add_options, columns_of
 from uldp_transforms.jobs.survey.answer_table import Answers, read_answers
@@ -40,15 +39,15 @@ def configure(argv: Sequence[str]) -> Configuration:
     add_options(parser)
     parser.add_argument(
         "--covariates",
+        type=cli.columns,
         metavar="COLUMN,...",
         required=True,
         help="names of numeric columns, separated by commas; an intercept is added",
     )
     args = parser.parse_args(argv)
-    covariates = args.covariates.split(",")
-    if len(set(covariates)) != len(covariates):
-        raise SpecError(f"--covariates must name each column once, got {describe(args.covariates)}")
-    return Configuration(columns=columns_of(args, covariates))
+    if len(set(args.covariates)) != len(args.covariates):
+        raise SpecError(f"--covariates must name each column once, got {describe(','.join(args.covariates))}")
+    return Configuration(columns=columns_of(args, args.covariates))
 
 
 def job(configuration: Configuration) -> int:
@@ -102,4 +101,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    uldp.run_program("regress")

@@ -15,7 +15,7 @@ import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
 
-from uldp_transforms.jobs import cli
+from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.files.text_table import printable
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.collection import PREFIX_BYTES
@@ -147,4 +147,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    uldp.run_program("sql")

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Sequence
 
 from uldp_transforms.files.text_files import read_text
 from uldp_transforms.files.whole_file import whole_file
-from uldp_transforms.jobs import cli
+from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.ldp.alphabets.prefixes import MAX_TOKENS, Prefixes
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
@@ -145,4 +145,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    uldp.run_program("tokens")

@@ -18,7 +18,7 @@ from typing import Any
 from uldp_transforms import JobSpec
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
-from uldp_transforms.jobs import cli
+from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
@@ -326,3 +326,7 @@ def _figures(numbers: NumberPart) -> Iterator[tuple[str, ...]]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; returns the exit code."""
     return cli.run("total", configure, job, argv, faults_of_job=(SpecError, OSError))
+
+
+if __name__ == "__main__":
+    uldp.run_program("total")

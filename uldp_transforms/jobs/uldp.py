@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from uldp_transforms.messages.native_module import decoder_name
 from uldp_transforms.version import __version__
 
-DONE, WRONG_CONFIGURATION, NO_READER = 0, 2, 141
+DONE, WRONG_CONFIGURATION, DISK_FULL, NO_READER = 0, 2, 6, 141
 """Exit codes of all programs; the last one is that of a shell for a program that SIGPIPE ended."""
+
+FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+"""Numbers of the errors of a full disk, and of a quota that is used up."""
 
 PROGRAMS = {
     "simulate": "perturb the values of a CSV or Parquet file, as clients would",
@@ -52,28 +56,48 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the program named by the first argument, with the other arguments.
 
     Returns:
-        The exit code of the program; 2 if there is no such program; 141 if what reads its output ended first, as in
-        ``uldp describe C.json | head -1``.
+        The exit code of the program; 2 if there is no such program; 6 if the standard output is on a full disk; 141 if
+        what reads it ended first, as in ``uldp describe C.json | head -1``.
     """
+    if sys.stdout is None:  # it was closed, as by >&-
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # until the process ends
     try:
         try:
             return _run(sys.argv[1:] if argv is None else list(argv))
         finally:  # also where a program exits
             sys.stdout.flush()
-    except BrokenPipeError:
-        if not _reader_has_ended():
+    except OSError as error:
+        code = code_of_output(error)
+        if code is None:
             raise
-        return NO_READER
+        return code
 
 
-def _reader_has_ended() -> bool:
-    """Whether nobody reads the standard output; if so, what is left of it goes nowhere."""
+def run_program(name: str) -> NoReturn:
+    """Run a program with the arguments of this process, and exit with its code; for ``python -m``."""
+    sys.exit(main([name, *sys.argv[1:]]))
+
+
+def code_of_output(error: OSError) -> int | None:
+    """The exit code if an error is one of the standard output; what is left of the output then goes nowhere.
+
+    Returns:
+        141 if nobody reads it any more, 6 if its disk is full (which is printed), None for errors of anything else.
+    """
     try:
-        print(flush=True)
+        if isinstance(error, BrokenPipeError):
+            print(flush=True)
+        elif error.errno in FULL:
+            sys.stdout.flush()  # what could not be written is still there
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return True
-    return False
+        code = NO_READER
+    except OSError as full:
+        print(f"uldp: a disk is full: {full}", file=sys.stderr)
+        code = DISK_FULL
+    else:
+        return None
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
 
 
 def _run(words: Sequence[str]) -> int:
@@ -105,3 +129,7 @@ def _run(words: Sequence[str]) -> int:
 def _wrong(message: str) -> int:
     print(f"uldp: {message}", file=sys.stderr)
     return WRONG_CONFIGURATION
+
+
+if __name__ == "__main__":
+    sys.exit(main())

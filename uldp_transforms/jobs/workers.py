@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from uldp_transforms.jobs import cli
+from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.engines.signals import end_now, stopped_by_signals
 from uldp_transforms.ldp.errors import SpecError
 
@@ -67,3 +67,7 @@ def _job(workers: Workers) -> NoReturn:
         print(f"workers: listening at {address}", flush=True)
         stop.wait()
     end_now(cli.DONE)  # gRPC's threads
+
+
+if __name__ == "__main__":
+    uldp.run_program("workers")

@@ -36,6 +36,7 @@ from tests.jobs.streams import test_dev_queue, test_live
 from tests.jobs.survey import test_navigations
 from tests.messages import test_set_groups
 from tests.servers import test_pubsub_refusals
+from tests.support.commands import last_of_each
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from uldp_transforms import (
     DecodeReports,
@@ -185,11 +186,17 @@ FILES = {
 }
 
 
+ADDING = ("--allow_origin", "--collection", "--counts", "--dimension", "--input", "--kafka_property", "--topic")
+"""Options that may be given several times, and one of which a row says that it may not."""
+
+
 def run(configure: Callable[[list[str]], Any], argv: str) -> Callable[[], Any]:
-    """Reads a command line; if it is that of ``simulate``, does what it says."""
+    """Reads a command line, in which the last value of an option counts; if it is that of ``simulate``, does what it
+    says."""
+    adding = () if configure is simulate.configure else ADDING
 
     def call() -> None:
-        configured = configure(shlex.split(argv))
+        configured = configure(last_of_each(shlex.split(argv), adding))
         if isinstance(configured, simulate.Simulation):
             simulate.job(configured)
 
@@ -288,7 +295,7 @@ def estimating_again(options: str) -> Callable[[], Any]:
     def call() -> None:
         counts = "" if "--counts" in options else "--counts few.avro"
         arguments = f"--collection krr.json --output out {counts} {options}"
-        reestimate.job(reestimate.configure(shlex.split(arguments)))
+        reestimate.job(reestimate.configure(last_of_each(shlex.split(arguments), ADDING)))
 
     return call
 
@@ -864,7 +871,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (SpecError, other_totals, "totals.jsonl must contain rows of uldp total (the content is not shown)"),
     (SpecError, estimating("--by Arm"), "--by must be names of dimensions with commas between them, got 'Arm'"),
-    (SpecError, estimating("--input other.avro"), "--input must be given once, got it twice"),
+    (SpecError, estimating("--input other.avro"), "--input must have one value, got two different ones"),
     (SpecError, estimating("--streaming"), "--streaming needs --subscription or --kafka_topic, got --input"),
     (
         SpecError,

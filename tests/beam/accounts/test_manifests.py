@@ -18,7 +18,6 @@ from tests.support import replay
 from tests.support.messages_cases import KRR, container, single, write_files
 from uldp_transforms import EstimateReports, ReadReportFiles
 from uldp_transforms.jobs import estimate
-from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.jobs.reestimate import stored_counts
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import SpecError

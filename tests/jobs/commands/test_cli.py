@@ -23,6 +23,7 @@ import fastavro
 import numpy as np
 import pytest
 
+from tests.support.commands import last_of_each
 from tests.support.live import PATIENCE
 from tests.support.messages_cases import (
     BATCH,
@@ -389,7 +390,7 @@ COLLECTION_ERRORS = [
 
 def check_error(program: str, argv: str, sentence: str, capfd: pytest.CaptureFixture[str]) -> None:
     """Exit code 2 and one line; nothing of a person's value in it."""
-    code = PROGRAMS[program](shlex.split(argv))
+    code = run(program, argv)
     out, err = capfd.readouterr()
     said = err.removeprefix(f"{program}: ").replace(os.getcwd(), "HERE")
     assert (code, out) == (2, "")
@@ -459,7 +460,8 @@ def test_options_of_beam_are_known(argv):
 
 
 def run(program: str, argv: str) -> int:
-    return PROGRAMS[program](shlex.split(argv))
+    adding = ["--collection", "--kafka_property"] if program == "estimate" else []
+    return PROGRAMS[program](last_of_each(shlex.split(argv), adding))
 
 
 def read_avro(path: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:

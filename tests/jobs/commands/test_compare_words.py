@@ -243,6 +243,7 @@ def test_the_period_of_a_pair_is_that_of_both() -> None:
         "window_end": "1970-01-01T00:02:00Z",
         "group_a": "g=y",
         "group_b": "g=x",
+        "simulated": None,
     }
     always = dataclasses.replace(first, start=None, end=None)
     assert pair_rows._shared(family(), always, second)["window_start"] is None

@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from tests.support.cases import ANY_VALUES
+from tests.support.commands import last_of_each
 from tests.support.tolerance import binomial_limits, chi_square_limits
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.evaluate.evaluate_command import configure
@@ -202,5 +203,5 @@ def test_wrong_command_line(options: str, sentence: str, people: Path, capsys: p
     (folder / "one.csv").write_text("id\n1\n1\n", encoding="utf-8")
     (folder / "nobody.txt").write_text("nobody\n", encoding="utf-8")
     arguments = ["--values", str(people), "--value_column", "answer", *options.format(folder).split()]
-    assert uldp.main(["evaluate", *arguments]) == 2
+    assert uldp.main(["evaluate", *last_of_each(arguments)]) == 2
     assert capsys.readouterr().err == f"evaluate: {sentence.format(folder)}\n"

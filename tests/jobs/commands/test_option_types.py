@@ -95,7 +95,9 @@ def parser() -> cli.Parser:
     cli.add_options(
         made,
         {
-            "--once": {"action": cli.StoreOnce, "help": "named", "label": "Once"},
+            "--once": {"help": "named", "label": "Once"},
+            "--listed": {"type": cli.numbers, "default": "7", "help": "numbers"},
+            "--servers": {"type": cli.servers, "help": "servers"},
             "--number": {"type": cli.positive(), "default": 7, "help": "a number"},
             "--said": {"default": 3, "help": "another (default: three)"},
             "--kind": {"type": cli.Listed(["b", "a"]), "default": "a", "help": "kind"},
@@ -106,17 +108,26 @@ def parser() -> cli.Parser:
     return made
 
 
-def test_an_option_that_names_data_is_given_once(capsys: pytest.CaptureFixture[str]) -> None:
-    assert parser().parse_args(["--once", "x"]).once == "x"
-    with pytest.raises(SpecError, match=r"^--once must be given once, got it twice$"):
-        parser().parse_args(["--once", "x", "--once", "y"])
-    args = parser().parse_args(["--old", "5", "--flag"])
+def test_a_repeated_option_loses_no_value(capsys: pytest.CaptureFixture[str]) -> None:
+    """Lists add up; a single value may be repeated as it is, and another one is refused."""
+    made = parser()
+    assert made.parse_args(["--once", "x", "--once=x"]).once == "x"
+    assert made.parse_args(["--once", "y"]).once == "y", "each command line on its own"
+    for words in (["--once", "x", "--once", "y"], ["--number", "7", "--number=8"], ["--flag", "--flag", "false"]):
+        with pytest.raises(SpecError, match=rf"^{words[0]} must have one value, got two different ones$"):
+            made.parse_args(words)
+    assert made.parse_args(["--listed", "1,2", "--listed", "2,3"]).listed == [1, 2, 3]
+    assert made.parse_args([]).listed == [7]
+    assert made.parse_args(["--servers", "a:1", "--servers", "b:2,c:3"]).servers == "a:1,b:2,c:3"
+    args = made.parse_args(["--old", "5", "--flag"])
     assert (args.number, args.flag, capsys.readouterr().err) == (
         "5",
         True,
-        f"{parser().prog}: --old is deprecated; use --number\n",
+        f"{made.prog}: --old is deprecated; use --number\n",
     )
-    assert "--old" not in parser().format_help()
+    assert "--old" not in made.format_help()
+    with pytest.raises(SpecError, match=r"^--old must have one value, got two different ones$"):
+        made.parse_args(["--number", "6", "--old", "5"])
 
 
 def test_help_has_defaults_and_values() -> None:
@@ -125,6 +136,8 @@ def test_help_has_defaults_and_values() -> None:
     assert help_of == {
         "help": "show this help message and exit",
         "once": "named",
+        "listed": "numbers (default: 7)",
+        "servers": "servers",
         "number": "a number (default: 7)",
         "said": "another (default: three)",
         "kind": "kind: a, b (default: a)",

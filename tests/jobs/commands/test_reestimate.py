@@ -495,7 +495,10 @@ ERRORS = [
     ),
     (f"{FROM} --counts none.avro", "--counts must match at least one file, got 'none.avro'"),
     (f"{FROM} --counts empty", "--counts must match at least one file, got 'empty/counts*.avro'"),
-    (f"{FROM} --counts good.avro --output good.avro", "--output must be a directory, got the file 'good.avro'"),
+    (
+        "--collection krr.json --counts good.avro --output good.avro",
+        "--output must be a directory, got the file 'good.avro'",
+    ),
     (f"{FROM} --counts good.avro --collection none.json", "none.json: No such file or directory"),
     (f"{FROM} --counts good.avro --candidates none.txt", "none.txt: No such file or directory"),
     (f"{FROM} --counts good.avro --min_reports 0", "--min_reports must be a whole number above 0, got '0'"),
@@ -513,7 +516,7 @@ ERRORS = [
         f"{FROM} --counts huge.avro",
         "huge.avro: counts of collection 'krr' must be from 0 to 9007199254740992, got a number outside this range",
     ),
-    (f"{FROM} --counts good.avro --output good.avro/none", "good.avro/none: Not a directory"),
+    ("--collection krr.json --counts good.avro --output good.avro/none", "good.avro/none: Not a directory"),
 ]
 
 

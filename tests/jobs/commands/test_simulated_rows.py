@@ -119,7 +119,7 @@ def test_rows_of_a_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_rows_of_stored_counts(folder: Path) -> None:
-    words = job(folder, "again") + ["--counts", f"{folder}/out", "--window", "2h", "--write_parquet", "--smooth"]
+    words = [*job(folder, "again"), "--counts", f"{folder}/out", "--window", "2h", "--write_parquet", "--smooth"]
     assert uldp.main(["reestimate", *words, "--discover"]) == 0
     check(folder / "again", "discovered.jsonl", "estimates.avro", "estimates.jsonl", "estimates.parquet")
 

@@ -211,6 +211,10 @@ WRONG: list[tuple[Callable[[Path], Callable[[], Any]], str]] = [
         f"--kafka_property must not contain secrets, which belong in the file of {FILE}, got sasl.password",
     ),
     (
+        lambda _: source_of(f"{PYTHON}|--kafka_property=a=b|--kafka_property=a={SECRET}"),
+        "--kafka_property must have one value for each name, got two different ones for a",
+    ),
+    (
         lambda _: publishing(f"--kafka_property=sasl.password={SECRET}"),
         "--kafka_property must not contain secrets, which belong in the file of --kafka_config, got sasl.password",
     ),

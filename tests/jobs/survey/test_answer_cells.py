@@ -115,7 +115,7 @@ def test_a_column_that_is_not_there_once(path: str, names: list[str], sentence: 
 # ---------------------------------------------------------------------- answers
 
 
-def answers_of(folder: Path, text: str, design: str = "direct", **names: str) -> Any:
+def answers_of(folder: Path, text: str, design: str = "direct", **names: str | tuple[str, ...]) -> Any:
     (folder / "t.csv").write_text(text, encoding="utf-8")
     none: dict[str, Any] = dict.fromkeys(("question", "people", "yes", "no"))
     given = none | {"path": str(folder / "t.csv"), "answer": "answer", "design": design} | names
@@ -136,14 +136,14 @@ def test_numbers_of_people(people: str, kept: int | None, tmp_path: Path) -> Non
 def test_answers_that_options_name(tmp_path: Path) -> None:
     """A named text is exact, the usual ones are in any letters; neither or both is no answer."""
     text = "answer\nja\nJA\nno\nNO\n1\n\n"
-    found = answers_of(tmp_path, text, yes="ja")
+    found = answers_of(tmp_path, text, yes=("ja",))
     assert found.answer.tolist() == [1, 0, 0]
     assert found.used[1:] == [
         "left out: 2 rows: an answer in answer that is neither ja nor 0/no/false (line 3, line 6)"
     ]
-    both = answers_of(tmp_path, text, yes="no")
+    both = answers_of(tmp_path, text, yes=("no",))
     assert both.answer.tolist() == [0]
-    named = answers_of(tmp_path, "answer,x\n,1\nx,1\n", yes="x", no="")
+    named = answers_of(tmp_path, "answer,x\n,1\nx,1\n", yes=("x",), no=("",))
     assert named.answer.tolist() == [0, 1], "a missing cell may be named as an answer"
 
 

@@ -46,8 +46,6 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[Compar
             "Intervals, p and q are of the shares among honest people, whatever liars send, who are at most "
             f"{100 * declared:.4g} % of each side."
         )
-    if any(side.simulated for side in sides):
-        lines.append("Some or all of these reports are simulated.")
     if any(row.interval == ANYTIME for row in rows):
         lines.append("Intervals, p and q hold at all looks while reports arrive; the chi-square test is for one look.")
     numbers = [("smooth interval",)] if any(row.figure for row in rows) else []
@@ -60,7 +58,10 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[Compar
     lines += aligned(table, left=(0, 1, 2, 3))
     if any(mark == ONLY_SMOOTH for mark, *_ in table):
         lines.append(f"{ONLY_SMOOTH} only the smooth interval is without 0; it takes neighbouring bins to be alike.")
-    return lines + [f"and {len(rows) - MOST_PRINTED:,} more"] * (len(rows) > MOST_PRINTED)
+    if len(rows) > MOST_PRINTED:
+        lines.append(f"and {len(rows) - MOST_PRINTED:,} more")
+    simulated = any(side.simulated for side in sides)
+    return lines + ["Some or all of these reports are simulated."] * simulated
 
 
 def _do_they_differ(family: Family, liars: float | None) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib
-import sys
 from collections.abc import Iterator, Sequence
 
 from uldp_transforms.jobs import cli, uldp
@@ -76,7 +75,3 @@ def _values(action: argparse.Action) -> tuple[str, ...]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     return cli.run("completion", configure, job, argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -155,7 +154,3 @@ def read_truth(days: int | None, scratch: Path) -> tuple[Path, Departures]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     return cli.run("demo", configure, job, argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

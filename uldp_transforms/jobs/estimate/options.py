@@ -93,7 +93,7 @@ def command_line() -> cli.Parser:
     sources = parser.add_argument_group("source of the reports (exactly one)")
     exclusive = sources.add_mutually_exclusive_group(required=True)
     for source in SOURCES:
-        exclusive.add_argument(source.option, action=cli.StoreOnce, type=source.kind, help=source.help)
+        exclusive.add_argument(source.option, type=source.kind, help=source.help)
     cli.add_options(sources, _FOLLOWING)
     cli.add_options(sources, ATTRIBUTES)
     of_sinks = {name: settings for sink in SINKS for name, settings in sink.options.items()}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -247,7 +246,3 @@ def _cells(of: Outcome) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     return cli.run("evaluate", configure, job, argv, faults_of_job=(SpecError, OSError))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -39,9 +39,13 @@ def refuse_secrets(properties: Iterable[tuple[str, str]], file_option: str, refe
             client resolves where it runs; the Java client does, librdkafka does not.
 
     Raises:
-        SpecError: for the first secret; its name is shown, its value never.
+        SpecError: for the first secret, or a name with two values, of which one would silently count; names are shown,
+            values never.
     """
+    given: dict[str, str] = {}
     for name, value in properties:
+        if given.setdefault(name, value) != value:
+            raise SpecError(f"--kafka_property must have one value for each name, got two different ones for {name}")
         referred = references and _REFERENCE.fullmatch(value.strip())
         if _OPTION.search(value) or (_NAME.search(name) and not referred):
             raise SpecError(

@@ -29,7 +29,7 @@ _KAFKA: cli.Options = {
         "help": "Kafka topic whose current records are read instead of files, each with one or more JSON lines (needs "
         "--bootstrap_servers)"
     },
-    "--bootstrap_servers": {"help": "HOST:PORT of Kafka's brokers, separated by commas"},
+    "--bootstrap_servers": {"type": cli.servers, "help": "HOST:PORT of Kafka's brokers, separated by commas"},
     "--kafka_property": {
         "type": cli.name_and_value,
         "action": "append",

@@ -36,6 +36,7 @@ GROUPS: cli.Options = {
         "help": "with --groups: share of the reports that come from the smallest group (default: 1 / groups)",
     },
     "--dimensions": {
+        "type": cli.columns,
         "help": "with --values, instead of --groups: columns of public facts, such as country,arm; also prints how "
         "much they reveal about the value",
     },
@@ -114,7 +115,7 @@ def read_groups(args: Any) -> GroupPlan | None:
     """The groups of a command line; None without. Raises SpecError, OSError."""
     if args.dimensions is not None:
         if args.values is None:
-            raise SpecError(f"--dimensions can be given only with --values, got {args.dimensions}")
+            raise SpecError(f"--dimensions can be given only with --values, got {','.join(args.dimensions)}")
         for name in ("groups", "smallest_group"):
             if getattr(args, name) is not None:
                 raise SpecError(f"--{name} can be given only without --dimensions, got {getattr(args, name):g}")
@@ -130,9 +131,9 @@ def read_groups(args: Any) -> GroupPlan | None:
 
 
 def _groups_of_table(args: Any) -> GroupPlan:
-    names = [name.strip() for name in args.dimensions.split(",")]
+    names = args.dimensions
     if "" in names or len(set(names)) < len(names):
-        raise SpecError(f"--dimensions must name each column once, such as country,arm, got {args.dimensions}")
+        raise SpecError(f"--dimensions must name each column once, such as country,arm, got {','.join(names)}")
     held = Counter(_rows(args, names))
     if not held:
         raise SpecError(f"{args.values} must have at least 1 value, got none")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -80,7 +79,3 @@ def recommended(planning: Planning, found: Plan) -> dict[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     return cli.run("plan", configure, job, argv, faults_of_job=(SpecError, OSError))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

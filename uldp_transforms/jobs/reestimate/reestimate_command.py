@@ -354,7 +354,3 @@ def _place_of(row: Row) -> dict[str, Any]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     return cli.run("reestimate", configure, job, argv, faults_of_job=(SpecError, OSError))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

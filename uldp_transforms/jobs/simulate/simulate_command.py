@@ -256,7 +256,3 @@ def _publish(simulation: Simulation) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     return cli.run("simulate", configure, job, argv, faults_of_job=(SpecError, OSError))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

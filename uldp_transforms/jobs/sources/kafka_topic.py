@@ -114,7 +114,7 @@ class KafkaTopic(Source):
     option = "--kafka_topic"
     help = "Kafka topic (needs --bootstrap_servers)"
     own_options: ClassVar[cli.Options] = {
-        "--bootstrap_servers": {"help": "HOST:PORT of Kafka's brokers, separated by commas"},
+        "--bootstrap_servers": {"type": cli.servers, "help": "HOST:PORT of Kafka's brokers, separated by commas"},
         "--kafka_timestamps": {
             "choices": (CREATE_TIME, LOG_APPEND_TIME),
             "help": f"message.timestamp.type of the topic; record timestamps "

@@ -68,15 +68,15 @@ class DesignOption:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AnswerColumns:
-    """Names of the columns of a table; None if there is no such column."""
+    """Names of the columns of a table, and texts of its answers; None if there is no such column, or no such option."""
 
     path: str
     question: str | None
     answer: str
     people: str | None
     design: str
-    yes: str | None
-    no: str | None
+    yes: tuple[str, ...] | None
+    no: tuple[str, ...] | None
     covariates: tuple[str, ...] = ()
 
 
@@ -93,14 +93,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--people", metavar="COLUMN", help="column with the number of people of a row (default: a row is one person)"
     )
-    parser.add_argument("--yes", metavar="TEXT", help=f"text that means answer 1 (default: {', '.join(YES)})")
-    parser.add_argument("--no", metavar="TEXT", help=f"text that means answer 0 (default: {', '.join(NO)})")
+    for name, number, usual in (("--yes", 1, YES), ("--no", 0, NO)):
+        parser.add_argument(
+            name,
+            metavar="TEXT",
+            action="append",
+            help=f"text that means answer {number}; may be given several times (default: {', '.join(usual)})",
+        )
 
 
 def columns_of(args: argparse.Namespace, covariates: Sequence[str] = ()) -> AnswerColumns:
     """The parsed options; raises SpecError if both answers have the same text, or two columns the same name."""
-    if args.yes is not None and args.yes == args.no:
-        raise SpecError(f"--yes and --no must be different texts, got {describe(args.yes)} for both")
+    both = [text for text in args.yes or () if text in (args.no or ())]
+    if both:
+        raise SpecError(f"--yes and --no must be different texts, got {describe(both[0])} for both")
     single = [column for column in (args.question, args.answer, args.people) if column is not None]
     if len(set(single)) < len(single):
         raise SpecError(f"--question, --answer and --people must name different columns, got {', '.join(single)}")
@@ -110,7 +116,7 @@ def columns_of(args: argparse.Namespace, covariates: Sequence[str] = ()) -> Answ
         answer=args.answer,
         people=args.people,
         design=args.design,
-        yes=args.yes,
-        no=args.no,
+        yes=args.yes and tuple(args.yes),
+        no=args.no and tuple(args.no),
         covariates=tuple(covariates),
     )

@@ -112,7 +112,7 @@ class _Reading:
         texts, codes = self._cells.coded(column)
         is_yes, is_no = _are(texts, yes, YES), _are(texts, no, NO)
         self._cells.leave_out((are_missing(texts) & ~is_yes & ~is_no)[codes], f"no answer in {column}")
-        wanted = f"{'/'.join(YES) if yes is None else yes} nor {'/'.join(NO) if no is None else no}"
+        wanted = f"{'/'.join(yes or YES)} nor {'/'.join(no or NO)}"
         self._cells.leave_out((is_yes == is_no)[codes], f"an answer in {column} that is neither {wanted}")
         return is_yes.astype(np.int64)[codes]
 
@@ -145,8 +145,8 @@ class _Reading:
         return np.where(whole, numbers, 0).astype(np.int64)
 
 
-def _are(texts: Sequence[str], wanted: str | None, usual: Sequence[str]) -> np.ndarray:
-    is_wanted: Callable[[str], bool] = (lambda text: text.lower() in usual) if wanted is None else wanted.__eq__
+def _are(texts: Sequence[str], wanted: Sequence[str] | None, usual: Sequence[str]) -> np.ndarray:
+    is_wanted: Callable[[str], bool] = (lambda text: text.lower() in usual) if wanted is None else wanted.__contains__
     return np.array([is_wanted(text) for text in texts], dtype=bool)
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -112,7 +111,3 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     return cli.run("survey", configure, job, argv, faults_of_job=(SpecError, OSError))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

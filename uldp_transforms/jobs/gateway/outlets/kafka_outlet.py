@@ -30,7 +30,7 @@ class KafkaOutlet(Outlet):
     option = "--kafka_topic"
     help = "Kafka topic to publish to (needs --bootstrap_servers or --kafka_config)"
     own_options: ClassVar[cli.Options] = {
-        "--bootstrap_servers": {"help": "HOST:PORT of Kafka's brokers, separated by commas"},
+        "--bootstrap_servers": {"type": cli.servers, "help": "HOST:PORT of Kafka's brokers, separated by commas"},
         "--kafka_property": {
             "type": cli.name_and_value,
             "action": "append",
