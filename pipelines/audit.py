@@ -1,8 +1,6 @@
 """``python -m pipelines.audit`` in a checkout is ``uldp audit``."""
 
-import sys
-
-from uldp_transforms.jobs.audit import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("audit")

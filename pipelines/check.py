@@ -1,8 +1,6 @@
 """``python -m pipelines.check`` in a checkout is ``uldp check``."""
 
-import sys
-
-from uldp_transforms.jobs.check import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("check")

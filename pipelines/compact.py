@@ -1,8 +1,6 @@
 """``python -m pipelines.compact`` in a checkout is ``uldp compact``."""
 
-import sys
-
-from uldp_transforms.jobs.compact import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("compact")

@@ -1,8 +1,6 @@
 """``python -m pipelines.completion`` in a checkout is ``uldp completion``."""
 
-import sys
-
-from uldp_transforms.jobs.completion import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("completion")

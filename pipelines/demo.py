@@ -1,8 +1,6 @@
 """``python -m pipelines.demo`` in a checkout is ``uldp demo``."""
 
-import sys
-
-from uldp_transforms.jobs.demo import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("demo")

@@ -1,8 +1,6 @@
 """``python -m pipelines.describe`` in a checkout is ``uldp describe``."""
 
-import sys
-
-from uldp_transforms.jobs.describe import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("describe")

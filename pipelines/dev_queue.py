@@ -1,8 +1,6 @@
 """``python -m pipelines.dev_queue`` in a checkout is ``uldp dev-queue``."""
 
-import sys
-
-from uldp_transforms.jobs.dev_queue import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("dev-queue")

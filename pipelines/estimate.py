@@ -1,8 +1,6 @@
 """``python -m pipelines.estimate`` in a checkout is ``uldp estimate``."""
 
-import sys
-
-from uldp_transforms.jobs.estimate import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("estimate")

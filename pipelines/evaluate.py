@@ -1,8 +1,6 @@
 """``python -m pipelines.evaluate`` in a checkout is ``uldp evaluate``."""
 
-import sys
-
-from uldp_transforms.jobs.evaluate import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("evaluate")

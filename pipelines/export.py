@@ -1,8 +1,6 @@
 """``python -m pipelines.export`` in a checkout is ``uldp export``."""
 
-import sys
-
-from uldp_transforms.jobs.export import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("export")

@@ -1,8 +1,6 @@
 """``python -m pipelines.gateway`` in a checkout is ``uldp gateway``."""
 
-import sys
-
-from uldp_transforms.jobs.gateway import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("gateway")

@@ -1,8 +1,6 @@
 """``python -m pipelines.live`` in a checkout is ``uldp live``."""
 
-import sys
-
-from uldp_transforms.jobs.live import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("live")

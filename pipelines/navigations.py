@@ -1,8 +1,6 @@
 """``python -m pipelines.navigations`` in a checkout is ``uldp navigations``."""
 
-import sys
-
-from uldp_transforms.jobs.navigations import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("navigations")

@@ -1,8 +1,6 @@
 """``python -m pipelines.plan`` in a checkout is ``uldp plan``."""
 
-import sys
-
-from uldp_transforms.jobs.plan import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("plan")

@@ -1,8 +1,6 @@
 """``python -m pipelines.reestimate`` in a checkout is ``uldp reestimate``."""
 
-import sys
-
-from uldp_transforms.jobs.reestimate import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("reestimate")

@@ -1,8 +1,6 @@
 """``python -m pipelines.regress`` in a checkout is ``uldp regress``."""
 
-import sys
-
-from uldp_transforms.jobs.regress import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("regress")

@@ -1,8 +1,6 @@
 """``python -m pipelines.report`` in a checkout is ``uldp report``."""
 
-import sys
-
-from uldp_transforms.jobs.report import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("report")

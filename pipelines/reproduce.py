@@ -1,8 +1,6 @@
 """``python -m pipelines.reproduce`` in a checkout is ``uldp reproduce``."""
 
-import sys
-
-from labs.reproduce import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("reproduce")

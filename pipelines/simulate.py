@@ -1,8 +1,6 @@
 """``python -m pipelines.simulate`` in a checkout is ``uldp simulate``."""
 
-import sys
-
-from uldp_transforms.jobs.simulate import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("simulate")

@@ -1,8 +1,6 @@
 """``python -m pipelines.sql`` in a checkout is ``uldp sql``."""
 
-import sys
-
-from uldp_transforms.jobs.sql import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("sql")

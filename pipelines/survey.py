@@ -1,8 +1,6 @@
 """``python -m pipelines.survey`` in a checkout is ``uldp survey``."""
 
-import sys
-
-from uldp_transforms.jobs.survey import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("survey")

@@ -1,8 +1,6 @@
 """``python -m pipelines.tokens`` in a checkout is ``uldp tokens``."""
 
-import sys
-
-from uldp_transforms.jobs.tokens import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("tokens")

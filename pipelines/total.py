@@ -1,8 +1,6 @@
 """``python -m pipelines.total`` in a checkout is ``uldp total``."""
 
-import sys
-
-from uldp_transforms.jobs.total import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("total")

@@ -1,8 +1,6 @@
 """``python -m pipelines.workers`` in a checkout is ``uldp workers``."""
 
-import sys
-
-from uldp_transforms.jobs.workers import main
+from uldp_transforms.jobs.uldp import run_program
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program("workers")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+import runpy
 import subprocess
 import sys
 import types
+from pathlib import Path
+from typing import TextIO
 
 import pytest
 
 from uldp_transforms.jobs import uldp
 from uldp_transforms.messages.native_module import decoder_name
 from uldp_transforms.version import __version__
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_a_program_of_the_laboratory_needs_a_checkout(
@@ -61,17 +67,127 @@ def test_a_program_has_the_words_after_its_name_and_its_own_exit_code(monkeypatc
     assert given == [["--port", "0"], []]
 
 
-@pytest.mark.parametrize("words", [["--help"], ["completion", "bash"]])
-def test_a_reader_that_ends_first_is_no_fault(words: list[str]) -> None:
+# ---------------------------------------------------------------------- python -m
+
+
+def module_of(program: str) -> str:
+    return program.replace("-", "_")
+
+
+@pytest.mark.parametrize("program", uldp.PROGRAMS)
+@pytest.mark.parametrize("package", ["uldp_transforms.jobs", "pipelines"])
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules.*:RuntimeWarning")
+def test_every_program_runs_as_a_module(
+    package: str, program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a checkout also from ``pipelines``, which has a file for each."""
+    if program in uldp.LABORATORY and package != "pipelines":
+        return
+    monkeypatch.setattr(sys, "argv", [module_of(program), "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(f"{package}.{module_of(program)}", run_name="__main__")
+    said = capsys.readouterr()
+    assert (ended.value.code, said.err) == (0, "")
+    assert said.out.startswith("usage: ") and "options:" in said.out
+
+
+def test_pipelines_has_a_file_for_each_program_and_no_other() -> None:
+    assert {path.stem for path in (ROOT / "pipelines").glob("*.py")} == {"__init__", *map(module_of, uldp.PROGRAMS)}
+
+
+@pytest.mark.parametrize("module", ["uldp_transforms.jobs", "uldp_transforms.jobs.uldp"])
+def test_the_list_of_programs_is_a_module_too(module: str) -> None:
+    """It prints, and has the exit code of what it runs."""
+    words = [sys.executable, "-m", module]
+    done = subprocess.run([*words, "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split()[0], done.stderr) == (0, "uldp_transforms", "")
+    done = subprocess.run([*words, "describe"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "describe: the following arguments are required: C.json\n"
+
+
+# ---------------------------------------------------------------------- closed and full outputs
+
+
+def commands(folder: Path) -> dict[str, list[str]]:
+    """Command lines that print a result."""
+    spec = {"id": "a", "version": 1, "alphabet": {"id": "closed", "values": ["x", "y"]}}
+    (folder / "C.json").write_text(json.dumps(spec | {"mechanism": {"id": "krr", "epsilon": 1.0}}), encoding="utf-8")
+    (folder / "answers.csv").write_text("answer,age\n" + "1,3\n0,4\n1,5\n0,3\n" * 50, encoding="utf-8")
+    navigation = {"confidence": "high", "rate": 0.5, "duration": 10}
+    (folder / "n.jsonl").write_text("\n".join([json.dumps(navigation)] * 20), encoding="utf-8")
+    table, collection = str(folder / "answers.csv"), str(folder / "C.json")
+    return {
+        "survey": [table, "--design", "direct"],
+        "regress": [table, "--design", "direct", "--covariates", "age"],
+        "navigations": [str(folder / "n.jsonl")],
+        "describe": [collection],
+        "audit": ["--collection", collection],
+        "export": [collection],
+        "sql": [collection, "--dialect", "duckdb"],
+        "plan": ["--num_values", "4", "--epsilon", "1", "--reports", "1000"],
+        "evaluate": ["--values", table, "--value_column", "age", "--repetitions", "1", "--mechanisms", "krr"],
+        "check": [str(folder)],
+        "completion": ["bash"],
+        "--help": [],
+    }
+
+
+PRINTING = ("survey", "regress", "navigations", "describe", "audit", "export", "sql", "plan", "evaluate", "check")
+PROGRAM = "import sys; from uldp_transforms.jobs.uldp import main; sys.exit(main())"
+
+
+@pytest.mark.parametrize("program", ["--help", "completion", "survey", "navigations", "check"])
+def test_a_reader_that_ends_first_is_no_fault(program: str, tmp_path: Path) -> None:
     """As ``head -1`` does; the reader has ended before the program starts."""
     reader, writer = os.pipe()
     os.close(reader)
-    program = "import sys; from uldp_transforms.jobs.uldp import main; sys.exit(main())"
+    words = [sys.executable, "-c", PROGRAM, program, *commands(tmp_path)[program]]
     with os.fdopen(writer, "wb") as output:
-        done = subprocess.run(
-            [sys.executable, "-c", program, *words], stdout=output, stderr=subprocess.PIPE, check=False
-        )
+        done = subprocess.run(words, stdout=output, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (uldp.NO_READER, b"")
+
+
+def output_of(kind: str, *, at_once: bool) -> TextIO:
+    """An output that takes nothing: a pipe that nobody reads, or a file on a disk that is full.
+
+    Args:
+        kind: ``unread`` or ``full``.
+        at_once: each line is written when it is printed, not at the end, as with results that are long.
+    """
+    buffering = 1 if at_once else -1
+    if kind == "full":
+        return open("/dev/full", "w", encoding="utf-8", buffering=buffering)
+    reader, writer = os.pipe()
+    os.close(reader)
+    return os.fdopen(writer, "w", encoding="utf-8", buffering=buffering)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+@pytest.mark.parametrize(("kind", "code"), [("unread", uldp.NO_READER), ("full", uldp.DISK_FULL)])
+@pytest.mark.parametrize("program", PRINTING)
+def test_every_program_ends_alike_on_an_output_that_takes_nothing(
+    program: str,
+    kind: str,
+    code: int,
+    at_once: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = commands(tmp_path)[program]
+    with output_of(kind, at_once=at_once) as output, monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", output)
+        assert uldp.main([program, *words]) == code
+    said = [line for line in capsys.readouterr().err.splitlines() if not line.startswith("form_fingerprint")]
+    assert said == ["uldp: a disk is full: [Errno 28] No space left on device"] * (kind == "full")
+
+
+def test_a_closed_output_is_no_fault(tmp_path: Path) -> None:
+    """As after ``>&-``: the program has no standard output at all."""
+    words = [sys.executable, "-c", PROGRAM, "describe", *commands(tmp_path)["describe"]]
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *words], stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_another_broken_pipe_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
