@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from uldp_transforms.jobs import cli
+from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
 from uldp_transforms.jobs.report.collection_facts import facts_of, sensitive_in_words, sensitive_values
@@ -261,11 +260,18 @@ def variance_at(collection: Collection, symbol: int, share: float) -> float:
 
 
 def smallest_share(collection: Collection, symbol: int, num_reports: int) -> float | None:
-    """The smallest share that is told apart from 0 with probability about ``_FOUND``; None if even 1 is not."""
-    factor = float(quantile(np.inf, CONFIDENCE)) + float(quantile(np.inf, 2 * _FOUND - 1))
-    share = 0.0
+    """The smallest share that is told apart from 0 with probability about ``_FOUND``; None if even 1 is not.
+
+    Its estimate must exceed 0 by the half width of an interval at 0, where the variance is less than at the share.
+    """
+
+    def deviation(share: float) -> float:
+        return math.sqrt(max(variance_at(collection, symbol, min(share, 1.0)), 0) / num_reports)
+
+    least = float(quantile(np.inf, CONFIDENCE)) * deviation(0.0)
+    share = least
     for _ in range(_STEPS):
-        share = factor * math.sqrt(max(variance_at(collection, symbol, min(share, 1.0)), 0) / num_reports)
+        share = least + float(quantile(np.inf, 2 * _FOUND - 1)) * deviation(share)
     if rate := _proof_rate(collection.mechanism, symbol):  # one such report is enough
         share = max(share, -math.log(1 - _FOUND) / (num_reports * rate))
     return share if share < 1 else None
@@ -324,4 +330,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    uldp.run_program("describe")

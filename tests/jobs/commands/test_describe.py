@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tests.support.cases import golden
 from tests.support.messages_cases import KNOWN, NEW, container, write_files
@@ -172,19 +173,44 @@ def test_variances_are_those_of_the_mechanism() -> None:
     assert variance_at(MEMOS, 0, 0.1) == pytest.approx(bucket / (1 - 1 / 32))
 
 
-@pytest.mark.parametrize(("collection", "symbol"), [(KRR, 0), (URR, 0), (URR, 3)], ids=["krr", "sensitive", "clear"])
-def test_the_smallest_share_is_found_in_about_80_per_cent_of_windows(collection: Collection, symbol: int) -> None:
-    """2,000 windows; within .1 of .8, for the normal approximation and eight standard errors (.07)."""
-    n, rng = 10_000, generator("describe", collection.mechanism.id, symbol)
-    share = smallest_share(collection, symbol, n)
+TWENTY = {"id": "closed", "values": [f"v{number}" for number in range(20)]}
+
+
+@pytest.mark.parametrize("size", [1_000, 10_000, 100_000])
+@pytest.mark.parametrize(
+    "collection",
+    [KRR, of(TWENTY, {"id": "krr", "epsilon": 3.0}), of(TWENTY, {"id": "rappor", "epsilon": 4.0, "theta": 0.5})],
+    ids=["four values", "twenty values", "bits"],
+)
+def test_the_smallest_share_is_found_in_80_per_cent_of_windows(collection: Collection, size: int) -> None:
+    """Enumerated: each number of supports of the value that a window may have, with the interval that it would show.
+    2 % are allowed, because a number of reports has steps and a normal law has none."""
+    share = smallest_share(collection, 0, size)
     assert share is not None
-    frequencies = np.full(4, (1 - share) / 3)
-    frequencies[symbol] = share
-    law = collection.mechanism.response(frequencies)
-    windows = CohortCounts(np.full(2000, n), rng.multinomial(n, law / law.sum(), 2000))
-    raw = collection.mechanism.invert_alone(windows)[:, symbol]
-    least = 1.96 * math.sqrt(variance_at(collection, symbol, 0.0) / n) if symbol == 0 else 0.0
-    assert abs((raw > least).mean() - 0.8) < 0.1
+    mechanism, num_values = collection.mechanism, len(collection.alphabet.known_values or ())
+    chance = mechanism.miss + share * mechanism.delta  # type: ignore[attr-defined]  # that a report supports it
+    found = 0.0
+    likely = stats.binom.interval(1 - 1e-9, size, chance)
+    for number in range(int(likely[0]), int(likely[1]) + 1):
+        cells = np.full(num_values, (size - number) // (num_values - 1))
+        cells[0] = number
+        if mechanism.id == "krr":
+            cells[1] += size - cells.sum()
+        estimate = collection.estimate(CohortCounts(np.array([size]), cells[np.newaxis]))
+        if estimate.ci_low[0] > 0:  # and so for all larger numbers
+            found = float(stats.binom.sf(number - 1, size, chance))
+            break
+    assert abs(found - 0.8) < 0.02, (share, found)
+
+
+def test_a_value_that_is_sent_in_clear_is_found_by_one_report() -> None:
+    for size in (1_000, 100_000):
+        share = smallest_share(URR, 3, size)
+        assert share is not None
+        rate = share * URR.mechanism.reveal_rate
+        assert 1 - (1 - rate) ** size == pytest.approx(0.8, abs=1e-3)
+        counts = CohortCounts(np.array([size]), np.array([[size // 2, size - size // 2 - 1, 0, 1]]))
+        assert URR.estimate(counts).ci_low[3] > 0
 
 
 @pytest.mark.parametrize(
