@@ -109,9 +109,8 @@ class Collection(Model):
             SpecError: if anything is missing, unknown, repeated or out of range.
             OSError: if the file cannot be read.
         """
-        if isinstance(source, Mapping):
-            spec: Any = source
-        else:
+        spec: Any = source
+        if isinstance(source, (str, os.PathLike)):
             try:
                 text = Path(source).read_text(encoding="utf-8")
             except UnicodeDecodeError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from scipy import stats
 
 from tests.support.cases import golden
 from tests.support.messages_cases import KNOWN, NEW, container, write_files
-from tests.support.tolerance import generator
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.describe import consent, lines_of, smallest_share, variance_at
 from uldp_transforms.jobs.records.lookalike_values import lookalikes, sentences_about_lookalikes

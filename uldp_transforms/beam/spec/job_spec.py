@@ -250,7 +250,7 @@ class JobSpec:
         Raises:
             SpecError, OSError: as ``of``; SpecError also for a file that is not JSON.
         """
-        return cls.of(**read_values(source))
+        return cls(**fields_of(read_values(source)))
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values from which ``from_json`` builds an equal specification."""
