@@ -780,6 +780,17 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
+        estimating("--window 1h --runner DataflowRunner --dry_run=True"),
+        "--dry_run needs --temp_location gs://BUCKET/FOLDER, got none",
+    ),
+    (
+        SpecError,
+        estimating("--window 1h --runner DataflowRunner --temp_location gs://b/tmp"),
+        "--temp_location must be gs://BUCKET/FOLDER, with a bucket of at least 3 of the characters a-z, 0-9, '-', '_' "
+        "and '.', got 'gs://b/tmp'",
+    ),
+    (
+        SpecError,
         run(estimate.configure, "--collection asked.json --input good.avro --output out --runner PrismRunner"),
         "--runner must be an engine that pools questions of bounded sources, such as DirectRunner, got PrismRunner and "
         "the question 'asked'",

@@ -331,12 +331,35 @@ def test_a_dry_run_prints_the_graph_without_credentials(folder, without_network,
     assert sorted(path.name for path in folder.iterdir()) == ["good.avro", "krr.json"]
 
 
+@pytest.mark.parametrize(
+    ("locations", "sentence"),
+    [
+        ("--temp_location gs://b/tmp", "--temp_location must be gs://BUCKET/FOLDER, {bucket}, got 'gs://b/tmp'"),
+        ("--temp_location gs://bucket", "--temp_location must be gs://BUCKET/FOLDER, {bucket}, got 'gs://bucket'"),
+        ("--temp_location tmp", "--temp_location must be gs://BUCKET/FOLDER, {bucket}, got 'tmp'"),
+        (
+            "--temp_location gs://bucket/tmp --staging_location gs://b/s",
+            "--staging_location must be gs://BUCKET/FOLDER, {bucket}, got 'gs://b/s'",
+        ),
+        ("", "--dry_run needs --temp_location gs://BUCKET/FOLDER, got none"),
+    ],
+)
+def test_a_bucket_that_cannot_be_is_one_sentence(folder, without_network, capsys, locations, sentence):
+    """Beam would ask Google for a bucket of its own choice instead, or create it."""
+    argv = f"{STREAM} --runner DataflowRunner --project my-project --region us-central1 {locations} --dry_run=True"
+    assert estimate.main(argv.split()) == 2
+    bucket = "with a bucket of at least 3 of the characters a-z, 0-9, '-', '_' and '.'"
+    assert capsys.readouterr() == ("", f"estimate: {sentence.format(bucket=bucket)}\n")
+    assert without_network == []
+
+
 def test_a_relative_output_is_that_of_the_launching_process(folder):
     """Workers of other engines have directories of their own; this process keeps the path that it was given."""
     for runner, output in (("DirectRunner", "out"), ("PrismRunner", str(folder / "out"))):
         job = read_arguments(f"{FILES} --runner {runner}".split())
         assert job.directory.path == output
-        job = read_arguments(f"{FILES} --runner {runner} --output gs://bucket/out".split())
+        stored = FILES.replace("--output out", "--output gs://bucket/out")
+        job = read_arguments(f"{stored} --runner {runner}".split())
         assert job.directory.path == "gs://bucket/out"
 
 

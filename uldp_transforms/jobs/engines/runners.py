@@ -16,6 +16,7 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
     TestOptions,
 )
+from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
 from apache_beam.runners.portability.prism_runner import PrismRunner
 from google.protobuf import json_format  # type: ignore[import-untyped]  # has no types
 
@@ -125,6 +126,28 @@ def check_dry_run(options: PipelineOptions) -> None:
     runner = options.view_as(StandardOptions).runner
     if is_dry(options) and runner != DATAFLOW:
         raise SpecError(f"--dry_run needs --runner {DATAFLOW}, got {runner or 'DirectRunner'!r}")
+
+
+def check_locations(options: PipelineOptions) -> None:
+    """Refuse locations in Cloud Storage in place of which Beam would take, and create, a bucket of its own choice.
+
+    Raises:
+        SpecError: if --temp_location or --staging_location of Dataflow is no such location, or neither is given for a
+            dry run, which needs no network.
+    """
+    if options.view_as(StandardOptions).runner != DATAFLOW:
+        return
+    cloud = options.view_as(GoogleCloudOptions)
+    validator = PipelineOptionsValidator(options, None)
+    given = {name: getattr(cloud, name) for name in ("temp_location", "staging_location")}
+    for name, location in given.items():
+        if location is not None and validator.validate_gcs_path(cloud, name):
+            raise SpecError(
+                f"--{name} must be gs://BUCKET/FOLDER, with a bucket of at least 3 of the characters a-z, 0-9, '-', "
+                f"'_' and '.', got {location!r}"
+            )
+    if is_dry(options) and set(given.values()) == {None}:
+        raise SpecError("--dry_run needs --temp_location gs://BUCKET/FOLDER, got none")
 
 
 def graph_of(described: Any) -> str:

@@ -16,6 +16,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.job_server import SAVEPOINT, goes_on
 from uldp_transforms.jobs.engines.runners import (
     check_dry_run,
+    check_locations,
     check_options,
     is_only_launched,
     reachable_output,
@@ -114,6 +115,7 @@ def read_arguments(argv: Sequence[str]) -> Job:
     check_options(beam_args, parser.nearest_option)
     options = PipelineOptions(beam_args)
     check_dry_run(options)
+    check_locations(options)
     args.output = reachable_output(args.output, options)
     FileSystems.set_options(options)
     named = next(source for source in SOURCES if getattr(args, source.option[2:]) is not None)
