@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
-import os
+import functools
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from uldp_transforms.jobs.gateway import spool_file
+from uldp_transforms.jobs.gateway.apps.used_token_files import UsedTokenFiles
 from uldp_transforms.jobs.gateway.batched_writer import BatchedWriter
+from uldp_transforms.jobs.gateway.folder_lock import lock_folder
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.outlets.outlet import Outlet, Undelivered
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
-from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.jobs.gateway.uses import Place, Use
 from uldp_transforms.messages.rejection import Rejection
 
 FULL = 64 << 20
@@ -37,32 +37,35 @@ class Spool:
         target: where finished files are published, after which they are deleted; None: they stay.
         meters: count what is published.
         say: prints a sentence for the operator.
+        tokens: record which tokens send the messages; None: no request needs a token.
 
     Raises:
         SpecError: another process writes to the folder.
     """
 
-    def __init__(self, folder: str, every: float, target: Outlet | None, meters: Meters, say: Callable[[str], None]):
+    def __init__(
+        self,
+        folder: str,
+        every: float,
+        target: Outlet | None,
+        meters: Meters,
+        say: Callable[[str], None],
+        tokens: UsedTokenFiles | None = None,
+    ):
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
         self._every = every
         self._target = target
         self._meters = meters
         self._say = say
+        self._used = tokens
         self._file: SpoolFile | None = None
         self._begun = 0.0
-        self._writer = BatchedWriter(self._append, "the spool says")
+        self._writer = BatchedWriter(self._append, f"the spool {folder} says")
         self._tasks: list[asyncio.Task[None]] = []
         self._published: dict[Path, int] = {}
-        self._sent: defaultdict[Path, set[int]] = defaultdict(set)
-        self._lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._lock)
-            raise SpecError(
-                f"--spool must be a folder that no other gateway uses, got {folder!r}, which another one has locked"
-            ) from None
+        self._sent: dict[Path, set[int]] = {}
+        self._lock = lock_folder(self._folder, "--spool", folder)
         try:
             self._finish()
         except OSError:
@@ -78,9 +81,9 @@ class Spool:
             await self._target.start()
             self._tasks.append(asyncio.create_task(self._forward_all(self._target)))
 
-    async def deliver(self, message: bytes) -> None:
-        """Return when the message is on disk; raises Undelivered."""
-        await self._writer.write(message)
+    async def deliver(self, message: bytes, *uses: Use) -> None:
+        """Return when the message is on disk, and before it that these tokens send it; raises Undelivered."""
+        await self._writer.write((message, uses))
 
     async def close(self) -> None:
         """Finish the file that is open, and try once to publish what is there."""
@@ -100,20 +103,31 @@ class Spool:
         left = len(list(self._folder.glob(f"*{spool_file.WHOLE}")))
         if left:
             self._say(f"{left} file(s) of reports are in {self._folder}")
-        os.close(self._lock)
+        self._lock.close()
 
     # ---------------------------------------------------------------- writing
 
-    def _append(self, messages: Sequence[bytes]) -> Exception | None:
+    def _append(self, parts: Sequence[tuple[bytes, Sequence[Use]]]) -> Exception | None:
         try:
             if self._file is None:
                 self._file, self._begun = SpoolFile(self._folder), time.monotonic()
-            self._file.append(messages)
+            block = self._file.block_of([message for message, _ in parts])
+            self._record([use for _, uses in parts for use in uses], self._file, len(block))
+            self._file.append_block(block)
         except Exception as error:  # of any kind: whoever waits must not wait for ever
             with contextlib.suppress(Exception):  # what is on disk stays there, for the next start
                 self._finish()
             return error
         return None
+
+    def _record(self, uses: Sequence[Use], file: SpoolFile, size: int) -> None:
+        """The block that comes next to a file, of this size, has the messages of these tokens."""
+        if self._used is not None and uses:
+            self._used.record(uses, Place(file.id, file.size + size))
+
+    def _seal(self, part: Path, length: int) -> None:
+        if self._used is not None:
+            self._used.seal(spool_file.id_of(part), length)
 
     async def _turn_over(self) -> None:
         """Finish the file when its time is over or it is full."""
@@ -146,7 +160,9 @@ class Spool:
         faults = []
         for part in sorted(self._parts()):
             try:
-                spool_file.finish(part)
+                if self._used is not None:
+                    self._used.is_there(spool_file.id_of(part))
+                spool_file.finish(part, functools.partial(self._seal, part))
             except Exception as error:
                 faults.append(error)
         if faults:
@@ -198,6 +214,8 @@ class Spool:
         """
         items = await asyncio.to_thread(list, spool_file.read(path))
         messages = [item for item in items if not isinstance(item, Rejection)]
+        if path not in self._sent:
+            self._sent[path] = await asyncio.to_thread(spool_file.sent_before, path)
         left = [number for number in range(len(messages)) if number not in self._sent[path]]
         fault: BaseException | None = None
         for at in range(0, len(left), AT_ONCE):
@@ -206,6 +224,8 @@ class Spool:
             arrived = [number for number, outcome in zip(some, outcomes) if outcome is None]
             self._sent[path].update(arrived)
             self._meters.forwarded(len(arrived))
+            with contextlib.suppress(OSError):  # of a disk that is full: only a kill would send them again
+                await asyncio.to_thread(spool_file.note_sent, path, arrived)
             faults = [outcome for outcome in outcomes if outcome is not None]
             for outcome in faults:
                 if isinstance(outcome, Undelivered):
@@ -222,3 +242,4 @@ class Spool:
         else:
             path.unlink()
             spool_file.manifest_path(path).unlink(missing_ok=True)
+        spool_file.sent_path(path).unlink(missing_ok=True)
