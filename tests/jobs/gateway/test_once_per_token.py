@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import http.client
 import json
 import random
 import signal
@@ -178,3 +179,214 @@ def test_kills_at_each_call_of_fsync_lose_and_repeat_nothing_in_a_spool(tmp_path
         stopped(running)
     assert died == 20 and len(missing) < len(messages)
     assert ids_in(spooled(spool)) == ids_of(messages)
+
+
+def posted_by_many(running: Running, messages: Sequence[bytes], tokens: Sequence[str]) -> list[list[int]]:
+    """The statuses over 20 connections, each of which sends every twentieth message."""
+
+    async def run() -> list[list[int]]:
+        parts = [(messages[first::20], tokens[first::20]) for first in range(20)]
+        return await asyncio.gather(*(posted(running.address, some, own) for some, own in parts))
+
+    return asyncio.run(run())
+
+
+def sent_until_killed(running: Running, messages: Sequence[bytes], tokens: Sequence[str]) -> set[bytes]:
+    """Ids of the reports that were acknowledged before a kill at a random moment; 20 connections send them."""
+    delay = random.uniform(0.05, 0.6)  # any moment will do: the test holds for each
+
+    def kill() -> None:
+        time.sleep(delay)
+        running.process.kill()
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    statuses = posted_by_many(running, messages, tokens)
+    killing.join()
+    running.process.wait(PATIENCE)
+    done = set()
+    for first, part in enumerate(statuses):
+        assert set(part) <= {200, 202, 0}
+        done |= {message[9:25] for message, status in zip(messages[first::20], part) if status}
+    return done
+
+
+def test_kills_under_load_lose_and_repeat_nothing_in_a_spool(tmp_path: Path) -> None:
+    spool, options = tmp_path / "spool", [f"--spool={tmp_path / 'spool'}", "--spool_every=150ms"]
+    messages, tokens = singles(3_000, 4), [sign(KEY) for _ in range(3_000)]
+    for _ in range(5):
+        with started(tmp_path, *options) as running:
+            sent_until_killed(running, messages, tokens)
+    with started(tmp_path, *options) as running:
+        for _ in range(2):
+            assert {status for part in posted_by_many(running, messages, tokens) for status in part} == {202}
+        stopped(running)
+    assert ids_in(spooled(spool)) == ids_of(messages)
+
+
+@pytest.mark.parametrize("is_spooled", [False, True], ids=["published", "spooled"])
+def test_a_kill_repeats_at_most_what_was_under_way_to_a_queue(is_spooled: bool, tmp_path: Path) -> None:
+    """A message that was acknowledged before the kill is not published again when it comes again."""
+    messages, tokens = singles(2_000, 5), [sign(KEY) for _ in range(2_000)]
+    own = (
+        [f"--spool={tmp_path / 'spool'}", "--spool_every=100ms"] if is_spooled else [f"--used_tokens={tmp_path / 't'}"]
+    )
+    with live.broker():
+        with started(tmp_path, *PUBLISHING, *own) as running:
+            done = sent_until_killed(running, messages, tokens)
+        before = ids_in(published())
+        with started(tmp_path, *PUBLISHING, *own) as running:
+            for _ in range(2):
+                statuses = {status for part in posted_by_many(running, messages, tokens) for status in part}
+                assert statuses == {202 if is_spooled else 200}
+            stopped(running)
+        after = ids_in(published())
+    there = before + after
+    assert set(there) == set(ids_of(messages)), "nothing is lost"
+    assert max(there.values()) <= 2
+    if not is_spooled:
+        assert done <= set(before)
+        assert not done & set(after), "what was acknowledged is not published again"
+
+
+def test_a_retry_after_an_outage_is_delivered_once(tmp_path: Path) -> None:
+    """The queue is away: 503, as often as it is tried; then the message is published once, and copies are not."""
+    token, message = sign(KEY), singles(1, 6)[0]
+    with live.broker(), started(tmp_path, *PUBLISHING, f"--used_tokens={tmp_path / 'used'}") as running:
+        with pubsub_v1.PublisherClient() as publisher, pubsub_v1.SubscriberClient() as subscriber:
+            publisher.delete_topic(topic=live.TOPIC)
+            for _ in range(2):
+                assert send(running, token, message) == (503, {"reason": "unavailable"})
+            assert send(running, token, single()) == (401, {"reason": "token_used"})
+            publisher.create_topic(name=live.TOPIC)
+            subscriber.delete_subscription(subscription=live.SUBSCRIPTION)
+            subscriber.create_subscription(name=live.SUBSCRIPTION, topic=live.TOPIC)
+        for _ in range(3):
+            assert send(running, token, message) == (200, {"published": 1})
+        assert ids_in(published()) == ids_of([message])
+        running.process.kill()
+        running.process.wait()
+        with started(tmp_path, *PUBLISHING, f"--used_tokens={tmp_path / 'used'}") as later:
+            assert send(later, token, message) == (200, {"published": 1})
+        assert not published()
+
+
+FULL = """
+import errno, os
+_sync = os.fsync
+def _full(descriptor):
+    if os.path.exists(os.environ["FULL"]) and os.environ["PART"] in os.readlink(f"/proc/self/fd/{descriptor}"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    _sync(descriptor)
+os.fsync = _full
+"""
+"""A disk without space for some of the files, while there is a file FULL."""
+
+
+@pytest.mark.parametrize("part", ["tokens", "avro", "manifest", ""], ids=["tokens", "reports", "manifests", "all"])
+def test_a_full_disk_loses_and_repeats_nothing(part: str, tmp_path: Path) -> None:
+    """Who sends is told 503 until there is space; the sentence for the operator names the folder."""
+    spool, full = tmp_path / "spool", tmp_path / "full"
+    messages, tokens = singles(60, 7), [sign(KEY) for _ in range(60)]
+    variables, options = {"FULL": str(full), "PART": part}, [f"--spool={spool}", "--spool_every=100ms"]
+    with started(tmp_path, *options, first=FULL, variables=variables) as running:
+        for first in range(0, 60, 20):
+            full.touch()
+            statuses = asyncio.run(posted(running.address, messages[: first + 20], tokens[: first + 20]))
+            assert set(statuses) <= {202, 503} and (503 in statuses or part == "manifest")
+            time.sleep(0.3)
+            full.unlink()
+            again = asyncio.run(posted(running.address, messages[: first + 10], tokens[: first + 10]))
+            assert set(again) <= {202, 503}
+            time.sleep(1.5)  # files that could not be finished are
+        assert asyncio.run(posted(running.address, messages, tokens)) == [202] * 60
+        if part != "manifest":
+            assert f"{spool}" in running.said() and "No space left on device" in running.said()
+        running.process.kill()
+        running.process.wait()
+    with started(tmp_path, *options) as running:
+        assert asyncio.run(posted(running.address, messages, tokens)) == [202] * 60
+        stopped(running)
+    assert ids_in(spooled(spool)) == ids_of(messages)
+
+
+@pytest.fixture
+def kafka() -> Iterator[str]:
+    """The address of a cluster of librdkafka's own tests, which is in the library; it lives as long as its producer."""
+    hub = Producer({"test.mock.num.brokers": 1, "log_level": 0})
+    [broker] = hub.list_topics(timeout=PATIENCE).brokers.values()
+    hub.produce("reports", b"\x02")  # makes the topic
+    assert hub.flush(60) == 0
+    yield f"{broker.host}:{broker.port}"
+
+
+def test_a_topic_of_kafka_has_each_message_once(kafka: str, tmp_path: Path) -> None:
+    """Copies at once, later, and after a kill of what was acknowledged."""
+    messages, tokens = singles(200, 8), [sign(KEY) for _ in range(200)]
+    options = ["--kafka_topic=reports", f"--bootstrap_servers={kafka}", f"--used_tokens={tmp_path / 'used'}"]
+
+    async def thrice(address: str) -> list[list[int]]:
+        return await asyncio.gather(*(posted(address, messages, tokens) for _ in range(3)))
+
+    for _ in range(2):
+        with started(tmp_path, *options) as running:
+            assert asyncio.run(thrice(running.address)) == [[200] * 200] * 3
+            running.process.kill()
+            running.process.wait()
+    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "test", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["reports"])
+    found: list[bytes] = []
+    end = time.monotonic() + 10
+    while time.monotonic() < end:
+        if (record := consumer.poll(1.0)) is not None:
+            assert record.error() is None
+            found.append(record.value())
+    consumer.close()
+    found.remove(b"\x02")
+    assert ids_in(found) == ids_of(messages)
+
+
+# ---------------------------------------------------------------------- navigations
+
+
+def line(number: int) -> bytes:
+    return json.dumps({"confidence": "high", "rate": 0.5, "duration": number}).encode()
+
+
+def navigated(running: Running, token: str, body: bytes = LINE) -> tuple[int, Any]:
+    answer = running.ask("POST", "/navigations", body, Authorization=f"Bearer {token}")
+    return answer.status, answer.content
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_a_token_sends_no_more_navigations_than_reports(most: int, tmp_path: Path) -> None:
+    folder, options = tmp_path / "navigations", [] if most == 1 else [f"--token_reports={most}"]
+    with started(tmp_path, f"--navigations={folder}", *options, collection=None) as running:
+        for number in (most + 1, 1_400):
+            assert navigated(running, sign(KEY), b"\n".join([LINE] * number)) == (413, {"reason": "too_large"})
+        with_bad = b"\n".join([LINE] * most + [b"bad"])
+        assert navigated(running, sign(KEY), with_bad) == (413, {"reason": "too_large"}), "bad lines count too"
+        token, body = sign(KEY), b"\n".join(line(i) for i in range(most))
+        for _ in range(20):
+            assert navigated(running, token, body) == (202, {"spooled": most})
+    assert [each["duration"] for each in kept(folder)] == list(range(most))
+
+
+def test_kills_lose_and_repeat_no_navigation(tmp_path: Path) -> None:
+    """At each call of fsync; all lines are sent again."""
+    folder, options = tmp_path / "navigations", [f"--navigations={tmp_path / 'navigations'}", "--token_reports=2"]
+    bodies = [b"\n".join([line(2 * number), line(2 * number + 1)]) for number in range(60)]
+    tokens = [sign(KEY) for _ in bodies]
+    for call in range(1, 13):
+        variables = {"KILL_AT": str(call), "KILL_BEFORE": str(call % 2)}
+        with (
+            contextlib.suppress(AssertionError, OSError, http.client.HTTPException),
+            started(tmp_path, *options, collection=None, first=KILLED, variables=variables) as running,
+        ):
+            for token, body in list(zip(tokens, bodies))[: 5 * call]:
+                navigated(running, token, body)
+    with started(tmp_path, *options, collection=None) as running:
+        for token, body in zip(tokens, bodies):
+            assert navigated(running, token, body) == (202, {"spooled": 2})
+        stopped(running)
+    assert Counter(each["duration"] for each in kept(folder)) == Counter(range(120))
