@@ -191,7 +191,7 @@ def test_a_peer_gets_so_many_connections(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("origin", "status"),
-    [(b"https://foreign.example", 403), (b"null", 403), (b"http://x", 202), (b"https://x", 202), (None, 202)],
+    [(b"https://foreign.example", 403), (b"null", 403), (b"http://x", 403), (b"https://x", 202), (None, 202)],
 )
 def test_a_page_of_another_origin_may_not_send(origin: bytes | None, status: int, running: Running) -> None:
     """Its browser would send a simple POST without asking, and only hide the answer."""

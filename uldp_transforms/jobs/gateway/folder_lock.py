@@ -5,13 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
-from typing import IO
 
 from uldp_transforms.ldp.errors import SpecError
 
 
-def lock_folder(folder: Path, option: str, given: str) -> IO[bytes]:
-    """Lock an existing folder until the returned file is closed, or the process ends.
+def lock_folder(folder: Path, option: str, given: str) -> int:
+    """Lock an existing folder until the returned descriptor is closed, or the process ends.
 
     Args:
         folder: gets a file ``lock``; raises OSError.
@@ -21,11 +20,11 @@ def lock_folder(folder: Path, option: str, given: str) -> IO[bytes]:
     Raises:
         SpecError: another process, or another part of this one, has locked it.
     """
-    file = os.fdopen(os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+    file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        file.close()
+        os.close(file)
         raise SpecError(
             f"{option} must be a folder that no other gateway uses, got {given!r}, which another one has locked"
         ) from None

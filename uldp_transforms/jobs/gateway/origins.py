@@ -65,8 +65,9 @@ def _without_port(host: str) -> str:
 
 def _is_local(name: str) -> bool:
     """Whether a name is an address or ``localhost``, which no page can claim by DNS."""
+    is_bracketed = name.startswith("[") and name.endswith("]")
     try:
-        ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+        ipaddress.IPv6Address(name[1:-1]) if is_bracketed else ipaddress.IPv4Address(name)
     except ValueError:
         return name == "localhost" or name.endswith(".localhost")
     return True

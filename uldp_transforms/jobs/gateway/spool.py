@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -103,7 +104,7 @@ class Spool:
         left = len(list(self._folder.glob(f"*{spool_file.WHOLE}")))
         if left:
             self._say(f"{left} file(s) of reports are in {self._folder}")
-        self._lock.close()
+        os.close(self._lock)
 
     # ---------------------------------------------------------------- writing
 
@@ -111,23 +112,16 @@ class Spool:
         try:
             if self._file is None:
                 self._file, self._begun = SpoolFile(self._folder), time.monotonic()
-            block = self._file.block_of([message for message, _ in parts])
-            self._record([use for _, uses in parts for use in uses], self._file, len(block))
-            self._file.append_block(block)
+            messages = [message for message, _ in parts]
+            if self._used is not None:
+                place = Place(self._file.id, self._file.end_after(messages))
+                self._used.record([use for _, uses in parts for use in uses], place)
+            self._file.append(messages)
         except Exception as error:  # of any kind: whoever waits must not wait for ever
             with contextlib.suppress(Exception):  # what is on disk stays there, for the next start
                 self._finish()
             return error
         return None
-
-    def _record(self, uses: Sequence[Use], file: SpoolFile, size: int) -> None:
-        """The block that comes next to a file, of this size, has the messages of these tokens."""
-        if self._used is not None and uses:
-            self._used.record(uses, Place(file.id, file.size + size))
-
-    def _seal(self, part: Path, length: int) -> None:
-        if self._used is not None:
-            self._used.seal(spool_file.id_of(part), length)
 
     async def _turn_over(self) -> None:
         """Finish the file when its time is over or it is full."""
@@ -160,13 +154,19 @@ class Spool:
         faults = []
         for part in sorted(self._parts()):
             try:
-                if self._used is not None:
-                    self._used.is_there(spool_file.id_of(part))
-                spool_file.finish(part, functools.partial(self._seal, part))
+                self._finish_part(part)
             except Exception as error:
-                faults.append(error)
+                faults.append(_with_path(error, part))
         if faults:
             raise faults[0]
+
+    def _finish_part(self, part: Path) -> None:
+        if self._used is None:
+            spool_file.finish(part)
+        else:
+            file = spool_file.id_of(part)
+            self._used.is_there(file)
+            spool_file.finish(part, functools.partial(self._used.seal, file))
 
     def _parts(self) -> Iterator[Path]:
         return self._folder.glob(f"*{spool_file.PART}")
@@ -201,7 +201,7 @@ class Spool:
             except Undelivered:
                 raise
             except Exception as error:
-                fault = error
+                fault = _with_path(error, path)
         if fault is not None:
             raise fault
 
@@ -243,3 +243,10 @@ class Spool:
             path.unlink()
             spool_file.manifest_path(path).unlink(missing_ok=True)
         spool_file.sent_path(path).unlink(missing_ok=True)
+
+
+def _with_path(error: Exception, path: Path) -> Exception:
+    """An error of the system with the file that it is about, which it does not name if the file is open."""
+    if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+        error.filename = str(path)
+    return error

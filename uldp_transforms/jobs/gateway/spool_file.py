@@ -52,16 +52,13 @@ class SpoolFile:
 
     def append(self, messages: Sequence[bytes]) -> None:
         """Write packed messages and return when they are on disk; do not append after an OSError."""
-        self.append_block(self.block_of(messages))
-
-    def block_of(self, messages: Sequence[bytes]) -> bytes:
-        """The block of packed messages; its end in the file is ``size`` plus its length."""
         body = b"".join(messages)
-        return _long(len(messages)) + _long(len(body)) + body + self._sync
+        self._write(_long(len(messages)) + _long(len(body)) + body + self._sync)
 
-    def append_block(self, block: bytes) -> None:
-        """As ``append``."""
-        self._write(block)
+    def end_after(self, messages: Sequence[bytes]) -> int:
+        """The size that the file will have when these messages are appended."""
+        body = sum(map(len, messages))
+        return self.size + len(_long(len(messages))) + len(_long(body)) + body + len(self._sync)
 
     def _write(self, data: bytes) -> None:
         left = memoryview(data)

@@ -73,7 +73,7 @@ class UsedTokenFiles:
         self._folder = folder
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         sync_folder(self._folder.parent)
-        self._lock = lock_folder(folder, *(named or ("--used_tokens", str(folder))))
+        self._lock = os.fdopen(lock_folder(folder, *(named or ("--used_tokens", str(folder)))))
         self._clock = clock
         self._name = secrets.token_hex(6)
         self._writer = BatchedWriter(self._append, f"used tokens cannot be stored in {folder}:")
@@ -154,7 +154,8 @@ class UsedTokenFiles:
 
     def record(self, uses: Sequence[Use], place: Place) -> None:
         """Return when it is on disk that messages will be at a place; raises OSError. For any thread."""
-        self._write(self._of_uses(uses, place))
+        if uses:
+            self._write(self._of_uses(uses, place))
 
     def seal(self, file: bytes, length: int) -> None:
         """Return when it is on disk that a file has ended with this length; raises OSError. For any thread."""

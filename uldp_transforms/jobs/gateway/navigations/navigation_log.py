@@ -73,7 +73,7 @@ class NavigationLog:
                 os.fsync(folder)
             finally:
                 os.close(folder)
-        if self._used is not None and uses:
+        if self._used is not None:
             self._used.record(uses, Place(file_id(path.name), self._size + len(data)))
         left = memoryview(data)
         while left:  # a disk that fills up takes a part

@@ -27,8 +27,8 @@ class RecordedOutlet:
             await self._outlet.deliver(message)
             return
         place = Place(secrets.token_bytes(8), IN_QUEUE)
-        await self._files.recorded(uses, place)
         try:
+            await self._files.recorded(uses, place)
             await self._outlet.deliver(message)
         except BaseException:
             self._files.lost(uses, place)
