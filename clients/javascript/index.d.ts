@@ -56,7 +56,7 @@ export interface QueueOptions {
 /** Keeps messages until they were sent. A message that is sent again is the same bytes. */
 export class Queue {
   constructor(options: QueueOptions);
-  /** Stores a message. */
+  /** Stores a message; rejects with what the storage throws. */
   add(message: Uint8Array): Promise<void>;
   /** Sends what is stored, up to the first that fails; resolves to how many were sent. */
   flush(): Promise<number>;
@@ -69,7 +69,10 @@ export class MemoryStorage implements MessageStorage {
   entries(): [string, string][];
 }
 
-/** `localStorage`, or another object with its methods. */
+/**
+ * `localStorage`, or another object with its methods. Where it is blocked or full, messages stay in memory until the page
+ * is left, and nothing throws.
+ */
 export class BrowserStorage implements MessageStorage {
   constructor(storage?: Pick<Storage, "length" | "key" | "getItem" | "setItem" | "removeItem">, prefix?: string);
   set(key: string, text: string): void;
@@ -101,7 +104,8 @@ export class MemoryState implements StateStorage {
 
 /**
  * One entry of `localStorage`; pages take turns by `navigator.locks`, where that is there. Memos follow from a key in
- * IndexedDB that scripts of the origin can use and cannot copy; without IndexedDB from a secret in the entry.
+ * IndexedDB that scripts of the origin can use and cannot copy; without IndexedDB from a secret in the entry. Where
+ * `localStorage` is blocked or full, calls reject with UldpError: memory would forget the budget.
  */
 export class BrowserState implements StateStorage {
   constructor(storage?: Pick<Storage, "getItem" | "setItem">, name?: string);

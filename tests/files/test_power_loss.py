@@ -16,8 +16,9 @@ from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.follow.row_outbox import put_rows, write_outbox
 from uldp_transforms.jobs.follow.state import FollowState
-from uldp_transforms.jobs.gateway.apps.used_token_files import FOLDER, Used, UsedTokenFiles
+from uldp_transforms.jobs.gateway.apps.used_token_files import FOLDER, UsedTokenFiles
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile, finish
+from uldp_transforms.jobs.gateway.uses import Place, Use
 from uldp_transforms.ldp import CohortCounts, FileStorage
 from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.messages.manifest import files_of_manifest, listed_file
@@ -78,10 +79,14 @@ def test_used_tokens_are_on_disk_before_their_messages(tmp_path: Path, monkeypat
     async def use() -> None:
         await files.start()
         for number in range(3):
-            await files.write(Used(7, bytes([number]) * 16, bytes(16)))
-            [content] = disk.after_power_loss(folder).values()
-            assert content[-40:] == bytes(7) + b"\7" + bytes([number]) * 16 + bytes(16)
-            assert len(content) == 40 * (number + 1)
+            place = Place(bytes([number]) * 8, 9)
+            await files.recorded([Use(7, bytes([number]) * 16, bytes(16))], place)
+            [content] = (data for name, data in disk.after_power_loss(folder).items() if name != "lock")
+            assert content[-56:] == bytes(7) + b"\7" + bytes([number]) * 16 + bytes(16) + place.file + bytes(7) + b"\t"
+            assert len(content) == 56 * (2 * number + 1)
+            await files.published(place)
+            [content] = (data for name, data in disk.after_power_loss(folder).items() if name != "lock")
+            assert content[-56:] == bytes(40) + place.file + bytes(7) + b"\t"
         await files.close()
 
     asyncio.run(use())

@@ -87,14 +87,21 @@ def asked(
     return Answer(response.status, found, json.loads(content) if is_json else content.decode())
 
 
-async def posted(address: str, messages: Sequence[bytes]) -> list[int]:
-    """The statuses of these messages, one after the other over one connection; 0 where it was cut off."""
+async def posted(address: str, messages: Sequence[bytes], tokens: Sequence[str] = ()) -> list[int]:
+    """The statuses of these messages, one after the other over one connection; 0 where it was cut off.
+
+    Args:
+        address: of the gateway.
+        messages: bodies.
+        tokens: of the messages, if they need tokens.
+    """
     place, statuses = urlsplit(address), []
     reader, writer = await asyncio.open_connection(place.hostname, place.port)
     try:
-        for message in messages:
-            head = f"POST /reports HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: {len(message)}\r\n\r\n"
-            writer.write(head.encode("ascii") + message)
+        for number, message in enumerate(messages):
+            head = f"POST /reports HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: {len(message)}\r\n"
+            key = f"Authorization: Bearer {tokens[number]}\r\n" if tokens else ""
+            writer.write(f"{head}{key}\r\n".encode("ascii") + message)
             answer = await reader.readuntil(b"\r\n\r\n")
             [length] = re.findall(rb"content-length: (\d+)", answer)
             await reader.readexactly(int(length))
@@ -125,6 +132,7 @@ def gateway(
     collection: Collection | None = KRR,
     fork: bool = True,
     variables: Mapping[str, str] | None = None,
+    first: str = "",
 ) -> Iterator[Running]:
     """``pipelines.gateway`` with these options; it does not outlive the block.
 
@@ -134,12 +142,14 @@ def gateway(
         collection: of the reports; None: it takes none.
         fork: from a process that has imported Beam (default: yes), not with a command line and memory of its own.
         variables: further environment variables.
+        first: code that the process runs first.
     """
     path, log = folder / "C.json", folder / "gateway.log"
     if collection is not None:
         path.write_text(json.dumps(collection.to_json()), encoding="utf-8")
         options = ["--collection", str(path), *options]
     command = [*GATEWAY, "--port", "0", *options]
+    command[2] = first + command[2]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"} | dict(variables or {})
     process: Process
     with log.open("wb") as errors:

@@ -179,6 +179,14 @@ def reports_in(message: bytes) -> int:
     return max(1, len(fields[0]) // 2) if fault is Reason.ACCEPTED else 1
 
 
+def has_ids(message: bytes) -> bool:
+    """Whether the reports of a plain message have ids; True if it is no message."""
+    if message[:1] != bytes([BATCH_FORM]):
+        return True
+    _, fields, _, fault = split_batch(message, 0)
+    return fault is not Reason.ACCEPTED or len(fields[2]) > 0
+
+
 def read_long(data: bytes, at: int) -> tuple[int, int, Reason]:
     """One variable-length integer: its value, the position after it, and the fault, if any."""
     value = 0

@@ -1,25 +1,28 @@
+import { inLocal } from "./local-storage.js";
+
 /** One entry of `localStorage`, which one page at a time may change; and a key in IndexedDB that no script can copy. */
 export class BrowserState {
   #storage;
   #name;
   #key;
 
-  constructor(storage = globalThis.localStorage, name = "uldp-client") {
+  constructor(storage, name = "uldp-client") {
     [this.#storage, this.#name] = [storage, name];
   }
 
   async update(change) {
     const now = () => {
-      const [text, result] = change(this.#storage.getItem(this.#name));
-      this.#storage.setItem(this.#name, text);
+      const [text, result] = change(inLocal(this.#storage, (local) => local.getItem(this.#name)));
+      inLocal(this.#storage, (local) => local.setItem(this.#name, text)); // memory would forget the budget
       return result;
     };
-    return globalThis.navigator?.locks ? navigator.locks.request(this.#name, now) : now();
+    const locks = inLocal(this.#storage, (local) => local && globalThis.navigator?.locks);
+    return locks ? locks.request(this.#name, now) : now();
   }
 
   /** HMAC-SHA-256 by the key; undefined where the platform keeps none. */
   async derive(bytes) {
-    this.#key ??= globalThis.indexedDB && keyOf(this.#name).catch(() => undefined);
+    this.#key ??= keyOf(this.#name).catch(() => undefined);
     const key = await this.#key;
     return key && new Uint8Array(await crypto.subtle.sign("HMAC", key, bytes));
   }
@@ -27,6 +30,7 @@ export class BrowserState {
 
 /** The key in the database of this name, which is made at the first call. */
 async function keyOf(name) {
+  if (!globalThis.indexedDB) return undefined; // throws where it is blocked
   const made = await crypto.subtle.generateKey({ name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
   const opening = indexedDB.open(name);
   opening.onupgradeneeded = () => opening.result.createObjectStore("keys");

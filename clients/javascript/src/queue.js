@@ -1,3 +1,4 @@
+import { inLocal } from "./local-storage.js";
 import { fromHex, toHex } from "./message.js";
 
 const [ID_START, ID_END] = [9, 25]; // bytes of a message
@@ -55,27 +56,38 @@ export class MemoryStorage {
   }
 }
 
-/** `localStorage`, or another object with its methods. */
+const page = new Map(); // what no `localStorage` took, until the page is left
+
+/** `localStorage`, or another object with its methods; memory of this page view where it is blocked or full. */
 export class BrowserStorage {
   #storage;
   #prefix;
 
-  constructor(storage = globalThis.localStorage, prefix = "uldp:") {
-    this.#storage = storage;
-    this.#prefix = prefix;
+  constructor(storage, prefix = "uldp:") {
+    [this.#storage, this.#prefix] = [storage, prefix];
   }
 
   set(key, text) {
-    this.#storage.setItem(this.#prefix + key, text);
+    if (!this.#try((local) => local.setItem(this.#prefix + key, text) ?? true)) page.set(this.#prefix + key, text);
   }
 
   delete(key) {
-    this.#storage.removeItem(this.#prefix + key);
+    page.delete(this.#prefix + key);
+    this.#try((local) => local.removeItem(this.#prefix + key));
   }
 
   entries() {
-    const keys = Array.from({ length: this.#storage.length }, (_, i) => this.#storage.key(i));
-    const own = keys.filter((key) => key.startsWith(this.#prefix));
-    return own.map((key) => [key.slice(this.#prefix.length), this.#storage.getItem(key)]);
+    const keys = this.#try((local) => Array.from({ length: local.length }, (_, i) => local.key(i))) ?? [];
+    const stored = keys.map((key) => [key, key?.startsWith(this.#prefix) && this.#try((local) => local.getItem(key))]);
+    const own = [...stored, ...page].filter(([key, text]) => text && key.startsWith(this.#prefix));
+    return own.map(([key, text]) => [key.slice(this.#prefix.length), text]);
+  }
+
+  #try(work) {
+    try {
+      return inLocal(this.#storage, work);
+    } catch {
+      return undefined;
+    }
   }
 }

@@ -81,6 +81,37 @@ def test_bytes_count_when_they_arrive_and_the_next_request_waits() -> None:
     assert 36 <= int((caught.value.headers or {})["Retry-After"]) <= 37  # 60 bytes of debt and one to spend
 
 
+@given(st.integers(1, 1000), st.lists(st.tuples(st.floats(0, 100), st.integers(0, 10**6)), max_size=60))
+def test_a_debt_is_at_most_a_minute(size: int, steps: list[tuple[float, int]]) -> None:
+    """However many bytes came, whoever asks later waits for a minute at most."""
+    clock = Clock()
+    app = App(size=size)
+    app._bytes = [Allowance(size, clock, debt=size)]
+    for pause, amount in steps:
+        clock.now += pause
+        with contextlib.suppress(Refused):
+            app.came(amount, object())
+        assert app._bytes[0].wait() <= MINUTE * (1 + 1 / size) + 1e-6
+
+
+def test_one_body_at_a_time_exceeds_what_is_left() -> None:
+    """The others that began before are refused; it may go on, and the bytes of an app are bounded."""
+    app, bodies = App(size=100), [object() for _ in range(40)]
+    for body in bodies:
+        app.begin()
+        app.came(1, body)
+    app.came(1_000, bodies[3])
+    for body in bodies:
+        if body is not bodies[3]:
+            with pytest.raises(Refused) as caught:
+                app.came(1_000, body)
+            assert (caught.value.status, caught.value.reason) == (429, "rate")
+            assert 1 <= int((caught.value.headers or {})["Retry-After"]) <= MINUTE + 1
+    app.came(1_000, bodies[3])
+    with pytest.raises(Refused):
+        app.begin()
+
+
 def test_keys_of_one_name_are_one_app() -> None:
     tokens = Tokens([Key(OLD, "app"), Key(NEW, "app"), Key(OTHER), Key(NAMELESS)])
     found = [tokens.check(f"Bearer {key}").app for key in (OLD, NEW, OTHER, NAMELESS)]
@@ -139,6 +170,28 @@ def raw(running: Running, method: str, *lines: str, body: bytes = b"") -> tuple[
         response.begin()
         response.read()
         return response.status, {name.lower(): text.lower() for name, text in response.getheaders()}
+
+
+def test_bodies_that_come_together_make_nobody_wait_for_hours(tmp_path: Path) -> None:
+    """40 connections send a byte each, and then a megabyte; whoever comes later waits for a minute at most."""
+    (tmp_path / "keys").write_text(f"{OLD} app\n", encoding="utf-8")
+    options = [f"--spool={tmp_path / 'spool'}", f"--token_file={tmp_path / 'keys'}", "--app_bytes=100000"]
+    with gateway(options, tmp_path) as found, contextlib.ExitStack() as stack:
+        place = urlsplit(found.address)
+        head = f"POST /reports HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {OLD}\r\nContent-Length: 999999\r\n\r\n"
+        connections = [socket.create_connection((str(place.hostname), place.port or 0), PATIENCE) for _ in range(40)]
+        for connection in connections:
+            stack.enter_context(contextlib.closing(connection))
+            connection.sendall(head.encode("ascii") + b"\2")
+        while found.counted("bytes_waiting") < 40:
+            time.sleep(0.01)
+        for connection in connections:
+            with contextlib.suppress(ConnectionError):  # the gateway refuses it before it has come
+                connection.sendall(bytes(999_998))
+        answer = found.send(single(), Authorization=f"Bearer {OLD}")
+        assert (answer.status, answer.content) == (429, {"reason": "rate"})
+        assert 1 <= int(answer.headers["retry-after"]) <= MINUTE + 1
+        assert found.counted("app_limited_total") >= 39
 
 
 ASKS = "Access-Control-Request-Method: POST"

@@ -38,8 +38,8 @@ def test_the_country_of_a_request_is_that_of_its_reports(tmp_path: Path) -> None
         return wire.encode_batch(ON_THE_WAY.perturb(["a"] * number, rng, [0] * number, {"arm": arms}))
 
     with gateway(["--spool", str(spool), *options], tmp_path, ON_THE_WAY) as found:
-        assert found.send(reports(40), X_Country="DE").content == {"spooled": 40}
-        assert found.send(reports(20), x_country="FR").status == 202
+        assert found.send(reports(40), X_Country="DE \t").content == {"spooled": 40}, "blanks are no part of it"
+        assert found.send(reports(20), x_country=" FR  ").status == 202
         assert found.send(reports(10), X_Country="Atlantis").status == 202
         assert found.send(reports(6), Country="DE").status == 202
         forged = ON_THE_WAY.perturb(["a"], rng, [0], {"arm": ["new"]})

@@ -222,7 +222,7 @@ def sending_too_much() -> None:
 
 def too_many_navigations() -> None:
     desk = NavigationDesk(mock.Mock(), mock.Mock(), Meters(print))
-    asyncio.run(desk._keep(bytes(MOST_BYTES + 1)))
+    asyncio.run(desk.deliver(bytes(MOST_BYTES + 1)))
 
 
 def too_many_reports() -> None:
@@ -256,7 +256,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ("--dimension a=header:b --navigations n", "--dimension needs --collection, got none"),
         )
     ),
-    (OSError, deleting_from_a_disk_that_is_read_only, "[Errno 30] Read-only file system"),
+    (OSError, deleting_from_a_disk_that_is_read_only, "[Errno 30] Read-only file system: "),
     (ValueError, a_head_of_many_lines, "too many headers"),
     *(
         (SpecError, options(argv), sentence)

@@ -423,12 +423,26 @@ def test_a_connection_without_a_place_is_cut_and_gives_none_back(own: Meters) ->
 # ---------------------------------------------------------------------- pages
 
 
+OWN = ("127.0.0.1", "127.0.0.1:8080", "[::1]", "[2001:db8::1]:8080", "localhost", "localhost:80", "a.localhost")
+"""Names that no page can claim by DNS."""
+
+
 @pytest.mark.parametrize(
     ("allowed", "origin", "host", "may"),
     [
+        *(((), f"http://{own}", own, True) for own in OWN),
+        *(
+            ((), f"http://{name}", name, False)
+            for name in ("a.example", "localhost.evil.example", "1.2.3.4.evil.example")
+        ),
+        *(
+            ((), f"http://{name}", name, False)
+            for name in ("a.example:80", "evil-localhost", "0x7f.1", "[evil]", "[::1")
+        ),
         ((), None, None, True),
         ((), "https://a.example", "a.example", True),
-        ((), "http://a.example:8080", "a.example:8080", True),
+        ((), "http://a.example:8080", "a.example:8080", False),
+        (("http://a.example:8080",), "http://a.example:8080", "a.example:8080", True),
         ((), "ftp://a.example", "a.example", False),
         ((), "https://b.a.example", "a.example", False),
         ((), "https://a.example", "b.a.example", False),
@@ -450,6 +464,18 @@ def test_a_page_may_send_from_its_own_host_or_an_allowed_one(
     with pytest.raises(Refused, match=r"^origin$") as caught:
         Origins(allowed).check(origin, host)
     assert caught.value.status == 403
+
+
+@pytest.mark.parametrize("host", [*OWN, "gw.example", "GW.example:8080", "gw.example.", "b.example:81", None])
+def test_a_gateway_with_listed_hosts_answers_under_them_and_addresses(host: str | None) -> None:
+    origins = Origins((), ["gw.example", "b.example:81"])
+    for other in ("evil.example", "gw.example.evil.example", "b.example", "b.example:82", "", None):
+        with pytest.raises(Refused, match=r"^host$") as caught:
+            origins.check(None, other)
+        assert caught.value.status == 403
+    if host is not None:
+        origins.check(None, host)
+        origins.check(f"http://{host}", host)
 
 
 # ---------------------------------------------------------------------- numbers and logs

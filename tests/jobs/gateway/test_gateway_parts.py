@@ -421,7 +421,7 @@ def test_when_a_disk_is_full_nothing_that_was_acknowledged_is_lost(tmp_path: Pat
         await spool.start()
         await spool.deliver(blocks[0][0])
         spool._file._file = FullFile(spool._file._file)
-        with pytest.raises(Undelivered, match=r"^the spool says No space left on device$"):
+        with pytest.raises(Undelivered, match=rf"^the spool {tmp_path} says No space left on device$"):
             await spool.deliver(blocks[1][0])
         await spool.deliver(blocks[2][0])
         await spool.close()
@@ -493,7 +493,7 @@ def test_a_spool_that_cannot_write_says_so(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(SpoolFile, "append", full)
-    with pytest.raises(Undelivered, match=r"^the spool says No space left on device$"):
+    with pytest.raises(Undelivered, match=rf"^the spool {tmp_path} says No space left on device$"):
         spooled(tmp_path, None, [b"message"])
 
 
@@ -515,7 +515,7 @@ def test_a_fault_of_the_program_while_writing_leaves_nobody_waiting(
         spooling: Any = Spool(str(tmp_path), 60, None, Meters(SAID.append), SAID.append)
         await spooling.start()
         for reason in ("ValueError", "OSError"):
-            with pytest.raises(Undelivered, match=rf"^the spool says {reason}$"):
+            with pytest.raises(Undelivered, match=rf"^the spool {tmp_path} says {reason}$"):
                 await spooling.deliver(blocks[0][0])
         async with spooling._writer.disk:  # the writer has taken both messages, and has not written them
             gone, stays = (asyncio.create_task(spooling.deliver(block[0])) for block in blocks[1:])
@@ -569,7 +569,8 @@ def test_what_cannot_be_finished_or_deleted_now_is_later_and_is_published_once(
     asyncio.run(asyncio.wait_for(run(), PATIENCE))
     assert target.messages == [message]
     assert left == [0, 0]
-    assert SAID[0] == "reports stay in the spool and are not lost: [Errno 28] No space left on device"
+    start = "reports stay in the spool and are not lost: [Errno 28] No space left on device: "
+    assert SAID[0].startswith(f"{start}'{tmp_path}/reports-")
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
@@ -663,7 +664,7 @@ def test_without_a_thread_nobody_waits_for_ever(tmp_path: Path) -> None:
         spooling: Any = Spool(str(tmp_path), 60, None, Meters(SAID.append), SAID.append)
         await spooling.start()
         no_thread = mock.patch.object(asyncio, "to_thread", side_effect=RuntimeError("can't start new thread"))
-        with no_thread, pytest.raises(Undelivered, match=r"^the spool says RuntimeError$"):
+        with no_thread, pytest.raises(Undelivered, match=rf"^the spool {tmp_path} says RuntimeError$"):
             await spooling.deliver(b"message")
         await spooling.deliver(blocks_of(1)[0][0])
         await spooling.close()

@@ -38,6 +38,7 @@ from uldp_transforms.jobs.gateway.outlets.pubsub_outlet import PubSubOutlet
 from uldp_transforms.jobs.gateway.packer import Packer
 from uldp_transforms.jobs.gateway.spool import Spool
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
+from uldp_transforms.jobs.gateway.uses import Use
 from uldp_transforms.jobs.gateway.web import Desk, Door, application
 from uldp_transforms.ldp import SpecError
 
@@ -72,6 +73,8 @@ DEFAULTS = {
     "keys": (),
     "signed_tokens": False,
     "token_reports": None,
+    "used_tokens": None,
+    "hosts": (),
     "app_requests": None,
     "app_bytes": None,
     "max_body": 1_000_000,
@@ -85,7 +88,7 @@ GIVEN = (
     "--spool s --spool_every 90s --pack_size 7 --pack_every 1s --host ::1 --port 0 --allow_origin https://a.example "
     "--allow_origin https://b.example --token_file keys --signed_tokens --token_reports 3 --app_requests 4 "
     "--app_bytes 5 --max_body 6 --body_timeout 1m --max_waiting 8 --max_waiting_bytes 9 --max_peer_connections 10 "
-    "--max_peer_bytes 11 --navigations n"
+    "--max_peer_bytes 11 --navigations n --used_tokens u --allow_host gw.example --allow_host gw"
 )
 
 
@@ -109,6 +112,8 @@ def test_options_have_these_defaults_and_units() -> None:
         "keys": (Key(KEY, "app"),),
         "signed_tokens": True,
         "token_reports": 3,
+        "used_tokens": "u",
+        "hosts": ("gw.example", "gw"),
         "app_requests": 4,
         "app_bytes": 5,
         "max_body": 6,
@@ -436,13 +441,18 @@ def test_scripts_of_named_pages_may_read_answers(own: Meters) -> None:
 
 
 def test_a_door_without_origins_or_keys_lets_everybody_in_but_other_pages(own: Meters) -> None:
-    async def delivered(body: bytes) -> Any:
-        return web.JSONResponse({"size": len(body)})
+    class Taker:
+        async def deliver(self, body: bytes, use: Any) -> Any:
+            assert use is None
+            return web.JSONResponse({"size": len(body)})
+
+        def again(self, body: bytes) -> Any:
+            raise AssertionError(body)
 
     def status(door: Door, **headers: str) -> int:
         async def run() -> int:
             async def app(scope: Any, receive: Any, send: Any) -> None:
-                await (await door.answer(web.Request(scope, receive), delivered, mock.Mock()))(scope, receive, send)
+                await (await door.answer(web.Request(scope, receive), Taker(), mock.Mock()))(scope, receive, send)
 
             return (await asked(app, "POST", "/", b"12345", **headers))[0]
 
@@ -647,10 +657,16 @@ def test_sixteen_messages_are_published_at_a_time(tmp_path: Path) -> None:
     unread = mock.Mock(spec=spool.Rejection)
     messages = [b"%d" % number for number in range(40)]
     with mock.patch.object(spool_file, "read", return_value=[*messages, unread]):
-        assert asyncio.run(spooling._publish(Path("file"), target)) == 1
+        assert asyncio.run(spooling._publish(tmp_path / "file", target)) == 1
         assert (target.messages, target.most) == (messages, 16)
-        asyncio.run(spooling._publish(Path("file"), target))
+        asyncio.run(spooling._publish(tmp_path / "file", target))
+        spooling._sent.clear()  # another process, after a kill
+        with (tmp_path / "file.sent").open("ab") as cut:
+            cut.write(b"cut")
+        asyncio.run(spooling._publish(tmp_path / "file", target))
         assert target.messages == messages, "none is published twice"
+        spool_file.note_sent(tmp_path / "file", [41])
+        assert spool_file.sent_before(tmp_path / "file") == {*range(40), 41}
     os.close(spooling._lock)
 
 
@@ -718,11 +734,10 @@ def test_a_spool_is_free_again_once_it_is_closed_and_says_what_is_left(tmp_path:
 def test_tokens_of_earlier_processes_are_known_until_they_expire() -> None:
     """Each once, however often it was stored."""
     clock: Callable[[], float] = lambda: 1000.0  # noqa: E731  # one for both
-    used = [mock.Mock(expires=expires, message=b"m") for expires in (999, 1000, 1001, 1001)]
-    for number, each in enumerate(used):
-        each.name = b"%d" % min(number, 2)
-    files = mock.Mock()
-    files.read.return_value = used
+    names = (b"0", b"1", b"2", b"2")
+    used = [Use(expires, name, b"m") for expires, name in zip((999, 1000, 1001, 1001), names)]
+    files = mock.Mock(removed_until=0)
+    files.read.return_value = [(use, True) for use in used]
     found = UsedTokens(clock=clock, files=files, elapsed=clock)
     assert found._number == 1
     assert {name for slot in found._slots.values() for name in slot} == {b"2"}

@@ -191,7 +191,7 @@ def test_a_peer_gets_so_many_connections(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("origin", "status"),
-    [(b"https://foreign.example", 403), (b"null", 403), (b"http://x", 202), (b"https://x", 202), (None, 202)],
+    [(b"https://foreign.example", 403), (b"null", 403), (b"http://x", 403), (b"https://x", 202), (None, 202)],
 )
 def test_a_page_of_another_origin_may_not_send(origin: bytes | None, status: int, running: Running) -> None:
     """Its browser would send a simple POST without asking, and only hide the answer."""
@@ -199,6 +199,38 @@ def test_a_page_of_another_origin_may_not_send(origin: bytes | None, status: int
     before = running.counted("reports_accepted_total")
     assert answers(running.address, [head(line) + GOOD], 1) == [status]
     assert running.counted("reports_accepted_total") - before == (status == 202)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "version", "status"),
+    [
+        (b"Host: x\r\n", b"1.1", 202),
+        (b"Host: x\r\nHost: x\r\n", b"1.1", 400),
+        (b"Host: x\r\nhOST: evil.example\r\n", b"1.1", 400),
+        (b"Host: x\r\nHost: y\r\n", b"1.0", 400),
+        (b"Host: x\r\nUpgrade: h2c\r\nConnection: Upgrade\r\nHost: y\r\n", b"1.1", 400),
+        (b"", b"1.1", 400),
+        (b"", b"1.0", 202),
+    ],
+)
+def test_a_request_has_one_host(hosts: bytes, version: bytes, status: int, running: Running) -> None:
+    """RFC 9112, section 3.2: more than one, or none in HTTP/1.1, is a bad request."""
+    request = b"POST /reports HTTP/%s\r\n%sContent-Length: %d\r\n\r\n%s" % (version, hosts, len(GOOD), GOOD)
+    assert answers(running.address, [request], 1) == [status]
+
+
+def test_a_gateway_with_listed_hosts_answers_nobody_under_another_one(tmp_path: Path) -> None:
+    """A page whose name resolves to the gateway neither sends nor reads; probes by address and localhost do."""
+    options = [f"--spool={tmp_path / 'spool'}", "--pack_every=20ms", "--allow_host=gw.example"]
+    with gateway(options, tmp_path) as found:
+        for host, may in (("gw.example", True), ("GW.example:80", True), ("evil.example", False), (None, True)):
+            others = {} if host is None else {"Host": host}
+            assert found.send(GOOD, **others).status == (202 if may else 403)
+            assert found.ask("GET", "/healthz", **others).status == (200 if may else 403)
+            assert found.ask("GET", "/metrics", **others).status == (200 if may else 403)
+            origin = {"Origin": f"http://{host}"} if host else {}
+            assert found.send(GOOD, **others, **origin).status == (202 if may else 403)
+        assert found.send(GOOD, Host="evil.example").content == {"reason": "host"}
 
 
 def test_a_slash_more_is_no_address_and_no_redirect(running: Running) -> None:

@@ -204,7 +204,9 @@ def test_a_fault_of_the_program_while_writing_leaves_nobody_waiting(tmp_path: Pa
         assert log._file is not None
         log._file.close()
         log._file = mock.Mock(**{"write.side_effect": fault, "close.side_effect": ValueError})
-        with pytest.raises(Undelivered, match=rf"^navigations cannot be written: {type(fault).__name__}$"):
+        with pytest.raises(
+            Undelivered, match=rf"^navigations cannot be written to {tmp_path}: {type(fault).__name__}$"
+        ):
             await log.write(LINE + b"\n")
         await log.write(LINE + b"\n")
         await log.close()
@@ -255,18 +257,18 @@ def test_lines_and_the_names_of_their_files_are_on_disk_before_they_are_acknowle
     disk, log, days = Disk(monkeypatch), NavigationLog(str(tmp_path / "a" / "b")), mock.Mock()
     monkeypatch.setattr(navigation_log, "datetime", mock.Mock(timezone=datetime.timezone, datetime=days))
     days.now.return_value = datetime.datetime(2026, 11, 26, 23, 59)
-    assert log._append([b"a\n", b"b\n"]) is None
+    assert log._append([(b"a\n", None), (b"b\n", None)]) is None
     assert disk.synced == ["folder", ".jsonl"]
     first = log._file
     assert first is not None
     written, slow = first, mock.Mock(fileno=first.fileno)
     slow.write.side_effect = lambda data: written.write(data[:1])
     log._file = slow
-    assert log._append([b"cde\n"]) is None
+    assert log._append([(b"cde\n", None)]) is None
     assert (slow.write.call_count, disk.synced) == (4, ["folder", ".jsonl", ".jsonl"])
     log._file = first
     days.now.return_value = datetime.datetime(2026, 11, 27)
-    assert log._append([b"f\n"]) is None
+    assert log._append([(b"f\n", None)]) is None
     assert disk.synced[3:] == ["folder", ".jsonl"]
     assert first.closed
     days.now.assert_called_with(tz=datetime.timezone.utc)
@@ -288,9 +290,9 @@ async def closed(log: NavigationLog) -> None:
 class Open:
     """A door that everybody passes."""
 
-    async def answer(self, request: Any, deliver: Any, too_large: Any) -> Any:
+    async def answer(self, request: Any, taker: Any, too_large: Any) -> Any:
         try:
-            return await deliver(request)
+            return await taker.deliver(request, None)
         except Refused as refused:
             too_large()
             return JSONResponse({"reason": refused.reason}, refused.status)
@@ -332,7 +334,7 @@ def test_the_most_frequent_reason_is_that_of_the_answer() -> None:
     desk = NavigationDesk(mock.Mock(), mock.Mock(), Meters(print))
     wrong = LINE.replace(b"0.5", b"2")
     for lines, reason, status in (([wrong, wrong, b"x"], "out_of_range", 400), ([b"x", b"x", wrong], "malformed", 400)):
-        answer = asyncio.run(desk._keep(b"\n".join(lines)))
+        answer = asyncio.run(desk.deliver(b"\n".join(lines)))
         numbers = Counter(line == wrong for line in lines)
         refused = {"out_of_range": numbers[True], "malformed": numbers[False]}
         assert (json.loads(bytes(answer.body)), answer.status_code) == ({"reason": reason, "refused": refused}, status)

@@ -25,11 +25,13 @@ class Verdict:
         fingerprint: the collection of the accepted reports; empty if there are none.
         accepted: number of accepted reports.
         refused: number of refused reports by reason.
+        has_ids: whether the accepted reports have ids.
     """
 
     fingerprint: bytes
     accepted: int
     refused: Counter[Reason]
+    has_ids: bool = True
 
     @property
     def reason(self) -> Reason:
@@ -40,6 +42,11 @@ class Verdict:
 def plain(message: bytes) -> bytes:
     """A message without the header of single-object encoding, if it has one."""
     return message[_MARKED:] if message[:_MARKED] in (wire.REPORT_HEADER, wire.BATCH_HEADER) else message
+
+
+def has_ids(batch: ReportBatch) -> bool:
+    """Whether reports have ids; a batch has them for all or none."""
+    return len(batch.report_ids) > 0
 
 
 _Judged = tuple[Sequence[Verdict], Sequence[ReportBatch]]
@@ -90,7 +97,10 @@ class Admission:
             for rejection in decoded.rejections:
                 refused[rejection.reason] += rejection.num_reports
             accepted = sum(map(len, decoded.batches))
-            yield [Verdict(_only_fingerprint(decoded.batches), accepted, refused)], decoded.batches
+            yield (
+                [Verdict(_only_fingerprint(decoded.batches), accepted, refused, wire.has_ids(plain(messages[0])))],
+                decoded.batches,
+            )
         else:
             half = len(messages) // 2
             yield from self._judge(messages[:half], arrival)
@@ -98,7 +108,8 @@ class Admission:
 
 
 def _accepted(message: bytes, fingerprints: dict[bytes, bytes]) -> Verdict:
-    return Verdict(fingerprints[message[1 : 1 + PREFIX_BYTES]], wire.reports_in(message), Counter())
+    fingerprint = fingerprints[message[1 : 1 + PREFIX_BYTES]]
+    return Verdict(fingerprint, wire.reports_in(message), Counter(), wire.has_ids(message))
 
 
 def _only_fingerprint(batches: Sequence[ReportBatch]) -> bytes:

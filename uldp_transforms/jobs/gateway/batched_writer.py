@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
 
 from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered, reason_of
 
+Part = TypeVar("Part")
 
-class BatchedWriter:
+
+class BatchedWriter(Generic[Part]):
     """Parts that come at the same time are written by one call, in a thread.
 
     Attributes:
@@ -22,16 +25,16 @@ class BatchedWriter:
 
     disk: asyncio.Lock
 
-    def __init__(self, append: Callable[[Sequence[bytes]], Exception | None], what: str):
+    def __init__(self, append: Callable[[Sequence[Part]], Exception | None], what: str):
         self._append = append
         self._what = what
-        self._pending: list[tuple[bytes, asyncio.Future[None]]] = []
+        self._pending: list[tuple[Part, asyncio.Future[None]]] = []
 
     async def start(self) -> None:
         self.disk, self._came = asyncio.Lock(), asyncio.Event()
         self._writer = asyncio.create_task(self._write_all())
 
-    async def write(self, part: bytes) -> None:
+    async def write(self, part: Part) -> None:
         """Return when a part is on disk; raises Undelivered."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._pending.append((part, future))

@@ -58,7 +58,7 @@ class BoundedRequests(IgnoresOffers):
         """The first byte of a head has arrived."""
         super().on_message_begin()
         self._began, self._bytes, self._body = True, 0, 0
-        self._in_head, self._trailers = True, 0
+        self._in_head, self._trailers, self._hosts = True, 0, 0
         self._wait()
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -70,12 +70,16 @@ class BoundedRequests(IgnoresOffers):
         if (len(self.headers) if self._in_head else self._trailers) >= MOST_HEADERS:
             raise ValueError("too many headers")  # the parser takes it for a fault of the request
         if self._in_head:
+            self._hosts += name.lower() == b"host"
+            value = value.strip(b" \t")  # the parser leaves those at the end (RFC 9110, section 5.5)
             super().on_header(name, value)
         else:
             self._trailers += 1
 
     def on_headers_complete(self) -> None:
-        """The head is complete."""
+        """The head is complete; it must have one ``Host``, which HTTP/1.0 does not need (RFC 9112, section 3.2)."""
+        if self._hosts > 1 or (not self._hosts and self.parser.get_http_version() != "1.0"):
+            raise ValueError("a request must have one Host")  # the parser takes it for a fault of the request
         self._in_head = False
         self._no_longer()
         super().on_headers_complete()

@@ -30,6 +30,13 @@ _SERVING: cli.Options = {
         "help": "origin of pages that may send reports, such as https://example.org, or *; may be given several times "
         "(default: the gateway's own origin)",
     },
+    "--allow_host": {
+        "action": "append",
+        "metavar": "NAME",
+        "help": "name of the gateway in the header Host, with or without a port; requests under other names are "
+        "refused, except addresses and localhost; may be given several times (default: any name, but pages over plain "
+        "HTTP need an address, localhost or a listed name)",
+    },
     "--token_file": {
         "metavar": "FILE",
         "help": "file of keys, one per line, each optionally followed by the name of its app for metrics: requests "
@@ -37,12 +44,18 @@ _SERVING: cli.Options = {
     },
     "--signed_tokens": {
         "action": "store_true",
-        "help": "requests must name tokens that the server of an app signs with its key of --token_file, one for each "
-        "message, instead of the key itself",
+        "help": "require single-use tokens signed with an app's key (see --token_file) instead of the key itself; the "
+        "message of a token counts once, however often it comes",
     },
     "--token_reports": {
         "type": cli.positive(),
-        "help": "largest number of reports in the message of a token, with --signed_tokens (default: 1)",
+        "help": "largest number of reports, or of lines of navigations, in the message of a token, with "
+        "--signed_tokens (default: 1)",
+    },
+    "--used_tokens": {
+        "metavar": "DIR",
+        "help": "directory in which used tokens are stored, with --signed_tokens, so that none counts twice after a "
+        "restart (default: tokens in --spool, else in --navigations)",
     },
     "--app_requests": {
         "type": cli.positive(),
@@ -135,9 +148,11 @@ class GatewayConfig:
     host: str
     port: int
     origins: tuple[str, ...]
+    hosts: tuple[str, ...]
     keys: tuple[Key, ...]
     signed_tokens: bool
     token_reports: int | None
+    used_tokens: str | None
     app_requests: int | None
     app_bytes: int | None
     max_body: int
@@ -196,9 +211,11 @@ def configure(argv: Sequence[str]) -> GatewayConfig:
         host=args.host,
         port=args.port,
         origins=tuple(args.allow_origin or ()),
+        hosts=tuple(args.allow_host or ()),
         keys=() if args.token_file is None else tuple(read_keys(args.token_file)),
         signed_tokens=args.signed_tokens,
         token_reports=(args.token_reports or 1) if args.signed_tokens else None,
+        used_tokens=args.used_tokens,
         app_requests=args.app_requests,
         app_bytes=args.app_bytes,
         max_body=args.max_body,
@@ -255,9 +272,9 @@ def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
             (args.token_file is None and getattr(args, name), f"--{name} needs --token_file, got none")
             for name in ("signed_tokens", "app_requests", "app_bytes")
         ),
-        (
-            not args.signed_tokens and args.token_reports is not None,
-            "--token_reports needs --signed_tokens, got none",
+        *(
+            (not args.signed_tokens and getattr(args, name) is not None, f"--{name} needs --signed_tokens, got none")
+            for name in ("token_reports", "used_tokens")
         ),
         (args.spool is None and args.spool_every is not None, "--spool_every needs --spool, got none"),
         (args.allowed_lateness is not None and args.window is None, "--allowed_lateness needs --window, got none"),

@@ -58,6 +58,7 @@ class Meters:
         self.connections_refused = Counter("connections_refused", "connections closed because of a limit", **own)
         self.app_requests = Counter("app_requests", "requests with a key, by the name of its app", ["app"], **own)
         self.app_limited = Counter("app_limited", "requests refused because their app sent too much", ["app"], **own)
+        self._copies = Counter("copies", "copies of delivered messages of tokens, which are not published", **own)
         self.waiting = Gauge("requests_waiting", "complete requests without a response so far", **own)
         self.waiting_bytes = Gauge("bytes_waiting", "bytes of their bodies, and of bodies that are arriving", **own)
 
@@ -70,6 +71,10 @@ class Meters:
     def too_large(self) -> None:
         """Count a message that was not read."""
         self.judged(Verdict(b"", 0, Reasons({Reason.TOO_LARGE: 1})))
+
+    def copied(self) -> None:
+        """Count a message that its token has sent before."""
+        self._copies.inc()
 
     def delivered(self, number: int, messages: Sequence[bytes]) -> None:
         self._failed_at = None

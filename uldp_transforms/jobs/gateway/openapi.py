@@ -11,7 +11,7 @@ from uldp_transforms.ldp.reasons import Reason
 _EARLY = {
     refusals.BAD_REQUEST: ("content_length", "disconnected"),
     refusals.UNAUTHORIZED: ("token", "token_expired", "token_used"),
-    refusals.FORBIDDEN: ("origin",),
+    refusals.FORBIDDEN: ("host", "origin"),
     refusals.TIMEOUT: ("timeout",),
     refusals.UNSUPPORTED: ("content_encoding",),
     refusals.TOO_MANY: ("busy", "rate"),
@@ -23,7 +23,7 @@ _MEANING = {
     refusals.BAD_REQUEST: "The bytes are not a message. No attempt will succeed.",
     refusals.UNAUTHORIZED: "The request names no key of --token_file, or no token that is valid and has sent no other "
     "message.",
-    refusals.FORBIDDEN: "A page of another origin sent the request.",
+    refusals.FORBIDDEN: "A page of another origin sent the request, or its Host is not one of --allow_host.",
     refusals.TIMEOUT: "The body took too long. Send the same bytes again.",
     refusals.TOO_LARGE: "The body is longer than --max_body, or has more reports than --token_reports.",
     refusals.UNSUPPORTED: "The body is compressed. Send it uncompressed.",
@@ -87,9 +87,12 @@ def document() -> dict[str, Any]:
 def _navigations() -> dict[str, Any]:
     meanings = {
         refusals.BAD_REQUEST: "No line is a navigation. No attempt will succeed.",
-        refusals.TOO_LARGE: "The body is longer than 64 KiB.",
+        refusals.TOO_LARGE: "The body is longer than 64 KiB, or has more lines than --token_reports.",
     }
-    others = (refusals.FORBIDDEN, refusals.TIMEOUT, refusals.UNSUPPORTED, refusals.TOO_MANY, refusals.UNAVAILABLE)
+    others = (
+        *(refusals.UNAUTHORIZED, refusals.FORBIDDEN, refusals.TIMEOUT, refusals.UNSUPPORTED),
+        *(refusals.TOO_MANY, refusals.UNAVAILABLE),
+    )
     line = _object(
         confidence={"enum": ["high", "low"]},
         rate={"type": "number", "minimum": 0, "exclusiveMaximum": 1},

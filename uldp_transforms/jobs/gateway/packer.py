@@ -6,17 +6,28 @@ import asyncio
 
 import numpy as np
 
+from uldp_transforms.jobs.gateway.admission import has_ids
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.outlets.outlet import Delivery, Undelivered
+from uldp_transforms.jobs.gateway.uses import Use
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages import wire
 
+_Key = tuple[bytes, bool]
+"""Fingerprint of a collection, and whether reports have ids."""
+
 
 class Pack:
-    """Reports of one collection that are delivered together."""
+    """Reports of one collection that are delivered together.
+
+    Attributes:
+        number: of reports.
+        uses: of the tokens whose messages have these reports.
+    """
 
     def __init__(self) -> None:
         self.number = 0
+        self.uses: list[Use] = []
         self._batches: list[ReportBatch] = []
         self._settled = asyncio.Event()
         self._error: Undelivered | None = None
@@ -46,7 +57,7 @@ class Pack:
 
 
 class Packer:
-    """The open packs, one per collection.
+    """The open packs, one per collection and kind: with and without ids.
 
     Args:
         delivery: takes the packed messages.
@@ -60,12 +71,15 @@ class Packer:
         self._size = size
         self._every = every
         self._meters = meters
-        self._open: dict[bytes, tuple[Pack, asyncio.TimerHandle]] = {}
+        self._open: dict[_Key, tuple[Pack, asyncio.TimerHandle]] = {}
         self._under_way: set[asyncio.Task[None]] = set()
 
     def add(self, *batches: ReportBatch) -> Pack:
-        """Add reports of one collection to a pack; returns the pack."""
-        key, number = batches[0].fingerprint, sum(map(len, batches))
+        """Add reports of one collection to a pack; returns the pack.
+
+        All should be of one kind: a pack with both has two messages, and one of them may fail.
+        """
+        key, number = (batches[0].fingerprint, has_ids(batches[0])), sum(map(len, batches))
         if key in self._open and self._open[key][0].number + number > self._size:
             self._send(key)
         if key not in self._open:
@@ -83,7 +97,7 @@ class Packer:
             self._send(key)
         await asyncio.gather(*self._under_way)
 
-    def _send(self, key: bytes) -> None:
+    def _send(self, key: _Key) -> None:
         pack, timer = self._open.pop(key)
         timer.cancel()
         task = asyncio.create_task(self._deliver(pack))
@@ -95,7 +109,7 @@ class Packer:
         try:
             messages = pack.messages()
             for message in messages:
-                await self._delivery.deliver(message)
+                await self._delivery.deliver(message, *pack.uses)
             self._meters.delivered(pack.number, messages)
         except Undelivered as found:
             error = found

@@ -31,6 +31,7 @@ from uldp_transforms.jobs.gateway.navigations.navigation_desk import NavigationD
 from uldp_transforms.jobs.gateway.navigations.navigation_log import NavigationLog
 from uldp_transforms.jobs.gateway.origins import Origins
 from uldp_transforms.jobs.gateway.outlets.outlet import Delivery
+from uldp_transforms.jobs.gateway.outlets.recorded_outlet import RecordedOutlet
 from uldp_transforms.jobs.gateway.packer import Packer
 from uldp_transforms.jobs.gateway.quiet_log import log_quietly
 from uldp_transforms.jobs.gateway.spool import Spool
@@ -52,15 +53,18 @@ def build(config: GatewayConfig, address: str, meters: Meters) -> Starlette:
     """The application of a configuration; raises SpecError or OSError."""
     limits = Limits(config.max_body, config.max_waiting, config.max_waiting_bytes, meters, config.max_peer_bytes)
     files = _token_files(config)
-    used = UsedTokens(files=files) if config.signed_tokens else None
+    delivery = None if config.spec is None else _delivery(config, meters, files)
+    log = None if config.navigations is None else NavigationLog(config.navigations, files)
+    used = UsedTokens(files=files) if config.signed_tokens else None  # when files of earlier processes are finished
     tokens = Tokens(config.keys, config.app_requests, config.app_bytes, meters, used=used)
-    door = Door(limits, config.body_timeout, meters, Origins(config.origins), tokens)
+    origins = Origins(config.origins, config.hosts)
+    door = Door(limits, config.body_timeout, meters, origins, tokens)
     parts: list[Part] = []
-    if config.spec is not None:
-        parts.append(_reports(config, config.spec, door, meters))
-    if config.navigations is not None:
-        log = NavigationLog(config.navigations)
-        parts.append(Part("/navigations", NavigationDesk(log, door, meters).navigations, log.start, log.close))
+    if config.spec is not None and delivery is not None:
+        parts.append(_reports(config, config.spec, delivery, door, meters))
+    if log is not None:
+        desk = NavigationDesk(log, door, meters, config.token_reports)
+        parts.append(Part("/navigations", desk.navigations, log.start, log.close))
 
     @contextlib.asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
@@ -79,18 +83,23 @@ def build(config: GatewayConfig, address: str, meters: Meters) -> Starlette:
             await files.close()
         _say("stopped")
 
-    return application({part.path: part.endpoint for part in parts}, meters, config.origins, lifespan())
+    return application({part.path: part.endpoint for part in parts}, meters, config.origins, lifespan(), origins)
 
 
 def _token_files(config: GatewayConfig) -> UsedTokenFiles | None:
-    """Where used tokens are stored: beside the reports or navigations, if those are on disk."""
+    """Where used tokens are stored: in a folder of their own, or beside the reports or navigations."""
     if not config.signed_tokens:
         return None
-    folder = config.spool or config.navigations
-    if folder is None:
-        _say("used tokens are not stored without --spool: after a restart, each can send another message")
-        return None
-    return UsedTokenFiles(Path(folder) / FOLDER, time.time)
+    if config.used_tokens is not None:
+        return UsedTokenFiles(Path(config.used_tokens), time.time)
+    for option, folder in (("--spool", config.spool), ("--navigations", config.navigations)):
+        if folder is not None:
+            return UsedTokenFiles(Path(folder) / FOLDER, time.time, (option, folder))
+    _say(
+        "used tokens are not stored without --used_tokens or --spool: after a restart, each can send its message "
+        "again, or another one"
+    )
+    return None
 
 
 class Part(NamedTuple):
@@ -102,14 +111,16 @@ class Part(NamedTuple):
     close: Callable[[], Awaitable[None]]
 
 
-def _reports(config: GatewayConfig, spec: JobSpec, door: Door, meters: Meters) -> Part:
-    delivery: Delivery
+def _delivery(config: GatewayConfig, meters: Meters, files: UsedTokenFiles | None) -> Delivery:
+    """Where packed messages go."""
     if config.spool is not None:
-        delivery = Spool(config.spool, config.spool_every, config.outlet, meters, _say)
-    else:
-        assert config.outlet is not None
-        config.outlet.check()
-        delivery = config.outlet
+        return Spool(config.spool, config.spool_every, config.outlet, meters, _say, files)
+    assert config.outlet is not None
+    config.outlet.check()
+    return RecordedOutlet(config.outlet, files)
+
+
+def _reports(config: GatewayConfig, spec: JobSpec, delivery: Delivery, door: Door, meters: Meters) -> Part:
     packer = Packer(delivery, config.pack_size, config.pack_every, meters)
     decoder = MessageDecoder(spec.catalog, spec.gate, spec.deduplicate)
     admission = Admission(decoder, config.pack_size)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
+import functools
 import os
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from uldp_transforms.jobs.gateway import spool_file
+from uldp_transforms.jobs.gateway.apps.used_token_files import UsedTokenFiles
 from uldp_transforms.jobs.gateway.batched_writer import BatchedWriter
+from uldp_transforms.jobs.gateway.folder_lock import lock_folder
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.outlets.outlet import Outlet, Undelivered
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
-from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.jobs.gateway.uses import Place, Use
 from uldp_transforms.messages.rejection import Rejection
 
 FULL = 64 << 20
@@ -37,32 +38,35 @@ class Spool:
         target: where finished files are published, after which they are deleted; None: they stay.
         meters: count what is published.
         say: prints a sentence for the operator.
+        tokens: record which tokens send the messages; None: no request needs a token.
 
     Raises:
         SpecError: another process writes to the folder.
     """
 
-    def __init__(self, folder: str, every: float, target: Outlet | None, meters: Meters, say: Callable[[str], None]):
+    def __init__(
+        self,
+        folder: str,
+        every: float,
+        target: Outlet | None,
+        meters: Meters,
+        say: Callable[[str], None],
+        tokens: UsedTokenFiles | None = None,
+    ):
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
         self._every = every
         self._target = target
         self._meters = meters
         self._say = say
+        self._used = tokens
         self._file: SpoolFile | None = None
         self._begun = 0.0
-        self._writer = BatchedWriter(self._append, "the spool says")
+        self._writer = BatchedWriter(self._append, f"the spool {folder} says")
         self._tasks: list[asyncio.Task[None]] = []
         self._published: dict[Path, int] = {}
-        self._sent: defaultdict[Path, set[int]] = defaultdict(set)
-        self._lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._lock)
-            raise SpecError(
-                f"--spool must be a folder that no other gateway uses, got {folder!r}, which another one has locked"
-            ) from None
+        self._sent: dict[Path, set[int]] = {}
+        self._lock = lock_folder(self._folder, "--spool", folder)
         try:
             self._finish()
         except OSError:
@@ -78,9 +82,9 @@ class Spool:
             await self._target.start()
             self._tasks.append(asyncio.create_task(self._forward_all(self._target)))
 
-    async def deliver(self, message: bytes) -> None:
-        """Return when the message is on disk; raises Undelivered."""
-        await self._writer.write(message)
+    async def deliver(self, message: bytes, *uses: Use) -> None:
+        """Return when the message is on disk, and before it that these tokens send it; raises Undelivered."""
+        await self._writer.write((message, uses))
 
     async def close(self) -> None:
         """Finish the file that is open, and try once to publish what is there."""
@@ -104,10 +108,14 @@ class Spool:
 
     # ---------------------------------------------------------------- writing
 
-    def _append(self, messages: Sequence[bytes]) -> Exception | None:
+    def _append(self, parts: Sequence[tuple[bytes, Sequence[Use]]]) -> Exception | None:
         try:
             if self._file is None:
                 self._file, self._begun = SpoolFile(self._folder), time.monotonic()
+            messages = [message for message, _ in parts]
+            if self._used is not None:
+                place = Place(self._file.id, self._file.end_after(messages))
+                self._used.record([use for _, uses in parts for use in uses], place)
             self._file.append(messages)
         except Exception as error:  # of any kind: whoever waits must not wait for ever
             with contextlib.suppress(Exception):  # what is on disk stays there, for the next start
@@ -146,11 +154,19 @@ class Spool:
         faults = []
         for part in sorted(self._parts()):
             try:
-                spool_file.finish(part)
+                self._finish_part(part)
             except Exception as error:
-                faults.append(error)
+                faults.append(_with_path(error, part))
         if faults:
             raise faults[0]
+
+    def _finish_part(self, part: Path) -> None:
+        if self._used is None:
+            spool_file.finish(part)
+        else:
+            file = spool_file.id_of(part)
+            self._used.is_there(file)
+            spool_file.finish(part, functools.partial(self._used.seal, file))
 
     def _parts(self) -> Iterator[Path]:
         return self._folder.glob(f"*{spool_file.PART}")
@@ -185,7 +201,7 @@ class Spool:
             except Undelivered:
                 raise
             except Exception as error:
-                fault = error
+                fault = _with_path(error, path)
         if fault is not None:
             raise fault
 
@@ -198,6 +214,8 @@ class Spool:
         """
         items = await asyncio.to_thread(list, spool_file.read(path))
         messages = [item for item in items if not isinstance(item, Rejection)]
+        if path not in self._sent:
+            self._sent[path] = await asyncio.to_thread(spool_file.sent_before, path)
         left = [number for number in range(len(messages)) if number not in self._sent[path]]
         fault: BaseException | None = None
         for at in range(0, len(left), AT_ONCE):
@@ -206,6 +224,8 @@ class Spool:
             arrived = [number for number, outcome in zip(some, outcomes) if outcome is None]
             self._sent[path].update(arrived)
             self._meters.forwarded(len(arrived))
+            with contextlib.suppress(OSError):  # of a disk that is full: only a kill would send them again
+                await asyncio.to_thread(spool_file.note_sent, path, arrived)
             faults = [outcome for outcome in outcomes if outcome is not None]
             for outcome in faults:
                 if isinstance(outcome, Undelivered):
@@ -222,3 +242,11 @@ class Spool:
         else:
             path.unlink()
             spool_file.manifest_path(path).unlink(missing_ok=True)
+        spool_file.sent_path(path).unlink(missing_ok=True)
+
+
+def _with_path(error: Exception, path: Path) -> Exception:
+    """An error of the system with the file that it is about, which it does not name if the file is open."""
+    if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+        error.filename = str(path)
+    return error

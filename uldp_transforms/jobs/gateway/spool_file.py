@@ -10,18 +10,22 @@ import datetime
 import io
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import fastavro
 
 from uldp_transforms.files.synced import sync_file, sync_folder
+from uldp_transforms.jobs.gateway.uses import file_id
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import Account, read_messages
 from uldp_transforms.messages.manifest import listed_file, manifest_text
 from uldp_transforms.messages.rejection import Rejection
 
-PART, WHOLE, MANIFEST = ".avro.part", ".avro", ".manifest.json"
+PART, WHOLE, MANIFEST, SENT = ".avro.part", ".avro", ".manifest.json", ".sent"
+
+_POSITION = struct.Struct(">q")
 
 
 class SpoolFile:
@@ -34,6 +38,7 @@ class SpoolFile:
     def __init__(self, folder: Path):
         now = datetime.datetime.now(tz=datetime.timezone.utc)
         self.path = folder / f"reports-{now:%Y%m%dT%H%M%S}-{secrets.token_hex(6)}{PART}"
+        self.id = id_of(self.path)
         self._sync = secrets.token_bytes(16)
         self._file = self.path.open("xb", buffering=0)
         self.size = 0
@@ -49,6 +54,11 @@ class SpoolFile:
         """Write packed messages and return when they are on disk; do not append after an OSError."""
         body = b"".join(messages)
         self._write(_long(len(messages)) + _long(len(body)) + body + self._sync)
+
+    def end_after(self, messages: Sequence[bytes]) -> int:
+        """The size that the file will have when these messages are appended."""
+        body = sum(map(len, messages))
+        return self.size + len(_long(len(messages))) + len(_long(body)) + body + len(self._sync)
 
     def _write(self, data: bytes) -> None:
         left = memoryview(data)
@@ -67,9 +77,15 @@ class SpoolFile:
         return finish(self.path)
 
 
-def finish(part: Path) -> Path | None:
+def id_of(part: Path) -> bytes:
+    """The identity of an unfinished file, 8 bytes."""
+    return file_id(part.name)
+
+
+def finish(part: Path, seal: Callable[[int], None] = lambda length: None) -> Path | None:
     """Remove a truncated block, write the manifest, and rename the file for readers; None if it has no message.
 
+    ``seal`` is called before readers can see the file, with the length of its whole blocks; it may raise OSError.
     Only the last block can be truncated. If any other block is unreadable, the disk is faulty, and all bytes are kept.
     """
     account, messages, reports = Account(), 0, 0
@@ -84,7 +100,8 @@ def finish(part: Path) -> Path | None:
             is_damaged = whole_bytes is not None
         if whole_bytes is not None and messages and not is_damaged:
             file.truncate(whole_bytes)
-            os.fsync(file.fileno())
+        os.fsync(file.fileno())  # a kill may have left blocks that are not on disk yet
+    seal(part.stat().st_size if whole_bytes is None or is_damaged else whole_bytes)
     if not messages:
         _put_aside(part)
         return None
@@ -121,6 +138,27 @@ def read(whole: Path) -> Iterator[bytes | Rejection]:
     """The packed messages of a finished file, and rejections for its unreadable parts."""
     with whole.open("rb") as file:
         yield from read_messages(file, whole.name)
+
+
+def sent_before(whole: Path) -> set[int]:
+    """Positions of the messages of a finished file that were published, also by a process that was killed."""
+    try:
+        content = sent_path(whole).read_bytes()
+    except FileNotFoundError:
+        return set()
+    return {number for (number,) in _POSITION.iter_unpack(content[: len(content) // _POSITION.size * _POSITION.size])}
+
+
+def note_sent(whole: Path, numbers: Sequence[int]) -> None:
+    """Return when it is on disk that messages were published; raises OSError."""
+    with sent_path(whole).open("ab") as file:
+        file.truncate(file.tell() // _POSITION.size * _POSITION.size)  # a kill may have cut the last one
+        file.write(b"".join(map(_POSITION.pack, numbers)))
+        sync_file(file)
+
+
+def sent_path(whole: Path) -> Path:
+    return whole.with_name(whole.name.removesuffix(WHOLE) + SENT)
 
 
 def manifest_path(whole: Path) -> Path:

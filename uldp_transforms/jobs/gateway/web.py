@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -15,8 +16,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from uldp_transforms.jobs.gateway.admission import Admission, Verdict, plain
+from uldp_transforms.jobs.gateway.admission import Admission, Verdict, has_ids, plain
 from uldp_transforms.jobs.gateway.apps.app_keys import App, Tokens
+from uldp_transforms.jobs.gateway.apps.once_per_token import Taker
 from uldp_transforms.jobs.gateway.limits import Body, Limits, peer_of
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.origins import Origins
@@ -33,6 +35,7 @@ from uldp_transforms.jobs.gateway.refusals import (
     UNSUPPORTED,
     Refused,
 )
+from uldp_transforms.jobs.gateway.uses import Use
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.set_groups import SetGroups
@@ -65,14 +68,12 @@ class Door:
         self._origins = origins or Origins()
         self._tokens = tokens or Tokens()
 
-    async def answer(
-        self, request: Request, deliver: Callable[[bytes], Awaitable[Response]], too_large: Callable[[], None]
-    ) -> Response:
-        """The response of ``deliver`` to the body, or that to a request which is not let in.
+    async def answer(self, request: Request, taker: Taker, too_large: Callable[[], None]) -> Response:
+        """The response of a taker to the body, or that to a request which is not let in.
 
         Args:
             request: the request.
-            deliver: takes the body; may raise Undelivered or Refused.
+            taker: delivers the body.
             too_large: is called if the body is too large.
         """
         try:
@@ -81,8 +82,7 @@ class Door:
             sender.app.begin()
             with self._limits.room_for(request.headers.get("content-length"), peer_of(request.scope["client"])) as room:
                 body = await _body(request, room, sender.app, self._patience)
-                await sender.sends(body)
-                return await deliver(body)
+                return await sender.sends(body, taker)
         except Refused as refused:
             if refused.status == TOO_LARGE:
                 too_large()
@@ -127,31 +127,36 @@ class Desk:
         self._set_groups = set_groups
         self._most = most
         self._done = (ACCEPTED, "spooled") if spools else (OK, "published")
-        self._came: list[tuple[bytes, asyncio.Future[tuple[Verdict, Pack | None]]]] = []
+        self._came: list[_Came] = []
 
     async def reports(self, request: Request) -> Response:
         """``POST /reports``."""
         begin = time.perf_counter()
-
-        async def deliver(message: bytes) -> Response:
-            self._check_number(message)
-            if self._set_groups is not None:
-                headers = ((name.decode("latin-1"), text) for name, text in request.headers.raw)
-                message = self._set_groups.in_message(message, headers)
-            return await self._deliver(message)
-
-        response = await self._door.answer(request, deliver, self._meters.too_large)
+        response = await self._door.answer(request, _Reports(self, request), self._meters.too_large)
         self._meters.seconds.observe(time.perf_counter() - begin)
         self._meters.requests.labels(str(response.status_code)).inc()
         return response
+
+    async def deliver(self, message: bytes, use: Use | None, headers: Sequence[tuple[bytes, bytes]]) -> Response:
+        """The response to a message that came with these headers."""
+        self._check_number(message)
+        if self._set_groups is not None:
+            found = ((name.decode("latin-1"), text) for name, text in headers)
+            message = self._set_groups.in_message(message, found)
+        return await self._deliver(message, use)
+
+    def again(self, message: bytes) -> Response:
+        """The response to a copy of a delivered message: the number of reports that it declares."""
+        status, word = self._done
+        return JSONResponse({word: wire.reports_in(plain(message))}, status)
 
     def _check_number(self, message: bytes) -> None:
         """Raise Refused if a message has more reports than it may."""
         if self._most is not None and wire.reports_in(plain(message)) > self._most:
             raise Refused(TOO_LARGE, Reason.TOO_LARGE.code)
 
-    async def _deliver(self, message: bytes) -> Response:
-        verdict, pack = await self._judged(message)
+    async def _deliver(self, message: bytes, use: Use | None = None) -> Response:
+        verdict, pack = await self._judged(message, use)
         refused = {reason.code: number for reason, number in verdict.refused.items()}
         if pack is None:
             return JSONResponse({"reason": verdict.reason.code, "refused": refused}, STATUS[verdict.reason])
@@ -159,41 +164,60 @@ class Desk:
         status, word = self._done
         return JSONResponse({word: verdict.accepted} | ({"refused": refused} if refused else {}), status)
 
-    async def _judged(self, message: bytes) -> tuple[Verdict, Pack | None]:
+    async def _judged(self, message: bytes, use: Use | None) -> tuple[Verdict, Pack | None]:
         """Verdict of a message, and the pack with its accepted reports."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[tuple[Verdict, Pack | None]] = loop.create_future()
         if not self._came:
             loop.call_soon(self._judge)
-        self._came.append((message, future))
+        self._came.append(_Came(message, use, future))
         return await future
 
     def _judge(self) -> None:
         came, self._came = self._came, []
-        waiting = (future for _, future in came)
+        waiting = iter(came)
         try:
-            self._judge_all([message for message, _ in came], waiting)
+            self._judge_all([each.message for each in came], waiting)
         except Exception as fault:  # whoever waits must not wait for ever
             self._meters.undelivered(Undelivered(type(fault).__name__))
-            for future in waiting:
-                if not future.done():
-                    future.set_exception(Undelivered(type(fault).__name__))
+            for each in waiting:
+                if not each.verdict.done():
+                    each.verdict.set_exception(Undelivered(type(fault).__name__))
 
-    def _judge_all(
-        self, messages: Sequence[bytes], waiting: Iterator[asyncio.Future[tuple[Verdict, Pack | None]]]
-    ) -> None:
+    def _judge_all(self, messages: Sequence[bytes], waiting: Iterator[_Came]) -> None:
         """Give each waiting request the verdict on its message; reports that are packed together share one pack."""
         now = time.time_ns() // 1_000_000
         for verdicts, batches in self._admission.judge(messages, now):
             together = defaultdict(list)
             for batch in batches:
-                together[batch.fingerprint].append(batch)
-            packs = {fingerprint: self._packer.add(*some) for fingerprint, some in together.items()}
+                together[batch.fingerprint, has_ids(batch)].append(batch)
+            packs = {kind: self._packer.add(*some) for kind, some in together.items()}
             for verdict in verdicts:
                 self._meters.judged(verdict)
-                future = next(waiting)
-                if not future.done():  # its request may have been cancelled
-                    future.set_result((verdict, packs.get(verdict.fingerprint)))
+                each, pack = next(waiting), packs.get((verdict.fingerprint, verdict.has_ids))
+                if pack is not None and each.use is not None:
+                    pack.uses.append(each.use)
+                if not each.verdict.done():  # its request may have been cancelled
+                    each.verdict.set_result((verdict, pack))
+
+
+class _Came(NamedTuple):
+    """A message that is to be judged, the use of its token, and what becomes of it."""
+
+    message: bytes
+    use: Use | None
+    verdict: asyncio.Future[tuple[Verdict, Pack | None]]
+
+
+class _Reports:
+    """Takes the body of one request to a desk."""
+
+    def __init__(self, desk: Desk, request: Request):
+        self._desk, self._headers = desk, request.headers.raw
+        self.again = desk.again
+
+    async def deliver(self, message: bytes, use: Use | None) -> Response:
+        return await self._desk.deliver(message, use, self._headers)
 
 
 async def _body(request: Request, room: Body, app: App, patience: float) -> bytes:
@@ -204,7 +228,7 @@ async def _body(request: Request, room: Body, app: App, patience: float) -> byte
     with room.reading(patience):
         async for chunk in request.stream():
             room.came(len(chunk))
-            app.came(len(chunk))
+            app.came(len(chunk), room)
             chunks.append(chunk)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
@@ -214,6 +238,7 @@ def application(
     meters: Meters,
     origins: Sequence[str],
     lifespan: contextlib.AbstractAsyncContextManager[None],
+    hosts: Origins | None = None,
 ) -> Starlette:
     """The application.
 
@@ -222,6 +247,7 @@ def application(
         meters: are shown.
         origins: of pages whose scripts may send reports.
         lifespan: is entered before the first request, and left after the last.
+        hosts: checks under which name the gateway was reached; None means any name.
     """
 
     @contextlib.asynccontextmanager
@@ -239,8 +265,8 @@ def application(
 
     routes = [
         *(Route(path, endpoint, methods=["POST"]) for path, endpoint in posts.items()),
-        Route("/healthz", health, methods=["GET"]),
-        Route("/metrics", metrics, methods=["GET"]),
+        Route("/healthz", _of_own_host(health, hosts), methods=["GET"]),
+        Route("/metrics", _of_own_host(metrics, hosts), methods=["GET"]),
     ]
     cors = Middleware(
         CORSMiddleware,
@@ -253,3 +279,18 @@ def application(
     app = Starlette(routes=routes, middleware=[cors] if origins else [], lifespan=while_serving)
     app.router.redirect_slashes = False  # its redirects would name the host and scheme that the request claims
     return app
+
+
+def _of_own_host(endpoint: Endpoint, hosts: Origins | None) -> Endpoint:
+    """An endpoint that answers under the names of the gateway only."""
+    if hosts is None:
+        return endpoint
+
+    async def checked(request: Request) -> Response:
+        try:
+            hosts.check_host(request.headers.get("host"))
+        except Refused as refused:
+            return JSONResponse({"reason": refused.reason}, refused.status)
+        return await endpoint(request)
+
+    return checked

@@ -12,9 +12,12 @@ import hmac
 import math
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+
+from starlette.responses import Response
 
 from uldp_transforms.files.text_files import read_text
+from uldp_transforms.jobs.gateway.apps.once_per_token import OncePerToken, Taker
 from uldp_transforms.jobs.gateway.apps.signed_tokens import CHALLENGE, Token, UsedTokens
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.refusals import TOO_MANY, UNAUTHORIZED, Refused
@@ -41,10 +44,11 @@ class Allowance:
     Args:
         a_minute: how much.
         clock: seconds, from any start.
+        debt: largest amount that can be spent beyond what is left.
     """
 
-    def __init__(self, a_minute: int, clock: Callable[[], float] = time.monotonic):
-        self._most = float(a_minute)
+    def __init__(self, a_minute: int, clock: Callable[[], float] = time.monotonic, debt: float = math.inf):
+        self._most, self._debt = float(a_minute), debt
         self._clock = clock
         self._left, self._since = self._most, clock()
 
@@ -56,8 +60,8 @@ class Allowance:
         return max(0.0, (1 - self._left) * MINUTE / self._most)
 
     def spend(self, amount: int) -> None:
-        """Spend an amount; more than is left is a debt."""
-        self._left -= amount
+        """Spend an amount; more than is left is a debt, up to its limit."""
+        self._left = max(self._left - amount, -self._debt)
 
 
 class App:
@@ -74,24 +78,41 @@ class App:
         self, name: str = "", requests: int | None = None, size: int | None = None, meters: Meters | None = None
     ):
         self._name = name
-        self._requests = [] if requests is None else [Allowance(requests)]
-        self._bytes = [] if size is None else [Allowance(size)]
+        self._requests = [] if requests is None else [Allowance(requests, debt=requests)]
+        self._bytes = [] if size is None else [Allowance(size, debt=size)]
+        self._in_debt: object = None
         self._meters = meters
 
     def begin(self) -> None:
         """A request begins; raises Refused, with the time after which to send it again, if too much was sent."""
-        wait = max((allowance.wait() for allowance in (*self._requests, *self._bytes)), default=0.0)
+        self._check((*self._requests, *self._bytes))
         if self._meters is not None:
-            (self._meters.app_limited if wait else self._meters.app_requests).labels(self._name).inc()
-        if wait:
-            raise Refused(TOO_MANY, "rate", {"Retry-After": str(math.ceil(wait))})
+            self._meters.app_requests.labels(self._name).inc()
         for allowance in self._requests:
             allowance.spend(1)
 
-    def came(self, size: int) -> None:
-        """Bytes of a body arrived."""
+    def came(self, size: int, body: object = None) -> None:
+        """Bytes of a body arrived.
+
+        Only one body may exceed what is left, by a debt of at most a minute; the others that arrive meanwhile are
+        refused, because so many of them could otherwise make all requests of the app wait for hours.
+
+        Raises:
+            Refused: another body has exceeded what is left, with the time after which to send this one again.
+        """
+        if self._bytes and body is not self._in_debt:
+            self._check(self._bytes)
+            self._in_debt = body
         for allowance in self._bytes:
             allowance.spend(size)
+
+    def _check(self, allowances: Sequence[Allowance]) -> None:
+        """Raise Refused if nothing is left."""
+        wait = max((allowance.wait() for allowance in allowances), default=0.0)
+        if wait:
+            if self._meters is not None:
+                self._meters.app_limited.labels(self._name).inc()
+            raise Refused(TOO_MANY, "rate", {"Retry-After": str(math.ceil(wait))})
 
 
 class Sender:
@@ -100,18 +121,18 @@ class Sender:
     Args:
         app: what it may send.
         token: its token; None if it named a key, or none is required.
-        used: the tokens that were used.
+        once: delivers the messages of tokens.
     """
 
-    def __init__(self, app: App, token: Token | None = None, used: UsedTokens | None = None):
+    def __init__(self, app: App, token: Token | None = None, once: OncePerToken | None = None):
         self.app = app
-        self._token, self._used = token, used
+        self._token, self._once = token, once
 
-    async def sends(self, message: bytes) -> None:
-        """The body is complete; raises Refused if its token has sent another one, and Undelivered."""
-        if self._token is not None and self._used is not None:
-            self._used.use(self._token, message)
-            await self._used.keep(self._token, message)
+    async def sends(self, message: bytes, taker: Taker) -> Response:
+        """The response to a complete body; raises Refused if its token has sent another one, and Undelivered."""
+        if self._token is None or self._once is None:
+            return await taker.deliver(message, None)
+        return await self._once.answer(self._token, message, taker)
 
 
 class Tokens:
@@ -138,6 +159,7 @@ class Tokens:
     ):
         apps: dict[str, App] = {}
         self._used = used
+        self._once = None if used is None else OncePerToken(used, (lambda: None) if meters is None else meters.copied)
         self._apps: list[tuple[str, bytes, App]] = []
         for key in keys:
             app = apps.get(key.app) or App(key.app, requests, size, meters)
@@ -167,7 +189,7 @@ class Tokens:
         if token is None or not known:
             raise Refused(UNAUTHORIZED, "token", CHALLENGE)
         used.check(token)
-        return Sender(known[0], token, used)
+        return Sender(known[0], token, self._once)
 
 
 def read_keys(path: str) -> list[Key]:

@@ -14,8 +14,10 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 
-from uldp_transforms.jobs.gateway.apps.used_token_files import Used, UsedTokenFiles
+from uldp_transforms.jobs.gateway.apps.used_token_files import UsedTokenFiles
+from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
 from uldp_transforms.jobs.gateway.refusals import RETRY_AFTER, TOO_MANY, UNAUTHORIZED, Refused
+from uldp_transforms.jobs.gateway.uses import SLOT, Place, Use
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 """Header of each answer with the status 401."""
@@ -27,7 +29,6 @@ MOST_USED = 1_000_000
 """Maximum number of used tokens that have not expired."""
 
 _TOKEN = re.compile(r"(uldp1\.([0-9]{1,11})\.([A-Za-z0-9_-]{22}))\.([A-Za-z0-9_-]{43})", re.ASCII)
-_SLOT = 60  # seconds; tokens that expire in the same slot are forgotten together
 
 
 class Token:
@@ -56,7 +57,7 @@ class Token:
 
 
 class UsedTokens:
-    """The messages that tokens have sent, until they expire (a replay window).
+    """The messages that tokens have sent, until they expire (a replay window), and which of them are delivered.
 
     The same bytes may come again with the same token, as they do from a client that got no answer.
 
@@ -80,69 +81,108 @@ class UsedTokens:
         self._elapsed = elapsed
         self._until: dict[int, float] = {}
         self._slots: dict[int, dict[bytes, bytes]] = defaultdict(dict)
-        self._unstored: dict[int, set[bytes]] = defaultdict(set)
+        self._open: dict[int, dict[bytes, Place | None]] = defaultdict(dict)
         self._number = 0
         self._first = 0
-        for used in () if files is None else files.read():
-            if used.expires > clock():
-                self._number += used.name not in self._slots[used.expires // _SLOT]
-                self._remember(used)
+        self._forgotten_until = 0.0
+        self._load()
 
     def check(self, token: Token) -> None:
         """Raise Refused if a signed token has expired, or is valid for too long."""
         left = token.expires - self._clock()
-        if left <= 0:
-            raise Refused(UNAUTHORIZED, "token_expired", CHALLENGE)
         if left > LONGEST:
             raise Refused(UNAUTHORIZED, "token", CHALLENGE)
+        if left > 0 and token.expires <= self._forgotten_until:  # the clock was set back
+            self._load()
+        if left <= 0 or token.expires <= self._forgotten_until:
+            raise Refused(UNAUTHORIZED, "token_expired", CHALLENGE)
 
-    def use(self, token: Token, message: bytes) -> None:
+    def use(self, token: Token, message: bytes) -> Use:
         """Send a message; raises Refused if the token has sent another one, or too many tokens are in use.
 
         A token that expired while its body came is refused, because what it sent before may be forgotten.
         """
         self.check(token)
         self._forget()
-        number, used = token.expires // _SLOT, _used(token, message)
-        sent = self._slots[number].get(used.name)
+        use = _use(token, message)
+        sent = self._slots[use.slot].get(use.name)
         if sent is None:
             if self._number >= self._most:
                 raise Refused(TOO_MANY, "busy", RETRY_AFTER)
-            self._remember(used)
-            self._number += 1
-            if self._files is not None:
-                self._unstored[number].add(used.name)
-        elif sent != used.message:
+            self._remember(use)
+            self._open[use.slot][use.name] = None
+        elif sent != use.message:
             raise Refused(UNAUTHORIZED, "token_used", CHALLENGE)
+        return use
 
-    def _remember(self, used: Used) -> None:
-        slot = used.expires // _SLOT
-        self._slots[slot][used.name] = used.message
-        until = self._elapsed() + used.expires - self._clock()
-        self._until[slot] = max(until, self._until.get(slot, until))
+    async def is_delivered(self, use: Use) -> bool:
+        """Whether the message of a token was delivered.
 
-    async def keep(self, token: Token, message: bytes) -> None:
-        """Return when it is on disk, if there are files, that a token was used; raises Undelivered."""
-        unstored, used = self._unstored[token.expires // _SLOT], _used(token, message)
-        if self._files is not None and used.name in unstored:
-            await self._files.write(used)
-            unstored.discard(used.name)
+        Raises:
+            Undelivered: that is not known yet, or cannot be stored.
+        """
+        still_open = self._open[use.slot]
+        if use.name not in still_open:
+            return True
+        place = still_open[use.name]
+        if place is None or self._files is None:
+            return False
+        holds = await self._files.settle(place)
+        if holds is None:
+            raise Undelivered("a file of reports cannot be finished")
+        if holds:
+            still_open.pop(use.name, None)
+        return holds
+
+    def ended(self, use: Use, is_delivered: bool) -> None:
+        """A delivery has ended. One that failed may have left the message at a place, or will be tried again."""
+        still_open = self._open.get(use.slot, {})  # none if the token has expired
+        if is_delivered:
+            still_open.pop(use.name, None)
+        elif use.name in still_open:
+            still_open[use.name] = use.place
+
+    def _load(self) -> None:
+        """Remember the stored tokens that have not expired by now. All that expire earlier are refused from now on."""
+        if self._files is None:
+            return
+        now, loaded = self._clock(), set[tuple[int, bytes]]()
+        for use, is_delivered in self._files.read():
+            slot = use.slot
+            if use.expires <= now or ((slot, use.name) not in loaded and use.name in self._slots[slot]):
+                continue
+            if (slot, use.name) not in loaded:
+                loaded.add((slot, use.name))
+                self._remember(use)
+                self._open[slot][use.name] = None
+            if is_delivered:
+                self._open[slot].pop(use.name, None)
+            elif is_delivered is None and use.name in self._open[slot]:
+                self._open[slot][use.name] = use.place
+        self._forgotten_until = max(now, self._files.removed_until)
+
+    def _remember(self, use: Use) -> None:
+        self._slots[use.slot][use.name] = use.message
+        self._number += 1
+        until = self._elapsed() + use.expires - self._clock()
+        self._until[use.slot] = max(until, self._until.get(use.slot, until))
 
     def _forget(self) -> None:
         """Drop the slots whose tokens have expired, by both clocks; at most once in the time of a slot.
 
         Tokens that seem to have expired because the clock was set ahead are valid again when it is set back.
         """
-        now, elapsed = int(self._clock()) // _SLOT, self._elapsed()
+        now, elapsed = int(self._clock()) // SLOT, self._elapsed()
         if now == self._first:
             return
         self._first = now
         for slot in [slot for slot in self._slots if slot < now and self._until.get(slot, elapsed) <= elapsed]:
             self._number -= len(self._slots.pop(slot))
-            for own in (self._until, self._unstored):
+            self._forgotten_until = max(self._forgotten_until, (slot + 1) * SLOT)
+            for own in (self._until, self._open):
                 own.pop(slot, None)
 
 
-def _used(token: Token, message: bytes) -> Used:
+def _use(token: Token, message: bytes) -> Use:
     name = hashlib.blake2b(token.id, digest_size=16, person=b"uldp token").digest()
-    return Used(token.expires, name, hashlib.blake2b(message, digest_size=16, key=token.id).digest())
+    return Use(token.expires, name, hashlib.blake2b(message, digest_size=16, key=token.id).digest())

@@ -15,6 +15,7 @@ from uldp_transforms.jobs.gateway.navigations.navigation_log import NavigationLo
 from uldp_transforms.jobs.gateway.navigations.page_lines import checked
 from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
 from uldp_transforms.jobs.gateway.refusals import ACCEPTED, STATUS, TOO_LARGE, Refused
+from uldp_transforms.jobs.gateway.uses import Use
 from uldp_transforms.jobs.gateway.web import Door
 from uldp_transforms.ldp.reasons import Reason
 
@@ -29,38 +30,48 @@ class NavigationDesk:
         log: keeps lines.
         door: lets requests in.
         meters: count.
+        most: number of lines of one request; None means no limit but that of its size.
     """
 
-    def __init__(self, log: NavigationLog, door: Door, meters: Meters):
+    def __init__(self, log: NavigationLog, door: Door, meters: Meters, most: int | None = None):
         self._log = log
         self._door = door
         self._meters = meters
+        self._most = most
         self._own = _Meters(meters.registry)
 
     async def navigations(self, request: Request) -> Response:
         """``POST /navigations``."""
-        response = await self._door.answer(request, self._keep, self._too_large)
+        response = await self._door.answer(request, self, self._too_large)
         self._own.requests.labels(str(response.status_code)).inc()
         return response
 
     def _too_large(self) -> None:
         self._own.judged(0, Counter({Reason.TOO_LARGE: 1}))
 
-    async def _keep(self, body: bytes) -> Response:
-        if len(body) > MOST_BYTES:
+    async def deliver(self, message: bytes, use: Use | None = None) -> Response:
+        """The response to a body, when its lines are on disk."""
+        if len(message) > MOST_BYTES:
             raise Refused(TOO_LARGE, Reason.TOO_LARGE.code)
-        lines, refused = checked(body, time.time())
+        lines, refused = checked(message, time.time())
+        if self._most is not None and len(lines) + refused.total() > self._most:
+            raise Refused(TOO_LARGE, Reason.TOO_LARGE.code)
         self._own.judged(len(lines), refused)
         shown = {reason.code: number for reason, number in refused.items()}
         if not lines:
             reason = max(refused, key=refused.__getitem__)
             return JSONResponse({"reason": reason.code, "refused": shown}, STATUS[reason])
         try:
-            await self._log.write(b"".join(lines))
+            await self._log.write(b"".join(lines), use)
         except Undelivered as error:
             self._meters.undelivered(error)
             raise
         return JSONResponse({"spooled": len(lines)} | ({"refused": shown} if shown else {}), ACCEPTED)
+
+    def again(self, message: bytes) -> Response:
+        """The response to a copy of a body whose lines are on disk."""
+        lines, _ = checked(message, time.time())
+        return JSONResponse({"spooled": len(lines)}, ACCEPTED)
 
 
 class _Meters:

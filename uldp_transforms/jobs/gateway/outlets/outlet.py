@@ -7,6 +7,7 @@ import argparse
 from typing import Any, ClassVar, Protocol
 
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.gateway.uses import Use
 
 
 class Undelivered(Exception):
@@ -24,8 +25,8 @@ class Delivery(Protocol):
     async def start(self) -> None:
         """Called once, in the loop that delivers."""
 
-    async def deliver(self, message: bytes) -> None:
-        """Return when the message is there for good; raises Undelivered."""
+    async def deliver(self, message: bytes, *uses: Use) -> None:
+        """Return when the message is there for good, and the uses of its tokens are recorded; raises Undelivered."""
 
     async def close(self) -> None:
         """Called once, when nothing is delivered any more."""
