@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -61,6 +64,7 @@ def write_everything(folder: Path, text: str) -> None:
         test_report_compared.row(value, 0.01 * at, 0.001, 1e-9, group_a=f"arm={text}")
         for at, value in enumerate((text, *FORMULAS), 1)
     ]
+    compared.append(test_report_compared.row("side", 0.5, 0.001, 1e-9, group_b="x; =cmd()"))
     rows.write(folder, "comparisons.jsonl", compared)
     rows.record(folder, of, numbers)
 
@@ -146,7 +150,7 @@ def test_the_page_works_with_them(width: int, one_browser: Browser, hostile: Pat
     one_browser.open(hostile.as_uri())
     assert one_browser.run("return document.documentElement.scrollWidth <= innerWidth")
     compared = "document.querySelector('#compared-1-found-table')"
-    assert one_browser.run(f"return {compared}.tBodies[0].rows.length") == 1 + len(FORMULAS)
+    assert one_browser.run(f"return {compared}.tBodies[0].rows.length") == 2 + len(FORMULAS)
     one_browser.run(f"{compared}.querySelector('.sort').click()")
     assert one_browser.run(f"return {compared}.querySelectorAll('[aria-sort]').length") == 1
     tables = one_browser.run("return [...document.querySelectorAll('[data-table]')].map(it => it.dataset.table)")
@@ -154,5 +158,24 @@ def test_the_page_works_with_them(width: int, one_browser: Browser, hostile: Pat
     for table in tables:
         assert json.loads(saved(one_browser, table, "json")), table
     records = json.loads(saved(one_browser, "compared-1-found-table", "json"))
-    assert {row["value"] for row in records} == {"constructor", *FORMULAS}
+    assert {row["value"] for row in records} == {"constructor", "side", *FORMULAS}
     assert one_browser.log() == []
+
+
+COMPUTED = re.compile(r"[\s\x00-\x1f]*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+
+
+@needs_browser
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_spreadsheet_computes_no_cell(delimiter: str, one_browser: Browser, hostile: Path) -> None:
+    """Whatever it takes for the end of a field: no cell of any saved table begins like a formula, but numbers."""
+    one_browser.open(hostile.as_uri())
+    tables = one_browser.run("return [...document.querySelectorAll('[data-table]')].map(it => it.dataset.table)")
+    for table in tables:
+        text = saved(one_browser, table, "csv")
+        for cell in itertools.chain(*csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)):
+            assert not COMPUTED.match(cell) or np.isfinite(float(cell)), (table, cell)
+    text = saved(one_browser, "compared-1-found-table", "csv")
+    assert text.startswith('"value","difference","low","high","q_value","a","b"\r\n') and '"x;=cmd()",' in text
+    found = {row["value"].removeprefix("'") for row in csv.DictReader(io.StringIO(text, newline=""))}
+    assert found == {"constructor", "side", *FORMULAS}

@@ -306,10 +306,10 @@ def test_a_table_is_saved_as_json_with_its_values_and_exact_numbers() -> None:
 def test_a_table_is_saved_as_csv_that_no_spreadsheet_computes() -> None:
     name, kind, content = result('return save("[data-form=csv]");', SAVED, saved_table())
     assert (name, kind) == ("t.csv", "text/csv")
-    notes = ["'=cat()", "'+1", "'-1", "'@x", "'\tx", '"\'\rx"', '"a,b"', '"say ""x"""', '"two\nlines"', "plain", "x=1"]
+    notes = ["'=cat()", "'+1", "'-1", "'@x", "'\tx", "'\rx", "a,b", 'say ""x""', "two\nlines", "plain", "x=1"]
     values = ["ant", *[f"bee {at}" for at in range(9)], "shown 10"]
-    rows = [f"{value},{low - 1.5:g},,{note}," for low, (value, note) in enumerate(zip(values, notes))]
-    assert content == "\r\n".join(["value,low,high,note,in_the_interval", *rows, ""])
+    rows = [f'"{value}",{low - 1.5:g},,"{note}",' for low, (value, note) in enumerate(zip(values, notes))]
+    assert content == "\r\n".join(['"value","low","high","note","in_the_interval"', *rows, ""])
 
 
 def test_a_saved_table_has_the_rows_that_are_seen() -> None:

@@ -150,11 +150,15 @@
       })));
   }
 
-  // A spreadsheet would compute a text that begins like a formula, so such a text gets an apostrophe.
-  function field(content) {
+  // A spreadsheet would compute a text that begins like a formula, after blanks too and in full width, so such a text gets
+  // an apostrophe. Where fields end with semicolons or tabs, only the quotes of the first field of a line count.
+  const FORMULA = /^(?=[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20])/u;
+  const AFTER = /([;\t\r\n])(?=[\s\p{Cc}\p{Cf}"]*[=+\-@\uff1d\uff0b\uff0d\uff20])/gu;
+
+  function field(content, at) {
     if (content === null || typeof content === "number") return content ?? "";
-    const safe = /^[=+\-@\t\r]/.test(content) ? `'${content}` : content;
-    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+    const safe = content.replace(FORMULA, "'");
+    return `"${(at ? safe.replace(AFTER, "$1'") : safe).replaceAll('"', '""')}"`;
   }
 
   function csv(rows) {
