@@ -15,13 +15,17 @@ from uldp_transforms.jobs.compare.figure_rows import (
 )
 from uldp_transforms.jobs.compare.pair_rows import Pair
 from uldp_transforms.jobs.compare.sides import Family
+from uldp_transforms.jobs.files.p_values import FOUND, p_text
 from uldp_transforms.jobs.files.text_table import aligned, printable
-from uldp_transforms.jobs.report.compared.compared_rows import FOUND
+from uldp_transforms.jobs.report.compared.compared_rows import clearest_rows, is_without_zero
 from uldp_transforms.ldp import SpecError, homogeneity
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, SHARE_ABOVE
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
 from uldp_transforms.rows.row_types import ComparedValue
+
+SINGLE = "Each 95 % interval is for its difference alone; which differences are found, among all of them, q decides."
+"""Sentence where an interval is without 0 and its difference is not found."""
 
 MOST_PRINTED = 20
 """Maximum number of differences that are printed."""
@@ -50,12 +54,14 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[Compar
         lines.append("Intervals, p and q hold at all looks while reports arrive; the chi-square test is for one look.")
     numbers = [("smooth interval",)] if any(row.figure for row in rows) else []
     table = [("", "value", "a", "b", "difference", "95 % interval", *itertools.chain(*numbers), "q")]
-    for row in sorted(rows, key=lambda row: row.p_value)[:MOST_PRINTED]:
+    for row in (rows[at] for at in clearest_rows([row._asdict() for row in rows])[:MOST_PRINTED]):
         mark = "*" if row.q_value <= FOUND else ONLY_SMOOTH if shows_only_smooth(row) else ""
         value, a, b = map(printable, (row.value, row.group_a, row.group_b))
         smooth = [smooth_text(row) for _ in numbers]
-        table.append((mark, value, a, b, *difference_texts(row), *smooth, f"{row.q_value:.2g}"))
+        table.append((mark, value, a, b, *difference_texts(row), *smooth, p_text(row.q_value)))
     lines += aligned(table, left=(0, 1, 2, 3))
+    if any(row.q_value > FOUND and is_without_zero(row.low, row.high) for row in rows):
+        lines.append(SINGLE)
     if any(mark == ONLY_SMOOTH for mark, *_ in table):
         lines.append(f"{ONLY_SMOOTH} only the smooth interval is without 0; it takes neighbouring bins to be alike.")
     return lines + [f"and {len(rows) - MOST_PRINTED:,} more"] * (len(rows) > MOST_PRINTED)
@@ -82,7 +88,7 @@ def _do_they_differ(family: Family, liars: float | None) -> str:
         return "Whether they differ at all is not tested, because too few have reports."
     statistic, degrees = sum(test.statistic for test in known), sum(test.degrees for test in known)
     p_value = float(special.chdtrc(degrees, statistic))
-    said = f"chi-square {statistic:.1f}, {degrees} degrees of freedom, p {p_value:.2g}"
+    said = f"chi-square {statistic:.1f}, {degrees} degrees of freedom, p {p_text(p_value)}"
     if p_value <= FOUND:
         return f"Do they differ at all? Yes ({said})."
     nothing = f"Do they differ at all? No difference was found ({said}); that does not show that they are equal."

@@ -73,11 +73,14 @@
   // Decimals of a number, such that half the length of its interval shows two digits.
   const decimalsOf = (half) => (half > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(half)), 0), 6) : 3);
 
-  const signed = (number, digits) =>
-    number.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: "exceptZero" });
+  const signed = (number, digits, signDisplay = "exceptZero") =>
+    number.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay });
+
+  // An end beside 0 keeps its sign: it says on which side of 0 the interval is.
+  const endText = (end, digits) => signed(end, digits, Math.abs(end) < 1e-6 ? "exceptZero" : "always");
 
   function spanText(ends, digits) {
-    const [low, high] = ends.map((end) => (end === null ? null : signed(end, digits)));
+    const [low, high] = ends.map((end) => (end === null ? null : endText(end, digits)));
     if (low === null) return high === null ? DASH : `below ${high}`;
     return high === null ? `from ${low}` : `${low} to ${high}`;
   }
