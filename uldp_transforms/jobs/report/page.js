@@ -77,7 +77,7 @@
     number.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay });
 
   // An end beside 0 keeps its sign: it says on which side of 0 the interval is.
-  const endText = (end, digits) => signed(end, digits, Math.abs(end) < 1e-6 ? "exceptZero" : "always");
+  const endText = (end, digits) => signed(end, digits, end ? "always" : "exceptZero");
 
   function spanText(ends, digits) {
     const [low, high] = ends.map((end) => (end === null ? null : endText(end, digits)));

@@ -93,7 +93,7 @@ def signed_span(low: float | None, high: float | None, digits: int) -> str:
 
 
 def _end(end: float, digits: int) -> str:
-    return signed(end, digits) if math.isnan(end) or abs(end) < _NOTHING else f"{end:+,.{digits}f}"
+    return signed(end, digits) if math.isnan(end) or end == 0 else f"{end:+,.{digits}f}"
 
 
 def percent(share: float | None, digits: int = 1) -> str:
@@ -141,7 +141,7 @@ def fixed_span(low: float | None, high: float | None, digits: int) -> str:
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return "\N{EN DASH}"
     start = _decimal(low, digits)
-    if 100 * low > _NOTHING and float(start) == 0:
+    if low > 0 and float(start) == 0:
         start = f"<{10**-digits:.{digits}f}"
     return f"{start} to {_decimal(high, digits)} %"
 

@@ -15,6 +15,7 @@ import numpy as np
 from uldp_transforms.files import stores
 from uldp_transforms.jobs.files.p_values import FOUND
 from uldp_transforms.jobs.records.run_records import files_of
+from uldp_transforms.jobs.report.differences import is_without_zero
 from uldp_transforms.jobs.report.numbers.number_facts import digits_of_length
 from uldp_transforms.ldp.comparisons.compare import clearest_first
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE
@@ -89,11 +90,6 @@ class Difference:
     def negative(number: float | None) -> float | None:
         """The end of an interval on the other side of 0."""
         return None if number is None else -number
-
-
-def is_without_zero(low: float | None, high: float | None) -> bool:
-    """Whether an interval, whose ends may be open, does not contain 0."""
-    return (low is not None and low > 0) or (high is not None and high < 0)
 
 
 def lengths_of(difference: float, low: float | None, high: float | None) -> list[float]:
