@@ -105,6 +105,15 @@ def test_what_only_the_smooth_interval_shows(q: float, low: float | None, high: 
         assert not figure_rows.shows_only_smooth(without_zero)
 
 
+def test_the_test_of_all_values_does_not_deny_what_is_found() -> None:
+    lines, found = (found_in_words.lines_of_family(family(*SIDES), [], [row(q_value=q)]) for q in (0.06, 0.05))
+    assert lines[1].startswith("Do they differ at all? No difference was found (chi-square")
+    assert found[1].startswith(
+        "Do they differ at all? Single differences say so; the test of all values together does not ("
+    )
+    assert found[2].startswith("1 of 1 differences are found")
+
+
 def test_an_interval_without_0_that_is_no_finding_is_explained() -> None:
     """Its own 95 % interval is without 0 and so is the smooth one, but q is that of all differences."""
     ends = {"difference": -4.3, "low": -8.4, "high": -0.2, "display_low": -7.9, "display_high": -0.4}

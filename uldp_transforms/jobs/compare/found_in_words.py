@@ -23,10 +23,13 @@ from uldp_transforms.ldp import SpecError, homogeneity
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, SHARE_ABOVE
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
+from uldp_transforms.ldp.solvers.pooled_versions import Agreement
 from uldp_transforms.rows.row_types import ComparedValue
 
 SINGLE = "Each 95 % interval is for its difference alone; which differences are found, among all of them, q decides."
 """Sentence where an interval is without 0 and its difference is not found."""
+
+_NOT_EQUAL = "that does not show that they are equal."
 
 MOST_PRINTED = 20
 """Maximum number of differences that are printed."""
@@ -42,7 +45,7 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[Compar
     lines = [
         f"{name}: {len(sides):,} compared, {len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'}, "
         f"{sum(side.num_reports for side in sides):,} reports",
-        _do_they_differ(family, declared),
+        _do_they_differ(family, declared, found),
         f"{found:,} of {len(rows):,} differences are found (q at most {FOUND}).",
         *power_in_words(rows),
     ]
@@ -68,8 +71,12 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[Compar
     return lines + [f"and {len(rows) - MOST_PRINTED:,} more"] * (len(rows) > MOST_PRINTED)
 
 
-def _do_they_differ(family: Family, liars: float | None) -> str:
-    """One sentence: the test of homogeneity of all sides, or of all pairs, whose statistics are added up."""
+def _do_they_differ(family: Family, liars: float | None, found: int) -> str:
+    """One sentence: the test of homogeneity of all sides, or of all pairs, whose statistics are added up.
+
+    That test and the single differences, of which ``found`` are found, need not agree: it notices small shifts of many
+    values, they notice a large one of a single value.
+    """
     whys = {
         "that test takes all reports as honest": liars is not None,
         "people report several times": family.times != 1,
@@ -87,15 +94,21 @@ def _do_they_differ(family: Family, liars: float | None) -> str:
     known = [test for test in tests if test is not None]
     if not known:
         return "Whether they differ at all is not tested, because too few have reports."
-    statistic, degrees = sum(test.statistic for test in known), sum(test.degrees for test in known)
+    answer = _answer(known, found)
+    is_silent = answer.endswith(_NOT_EQUAL) and len(tables) == 1
+    return f"{answer} {_noticed(noticeable_shift(family.collection, tables[0]))}" if is_silent else answer
+
+
+def _answer(tests: Sequence[Agreement], found: int) -> str:
+    """Whether sides differ, by the sum of some tests of all values and by the number of differences that are found."""
+    statistic, degrees = sum(test.statistic for test in tests), sum(test.degrees for test in tests)
     p_value = float(special.chdtrc(degrees, statistic))
     said = f"chi-square {statistic:.1f}, {degrees} degrees of freedom, p {p_text(p_value)}"
     if p_value <= FOUND:
         return f"Do they differ at all? Yes ({said})."
-    nothing = f"Do they differ at all? No difference was found ({said}); that does not show that they are equal."
-    if len(tables) > 1:
-        return nothing
-    return f"{nothing} {_noticed(noticeable_shift(family.collection, tables[0]))}"
+    if found:
+        return f"Do they differ at all? Single differences say so; the test of all values together does not ({said})."
+    return f"Do they differ at all? No difference was found ({said}); {_NOT_EQUAL}"
 
 
 def _noticed(shift: float) -> str:
