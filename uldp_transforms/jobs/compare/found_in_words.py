@@ -125,16 +125,15 @@ def power_in_words(rows: Sequence[ComparedValue]) -> list[str]:
         for kinds in ((MEAN,), (None, SHARE_ABOVE))
     )
     where = "any one share" if any(row.figure for row in rows) else "any one value"
-    if shares and not means and max(shares) > 1:
-        return [f"Even a difference of 1 in {where} may be missed: there are too few reports, or too many liars."]
+    missed = f"Even a difference of 1 in {where} may be missed: there are too few reports, or too many liars."
+    is_missed = bool(shares) and max(shares) > 1
     smallest = [
         f"of {max(differences):.2g} in {name}"
-        for differences, name in ((means, "the mean"), (shares, where))
+        for differences, name in ((means, "the mean"), ([] if is_missed else shares, where))
         if differences
     ]
-    if not smallest:
-        return []
-    return [
+    noticed = (
         f"A difference {' or '.join(smallest)} would have a p-value below .05 in at least about 80 of 100 "
         "such cases; smaller ones are often missed."
-    ]
+    )
+    return [noticed] * bool(smallest) + [missed] * is_missed
