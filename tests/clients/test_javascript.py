@@ -205,6 +205,31 @@ def test_another_order_of_symbols_is_refused(tmp_path: Path) -> None:
     assert b"UldpError: symbols must be what follows from canonical (the value is not shown)" in done.stderr
 
 
+MEMBERS = ("constructor", "toString", "valueOf", "hasOwnProperty", "__proto__", "__defineGetter__")
+PROGRAM = """
+import { readFileSync } from "node:fs";
+import { Client } from "./index.js";
+const { form, names } = JSON.parse(readFileSync(0, "utf-8"));
+const client = await Client.open(form);
+const sent = names.map((name) => client.report(name, 0, { constructor: name, valueof: name }));
+console.log(JSON.stringify(sent.map((message) => Array.from(message.slice(-3)))));
+"""
+
+
+@needs_node
+def test_names_of_members_of_objects_are_values_and_groups() -> None:
+    """Of dimensions and values; a wrong symbol is sent with probability 6e-7 each."""
+    names = [*MEMBERS]
+    spec = {"id": "constructor", "version": 1, "alphabet": {"id": "closed", "values": names}}
+    dimensions = [{"name": name, "values": names} for name in ("constructor", "valueof")]
+    collection = Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 16.0}, "dimensions": dimensions})
+    asked = json.dumps({"form": client_form(collection), "names": names}).encode()
+    sent = json.loads(output(NODE, "--input-type=module", "-e", PROGRAM, stdin=asked))
+    groups, _, symbols = zip(*sent)  # a group is a signed number on the wire
+    assert list(symbols) == [*range(len(names))]
+    assert list(groups) == [2 * (at * (len(names) + 1) + at) for at in range(len(names))]
+
+
 # ---------------------------------------------------------------------- in a browser
 
 BROWSED = ("order-krr", "seed-odd", "texts-permuted", "clear-bytes-3")

@@ -297,7 +297,8 @@ def test_values_become_reports_counts_and_an_estimate(name, estimator):
     assert (len(batch), counts.total, counts.shape) == (3000, 3000, (collection.num_cohorts, collection.num_cells))
     assert collection.mechanism.is_valid(batch.payloads).all()
     estimate = collection.estimate(counts, estimator.id, candidates=VALUES)
-    assert (estimate.values, estimate.num_reports, estimate.estimator) == (VALUES, 3000, estimator.id)
+    public = [value for value in collection.alphabet.clear_values if value not in VALUES]
+    assert (estimate.values, estimate.num_reports, estimate.estimator) == ((*VALUES, *public), 3000, estimator.id)
 
 
 @answers

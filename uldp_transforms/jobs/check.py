@@ -229,8 +229,8 @@ def _windows(check: Check, seen: Sequence[RunRecord], state: str, told: Told) ->
         return
     age, end = now() - max(ends), rfc3339(max(ends))
     if check.max_age is not None and age > check.max_age:
-        since = f"{end}, {_words(age)} ago, more than {_words(check.max_age)}"
-        told.findings.append(f"the latest window with numbers ended at {since}")
+        since, limit = _apart(age, check.max_age)
+        told.findings.append(f"the latest window with numbers ended at {end}, {since} ago, more than {limit}")
     told.lines["windows"] = f"{words}; numbers up to {end}, {_words(age)} ago"
     told.numbers["latest_window_end_seconds"] = max(ends) / 1000
 
@@ -303,6 +303,15 @@ def _words(length: int) -> str:
     """Milliseconds in hours and minutes."""
     minutes = length // 60_000
     return f"{minutes // 60}h{minutes % 60:02}m" if minutes >= 60 else f"{minutes}m"
+
+
+def _apart(longer: int, shorter: int) -> tuple[str, str]:
+    """Two lengths in milliseconds as texts that differ: in hours and minutes, and in seconds if these are the same."""
+    words = _words(longer), _words(shorter)
+    if words[0] != words[1]:
+        return words
+    longer, shorter = 1000 * -(-longer // 1000), 1000 * (shorter // 1000)
+    return f"{_words(longer)}{longer // 1000 % 60:02}s", f"{_words(shorter)}{shorter // 1000 % 60:02}s"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

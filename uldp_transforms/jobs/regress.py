@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from uldp_transforms.jobs import cli, uldp
+from uldp_transforms.jobs.files.p_values import p_text
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.survey.answer_options import AnswerColumns, add_options, columns_of
 from uldp_transforms.jobs.survey.answer_table import Answers, read_answers
@@ -87,9 +88,9 @@ def regression_lines(answers: Answers, rows: np.ndarray, names: Sequence[str]) -
     low, high = found.intervals()
     shown = zip(found.coefficients[0], found.standard_errors[0], low[0], high[0], found.wald_p_values[0])
     cells = [
-        (printable(name), f"{value:.4f}", f"{error:.4f}", f"{start:.4f} to {end:.4f}", f"{wald:.3g}", ratio)
+        (printable(name), f"{value:.4f}", f"{error:.4f}", f"{start:.4f} to {end:.4f}", p_text(wald, 3), ratio)
         for name, (value, error, start, end, wald), ratio in zip(
-            names, shown, ["", *(f"{ratio:.3g}" for ratio in ratios)]
+            names, shown, ["", *(p_text(ratio, 3) for ratio in ratios)]
         )
     ]
     likelihood = f"log-likelihood {found.log_likelihood:.4f}, {found.num_people:,} people"

@@ -331,7 +331,8 @@ class Collection(Model):
         Args:
             counts: of this collection's reports.
             estimator: id, see ``ESTIMATORS``.
-            candidates: values to estimate; needed for an open alphabet. None: all values of a closed one.
+            candidates: values to estimate; in an open alphabet, in addition to its public list, without which they are
+                needed. None: all values of a closed one.
 
         Raises:
             SpecError: for an unknown estimator, candidates that cannot be, or counts of another shape.

@@ -58,7 +58,7 @@ def estimate_question(
     status = withheld or "ok"
     times = {one.fingerprint: reports_of_a_person(one, place) for one in question.pooled}
     newest = question.pooled[-1].alphabet
-    if withheld is None and (newest.known_values or candidates or newest.clear_values):
+    if withheld is None and newest.estimated_values(candidates):
         try:
             window = question.estimate(counts, estimator, candidates, times)
         except EstimationError as error:

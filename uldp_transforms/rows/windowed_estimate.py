@@ -66,7 +66,7 @@ def estimate_window(
         counts: of all reports of the window so far.
         place: the fields that identify window and pane, see ``place_of``.
         estimator: estimator of the frequencies.
-        candidates: canonical values to estimate in an open alphabet; None: its public values only.
+        candidates: canonical values to estimate in an open alphabet, besides its public values; None: these alone.
         withheld: status of a window whose numbers are withheld; None if they are not.
         show: maximum number of values in the row: those with the largest frequencies. None: all.
         anytime_scale: scale of intervals that hold jointly in all rows of the window, with the row on time as the
@@ -116,7 +116,7 @@ def solve_windows(
     others = [
         place
         for place, (collection, _) in enumerate(windows)
-        if not collection.alphabet.known_values and (candidates or collection.alphabet.clear_values)
+        if not collection.alphabet.known_values and collection.alphabet.estimated_values(candidates)
     ]
     for places, asked in ((known, None), (others, candidates)):
         for place, found in zip(places, estimator.estimate_each([windows[place] for place in places], asked)):

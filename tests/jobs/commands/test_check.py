@@ -244,6 +244,13 @@ def test_numbers_that_are_too_old(folder: Folder, capsys: pytest.CaptureFixture[
     assert findings(folder, capsys, "--max_age=1h") == ["no window has numbers"]
 
 
+def test_two_lengths_never_look_the_same() -> None:
+    """A sentence says that one is longer, by a second or less too."""
+    assert check._apart(61 * 60_000, 60 * 60_000) == ("1h01m", "1h00m")
+    assert check._apart(61 * 60_000 + 30_000, 61 * 60_000) == ("1h01m30s", "1h01m00s")
+    assert check._apart(30_001, 30_000) == ("0m31s", "0m30s") and check._apart(59_999, 59_998) == ("1m00s", "0m59s")
+
+
 def test_a_ledger_out_of_balance(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     """Of each run by itself: two that are wrong in opposite ways are both wrong."""
     folder.write("ledger-a-1", ledger("a", 11))

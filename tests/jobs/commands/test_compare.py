@@ -682,3 +682,34 @@ def test_what_cannot_be_compared_is_refused(kind: type[Exception], call: Callabl
 
 def test_the_program_is_found() -> None:
     assert "compare" in uldp.PROGRAMS and callable(compare.main)
+
+
+LONG = Collection.from_json(
+    {"id": "long", "version": 1, "dimensions": [{"name": "arm", "values": ["control", "new"]}]}
+    | {"alphabet": {"id": "closed", "values": [f"v{at:02}" for at in range(40)]}}
+    | {"mechanism": {"id": "krr", "epsilon": 6.0}}
+)
+
+
+@pytest.mark.usefixtures("folder")
+def test_many_tiny_p_values_have_an_order_and_a_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """The largest differences, in units of their error, are the last values of the list."""
+    Path("long.json").write_text(json.dumps(LONG.to_json()), "utf-8")
+    control = [1_200 - 27 * at for at in range(40)]
+    new = [120 + 29 * at for at in range(40)]
+    of_groups = [row(LONG, 0, cells, [("arm", arm)]) for arm, cells in (("control", control), ("new", new))]
+    store([row(LONG, 0, [a + b for a, b in zip(control, new)]), *of_groups])
+    rows = compared("--collection long.json --by arm")
+    printed = capsys.readouterr().out
+    first, second = estimated(new, LONG), estimated(control, LONG)
+    z = np.abs(first.raw_frequencies - second.raw_frequencies) / np.hypot(first.standard_errors, second.standard_errors)
+    order = [first.values[at] for at in np.argsort(-z, kind="stable")]
+    names = [line.split()[1] for line in printed.splitlines() if line.startswith("*")]
+    assert np.count_nonzero(z > 8.2) > 20 and z.max() < 37
+    assert names == order[:20]
+    assert "< 1e-15" in printed and "e-16" not in printed and " 0.0 " not in printed
+    by_value = {one["value"]: one for one in rows}
+    p_values = [by_value[name]["p_value"] for name in order]
+    assert p_values == sorted(p_values) and len(set(p_values[:20])) == 20 and min(p_values) > 0
+    q_values_of = [by_value[name]["q_value"] for name in order]
+    assert q_values_of == sorted(q_values_of) and min(q_values_of) > 0

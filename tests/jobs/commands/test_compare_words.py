@@ -14,6 +14,7 @@ from uldp_transforms import JobSpec
 from uldp_transforms.jobs.compare import compare_command, figure_rows, found_in_words, pair_rows, two_directories
 from uldp_transforms.jobs.compare.compare_command import Comparing, _declared, _pairs
 from uldp_transforms.jobs.compare.sides import Family, Side, _check_apart
+from uldp_transforms.jobs.files.p_values import p_text
 from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError, homogeneity
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
@@ -66,7 +67,8 @@ def test_intervals_with_open_ends(low: float | None, high: float | None, text: s
 
 
 def test_numbers_are_as_precise_as_their_shortest_interval() -> None:
-    """Of those with two ends: half of the shortest has two digits; shares always have four decimals."""
+    """Half of the shortest one has two digits, and so has the distance of an end if the other one is open; shares have
+    four decimals, or more if they are as precise."""
     ends = {"difference": 12.345, "low": 4.0, "high": 44.0}
     for figure in ("mean", "quantile"):
         assert figure_rows.difference_texts(row(figure=figure, **ends)) == ("+12", "+4 to +44")
@@ -74,7 +76,11 @@ def test_numbers_are_as_precise_as_their_shortest_interval() -> None:
         assert figure_rows.difference_texts(smooth) == ("+12.3", "+4.0 to +44.0")
         assert figure_rows.smooth_text(smooth) == "+9.5 to +14.5"
         opened = row(figure=figure, difference=1, low=None, high=5, display_low=1, display_high=None)
-        assert figure_rows.difference_texts(opened) == ("+1.000", "below +5.000")
+        assert figure_rows.difference_texts(opened) == ("+1.0", "below +5.0")
+        opened = row(figure=figure, difference=-8.007, low=-23.414, high=None)
+        assert figure_rows.difference_texts(opened) == ("-8", "from -23")
+    shares = row(difference=0.00012, low=0.00002, high=0.00022)
+    assert figure_rows.difference_texts(shares) == ("+0.00012", "+0.00002 to +0.00022")
     assert figure_rows.difference_texts(row(figure="share_above", **ends))[0] == "+12.3450"
 
 
@@ -94,6 +100,61 @@ def test_numbers_are_as_precise_as_their_shortest_interval() -> None:
 )
 def test_what_only_the_smooth_interval_shows(q: float, low: float | None, high: float | None, shows: bool) -> None:
     assert figure_rows.shows_only_smooth(row(q_value=q, display_low=low, display_high=high)) is shows
+    for ends in ({"low": 0.05, "high": 0.2}, {"low": -8.4, "high": -0.2}, {"low": None, "high": -0.2}):
+        without_zero = row(q_value=q, display_low=low, display_high=high, **ends)
+        assert not figure_rows.shows_only_smooth(without_zero)
+
+
+def test_the_test_of_all_values_does_not_deny_what_is_found() -> None:
+    lines, found = (found_in_words.lines_of_family(family(*SIDES), [], [row(q_value=q)]) for q in (0.06, 0.05))
+    assert lines[1].startswith("Do they differ at all? No difference was found (chi-square")
+    assert found[1].startswith(
+        "Do they differ at all? Single differences say so; the test of all values together does not ("
+    )
+    assert found[2].startswith("1 of 1 differences are found")
+
+
+def test_an_interval_without_0_that_is_no_finding_is_explained() -> None:
+    """Its own 95 % interval is without 0 and so is the smooth one, but q is that of all differences."""
+    ends = {"difference": -4.3, "low": -8.4, "high": -0.2, "display_low": -7.9, "display_high": -0.4}
+    single = row("mean", 0.042, q_value=0.42, figure="mean", display_difference=-4.1, **ends)
+    lines = found_in_words.lines_of_family(family(*SIDES), [], [single])
+    assert lines[-2].split()[:2] == ["mean", "a"] and lines[-1] == found_in_words.SINGLE
+    assert "only the smooth interval" not in "\n".join(lines)
+    found = found_in_words.lines_of_family(family(*SIDES), [], [single._replace(q_value=0.04)])
+    assert lines[2].startswith("0 of 1") and found[2].startswith("1 of 1") and found_in_words.SINGLE not in found
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.5, "0.5"),
+        (0.04, "0.04"),
+        (0.05, "0.05"),
+        (0.0501, "0.0501"),
+        (0.050000001, "0.05"),
+        (0.0499, "0.05"),
+        (1.04e-15, "1e-15"),
+        (9.9e-16, "< 1e-15"),
+        (2.4e-16, "< 1e-15"),
+        (0.0, "< 1e-15"),
+    ],
+)
+def test_p_values_as_text(number: float, text: str) -> None:
+    """On the right side of 5 %, never 0, and never more exact than tests are."""
+    assert p_text(number) == text
+
+
+def test_the_clearest_of_tiny_p_values_is_the_largest_in_units_of_its_error() -> None:
+    """Rows of earlier versions, whose p-values end at 2.4e-16, in the order of a list; the clearest are the last."""
+    tied = {"p_value": 2.4e-16, "q_value": 1e-15 / 4}
+    rows = [
+        row(f"v{at}", difference=0.1 * at, low=0.1 * at - 0.01, high=0.1 * at + 0.01, **tied) for at in range(1, 31)
+    ]
+    lines = found_in_words.lines_of_family(family(*SIDES), [], rows)
+    names = [line.split()[1] for line in lines if line.startswith("*")]
+    assert names == [f"v{at}" for at in range(30, 10, -1)]
+    assert all(line.endswith("< 1e-15") for line in lines if line.startswith("*"))
 
 
 # ---------------------------------------------------------------------- sentences
@@ -115,7 +176,7 @@ MISSED = "Even a difference of 1 in {} may be missed: there are too few reports,
         ([row(figure="share_above", noticeable=1.01)], MISSED.format("any one share")),
         (
             [row(figure="mean", noticeable=12.3), row(figure="share_above", noticeable=1.5), row(noticeable=0.5)],
-            POWER.format("of 12 in the mean or of 1.5 in any one share"),
+            [POWER.format("of 12 in the mean"), MISSED.format("any one share")],
         ),
         (
             [row(figure="mean", noticeable=12.3), row(figure="quantile", noticeable=99)],
@@ -125,8 +186,10 @@ MISSED = "Even a difference of 1 in {} may be missed: there are too few reports,
         ([], None),
     ],
 )
-def test_the_power_is_that_of_the_longest_intervals(rows: list[ComparedValue], line: str | None) -> None:
-    assert found_in_words.power_in_words(rows) == ([] if line is None else [line])
+def test_the_power_is_that_of_the_longest_intervals(rows: list[ComparedValue], line: str | list[str] | None) -> None:
+    """No difference of shares above 1 is spoken of."""
+    lines = line if isinstance(line, list) else [] if line is None else [line]
+    assert found_in_words.power_in_words(rows) == lines
 
 
 def said_of(of: Family, liars: float | None = None) -> str:

@@ -245,7 +245,7 @@ FIGURES: list[tuple[Side, Side, bool, list[str]]] = [
     ((100, 98.5, None), (40, 38, 42), False, ["+60.0", "from +57.5", "yes", "60.0000", "57.5000 open"]),
     ((100, None, 101.5), (40, 38, 42), False, ["+60.0", "below +62.5", "no", "60.0000", "open 62.5000"]),
     ((6000, 5700, 6400), (1000, 700, 1400), False, ["+5,000", "+4,500 to +5,500", "yes", "5000.00", "4500.00 5500.00"]),
-    ((1e-7, 7e-8, 1.4e-7), (0, -3e-8, 4e-8), False, ["0.000000", "0.000000 to 0.000000", "yes", "1.00000e-7"]),
+    ((1e-7, 7e-8, 1.4e-7), (0, -3e-8, 4e-8), False, ["0.000000", "+0.000000 to +0.000000", "yes", "1.00000e-7"]),
     ((6, 6, 6), (4, 4, 4), False, ["+2.000", "+2.000 to +2.000", "yes", "2.00000", "2.00000 2.00000"]),
     ((0.5, 0.47, 0.54), (0.25, 0.22, 0.29), True, ["+25.0", "+20.0 to +30.0", "yes", "0.250000", "0.200000 0.300000"]),
     ((0.5, 0.497, 0.504), (0.25, 0.247, 0.254), True, ["+25.00", "+24.50 to +25.50", "yes", "0.250000"]),
@@ -306,10 +306,10 @@ def test_a_table_is_saved_as_json_with_its_values_and_exact_numbers() -> None:
 def test_a_table_is_saved_as_csv_that_no_spreadsheet_computes() -> None:
     name, kind, content = result('return save("[data-form=csv]");', SAVED, saved_table())
     assert (name, kind) == ("t.csv", "text/csv")
-    notes = ["'=cat()", "'+1", "'-1", "'@x", "'\tx", '"\'\rx"', '"a,b"', '"say ""x"""', '"two\nlines"', "plain", "x=1"]
+    notes = ["'=cat()", "'+1", "'-1", "'@x", "'\tx", "'\rx", "a,b", 'say ""x""', "two\nlines", "plain", "x=1"]
     values = ["ant", *[f"bee {at}" for at in range(9)], "shown 10"]
-    rows = [f"{value},{low - 1.5:g},,{note}," for low, (value, note) in enumerate(zip(values, notes))]
-    assert content == "\r\n".join(["value,low,high,note,in_the_interval", *rows, ""])
+    rows = [f'"{value}",{low - 1.5:g},,"{note}",' for low, (value, note) in enumerate(zip(values, notes))]
+    assert content == "\r\n".join(['"value","low","high","note","in_the_interval"', *rows, ""])
 
 
 def test_a_saved_table_has_the_rows_that_are_seen() -> None:

@@ -64,7 +64,7 @@ def test_other_addresses_and_methods(asked: Asked) -> None:
     status, headers, _ = answer(of, method="POST")
     assert (status, headers["Allow"]) == ("405 Method Not Allowed", "GET, HEAD")
     empty = answer(following(asked, b""))
-    assert empty[::2] == ("503 Service Unavailable", b"the directory could not be read yet\n")
+    assert empty[::2] == ("503 Service Unavailable", b"there is no page of the directory yet\n")
 
 
 HERE = ["localhost", "localhost:8001", "127.0.0.1", "127.9.9.9:80", "[::1]", "[::1]:80"]
@@ -111,7 +111,7 @@ def test_a_page_is_made_again_for_other_rows_alone(
         of.look()
         bodies.append(of._body)
     assert bodies == [b"page 1", b"page 1", *[b"page 2"] * 6] and made == ["follow.js"] * 2
-    again = "report: cannot read the directory, trying again: "
+    again = "report: cannot make the page, trying again: "
     assert capsys.readouterr().err == f"{again}gone\n{again}away\n{again}gone\n"
 
 

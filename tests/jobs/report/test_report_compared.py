@@ -101,6 +101,16 @@ def test_what_differs_stands_first_and_what_cannot_be_told_apart_from_it(folder:
     ]
 
 
+def test_the_first_sentence_has_the_largest_of_tied_differences(folder: Path) -> None:
+    """Rows of earlier versions have p-values that end at 2.4e-16; the clearest may be the last of a list."""
+    tied = [row(f"v{at}", 0.01 * at, 0.001, 2.4e-16) for at in range(1, 18)]
+    of = section(written(folder, tied))
+    assert "17 of 17 differences are found: v17 is 17.00 points higher" in of.text
+    table = cells(of, "compared-1-found-table")
+    assert [line[0] for line in table] == [f"v{at}" for at in range(17, 0, -1)]
+    assert {line[4] for line in table} == {"< 1e-15"}
+
+
 def test_pictures_are_on_one_scale(folder: Path) -> None:
     """0 is in the middle, and the longest reach, 8 points, at the edge."""
     found = [node for node in section(written(folder, COMPARED)).all("line") if node.attributes["y1"] == "8"]
@@ -133,6 +143,9 @@ def test_what_only_the_smooth_interval_shows_is_marked(folder: Path) -> None:
     assert marked == [True, False]
     assert not any("~" in cell for cell in cells(of, "compared-1-found-table")[0])
     assert "~: only the smooth interval is without 0." in of.text
+    single = of_numbers[0] | {"low": -8.4, "high": -0.2, "difference": -4.3, "display_low": -7.0, "display_high": -0.4}
+    both = section(written(folder, [single]))
+    assert "~" not in both.text and "one without 0 is no finding among so many differences" in both.text
     assert "~" not in section(written(folder, [of_numbers[1], neither])).text
 
 

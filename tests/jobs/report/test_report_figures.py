@@ -414,8 +414,10 @@ def test_a_difference_is_found_up_to_a_q_value_of_a_twentieth() -> None:
     ],
 )
 def test_only_the_smooth_interval_shows_what_is_not_found(low: float | None, high: float | None, shows: bool) -> None:
-    assert compared(0.2, smooth_low=low, smooth_high=high).shows_only_smooth is shows
-    assert not compared(0.01, smooth_low=low, smooth_high=high).shows_only_smooth
+    assert compared(0.2, 0.0, smooth_low=low, smooth_high=high).shows_only_smooth is shows
+    assert not compared(0.01, 0.0, smooth_low=low, smooth_high=high).shows_only_smooth
+    assert not compared(0.2, 1e-9, smooth_low=low, smooth_high=high).shows_only_smooth
+    assert not compared(0.2, None, -1e-9, smooth_low=low, smooth_high=high).shows_only_smooth
 
 
 def test_decimals_of_figures_are_those_of_their_interval() -> None:
@@ -455,7 +457,9 @@ def test_comparisons_are_divided_into_what_is_found_and_what_is_not(tmp_path: An
     [of] = written(tmp_path, old)
     assert [(one.low, one.high) for one in of.found] == [(0.1, 0.3)] and not of.is_smooth
     assert written(tmp_path, line("a", display_high=0.1))[0].is_smooth
-    assert written(tmp_path, line("a", q_value=0.1, display_low=0.1))[0].some_show_only_smooth
+    assert written(tmp_path, line("a", q_value=0.1, low=-0.1, display_low=0.1))[0].some_show_only_smooth
+    [single] = written(tmp_path, line("a", q_value=0.1, display_low=0.1))
+    assert single.some_are_single and not single.some_show_only_smooth
     assert not written(tmp_path, line("a", q_value=0.01, display_low=0.1))[0].some_show_only_smooth
 
 

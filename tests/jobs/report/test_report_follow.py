@@ -180,8 +180,8 @@ def test_what_cannot_be_read_is_said_once_and_tried_again(tmp_path: Path, capsys
     for _ in range(2):
         following.look()
     sentence = f"{tmp_path / 'estimates.jsonl'} must contain rows of uldp estimate (the content is not shown)"
-    assert capsys.readouterr().err == f"report: cannot read the directory, trying again: {sentence}\n"
-    assert ask(following) == ("503 Service Unavailable", b"the directory could not be read yet\n")
+    assert capsys.readouterr().err == f"report: cannot make the page, trying again: {sentence}\n"
+    assert ask(following) == ("503 Service Unavailable", b"there is no page of the directory yet\n")
     rows.survey(tmp_path, VALUES, 1)
     following.look()
     assert ask(following)[0] == "200 OK"

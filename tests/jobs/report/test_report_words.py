@@ -119,6 +119,18 @@ def test_differences_have_signs() -> None:
     assert texts.signed_span(-2.9, 0.0, 1) == "-2.9 to 0.0"
 
 
+def test_an_end_beside_0_is_not_written_as_0() -> None:
+    """An interval that is called apart from 0 looks like one, whatever the number of decimals of its table."""
+    assert texts.signed_span(0.04, 1.2, 1) == "+0.0 to +1.2" and texts.signed_span(-1.2, -0.04, 1) == "-1.2 to -0.0"
+    assert texts.points_span(1e-9, 0.02, 2) == "+0.00 to +2.00" and texts.signed_span(None, -0.01, 0) == "below -0"
+    assert [texts.fixed_span(low, 0.03, 1) for low in (0.0, 1e-9, 0.0004, 0.0006)] == [
+        *("0.0 to 3.0 %", "<0.1 to 3.0 %", "<0.1 to 3.0 %", "0.1 to 3.0 %")
+    ]
+    assert (
+        texts.fixed_span(0.00004, 0.03, 2) == "<0.01 to 3.00 %" and texts.fixed_span(-1e-9, 0.03, 1) == "0.0 to 3.0 %"
+    )
+
+
 def test_the_shortest_interval_shows_two_digits() -> None:
     halves = [0.5, 0.0999, 0.0101, 0.00999, 0.00101, 0.000999, 0.000101, 0.0000999, 1e-9]
     assert [texts.digits_of([half, 0.9, None, 0.0, math.inf]) for half in halves] == [1, 1, 1, 2, 2, 3, 3, 4, 4]

@@ -17,6 +17,7 @@ from uldp_transforms.ldp import CohortCounts, Collection, Comparison, SpecError,
 from uldp_transforms.ldp.comparisons.compare import (
     _Looks,
     _number_of_both,
+    clearest_first,
     difference_at,
     difference_interval,
     lift_interval,
@@ -95,11 +96,36 @@ def test_p_values_are_where_intervals_touch_nothing() -> None:
 
 
 def test_p_values_of_normal_intervals_are_the_normal_ones() -> None:
-    """d - z to d + z touches 0 at z = |d|; below .05 standard errors a p-value is 1, beyond 8.2 it is that of 8.2."""
-    d = np.array([0.0, 0.04, 0.06, -0.5, 1.0, -4.99, 8.19, 8.21, -30.0])
-    expected = np.where(np.abs(d) < 0.05, 1, 2 * stats.norm.sf(np.minimum(np.abs(d), 8.2)))
+    """d - z to d + z touches 0 at z = |d|; below .05 standard errors a p-value is 1. None is 0, and none are
+    tied until floating point ends."""
+    d = np.array([0.0, 0.04, 0.06, -0.5, 1.0, -4.99, 8.19, 8.21, -30.0, 30.5, -37.0])
+    expected = np.where(np.abs(d) < 0.05, 1, 2 * stats.norm.sf(np.abs(d)))
+    least = p_values_at(lambda z: (np.array([100.0, 1e9]) - z, np.array([100.0, 1e9]) + z))
+    assert (least > 0).all() and (least < expected.min()).all()
     np.testing.assert_allclose(p_values_at(lambda z: (d - z, d + z)), expected, rtol=1e-6)
     assert p_values_at(lambda z: (np.full(2, -np.inf), np.array([np.inf, 5.0]))).tolist() == [1, 1]
+
+
+def test_the_clearest_difference_is_the_largest_in_units_of_its_error() -> None:
+    """Among p-values that are equal too, as beyond floating point or in rows of earlier versions."""
+    d, errors = np.array([0.3, -0.5, 0.0, 0.02, 0.4]), np.array([0.001, 0.001, 0.1, 0.01, 0.1])
+    low, high = d - 1.96 * errors, d + 1.96 * errors
+    p_values = p_values_at(lambda z: (d - z * errors, d + z * errors))
+    for given in (p_values, np.where(p_values < 1, 2.4e-16, 1)):
+        assert clearest_first(given, d, low, high).tolist() == [1, 0, 4, 3, 2]
+    open_end = clearest_first(np.zeros(2), np.array([-8.0, 1.0]), np.array([-np.inf, 0.5]), np.array([-7.9, np.inf]))
+    assert open_end.tolist() == [0, 1]
+
+
+def test_a_frame_has_the_clearest_differences_first() -> None:
+    pytest.importorskip("pandas")
+    model = collection(4, 4.0)
+    sizes = np.array([[40_000, 30_000, 20_000, 10_000], [10_000, 20_000, 30_000, 40_000]])
+    first, second = (estimated(model, row.tolist()) for row in sizes)
+    found = compare(first, second)
+    z = np.abs(found.differences) / np.hypot(first.standard_errors, second.standard_errors)
+    assert (z > 40).all() and found.p_values.min() > 0
+    assert list(found.to_frame()["value"]) == [found.values[at] for at in np.argsort(-z)]
 
 
 def test_estimates_that_agree_have_large_p_values() -> None:

@@ -77,7 +77,7 @@ def test_foreign_texts_are_escaped_and_unlisted_values_are_told() -> None:
 
 def test_a_chart_draws_the_frame(estimate: Estimate) -> None:
     frame = estimate.to_frame()
-    (rows,) = estimate.plot(5).to_dict()["datasets"].values()
+    rows = estimate.plot(5).to_dict()["data"]["values"]
     assert [row["value"] for row in rows] == list(frame["value"][:5])
     for name in ("frequency", "display_low", "display_high"):
         assert [row[name] for row in rows] == pytest.approx(list(frame[name][:5]))  # ends are found by iteration

@@ -357,10 +357,9 @@ class JobSpec:
 
     def check_all_shown(self) -> None:
         """Refuse smoothing of rows without all values (raises SpecError): it would smooth only randomly large ones."""
-        asked = set(self.candidates or ())
         for collection in self.collections:
             alphabet = collection.alphabet
-            number = len(alphabet.known_values or asked.union(alphabet.clear_values))
+            number = len(alphabet.known_values or alphabet.estimated_values(self.candidates))
             if number > self.show:
                 raise SpecError(
                     f"JobSpec.show must be at least {number}, all values of collection {collection.id!r}, where smooth "
@@ -385,12 +384,12 @@ class JobSpec:
 
     def check_candidates(self) -> None:
         """Refuse to estimate an open alphabet without candidates, or with too many; raises SpecError."""
-        asked, most = set(self.candidates or ()), ESTIMATORS[self.estimator].max_candidates
+        most = ESTIMATORS[self.estimator].max_candidates
         for collection in self.collections:
             alphabet = collection.alphabet
             if alphabet.known_values is not None:
                 continue
-            number = len(asked) + sum(value not in asked for value in alphabet.clear_values)
+            number = len(alphabet.estimated_values(self.candidates))
             least = 0 if self.discover and can_discover(collection) else 1
             if not least <= number <= most:
                 limited = f" for estimator {self.estimator!r}" if most < MAX_CANDIDATES else ""

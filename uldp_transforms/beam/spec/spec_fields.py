@@ -334,7 +334,8 @@ _ROWS = (
         kind=Kind.CANDIDATES,
         section=Section.ESTIMATES,
         label="Candidates",
-        help=f"values to estimate in open alphabets: a text file with one value per line, at most {MAX_CANDIDATES:,}",
+        help="values to estimate in open alphabets, in addition to their public lists: a text file with one value per "
+        f"line, at most {MAX_CANDIDATES:,}",
         default_text="none",
     ),
     SpecField(

@@ -6,20 +6,24 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from uldp_transforms.jobs.report.compared.compared_rows import FOUND
+from uldp_transforms.jobs.files.p_values import FOUND
+from uldp_transforms.jobs.report.compared.compared_rows import lengths_of
+from uldp_transforms.jobs.report.differences import is_without_zero
 from uldp_transforms.jobs.report.numbers.number_facts import digits_of_length, name_of_quantile, name_of_share
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, FigureDifference, compare_numbers
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.rows.row_types import ComparedValue
 
 ONLY_SMOOTH = "~"
-"""Mark of a difference that is not found, although its smooth interval is without 0."""
+"""Mark of a difference that is not found and whose interval contains 0, although its smooth interval does not."""
+
+_FEWEST_DIGITS = 4  # of shares
 
 
 def shows_only_smooth(row: ComparedValue) -> bool:
-    """Whether a difference is not found, although its smooth interval is without 0."""
-    low, high = row.display_low, row.display_high
-    return row.q_value > FOUND and ((low is not None and low > 0) or (high is not None and high < 0))
+    """Whether a difference is not found and its interval contains 0, although its smooth interval does not."""
+    is_told = row.q_value <= FOUND or is_without_zero(row.low, row.high)
+    return not is_told and is_without_zero(row.display_low, row.display_high)
 
 
 def figure_rows(
@@ -56,23 +60,23 @@ def _name(found: FigureDifference, unit: str) -> str:
 
 
 def difference_texts(row: ComparedValue) -> tuple[str, str]:
-    """A difference and its interval as texts: shares with four decimals, numbers as precise as they are."""
-    digits = 4 if row.figure not in (MEAN, QUANTILE) else digits_of_length(_known(row))
+    """A difference and its interval as texts, as precise as they are: shares with four decimals or more."""
+    digits = _digits(row)
     return f"{row.difference:+.{digits}f}", _span(row.low, row.high, digits)
 
 
 def smooth_text(row: ComparedValue) -> str:
     """The interval of the difference of smooth estimates; empty if there is none."""
-    if row.display_difference is None:
-        return ""
-    digits = 4 if row.figure not in (MEAN, QUANTILE) else digits_of_length(_known(row))
-    return _span(row.display_low, row.display_high, digits)
+    return "" if row.display_difference is None else _span(row.display_low, row.display_high, _digits(row))
 
 
-def _known(row: ComparedValue) -> list[float]:
-    """Lengths of the intervals with two ends."""
-    ends = (row.low, row.high), (row.display_low, row.display_high)
-    return [high - low for low, high in ends if low is not None and high is not None]
+def _digits(row: ComparedValue) -> int:
+    """Decimals of the shorter one of both intervals."""
+    lengths = lengths_of(row.difference, row.low, row.high)
+    if row.display_difference is not None:
+        lengths += lengths_of(row.display_difference, row.display_low, row.display_high)
+    digits = digits_of_length(lengths)
+    return digits if row.figure in (MEAN, QUANTILE) else max(digits, _FEWEST_DIGITS)
 
 
 def _span(low: float | None, high: float | None, digits: int) -> str:

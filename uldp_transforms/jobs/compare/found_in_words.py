@@ -15,13 +15,21 @@ from uldp_transforms.jobs.compare.figure_rows import (
 )
 from uldp_transforms.jobs.compare.pair_rows import Pair
 from uldp_transforms.jobs.compare.sides import Family
+from uldp_transforms.jobs.files.p_values import FOUND, p_text
 from uldp_transforms.jobs.files.text_table import aligned, printable
-from uldp_transforms.jobs.report.compared.compared_rows import FOUND
+from uldp_transforms.jobs.report.compared.compared_rows import clearest_rows
+from uldp_transforms.jobs.report.differences import is_without_zero
 from uldp_transforms.ldp import SpecError, homogeneity
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, SHARE_ABOVE
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
+from uldp_transforms.ldp.solvers.pooled_versions import Agreement
 from uldp_transforms.rows.row_types import ComparedValue
+
+SINGLE = "Each 95 % interval is for its difference alone; which differences are found, among all of them, q decides."
+"""Sentence where an interval is without 0 and its difference is not found."""
+
+_NOT_EQUAL = "that does not show that they are equal."
 
 MOST_PRINTED = 20
 """Maximum number of differences that are printed."""
@@ -37,7 +45,7 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[Compar
     lines = [
         f"{name}: {len(sides):,} compared, {len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'}, "
         f"{sum(side.num_reports for side in sides):,} reports",
-        _do_they_differ(family, declared),
+        _do_they_differ(family, declared, found),
         f"{found:,} of {len(rows):,} differences are found (q at most {FOUND}).",
         *power_in_words(rows),
     ]
@@ -50,12 +58,14 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[Compar
         lines.append("Intervals, p and q hold at all looks while reports arrive; the chi-square test is for one look.")
     numbers = [("smooth interval",)] if any(row.figure for row in rows) else []
     table = [("", "value", "a", "b", "difference", "95 % interval", *itertools.chain(*numbers), "q")]
-    for row in sorted(rows, key=lambda row: row.p_value)[:MOST_PRINTED]:
+    for row in (rows[at] for at in clearest_rows([row._asdict() for row in rows])[:MOST_PRINTED]):
         mark = "*" if row.q_value <= FOUND else ONLY_SMOOTH if shows_only_smooth(row) else ""
         value, a, b = map(printable, (row.value, row.group_a, row.group_b))
         smooth = [smooth_text(row) for _ in numbers]
-        table.append((mark, value, a, b, *difference_texts(row), *smooth, f"{row.q_value:.2g}"))
+        table.append((mark, value, a, b, *difference_texts(row), *smooth, p_text(row.q_value)))
     lines += aligned(table, left=(0, 1, 2, 3))
+    if any(row.q_value > FOUND and is_without_zero(row.low, row.high) for row in rows):
+        lines.append(SINGLE)
     if any(mark == ONLY_SMOOTH for mark, *_ in table):
         lines.append(f"{ONLY_SMOOTH} only the smooth interval is without 0; it takes neighbouring bins to be alike.")
     if len(rows) > MOST_PRINTED:
@@ -64,8 +74,12 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[Compar
     return lines + ["Some or all of these reports are simulated."] * simulated
 
 
-def _do_they_differ(family: Family, liars: float | None) -> str:
-    """One sentence: the test of homogeneity of all sides, or of all pairs, whose statistics are added up."""
+def _do_they_differ(family: Family, liars: float | None, found: int) -> str:
+    """One sentence: the test of homogeneity of all sides, or of all pairs, whose statistics are added up.
+
+    That test and the single differences, of which ``found`` are found, need not agree: it notices small shifts of many
+    values, they notice a large one of a single value.
+    """
     whys = {
         "that test takes all reports as honest": liars is not None,
         "people report several times": family.times != 1,
@@ -83,15 +97,21 @@ def _do_they_differ(family: Family, liars: float | None) -> str:
     known = [test for test in tests if test is not None]
     if not known:
         return "Whether they differ at all is not tested, because too few have reports."
-    statistic, degrees = sum(test.statistic for test in known), sum(test.degrees for test in known)
+    answer = _answer(known, found)
+    is_silent = answer.endswith(_NOT_EQUAL) and len(tables) == 1
+    return f"{answer} {_noticed(noticeable_shift(family.collection, tables[0]))}" if is_silent else answer
+
+
+def _answer(tests: Sequence[Agreement], found: int) -> str:
+    """Whether sides differ, by the sum of some tests of all values and by the number of differences that are found."""
+    statistic, degrees = sum(test.statistic for test in tests), sum(test.degrees for test in tests)
     p_value = float(special.chdtrc(degrees, statistic))
-    said = f"chi-square {statistic:.1f}, {degrees} degrees of freedom, p {p_value:.2g}"
+    said = f"chi-square {statistic:.1f}, {degrees} degrees of freedom, p {p_text(p_value)}"
     if p_value <= FOUND:
         return f"Do they differ at all? Yes ({said})."
-    nothing = f"Do they differ at all? No difference was found ({said}); that does not show that they are equal."
-    if len(tables) > 1:
-        return nothing
-    return f"{nothing} {_noticed(noticeable_shift(family.collection, tables[0]))}"
+    if found:
+        return f"Do they differ at all? Single differences say so; the test of all values together does not ({said})."
+    return f"Do they differ at all? No difference was found ({said}); {_NOT_EQUAL}"
 
 
 def _noticed(shift: float) -> str:
@@ -108,16 +128,15 @@ def power_in_words(rows: Sequence[ComparedValue]) -> list[str]:
         for kinds in ((MEAN,), (None, SHARE_ABOVE))
     )
     where = "any one share" if any(row.figure for row in rows) else "any one value"
-    if shares and not means and max(shares) > 1:
-        return [f"Even a difference of 1 in {where} may be missed: there are too few reports, or too many liars."]
+    missed = f"Even a difference of 1 in {where} may be missed: there are too few reports, or too many liars."
+    is_missed = bool(shares) and max(shares) > 1
     smallest = [
         f"of {max(differences):.2g} in {name}"
-        for differences, name in ((means, "the mean"), (shares, where))
+        for differences, name in ((means, "the mean"), ([] if is_missed else shares, where))
         if differences
     ]
-    if not smallest:
-        return []
-    return [
+    noticed = (
         f"A difference {' or '.join(smallest)} would have a p-value below .05 in at least about 80 of 100 "
         "such cases; smaller ones are often missed."
-    ]
+    )
+    return [noticed] * bool(smallest) + [missed] * is_missed

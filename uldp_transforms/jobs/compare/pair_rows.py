@@ -10,8 +10,8 @@ import numpy as np
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.compare.figure_rows import figure_rows
 from uldp_transforms.jobs.compare.sides import Family, Side
+from uldp_transforms.jobs.files.p_values import FOUND
 from uldp_transforms.jobs.reestimate.stored_counts import simulated_of
-from uldp_transforms.jobs.report.compared.compared_rows import FOUND
 from uldp_transforms.ldp import compare
 from uldp_transforms.ldp.comparisons.compare import (
     difference_at,

@@ -88,10 +88,14 @@ class GroupPower:
                 "are too few reports, or too many liars."
             ]
         pairs = f"{self.pairs:,} {'pair' if self.pairs == 1 else 'pairs'}"
+        found = (
+            f"one of {among_all:.2g} a q-value below .05, even if it is the only one"
+            if among_all <= 1
+            else "even one of 1 may have no q-value below .05"
+        )
         return [
             f"A difference of {alone:.2g} in one sensitive value between two groups of this size has a p-value below "
-            f".05 in 80 of 100 cases, and one of {among_all:.2g} a q-value below .05, even if it is the only one "
-            f"({pairs} x {self.num_values:,} values)."
+            f".05 in 80 of 100 cases, and {found} ({pairs} x {self.num_values:,} values)."
         ]
 
     def needed_for(self, difference: float) -> str:

@@ -20,6 +20,8 @@ from uldp_transforms.jobs.report.facts import CollectionPart, Entry, Latest, Rep
 from uldp_transforms.jobs.report.numbers.number_facts import FigureTrend
 from uldp_transforms.jobs.report.texts_for_readers import in_words, named, percent, shown, span
 from uldp_transforms.jobs.report.window_names import clock, local
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.estimators.display import as_title, rows_with_labels
 from uldp_transforms.windows import moment_of
 
 PLAIN, SMOOTHED, TRUTH, INK, LINE, PAPER = "#6b7f92", "#0a63b0", "#b3430e", "#2b3640", "#dfe5ea", "#ffffff"
@@ -67,6 +69,9 @@ _CONFIG: dict[str, Any] = {
 _NAMED = re.compile(r'<(path|line) aria-label="([^"]*)" role="graphics-[a-z]*" aria-roledescription="[^"]*"([^>]*)/>')
 """A mark that is drawn with its description."""
 
+_DRAWN = re.compile(r'class="mark-[a-z]+ role-mark[ "]')
+"""The group of a mark in an SVG, with any number of shapes."""
+
 _Rows = list[dict[str, Any]]
 Axis = Callable[[str], Any]
 """Function that returns the y axis for a column."""
@@ -98,7 +103,7 @@ def picture(report: Report, of_numbers: Callable[[CollectionPart, str], Any]) ->
     lines = ["Estimated shares of people with 95 % intervals, adjusted for showing the largest values"]
     if left_out := len(report.parts) - len(shown_parts):
         lines.append(f"{left_out} further collection(s) have no numbers or do not fit here")
-    title = alt.TitleParams(shown(report.title), subtitle=lines, fontSize=20, subtitleFontSize=12, offset=12)
+    title = alt.TitleParams(as_title(shown(report.title)), subtitle=lines, fontSize=20, subtitleFontSize=12, offset=12)
     if not shown_parts:
         empty = alt.Chart(data_of([{}])).mark_text(text="Not enough data for numbers", size=16, color=INK)
         return configured(alt.vconcat(empty.properties(width=700, height=120), title=title))
@@ -135,13 +140,29 @@ def _part_of_picture(chart: Any) -> dict[str, Any]:
 
 
 def png_of(spec: dict[str, Any]) -> bytes:
-    """Draw a PNG without a network."""
-    return bytes(vl_convert.vegalite_to_png(spec, scale=1.5, allowed_base_urls=[]))
+    """Draw a PNG without a network; raises SpecError if the drawing is incomplete."""
+    return bytes(vl_convert.svg_to_png(_svg(spec), scale=1.5))
 
 
 def svg_of(spec: dict[str, Any]) -> bytes:
-    """Draw an SVG without a network."""
-    return f"{vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])}\n".encode()
+    """Draw an SVG without a network; raises SpecError if the drawing is incomplete."""
+    return f"{_svg(spec)}\n".encode()
+
+
+def _svg(spec: dict[str, Any]) -> str:
+    """Draw a chart, and check that each of its marks is there: vl-convert only logs most errors of Vega.
+
+    Raises:
+        SpecError: if a mark is missing. The sentence does not show Vega's, which may contain values.
+    """
+    try:
+        svg = str(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]))
+    except ValueError:
+        svg = ""
+    drawn, wanted = len(_DRAWN.findall(svg)), json.dumps(spec).count('"mark": ')
+    if drawn < wanted:
+        raise SpecError(f"charts must be drawn by vl-convert with all of their {wanted} marks, got {drawn}")
+    return svg
 
 
 # ------------------------------------------------------------------------------------------------------ single charts
@@ -194,12 +215,10 @@ def _latest(entries: Sequence[Entry], least: float = 0) -> Any:
         }
         for place, entry in enumerate(entries)
     ]
-    names = json.dumps([row["value"] for row in rows])
-    axis = alt.Axis(
-        title=None, labelExpr=f"{names}[datum.value]", ticks=False, grid=False, labelLimit=LABELS, minExtent=least
-    )
+    data, label = rows_with_labels(rows)
+    axis = alt.Axis(title=None, labelExpr=label, ticks=False, grid=False, labelLimit=LABELS, minExtent=least)
     scale = alt.Axis(title=None, format=".2~p", tickCount=4, orient="top")
-    base = alt.Chart(data_of(rows)).encode(y=alt.Y("place:O", axis=axis))
+    base = alt.Chart(data).encode(y=alt.Y("place:O", axis=axis))
     base = base.encode(description="said:N")
     bars = base.mark_rule(color=SMOOTHED, strokeWidth=4, opacity=0.35, aria=True).encode(
         x=alt.X("low:Q", axis=scale, scale=alt.Scale(zero=True)), x2="high:Q"
@@ -271,7 +290,7 @@ def _part(part: CollectionPart, zone: str) -> dict[str, Any]:
 def beside(latest: Any, trends: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """The latest window with named trends beside it, two in a row."""
     charts = [
-        chart.properties(width=260, height=120, title=alt.TitleParams(named(name, 30), fontSize=12))
+        chart.properties(width=260, height=120, title=alt.TitleParams(as_title(named(name, 30)), fontSize=12))
         for name, chart in trends
     ]
     rows = [put("hconcat", charts[at : at + 2]) for at in range(0, len(charts), 2)]
@@ -363,7 +382,7 @@ def svg_text(chart: Any, **size: int) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def _drawn(spec: str) -> str:
-    svg = str(vl_convert.vegalite_to_svg(json.loads(spec), allowed_base_urls=[]))
+    svg = _svg(json.loads(spec))
     svg = _NAMED.sub(r"<\1\3><title>\2</title></\1>", svg)  # a pointer that rests there shows it
     svg = re.sub(r'(<[^>]*?) role="graphics-[a-z]*" aria-roledescription="[^"]*"', r"\1", svg)  # without names
     return re.sub(r' (?:d|transform)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), svg)

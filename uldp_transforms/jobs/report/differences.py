@@ -21,6 +21,11 @@ _MISS = 0.05  # probability that any of the intervals of one comparison misses
 _DIGITS = 7  # decimals of shares in a page: a hundred-thousandth of a percentage point
 
 
+def is_without_zero(low: float | None, high: float | None) -> bool:
+    """Whether an interval, whose ends may be open, does not contain 0."""
+    return (low is not None and low > 0) or (high is not None and high < 0)
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Difference:
     """A share or figure on one side minus that on another one.
@@ -41,7 +46,7 @@ class Difference:
     @property
     def told_apart(self) -> bool:
         """Whether the interval excludes 0."""
-        return (self.low is not None and self.low > 0) or (self.high is not None and self.high < 0)
+        return is_without_zero(self.low, self.high)
 
     @property
     def half(self) -> float | None:

@@ -92,7 +92,7 @@ class Following:
         except Exception as error:  # such as files that a job is replacing; a persistent error is printed once
             if repr(error) != self._fault:
                 self._fault = repr(error)
-                print(f"report: cannot read the directory, trying again: {error}", file=sys.stderr)
+                print(f"report: cannot make the page, trying again: {error}", file=sys.stderr)
             return
         self._seen, self._fault, self._body = seen, "", body
 
@@ -124,7 +124,7 @@ class Following:
         body = self._body
         tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         if not body:
-            return "503 Service Unavailable", _TEXT, b"the directory could not be read yet\n", []
+            return "503 Service Unavailable", _TEXT, b"there is no page of the directory yet\n", []
         if known == tag:
             return "304 Not Modified", _HTML, b"", [("ETag", tag)]
         return "200 OK", _HTML, body, [("ETag", tag)]

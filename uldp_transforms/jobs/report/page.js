@@ -73,11 +73,14 @@
   // Decimals of a number, such that half the length of its interval shows two digits.
   const decimalsOf = (half) => (half > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(half)), 0), 6) : 3);
 
-  const signed = (number, digits) =>
-    number.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: "exceptZero" });
+  const signed = (number, digits, signDisplay = "exceptZero") =>
+    number.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay });
+
+  // An end beside 0 keeps its sign: it says on which side of 0 the interval is.
+  const endText = (end, digits) => signed(end, digits, end ? "always" : "exceptZero");
 
   function spanText(ends, digits) {
-    const [low, high] = ends.map((end) => (end === null ? null : signed(end, digits)));
+    const [low, high] = ends.map((end) => (end === null ? null : endText(end, digits)));
     if (low === null) return high === null ? DASH : `below ${high}`;
     return high === null ? `from ${low}` : `${low} to ${high}`;
   }
@@ -150,11 +153,15 @@
       })));
   }
 
-  // A spreadsheet would compute a text that begins like a formula, so such a text gets an apostrophe.
-  function field(content) {
+  // A spreadsheet would compute a text that begins like a formula, after blanks too and in full width, so such a text gets
+  // an apostrophe. Where fields end with semicolons or tabs, only the quotes of the first field of a line count.
+  const FORMULA = /^(?=[\t\r\n]|[\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20])/u;
+  const AFTER = /([;\t\r\n])(?=[\s\p{Cc}\p{Cf}"]*[=+\-@\uff1d\uff0b\uff0d\uff20])/gu;
+
+  function field(content, at) {
     if (content === null || typeof content === "number") return content ?? "";
-    const safe = /^[=+\-@\t\r]/.test(content) ? `'${content}` : content;
-    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+    const safe = content.replace(FORMULA, "'");
+    return `"${(at ? safe.replace(AFTER, "$1'") : safe).replaceAll('"', '""')}"`;
   }
 
   function csv(rows) {

@@ -82,11 +82,18 @@ def signed(difference: float | None, digits: int) -> str:
 
 
 def signed_span(low: float | None, high: float | None, digits: int) -> str:
-    """Format an interval as ``-2.9 to +5.8``; ``below +5.8`` or ``from -2.9`` if an end is open."""
-    ends = [None if end is None else signed(end, digits) for end in (low, high)]
+    """Format an interval as ``-2.9 to +5.8``; ``below +5.8`` or ``from -2.9`` if an end is open.
+
+    An end beside 0 keeps its sign, such as ``+0.0``: it says on which side of 0 the interval is.
+    """
+    ends = [None if end is None else _end(end, digits) for end in (low, high)]
     if ends[0] is None:
         return f"below {ends[1]}" if ends[1] is not None else "\N{EN DASH}"
     return f"{ends[0]} to {ends[1]}" if ends[1] is not None else f"from {ends[0]}"
+
+
+def _end(end: float, digits: int) -> str:
+    return signed(end, digits) if math.isnan(end) or end == 0 else f"{end:+,.{digits}f}"
 
 
 def percent(share: float | None, digits: int = 1) -> str:
@@ -130,10 +137,13 @@ def fixed(share: float | None, digits: int) -> str:
 
 
 def fixed_span(low: float | None, high: float | None, digits: int) -> str:
-    """Format an interval as ``2.90 to 5.80 %`` in such a table."""
+    """Format an interval as ``2.90 to 5.80 %`` in such a table; ``<0.01 to 5.80 %`` if it begins just above 0."""
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return "\N{EN DASH}"
-    return f"{_decimal(low, digits)} to {_decimal(high, digits)} %"
+    start = _decimal(low, digits)
+    if low > 0 and float(start) == 0:
+        start = f"<{10**-digits:.{digits}f}"
+    return f"{start} to {_decimal(high, digits)} %"
 
 
 def _decimal(share: float, digits: int) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from uldp_transforms.jobs.files.p_values import p_text
 from uldp_transforms.jobs.report import charts
 from uldp_transforms.jobs.report.compared.compared_rows import Difference as Compared
 from uldp_transforms.jobs.report.differences import Difference, as_json
@@ -110,6 +111,7 @@ def _template() -> jinja2.Template:
         "values_of_differences": _values_of_differences,
         "digits_of_difference": _digits_of_difference,
         "in_words": in_words,
+        "p_text": p_text,
         "statuses": STATUSES,
         "drawn": _drawn,
         "sentence_of": charts.sentence_of,

@@ -82,6 +82,20 @@ class Alphabet(abc.ABC):
         """The values of an open alphabet that are known in advance, because they are public and not sensitive."""
         return ()
 
+    def estimated_values(self, candidates: Sequence[str] | None) -> tuple[str, ...]:
+        """The values of an estimate: all values of a closed alphabet, or those of them that are requested; the
+        candidates of an open one and, whatever the candidates are, its public values.
+
+        Args:
+            candidates: canonical values, each once; None: no list.
+
+        Returns:
+            each value once, the candidates first; empty if an open alphabet has neither candidates nor public values.
+        """
+        if self.known_values is not None:
+            return self.known_values if candidates is None else tuple(candidates)
+        return tuple(dict.fromkeys((*(candidates or ()), *self.clear_values)))
+
     @property
     def bin_edges(self) -> np.ndarray | None:
         """(B + 1,) float64, increasing, if B symbols are bins of numbers between these edges; else None."""

@@ -39,7 +39,11 @@ MAX_PAIRS = 1_000
 """Maximum number of pairs of groups of a collection that are compared."""
 
 _GRID = np.linspace(0.05, 8.2, 164)
-"""Normal quantiles for p-values; beyond the last one a confidence is 1 in floating point."""
+"""Normal quantiles for p-values; beyond the last one a confidence is 1 in floating point, and distances from 0 are
+extrapolated."""
+
+_LEAST = float(np.finfo(np.float64).tiny)
+"""Smallest p-value: 0 would say that a difference is certain."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,7 +95,7 @@ class Comparison:
     lift_high: np.ndarray
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas frame with one row per value, smallest p-value first.
+        """A pandas frame with one row per value, in the order of ``clearest_first``.
 
         Raises:
             ImportError: if pandas is not installed.
@@ -100,7 +104,8 @@ class Comparison:
 
         columns = {name: getattr(self, attribute) for name, attribute in _COLUMNS.items()}
         frame = pd.DataFrame({"value": list(self.values), **columns})
-        return frame.sort_values("p_value", kind="stable", ignore_index=True)
+        order = clearest_first(self.p_values, self.differences, self.low, self.high)
+        return frame.iloc[order].reset_index(drop=True)
 
 
 _COLUMNS = {
@@ -379,11 +384,15 @@ def _p_values(interval: Callable[[float], tuple[np.ndarray, np.ndarray]], looks:
 def p_values_at(interval: Callable[[float], tuple[np.ndarray, np.ndarray]], looks: _Looks | None = None) -> np.ndarray:
     """P-values from the normal quantile z at which each interval touches 0: longer ones contain it.
 
-    The distance of an interval from 0 is nearly linear in z, and is interpolated between the quantiles ``_GRID``.
+    The distance of an interval from 0 is nearly linear in z. It is interpolated between the quantiles ``_GRID``, and
+    beyond them extrapolated from the first and the last one: p-values below 1e-15 are less exact than others.
 
     Args:
         interval: function from z to both ends (S,) of the intervals.
         looks: None: one look.
+
+    Returns:
+        (S,) above 0.
     """
     ends = [interval(z) for z in _GRID.tolist()]
     gaps = np.array([np.maximum(low, -high) for low, high in ends])  # above 0: the interval does not contain 0
@@ -391,12 +400,28 @@ def p_values_at(interval: Callable[[float], tuple[np.ndarray, np.ndarray]], look
     never = (gaps > 0).all(axis=0)
     columns, before = np.arange(gaps.shape[1]), np.maximum(first - 1, 0)
     outside, inside = gaps[before, columns], gaps[first, columns]
-    with np.errstate(invalid="ignore"):  # both may be infinite where the first interval contains 0
+    with np.errstate(invalid="ignore", divide="ignore"):  # both may be infinite where the first interval contains 0
         steps = np.where(first > 0, outside / np.where(first > 0, outside - inside, 1), 0)
-    touching = np.where(never, _GRID[-1], _GRID[before] + steps * (_GRID[first] - _GRID[before]))
+        beyond = _GRID[0] + (_GRID[-1] - _GRID[0]) * np.where(never, gaps[0] / (gaps[0] - gaps[-1]), 1)
+    touching = np.where(never, beyond, _GRID[before] + steps * (_GRID[first] - _GRID[before]))
     of_touching = 2 * special.ndtr(-touching) if looks is None else looks.p_values(touching)
-    p_values: np.ndarray = np.where((first > 0) | never, of_touching, 1.0)
+    p_values: np.ndarray = np.where((first > 0) | never, np.maximum(of_touching, _LEAST), 1.0)
     return p_values
+
+
+def clearest_first(p_values: np.ndarray, differences: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The order (S,) of differences by their p-values; equal ones by their size in units of their own error, which is
+    the distance of the end of the interval towards 0.
+
+    Args:
+        p_values, differences: (S,).
+        low, high: (S,), ends of intervals of one confidence; infinite where they are open.
+    """
+    errors = np.where(differences > 0, differences - low, high - differences)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sizes = np.nan_to_num(np.abs(differences) / errors, nan=0.0)
+    order: np.ndarray = np.lexsort((-sizes, p_values))
+    return order
 
 
 def q_values(p_values: np.ndarray) -> np.ndarray:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import itertools
+import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -236,10 +238,10 @@ def chart(estimate: Displayed, number: int = SHOWN) -> altair.LayerChart:
     if estimate.numbers is not None:
         return _chart_of_bins(alt, estimate, estimate.numbers)
     found = columns(estimate, number)
-    rows = _rows(found)
+    data, label = rows_with_labels([{"place": place} | row for place, row in enumerate(_rows(found))])
     percent = alt.Axis(format=".3~%")
-    base = alt.Chart({"values": rows}).encode(
-        y=alt.Y("value:N", sort=found["value"], title=None, axis=alt.Axis(labelLimit=240)), tooltip=_tooltips(alt)
+    base = alt.Chart(data).encode(
+        y=alt.Y("place:O", title=None, axis=alt.Axis(labelExpr=label, labelLimit=240)), tooltip=_tooltips(alt)
     )
     share = alt.X("frequency:Q", title="share of people, with 95 % interval", axis=percent)
     interval = base.mark_rule(color=_BAR, strokeWidth=4).encode(x=alt.X("display_low:Q"), x2="display_high:Q")
@@ -263,7 +265,7 @@ def _chart_of_bins(alt: Any, estimate: Displayed, numbers: Numbers) -> altair.La
     ]
     scale = alt.Scale(type="log" if is_log else "linear", domain=[edges[0], edges[-1]])
     base = alt.Chart({"values": rows}).encode(tooltip=_tooltips(alt))
-    across = alt.X("begin:Q", title=_unit(numbers).strip() or "number", scale=scale)
+    across = alt.X("begin:Q", title=as_title(_unit(numbers).strip() or "number"), scale=scale)
     up = alt.Y("zero:Q", title="share of people, with 95 % interval", axis=alt.Axis(format=".3~%"))
     layers = [
         base.mark_rect(color=_BAR, stroke="white").encode(x=across, x2="end:Q", y=up, y2="frequency:Q"),
@@ -278,6 +280,21 @@ def _chart_of_bins(alt: Any, estimate: Displayed, numbers: Numbers) -> altair.La
     title = alt.TitleParams("Estimated shares of bins", subtitle=subtitle, anchor="start")
     found: altair.LayerChart = alt.layer(*layers).properties(title=title, width=420)
     return found
+
+
+def rows_with_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
+    """The data of a chart whose rows have the fields ``place`` (0, 1, ...) and ``value``, and the expression of a label
+    of the axis of ``place``, which is the value.
+
+    So values are cells of data only. Vega looks up each text of an expression as a name, and ends at ``constructor``.
+    """
+    name = f"rows-{hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:16]}"  # of its own in charts of several
+    return {"name": name, "values": rows}, f"data('{name}')[datum.value].value"
+
+
+def as_title(text: str) -> str:
+    """A text for a title, which Vega looks up as a name: with a blank at its end, no object of JavaScript has it."""
+    return f"{text} " if text else ""
 
 
 def _rows(found: Mapping[str, Any]) -> list[dict[str, Any]]:

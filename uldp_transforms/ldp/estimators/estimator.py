@@ -308,7 +308,8 @@ class Estimator(abc.ABC):
         Args:
             model: the collection's alphabet and mechanism.
             counts: counts of the window's reports.
-            candidates: values to estimate. None: all values of a closed alphabet, or the public values of an open one.
+            candidates: values to estimate; in an open alphabet, in addition to its public values. None: all values of a
+                closed alphabet, or the public values of an open one.
 
         Raises:
             SpecError: if an open alphabet gets no candidates, or a closed one a value that it does not contain.

@@ -26,7 +26,7 @@ class Question:
     """U unknown frequencies, and the positions of the requested values among them.
 
     If every value has a symbol of its own, the unknowns are the K symbols (including tags). Otherwise they are values:
-    all values of a permuted alphabet, or the candidates and the public values of a hashed one.
+    all values of a permuted alphabet, or the candidates and the public values of a hashed one, which are all requested.
 
     Attributes:
         model: the collection's alphabet and mechanism.
@@ -77,19 +77,15 @@ def ask(model: Model, counts: CohortCounts, candidates: tuple[str, ...] | None) 
         raise NoReportsError(f"collection {model.id!r}: an estimate needs at least 1 report, got 0")
     alphabet = model.alphabet
     known = alphabet.known_values
-    asked = candidates if candidates is not None else known if known is not None else alphabet.clear_values
+    asked = alphabet.estimated_values(candidates)
     if not asked:
         raise SpecError(f"collection {model.id!r} has an open alphabet and needs a list of candidate values, got none")
-    if known is None:
-        solved = tuple(dict.fromkeys((*asked, *alphabet.clear_values)))
-        if len(solved) > MAX_CANDIDATES:
-            raise SpecError(
-                "candidates of an open alphabet, including its non-sensitive values, must be at most "
-                f"{MAX_CANDIDATES}, "
-                f"got {len(solved)}"
-            )
-    else:
-        solved = known
+    if known is None and len(asked) > MAX_CANDIDATES:
+        raise SpecError(
+            "candidates of an open alphabet, including its non-sensitive values, must be at most "
+            f"{MAX_CANDIDATES}, got {len(asked)}"
+        )
+    solved = asked if known is None else known
     positions = _positions(model.id, solved, asked)
     own = alphabet.has_own_symbol(solved)
     if known is None or not own.all():

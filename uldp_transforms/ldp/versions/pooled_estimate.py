@@ -30,7 +30,7 @@ from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.repeated_people import with_repeated_people
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
-from uldp_transforms.ldp.solvers.linear import Intervals, LinearEstimate, estimate_linear, picked_intervals
+from uldp_transforms.ldp.solvers.linear import Intervals, LinearEstimate, estimate_linear
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement, PooledVersions
 from uldp_transforms.ldp.solvers.question import ask
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
@@ -94,8 +94,7 @@ def pool(
     if not versions:
         raise NoReportsError("no pooled version of this question has reports")
     newest = versions[-1].alphabet
-    asked = newest.known_values or candidates or newest.clear_values
-    values = tuple(dict.fromkeys((*asked, *newest.clear_values)))
+    values = newest.known_values or newest.estimated_values(candidates)
     parts: dict[int, _Part] = {}
     left_out, error = [], EstimationError("")
     for place, (model, of_version) in enumerate(zip(versions, counts, strict=True)):
@@ -113,10 +112,10 @@ def pool(
     chosen = list(parts.values())
     sizes = np.array([part.counts.total for part in chosen])
     weights, loss = version_weights(tuple(part.model for part in chosen), values).of(sizes)
-    estimate = _pooled(decoder, chosen, weights, values, len(asked))
+    estimate = _pooled(decoder, chosen, weights, values)
     return PooledWindow(
         estimate=estimate,
-        loss=loss[: len(asked)],
+        loss=loss,
         used=tuple(parts),
         left_out=tuple(left_out),
         agreement=agreement_of(chosen, weights) if len(chosen) > 1 else None,
@@ -150,9 +149,7 @@ def _picked(problem: Problem, picked: np.ndarray) -> Problem:
     )
 
 
-def _pooled(
-    decoder: Decoder, parts: Sequence[_Part], weights: np.ndarray, values: tuple[str, ...], num_asked: int
-) -> Estimate:
+def _pooled(decoder: Decoder, parts: Sequence[_Part], weights: np.ndarray, values: tuple[str, ...]) -> Estimate:
     alone = [part.alone for part in parts]
     raw = _mean(weights, [each.raw_frequencies for each in alone])
     separate = _mean(weights**2, [each.standard_errors**2 for each in alone])
@@ -161,28 +158,26 @@ def _pooled(
     intervals = functools.partial(_intervals, weights, alone, raw, errors / np.sqrt(separate))
     problem = _problem(parts, weights, raw, errors, intervals)
     shares = decoder.decode(problem)
-    shown, hidden = slice(0, num_asked), slice(num_asked, len(values))
-    unclipped = picked_intervals(intervals, np.arange(num_asked), len(values))
-    of_rest = _weights_of_rest(parts, weights)
-    rest = float(of_rest @ [each.raw_unexplained_mass for each in alone]) + float(raw[hidden].sum())
-    rest_error = float(np.hypot(problem.linear.rest_standard_error, np.sqrt((errors[hidden] ** 2).sum())))
+    shown = shares[: len(values)]
+    rest = float(_weights_of_rest(parts, weights) @ [each.raw_unexplained_mass for each in alone])
+    rest_error = problem.linear.rest_standard_error
     status = TOO_UNCERTAIN if problem.linear.rest_is_noise else OK
     return Estimate(
-        values=values[shown],
-        frequencies=shares[shown],
-        raw_frequencies=raw[shown],
-        standard_errors=errors[shown],
-        intervals=functools.partial(intervals_of, unclipped, shares[shown]),
-        unclipped=unclipped,
+        values=values,
+        frequencies=shown,
+        raw_frequencies=raw,
+        standard_errors=errors,
+        intervals=functools.partial(intervals_of, intervals, shown),
+        unclipped=intervals,
         num_reports=problem.num_reports,
-        left_over=float(shares[num_asked:].sum()),
+        left_over=float(shares[len(values) :].sum()),
         raw_unexplained_mass=rest,
         unexplained_standard_error=rest_error,
         unexplained_intervals=functools.partial(interval_around, rest, rest_error, problem.linear.rest_spare),
         unexplained_status=status if rest_error else None,
         redistributed_mass=0.0,
         fit_p_value=_fit(alone),
-        common_variances=None if common is None else common[shown],
+        common_variances=common,
         estimator=decoder.id,
     )
 

@@ -10,17 +10,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from uldp_transforms.files import stores
+from uldp_transforms.jobs.files.p_values import FOUND
 from uldp_transforms.jobs.records.run_records import files_of
+from uldp_transforms.jobs.report.differences import is_without_zero
 from uldp_transforms.jobs.report.numbers.number_facts import digits_of_length
+from uldp_transforms.ldp.comparisons.compare import clearest_first
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
 
 FILE = "comparisons.jsonl"
-
-FOUND = 0.05
-"""Largest q-value of a difference that is called found."""
 
 _TEXTS = ("collection_id", "value", "group_a", "group_b")
 _NUMBERS = ("difference", "p_value", "q_value")
@@ -71,9 +73,13 @@ class Difference:
 
     @property
     def shows_only_smooth(self) -> bool:
-        """Whether it is not found, although its smooth interval is without 0."""
-        low, high = self.smooth_low, self.smooth_high
-        return not self.found and ((low is not None and low > 0) or (high is not None and high < 0))
+        """Whether it is not found and its interval contains 0, although its smooth interval does not."""
+        return not (self.found or self.is_without_zero) and is_without_zero(self.smooth_low, self.smooth_high)
+
+    @property
+    def is_without_zero(self) -> bool:
+        """Whether its interval does not contain 0."""
+        return is_without_zero(self.low, self.high)
 
     @property
     def smooth_digits(self) -> int:
@@ -86,11 +92,21 @@ class Difference:
         return None if number is None else -number
 
 
-def _digits(difference: float, low: float | None, high: float | None) -> int:
-    """Decimals for an interval; for one with an open end, from the distance of the other one."""
+def lengths_of(difference: float, low: float | None, high: float | None) -> list[float]:
+    """The length of an interval, of one with an open end twice the distance of the other one; empty if both are open.
+
+    Args:
+        difference: the estimate in the interval.
+        low, high: ends of the interval; None where it is open.
+    """
     if low is None or high is None:
-        return digits_of_length([2 * abs(end - difference) for end in (low, high) if end is not None])
-    return digits_of_length([high - low])
+        return [2 * abs(end - difference) for end in (low, high) if end is not None]
+    return [high - low]
+
+
+def _digits(difference: float, low: float | None, high: float | None) -> int:
+    """Decimals for an interval."""
+    return digits_of_length(lengths_of(difference, low, high))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -125,6 +141,11 @@ class Comparisons:
     def some_show_only_smooth(self) -> bool:
         """Whether the smooth interval alone of a difference is without 0."""
         return any(one.shows_only_smooth for one in self.untold)
+
+    @property
+    def some_are_single(self) -> bool:
+        """Whether the interval of a difference that is not found is without 0."""
+        return any(one.is_without_zero for one in self.untold)
 
     @property
     def is_smooth(self) -> bool:
@@ -184,7 +205,7 @@ def _version(version: int) -> str:
 
 
 def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int, is_old: bool) -> Comparisons:
-    listed = [_difference(row) for row in sorted(rows, key=lambda row: row["p_value"])]
+    listed = [_difference(rows[at]) for at in clearest_rows(rows)]
     found, untold = ([one for one in listed if one.found is which] for which in (True, False))
     starts, ends = ([row[field] for row in rows if row.get(field)] for field in ("window_start", "window_end"))
     return Comparisons(
@@ -198,6 +219,15 @@ def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int, is_old: bool) -
         liars=max((row["liars"] for row in rows if row.get("liars") is not None), default=None),
         is_old=is_old,
     )
+
+
+def clearest_rows(rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The order of rows of comparisons by ``clearest_first``; an open end is None."""
+    names = ("p_value", "difference", "low", "high")
+    open_ends = {"low": -math.inf, "high": math.inf}
+    columns = ([open_ends.get(name) if row[name] is None else row[name] for row in rows] for name in names)
+    order: list[int] = clearest_first(*(np.array(column, dtype=np.float64) for column in columns)).tolist()
+    return order
 
 
 def _difference(row: Mapping[str, Any]) -> Difference:

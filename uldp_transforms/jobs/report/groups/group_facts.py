@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from uldp_transforms.jobs.report.differences import FigurePanel, Panel, PanelRows
+from uldp_transforms.jobs.report.differences import FigurePanel, Panel, PanelRows, is_without_zero
 from uldp_transforms.jobs.report.numbers.number_facts import Figure, digits_of_length, figure_panel, figures_of
 from uldp_transforms.jobs.report.texts_for_readers import digits_of
 
@@ -34,7 +34,7 @@ class GroupLine:
     @property
     def told_apart(self) -> bool:
         """Whether the interval excludes 0."""
-        return self.figure.low is not None and self.figure.low > 0
+        return is_without_zero(self.figure.low, self.figure.high)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

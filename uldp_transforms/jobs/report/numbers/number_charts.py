@@ -36,6 +36,7 @@ from uldp_transforms.jobs.report.numbers.number_facts import (
     number_text,
 )
 from uldp_transforms.jobs.report.texts_for_readers import percent, shown, span
+from uldp_transforms.ldp.estimators.display import as_title
 
 _MANY_TIMES = 8.0  # ratio of the widths of bins above which the axis is logarithmic
 
@@ -84,7 +85,7 @@ def _curve(part: NumberPart, least: float = 0) -> Any:
     x = alt.X(
         "begin:Q",
         scale=alt.Scale(type="log" if _is_logarithmic(part.bars) else "linear", zero=False, nice=False),
-        axis=alt.Axis(title=part.unit or None, grid=False, format=",.6~g", tickCount=8, labelOverlap=True),
+        axis=alt.Axis(title=as_title(part.unit) or None, grid=False, format=",.6~g", tickCount=8, labelOverlap=True),
     )
     share = alt.Axis(title=None, format=".2~p", tickCount=4, minExtent=least)
     base = alt.Chart(data_of(rows)).encode(x=x, x2="end:Q", description="said:N")
@@ -158,7 +159,7 @@ def _smoothed_through(
 
 
 def _number(name: str, unit: str) -> alt.Y:
-    axis = alt.Axis(title=unit or None, format=",.6~g", tickCount=4)
+    axis = alt.Axis(title=as_title(unit) or None, format=",.6~g", tickCount=4)
     return alt.Y(f"{name}:Q", axis=axis, scale=alt.Scale(zero=False))
 
 
