@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from uldp_transforms.jobs.files.values_file import table_of
+from uldp_transforms.jobs.files.tables import table_of
 from uldp_transforms.jobs.gateway.navigations.page_lines import LONGEST
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.jobs.navigations import navigation_estimates, navigations_command, navigations_page
