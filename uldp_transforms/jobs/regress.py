@@ -37,6 +37,11 @@ class Configuration:
     bases: dict[str, str]
 
 
+def _columns(text: str) -> list[str]:
+    """An argparse type: names of columns with commas between them."""
+    return [name.strip() for name in text.split(",")]
+
+
 class Matrix(NamedTuple):
     """The covariates of n rows.
 
@@ -63,7 +68,10 @@ def configure(argv: Sequence[str]) -> Configuration:
         "categories; an intercept is added",
     )
     parser.add_argument(
-        "--categories", metavar="COLUMN,...", default="", help="those of --covariates whose numbers are names"
+        "--categories",
+        type=_columns,
+        metavar="COLUMN,...",
+        help="those of --covariates whose cells are names although they look like numbers",
     )
     parser.add_argument(
         "--base",
@@ -77,7 +85,7 @@ def configure(argv: Sequence[str]) -> Configuration:
     covariates = args.covariates.split(",")
     if len(set(covariates)) != len(covariates):
         raise SpecError(f"--covariates must name each column once, got {describe(args.covariates)}")
-    categories = [column for column in args.categories.split(",") if column]
+    categories = args.categories or []
     bases = dict(args.base or [])
     for option, names in (("--categories", categories), ("--base", list(bases))):
         unknown = [name for name in names if name not in covariates]

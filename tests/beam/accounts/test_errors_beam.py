@@ -145,7 +145,7 @@ FILES = {
     "blank.txt": "\n",
     "same.txt": "a\n a\n",
     "good.avro": container([(1, single())]),
-    "good.csv": "value,event_time\n0,1\n",
+    "good.csv": "value,event_time\n0,1000000001\n",
     "other.csv": "values\n0\n",
     "header.csv": b"\xe4",
     "latin.csv": b"value\n0\n" + b"0\n" * 10_000 + b"\xe4\n",
@@ -163,7 +163,7 @@ FILES = {
     "local.csv": "value,event_time\n0,2001-10-28 02:30:00\n",
     "day.parquet": "PAR1",
     "counted.parquet": parquet(**{report_tables.PERIOD: [900_000]}),
-    "half.parquet": parquet(code=[1, 2], value=["0", None], half=[0.5, 1.5]),
+    "half.parquet": parquet(code=[1, 2], value=["1000000001", None], half=[[0.5], [1.5]]),
     "no-rows.csv": "value\n",
     "none.csv": "value\nnone\nerror\n",
     "numbers.json": json.dumps(
@@ -621,7 +621,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values good.avro"),
-        "good.avro must be CSV with a header, in UTF-8 (the content is not shown)",
+        "good.avro must be CSV, JSON lines or Parquet, got an Avro file; save it as CSV",
     ),
     (
         SpecError,
@@ -631,12 +631,12 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values half.parquet --value_column half"),
-        "half.parquet: column half must hold texts or whole numbers, got double",
+        "column half must hold texts, numbers, truth values, dates or times, got list<element: double>",
     ),
     (
         SpecError,
         simulating("--values half.parquet"),
-        "half.parquet row 2: value must be a text or a whole number, got none in 1 of 2 rows; --missing skip leaves "
+        "half.parquet row 2: value must be a text or a number, got none in 1 of 2 rows; --missing skip leaves "
         "such rows out, --missing keep reads the empty text",
     ),
     (
@@ -663,7 +663,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values local.csv --time_format %z"),
-        "--time_format must have only texts and %Y %y %m %d %H %I %M %S %p %b %B %a %A %j, with %Y or %y, got '%z'",
+        "--time_format must have only texts and %Y %y %m %d %j %H %I %M %S %f %p %b %B %a %A %z (each once), with %Y or "
+        "%y, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, got '%z'",
     ),
     (
         SpecError,
@@ -1130,13 +1131,15 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (SpecError, answering("--design direct", "answer\n"), "answers.csv must have at least one row, got none"),
     (
         SpecError,
-        answering("--design direct --question q", "q;answer\n1;1\n"),
-        "answers.csv must have commas between its cells, got semicolons; save it as CSV with commas",
+        answering("--design direct --question q", "q;answer\n1;1\n1;2\n"),
+        "answers.csv has answers in answer of which one is known to mean yes, others are unknown and none means no; name "
+        "the texts of both with --yes and --no",
     ),
     (
         SpecError,
-        lambda: require_column("answers.xlsx", ["PK"], "--answer", "answer"),
-        "answers.xlsx must be a CSV or Parquet file, got a spreadsheet; save it as CSV",
+        answering("--design direct", "answer\n1\n0\n2\n"),
+        "answers.csv must have at most the share 0.05 of --max_unreadable of people in rows whose content cannot be read, "
+        "got 0.3333; 1 row: an answer in answer that is neither 1/yes/true nor 0/no/false (line 4)",
     ),
     (
         SpecError,

@@ -160,8 +160,7 @@ class DelimitedTable:
                 raise SpecError(f"{self._path} line {begin} {sentence}") from None
 
     def _no_table(self) -> SpecError:
-        sentence = "must be CSV with a header, in UTF-8 or UTF-16 (the content is not shown)"
-        return SpecError(f"{self._path} {sentence}; save it as CSV UTF-8")
+        return SpecError(f"{self._path} must be CSV with a header, in UTF-8 (the content is not shown)")
 
 
 def header_of(text: str, *, is_whole: bool = True) -> Header:
@@ -196,7 +195,9 @@ def _divided(text: str, begin: int, delimiter: str, is_whole: bool) -> tuple[Hea
     names = next(filter(None, rows), [])
     size = len((before + "".join(used)).encode())
     num_lines = before.count("\n") + rows.line_num
-    sample = list(itertools.islice(filter(None, rows), _SAMPLE_ROWS))
+    sample: list[list[str]] = []
+    with contextlib.suppress(csv.Error):  # a text that is too long for this reader
+        sample.extend(itertools.islice(filter(None, rows), _SAMPLE_ROWS))
     if not is_whole and len(sample) < _SAMPLE_ROWS:
         sample = sample[:-1]  # the last one may be cut
     widths = {len(row) for row in sample}

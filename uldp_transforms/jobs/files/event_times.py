@@ -94,7 +94,7 @@ class Clock:
         moments = read.milliseconds
         self._fault(faults, (moments < MIN_EVENT_TIME - _WEEK) | (moments >= MAX_EVENT_TIME + _WEEK), _YEAR)
         moments = self._of_local(np.where(faults == 0, moments, 0), read.local, faults)
-        self._fault(faults, (moments < MIN_EVENT_TIME) | (moments >= MAX_EVENT_TIME), _YEAR)
+        self._fault(faults, ~_is_of_years(moments), _YEAR)
         return Moments(np.where(faults == 0, moments, 0), faults)
 
     def sentence(self, fault: int) -> str:
@@ -142,7 +142,7 @@ class Clock:
         for number, unit in enumerate(UNITS.values(), _FIRST_UNIT):
             read = unit.read(texts)
             self._fault(faults, outside & read.fits & _is_near(read.milliseconds), number)
-        self._fault(faults, outside, _PLAIN)
+        self._fault(faults, outside & _is_of_years(found.milliseconds), _PLAIN)
 
     def _of_local(self, moments: np.ndarray, local: np.ndarray, faults: np.ndarray) -> np.ndarray:
         """Moments of times, of which some are those of local clocks."""
@@ -173,6 +173,11 @@ def milliseconds(text: str, where: str) -> int:
 def _is_near(moments: np.ndarray) -> np.ndarray:
     near: np.ndarray = (moments >= PLAIN_FROM) & (moments < PLAIN_TO)
     return near
+
+
+def _is_of_years(moments: np.ndarray) -> np.ndarray:
+    allowed: np.ndarray = (moments >= MIN_EVENT_TIME) & (moments < MAX_EVENT_TIME)
+    return allowed
 
 
 def _of_timestamps(times: pa.Array) -> Read:

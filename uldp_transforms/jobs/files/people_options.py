@@ -14,6 +14,12 @@ from uldp_transforms.ldp.errors import SpecError
 
 VALUE_COLUMN = "value"
 
+
+def _texts(given: str) -> list[str]:
+    """An argparse type: texts with commas between them, in small letters."""
+    return [text.strip().lower() for text in given.split(",") if text.strip()]
+
+
 TABLE = "CSV (commas, semicolons or tabs), JSON lines or Parquet, compressed or not"
 """Kinds of tables, for help texts."""
 
@@ -35,6 +41,7 @@ PEOPLE: cli.Options = {
         f"skip their rows, or keep them as the empty text (default: {REFUSE})",
     },
     "--missing_texts": {
+        "type": _texts,
         "metavar": "TEXT,...",
         "help": "texts that mean a missing cell, in any case, unless the collection lists them; an empty text: none "
         f"(default: {','.join(MISSING_TEXTS)})",
@@ -65,7 +72,6 @@ def people_in(
             ``listed`` is the column of values.
     """
     name = args.value_column or VALUE_COLUMN
-    marks = args.missing_texts
     return ValuesFile(
         path,
         name,
@@ -75,7 +81,7 @@ def people_in(
         missing=args.missing or REFUSE,
         others=others,
         listed={column or name: texts for column, texts in (listed or {}).items()},
-        marks=None if marks is None else [text.strip().lower() for text in marks.split(",") if text.strip()],
+        marks=args.missing_texts,
     )
 
 
@@ -84,7 +90,8 @@ def refuse_people_options(args: argparse.Namespace, needed: str) -> None:
     for name in PEOPLE:
         value = getattr(args, name.removeprefix("--"))
         if value is not None:
-            raise SpecError(f"{name} can be given only with {needed}, got {value}")
+            got = ",".join(value) if isinstance(value, list) else value
+            raise SpecError(f"{name} can be given only with {needed}, got {got}")
 
 
 def say_missing(program: str, file: ValuesFile, but: Collection[str] = ()) -> None:

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 from uldp_transforms.jobs.files.event_times import Clock
+from uldp_transforms.jobs.files.json_table import JsonTable
 from uldp_transforms.jobs.files.tables import Table
 from uldp_transforms.jobs.gateway.navigations.page_lines import LONGEST
 from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing, require_column
@@ -64,7 +65,8 @@ def read_navigations(
     names, chosen = table.columns(), {name: each for name, each in dataclasses.asdict(columns).items() if each}
     for option, column in chosen.items():
         require_column(name, names, f"--{option}_column", column)
-    clock = Clock(columns.time or "time", timezone, time_format)
+    is_log = isinstance(table, JsonTable)  # whose times are seconds by its definition
+    clock = Clock(columns.time or "time", timezone, time_format, any_year=is_log)
     cells = Cells(name, table, list(chosen.values()))
     texts, codes = cells.coded(columns.value)
     cells.leave_out(are_missing(texts)[codes], f"no answer in {columns.value}")

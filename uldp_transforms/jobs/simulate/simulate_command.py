@@ -218,15 +218,15 @@ def _in_collection(simulation: Simulation, values: list[str]) -> list[str]:
 def _strangers(simulation: Simulation) -> str | None:
     """Line numbers of values that the collection does not list; the values themselves may be sensitive."""
     alphabet, file = simulation.collection.alphabet, simulation.values
-    found, total, first = 0, 0, None
+    found, first = 0, None
     for rows in file.rows():
         strange = alphabet.strangers(_in_collection(simulation, rows.columns[file.column]))
         if strange.any() and first is None:
             first = int(rows.numbers[strange.argmax()])
-        found, total = found + int(strange.sum()), total + len(rows.numbers)
+        found += int(strange.sum())
     if first is None:
         return None
-    return f"{file.place(first)} must have {alphabet.allowed}; rows with other values: {found} of {total}"
+    return f"{file.place(first)} must have {alphabet.allowed}; rows with other values: {found} of {file.num_rows}"
 
 
 def _write(simulation: Simulation) -> int:

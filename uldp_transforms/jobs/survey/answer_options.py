@@ -16,7 +16,7 @@ YES, NO = ("1", "yes", "true"), ("0", "no", "false")
 """Answers 1 and 0 in small letters, if no option names others."""
 
 MAX_UNREADABLE = 0.05
-"""Largest share of rows that are left out because their content is not understood, unless an option sets it."""
+"""Largest share of people whose rows are left out for their content, unless an option sets it."""
 
 _HELP = f"""{FORMS}, or the name of a column whose cells contain such texts. A rate is a number from 0 to 1, a fraction
 such as 5/6, or the name of a column with numbers"""
@@ -78,7 +78,7 @@ class AnswerColumns:
     Attributes:
         yes, no: texts that mean answer 1 and 0; None: the usual ones.
         categories: those of ``covariates`` whose cells are names, even if they look like numbers.
-        max_unreadable: largest share of rows that are left out because their content is not understood.
+        max_unreadable: largest share of people whose rows are left out because their content is not understood.
     """
 
     path: str
@@ -116,8 +116,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         type=cli.share,
         default=MAX_UNREADABLE,
-        help="largest share of rows that may be left out because of what their cells contain; rows with missing cells "
-        "do not count",
+        help="largest share of people whose rows may be left out because of what the cells contain; rows with missing "
+        "cells do not count",
     )
 
 
@@ -137,8 +137,8 @@ def columns_of(
         answer=args.answer,
         people=args.people,
         design=args.design,
-        yes=None if args.yes is None else tuple(args.yes),
-        no=None if args.no is None else tuple(args.no),
+        yes=args.yes and tuple(args.yes),
+        no=args.no and tuple(args.no),
         covariates=tuple(covariates),
         categories=tuple(categories),
         max_unreadable=args.max_unreadable,

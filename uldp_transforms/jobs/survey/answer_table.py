@@ -92,7 +92,7 @@ class _Reading:
         people = self._people()
         columns = [self._covariate(column) for column in self._columns.covariates]
         keep = self._cells.keep
-        self._cells.check_unreadable(self._columns.max_unreadable, "--max_unreadable")
+        self._cells.check_unreadable(self._columns.max_unreadable, "--max_unreadable", people)
         covariates = np.stack([numbers for numbers, _ in columns], axis=1) if columns else np.zeros((len(keep), 0))
         return Answers(
             questions=questions,

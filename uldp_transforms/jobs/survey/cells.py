@@ -105,7 +105,7 @@ class Cells:
         """(N,) int64 milliseconds since 1970; rows whose cell is no time are left out."""
         found = clock.read(values_of(self._cells[column]))
         for fault in np.unique(found.faults[found.faults != 0]).tolist():
-            self.leave_out(found.faults == fault, f"a time that is none: {clock.sentence(fault)}")
+            self.leave_out(found.faults == fault, f"no valid time: {clock.sentence(fault)}")
         return found.milliseconds
 
     def numbers(self, column: str, otherwise: str = "") -> np.ndarray:
@@ -135,23 +135,26 @@ class Cells:
             self._reasons.append(reason)
             self._unreadable |= rows & unreadable
 
-    def check_unreadable(self, most: float, option: str) -> None:
+    def check_unreadable(self, most: float, option: str, people: np.ndarray) -> None:
         """Refuse a table of which too many rows were left out because their content is not understood.
 
         Args:
-            most: largest share of such rows.
+            most: largest share of people in such rows.
             option: that sets it.
+            people: (N,) numbers of people; 0 where it is unknown, which counts as the mean of the others.
 
         Raises:
             SpecError: names the reason of most of these rows, and their places.
         """
-        number = int(self._unreadable.sum())
-        if number > most * len(self._reason):
+        known = people > 0
+        weights = np.where(known, people, people[known].mean() if known.any() else 1.0)
+        share = weights[self._unreadable].sum() / weights.sum()
+        if share > most:
             reasons = [int(reason) for reason in np.unique(self._reason[self._unreadable])]
             first = max(self.left_out(reasons), key=lambda reason: reason.num_rows)
             raise SpecError(
-                f"{self._path} must have at most the share {most:g} of {option} of rows with content that cannot be "
-                f"read, got {number:,} of {len(self._reason):,} rows; {first}"
+                f"{self._path} must have at most the share {most:g} of {option} of people in rows whose content cannot "
+                f"be read, got {share:.4g}; {first}"
             )
 
     def left_out(self, reasons: Sequence[int] | None = None) -> Iterator[LeftOut]:
