@@ -207,8 +207,8 @@ def test_a_format_that_would_be_misread_is_refused(form):
     with pytest.raises(SpecError) as caught:
         Clock("at", None, form)
     assert str(caught.value) == (
-        "--time_format must have only texts and %Y %y %m %d %j %H %I %M %S %f %p %b %B %a %A %z (each once), with %Y or "
-        f"%y, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, got {form!r}"
+        "--time_format must have only texts and %Y %y %m %d %j %H %I %M %S %f %p %b %B %a %A %z (each once), with "
+        f"%Y or %y, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, got {form!r}"
     )
 
 

@@ -20,11 +20,11 @@ import pytest
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.jobs.files import progress, values_file
 from uldp_transforms.jobs.files.event_times import Clock, milliseconds
+from uldp_transforms.jobs.files.json_table import cells_of_line
 from uldp_transforms.jobs.files.people_options import people_in, refuse_people_options, say_missing
 from uldp_transforms.jobs.files.progress import Progress, line_of, of_this_process, reports_of
-from uldp_transforms.jobs.files.text_table import aligned, printable
-from uldp_transforms.jobs.files.json_table import cells_of_line
 from uldp_transforms.jobs.files.tables import table_of
+from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.ldp import SpecError
 
