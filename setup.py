@@ -115,6 +115,7 @@ setup(
         "fastavro>=1.9,<2",
         "pyarrow>=16",
         "tqdm>=4.60,<5",
+        "tzdata",
     ],
     extras_require={
         "gcp": GCP,

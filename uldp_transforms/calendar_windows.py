@@ -67,7 +67,7 @@ class _Clocks(NamedTuple):
 def _clocks(timezone: str) -> _Clocks:
     """The offset changes of a zone until 2500; found by looking up the offset of each day, then bisecting to the
     second."""
-    zone = _zone(timezone)
+    zone = time_zone(timezone, "timezone")
 
     def offset(second: int) -> int:
         ahead = datetime.datetime.fromtimestamp(second, zone).utcoffset() or datetime.timedelta(0)
@@ -94,19 +94,48 @@ def _differs(offset: Callable[[int], int], from_this: int, second: int) -> bool:
     return offset(second) != from_this
 
 
-def _zone(timezone: object) -> zoneinfo.ZoneInfo:
+def time_zone(timezone: object, name: str) -> zoneinfo.ZoneInfo:
+    """The time zone of a name such as "Europe/Berlin".
+
+    Raises:
+        SpecError: for another text, or on a machine without a time-zone database; it begins with ``name``.
+    """
     try:
         if isinstance(timezone, str):
             return zoneinfo.ZoneInfo(timezone)
     except (KeyError, ValueError, OSError):  # unknown; not a valid name; a directory of zones
         if not zoneinfo.available_timezones():
-            raise SpecError(
-                "CalendarWindows.timezone needs a time-zone database, such as the package tzdata, got a "
-                "machine without one"
-            ) from None
-    raise SpecError(
-        f'CalendarWindows.timezone must be the name of a time zone such as "Europe/Berlin", got {describe(timezone)}'
-    )
+            sentence = "needs a time-zone database, such as the package tzdata, got a machine without one"
+            raise SpecError(f"{name} {sentence}") from None
+    raise SpecError(f'{name} must be the name of a time zone such as "Europe/Berlin", got {describe(timezone)}')
+
+
+def moments_of_local(timezone: str, local: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Convert times that local clocks show to moments.
+
+    Args:
+        timezone: name of the time zone.
+        local: (n,) int64 milliseconds from 1970-01-01 on these clocks, of the years 1900 to 9998.
+
+    Returns:
+        (n,) int64 milliseconds since 1970 UTC, and (n,) bool: whether clocks showed this time exactly once.
+
+    Raises:
+        SpecError: as ``time_zone``, with the name "timezone".
+    """
+    clocks = _clocks(timezone)
+    cycles = np.maximum((local - _RULED_DAY * _DAY) // (_CYCLE_DAYS * _DAY), 0) * (_CYCLE_DAYS * _DAY)
+    local = local - cycles
+    farthest = np.abs(clocks.offsets).max()
+    first, last = (np.searchsorted(clocks.changes, local + ahead, side="right") for ahead in (-farthest, farthest))
+    found, number = np.zeros_like(local), np.zeros_like(local)
+    for step in range(int((last - first).max(initial=0)) + 1):  # offsets that are possible: hardly ever more than two
+        at = np.minimum(first + step, last)
+        moments = local - clocks.offsets[at]
+        holds = (np.searchsorted(clocks.changes, moments, side="right") == at) & (first + step <= last)
+        found[holds] = moments[holds]
+        number += holds
+    return found + cycles, number == 1
 
 
 def _day_of(timezone: str, moments: Any) -> Any:
@@ -233,7 +262,7 @@ class CalendarWindows(Windows):
     def __post_init__(self) -> None:
         if self.unit not in _UNITS:
             raise SpecError(f"CalendarWindows.unit must be one of {', '.join(_UNITS)}, got {describe(self.unit)}")
-        _zone(self.timezone)
+        time_zone(self.timezone, "CalendarWindows.timezone")
         require_int("CalendarWindows.size", self.size, 1, _UNITS[self.unit].most)
         if self.slide is not None:
             require_int("CalendarWindows.slide", self.slide, 1, self.size)

@@ -1,6 +1,7 @@
 """Logistic regression of the truthful answer to a survey question on columns that are known in the clear.
 
-Prints one table per question: for each covariate the coefficient (log odds of yes per unit), its standard error and
+Prints one table per question: for each covariate the coefficient (log odds of yes per unit, or of a category compared
+with the base that is named below the table), its standard error and
 95 % interval, and p-values of the hypothesis that it is 0, by Wald's test and by the likelihood ratio. Rows that cannot
 be used are counted by reason, with their places in the file. Exit code 1 if a question has no result.
 """
@@ -8,7 +9,8 @@ be used are counted by reason, with their places in the file. Exit code 1 if a q
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +34,21 @@ class Configuration:
     """Options of the program."""
 
     columns: AnswerColumns
+    bases: dict[str, str]
+
+
+class Matrix(NamedTuple):
+    """The covariates of n rows.
+
+    Attributes:
+        names: P, the first is the intercept.
+        numbers: (n, P) float64; of a category 1 where a row has it, else 0.
+        compared: a line per column of categories, which names the base.
+    """
+
+    names: tuple[str, ...]
+    numbers: np.ndarray
+    compared: tuple[str, ...]
 
 
 def configure(argv: Sequence[str]) -> Configuration:
@@ -43,12 +60,34 @@ def configure(argv: Sequence[str]) -> Configuration:
         type=cli.columns,
         metavar="COLUMN,...",
         required=True,
-        help="names of numeric columns, separated by commas; an intercept is added",
+        help="names of columns, separated by commas: of numbers, or of names such as countries, which become "
+        "categories; an intercept is added",
+    )
+    parser.add_argument(
+        "--categories",
+        type=cli.columns,
+        metavar="COLUMN,...",
+        help="those of --covariates whose cells are names although they look like numbers",
+    )
+    parser.add_argument(
+        "--base",
+        type=cli.name_and_value,
+        action="append",
+        metavar="COLUMN=NAME",
+        help="category with which the others of a column are compared; may be given several times (default: the first "
+        "in alphabetical order)",
     )
     args = parser.parse_args(argv)
-    if len(set(args.covariates)) != len(args.covariates):
-        raise SpecError(f"--covariates must name each column once, got {describe(','.join(args.covariates))}")
-    return Configuration(columns=columns_of(args, args.covariates))
+    covariates = args.covariates
+    if len(set(covariates)) != len(covariates):
+        raise SpecError(f"--covariates must name each column once, got {describe(','.join(covariates))}")
+    categories = args.categories or []
+    bases = dict(args.base or [])
+    for option, names in (("--categories", categories), ("--base", list(bases))):
+        unknown = [name for name in names if name not in covariates]
+        if unknown:
+            raise SpecError(f"{option} must name columns of --covariates, got {describe(unknown[0])}")
+    return Configuration(columns=columns_of(args, covariates, categories), bases=bases)
 
 
 def job(configuration: Configuration) -> int:
@@ -61,7 +100,7 @@ def job(configuration: Configuration) -> int:
         if not rows.any():
             continue
         try:
-            lines = regression_lines(answers, rows, (INTERCEPT, *columns.covariates))
+            lines = regression_lines(answers, rows, matrix_of(answers, rows, columns.covariates, configuration.bases))
         except EstimationError as error:
             lines, failed = [f"no result: {error}"], True
         print("\n".join([*[printable(question)] * bool(question), *lines, ""]))
@@ -69,7 +108,37 @@ def job(configuration: Configuration) -> int:
     return NO_RESULT if failed else cli.DONE
 
 
-def regression_lines(answers: Answers, rows: np.ndarray, names: Sequence[str]) -> list[str]:
+def matrix_of(answers: Answers, rows: np.ndarray, columns: Sequence[str], bases: Mapping[str, str]) -> Matrix:
+    """The covariates of the n rows of a question.
+
+    Args:
+        answers: all rows.
+        rows: (N,) bool, those of the question.
+        columns: names of the covariates.
+        bases: column -> its base, if it is not the first category.
+
+    Raises:
+        SpecError: if no row of the question has a base.
+    """
+    names, matrix, compared = [INTERCEPT], [np.ones(rows.sum())], []
+    for column, numbers, categories in zip(columns, answers.covariates[rows].T, answers.categories):
+        if categories is None:
+            names.append(column)
+            matrix.append(numbers)
+            if column in bases:
+                raise SpecError(f"--base must name columns of categories, got {describe(column)}, a column of numbers")
+            continue
+        there = [categories[number] for number in np.unique(numbers).astype(np.int64)]
+        base = bases.get(column, there[0])
+        if base not in there:
+            raise SpecError(f"--base must name a category of {column}, got one that no row has")
+        names += [f"{column}: {name}" for name in there if name != base]
+        matrix += [(numbers == categories.index(name)).astype(np.float64) for name in there if name != base]
+        compared.append(f"{printable(column)}: compared with {printable(base)}")
+    return Matrix(tuple(names), np.column_stack(matrix), tuple(compared))
+
+
+def regression_lines(answers: Answers, rows: np.ndarray, matrix: Matrix) -> list[str]:
     """The table of one question.
 
     Raises:
@@ -78,7 +147,7 @@ def regression_lines(answers: Answers, rows: np.ndarray, names: Sequence[str]) -
     """
     matrices = np.array([design.channel.probabilities for design in answers.designs])
     channel = matrices[answers.design[rows]]
-    covariates = np.column_stack([np.ones(rows.sum()), answers.covariates[rows]])
+    names, covariates = matrix.names, matrix.numbers
 
     def fit(columns: np.ndarray) -> Regression:
         return regress(channel, answers.answer[rows], columns, answers.people[rows])
@@ -94,7 +163,7 @@ def regression_lines(answers: Answers, rows: np.ndarray, names: Sequence[str]) -
         )
     ]
     likelihood = f"log-likelihood {found.log_likelihood:.4f}, {found.num_people:,} people"
-    return [*aligned([_TITLES, *cells]), likelihood]
+    return [*aligned([_TITLES, *cells]), *matrix.compared, likelihood]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

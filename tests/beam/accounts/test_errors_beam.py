@@ -59,6 +59,7 @@ from uldp_transforms.jobs.engines.job_server import described_options
 from uldp_transforms.jobs.estimate import run as estimate
 from uldp_transforms.jobs.estimate.options import _run_that_goes_on
 from uldp_transforms.jobs.evaluate import evaluate_command as evaluate
+from uldp_transforms.jobs.files.cell_texts import texts_of
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.gateway.apps.app_keys import read_keys
 from uldp_transforms.jobs.plan import plan_command as plan
@@ -75,7 +76,6 @@ from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.jobs.sinks import row_files
 from uldp_transforms.jobs.survey import survey_command
 from uldp_transforms.jobs.survey.answer_table import read_answers
-from uldp_transforms.jobs.survey.cells import require_column
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import MECHANISMS
@@ -146,7 +146,7 @@ FILES = {
     "blank.txt": "\n",
     "same.txt": "a\n a\n",
     "good.avro": container([(1, single())]),
-    "good.csv": "value,event_time\n0,1\n",
+    "good.csv": "value,event_time\n0,1000000001\n",
     "other.csv": "values\n0\n",
     "header.csv": b"\xe4",
     "latin.csv": b"value\n0\n" + b"0\n" * 10_000 + b"\xe4\n",
@@ -164,7 +164,7 @@ FILES = {
     "local.csv": "value,event_time\n0,2001-10-28 02:30:00\n",
     "day.parquet": "PAR1",
     "counted.parquet": parquet(**{report_tables.PERIOD: [900_000]}),
-    "half.parquet": parquet(code=[1, 2], value=["0", None], half=[0.5, 1.5]),
+    "half.parquet": parquet(code=[1, 2], value=["1000000001", None], half=[[0.5], [1.5]]),
     "no-rows.csv": "value\n",
     "none.csv": "value\nnone\nerror\n",
     "numbers.json": json.dumps(
@@ -359,6 +359,38 @@ def decode_fn(messages: list[Any]) -> Any:
     fn = _DecodeFn(MessageDecoder(CollectionCatalog([KRR])), None)
     fn.start_bundle()
     return fn.process((messages, []))
+
+
+def table_with(content: bytes) -> Callable[[], Any]:
+    """A call that reads a table of people."""
+
+    def call() -> None:
+        Path("table.csv").write_bytes(content)
+        list(ValuesFile("table.csv").rows())
+
+    return call
+
+
+def list_with(content: bytes) -> Callable[[], Any]:
+    """A call that reads a list of values."""
+
+    def call() -> None:
+        Path("list").write_bytes(content)
+        read_lines("list", most=9, longest=9)
+
+    return call
+
+
+def regressing(options: str) -> Callable[[], Any]:
+    """A call that reads a table of answers with covariates."""
+
+    def call() -> None:
+        rows = "".join(f"{row % 2},{row},{'ab'[row % 2]},n{row}\n" for row in range(51))
+        Path("answers.csv").write_text(f"answer,x,y,z\n{rows}", encoding="utf-8")
+        covariates = "" if "--covariates" in options else "--covariates x"
+        regress.job(regress.configure(shlex.split(f"answers.csv --design direct {covariates} {options}")))
+
+    return call
 
 
 def answering(options: str, table: str = "answer\n1\n0\n") -> Callable[[], Any]:
@@ -628,7 +660,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values good.avro"),
-        "good.avro must be CSV with a header, in UTF-8 (the content is not shown)",
+        "good.avro must be CSV, JSON lines or Parquet, got an Avro file; save it as CSV",
     ),
     (
         SpecError,
@@ -638,12 +670,12 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values half.parquet --value_column half"),
-        "half.parquet: column half must hold texts or whole numbers, got double",
+        "column half must hold texts, numbers, truth values, dates or times, got list<element: double>",
     ),
     (
         SpecError,
         simulating("--values half.parquet"),
-        "half.parquet row 2: value must be a text or a whole number, got none in 1 of 2 rows; --missing skip leaves "
+        "half.parquet row 2: value must be a text or a number, got none in 1 of 2 rows; --missing skip leaves "
         "such rows out, --missing keep reads the empty text",
     ),
     (
@@ -670,7 +702,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values local.csv --time_format %z"),
-        "--time_format must have only texts and %Y %y %m %d %H %I %M %S %p %b %B %a %A %j, with %Y or %y, got '%z'",
+        "--time_format must have only texts and %Y %y %m %d %j %H %I %M %S %f %p %b %B %a %A %z (each once), with "
+        "%Y or %y, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, got '%z'",
     ),
     (
         SpecError,
@@ -1148,13 +1181,69 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (SpecError, answering("--design direct", "answer\n"), "answers.csv must have at least one row, got none"),
     (
         SpecError,
-        answering("--design direct --question q", "q;answer\n1;1\n"),
-        "answers.csv must have commas between its cells, got semicolons; save it as CSV with commas",
+        answering("--design direct --question q", "q;answer\n1;1\n1;2\n"),
+        "answers.csv has answers in answer of which one is known to mean yes, others are unknown and none means no; "
+        "name the texts of both with --yes and --no",
     ),
     (
         SpecError,
-        lambda: require_column("answers.xlsx", ["PK"], "--answer", "answer"),
-        "answers.xlsx must be a CSV or Parquet file, got a spreadsheet; save it as CSV",
+        answering("--design direct", "answer\n1\n0\n2\n"),
+        "answers.csv must have at most the share 0.05 of --max_unreadable of people in rows whose content cannot be "
+        "read, got 0.3333; 1 row: an answer in answer that is neither 1/yes/true nor 0/no/false (line 4)",
+    ),
+    *(
+        (SpecError, regressing(options), sentence)
+        for options, sentence in (
+            ("--categories z", "--categories must name columns of --covariates, got 'z'"),
+            ("--base x=1", "--base must name columns of categories, got 'x', a column of numbers"),
+            ("--covariates y --base y=c", "--base must name a category of y, got one that no row has"),
+            (
+                "--covariates z",
+                "--covariates must name columns of numbers, or of at most 50 different texts, got z with 51",
+            ),
+        )
+    ),
+    *(
+        (SpecError, simulating(options), f"--dimension_column must name {sentence}")
+        for options, sentence in (
+            ("--dimension_column a=x", "dimensions of the collection (none), got 'a'"),
+            (
+                "--collection set.json --dimension_column country=x --dimension_column country=y",
+                "each dimension once, got 'country' twice",
+            ),
+        )
+    ),
+    *(
+        (SpecError, table_with(content), sentence)
+        for content, sentence in (
+            (b"\xff\xfea\0\n", "table.csv must be CSV with a header, in UTF-8 (the content is not shown)"),
+            (b"value\0\n", "table.csv must be CSV with a header, in UTF-8 (the content is not shown)"),
+            (
+                b'value\na\n"b\nc\n',
+                "table.csv line 3 must end each quoted text with a quotation mark, got a text without an end",
+            ),
+            (b'[{"value": 1}, 2]', "table.csv must be JSON with an array of objects (the content is not shown)"),
+        )
+    ),
+    *(
+        (SpecError, list_with(content), sentence)
+        for content, sentence in (
+            (
+                b"value\n1\n2\n",
+                "list must have one value per line without a header, got 'value' at line 1; if it is a value, "
+                "move it to another line",
+            ),
+            (
+                b'1\n"2"\n',
+                "list must be a plain text file with one value per line, got a value in quotation marks at line 2",
+            ),
+            (b"1;\n2;\n", "list must have one value per line, got lines that all end with ';'"),
+        )
+    ),
+    (
+        SpecError,
+        lambda: texts_of(pa.array([b"\xff"]), "value"),
+        "column value must hold texts in UTF-8, got other bytes",
     ),
     (
         SpecError,

@@ -162,9 +162,9 @@ def test_a_column_that_is_nearly_named_is_refused(header, column, tmp_path):
 
 
 def test_other_columns_are_nobodys_business(tmp_path):
-    write_files(tmp_path, {"v.csv": "values,value,time,event_times,event_time\n9,0,8,7,1\n"})
+    write_files(tmp_path, {"v.csv": "values,value,time,event_times,event_time\n9,0,8,7,1000000001\n"})
     assert [(values, times.tolist()) for values, times in ValuesFile(str(tmp_path / "v.csv")).read(9)] == [
-        (["0"], [1000])
+        (["0"], [1_000_000_001_000])
     ]
 
 

@@ -113,7 +113,7 @@ def test_simulate_never_shows_a_value(name, content, nothing_is_shown):
 
 def test_a_value_is_not_in_its_report(nothing_is_shown):
     """Nor in the metadata of the file."""
-    rows = "".join(f"{value},{moment}\n" for moment, value in enumerate([TEXT] * 100))
+    rows = "".join(f"{value},{moment}\n" for moment, value in enumerate([TEXT] * 100, 1_000_000_000))
     spec = {"id": "open", "version": 1, "alphabet": {"id": "hashed", "num_buckets": 4}, "num_cohorts": 2}
     write_files(nothing_is_shown, {"values.csv": f"value,event_time\n{rows}"})
     write_files(Path.cwd(), {"open.json": spec | {"mechanism": {"id": "krr", "epsilon": 1}}})

@@ -22,6 +22,8 @@ from uldp_transforms.jobs.files.people_options import PEOPLE
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.ldp import SpecError
 
+T0 = 999_999_999
+"""A second of 2001."""
 READ_PEOPLE = ("plan", "evaluate", "simulate", "report")
 FORMER = {"--column", "--truth_column"}
 """Deprecated names, which no help shows."""
@@ -61,7 +63,9 @@ def test_no_command_has_another_name_for_these_columns() -> None:
 
 def file_of(folder: Path, *cells: str) -> str:
     path = folder / "V.csv"
-    path.write_text("who,value,event_time\n" + "".join(f"{row % 2},{cell},{row}\n" for row, cell in enumerate(cells)))
+    path.write_text(
+        "who,value,event_time\n" + "".join(f"{row % 2},{cell},{T0 + row}\n" for row, cell in enumerate(cells))
+    )
     return str(path)
 
 
@@ -81,7 +85,7 @@ def test_missing_cells_are_refused_counted_and_named(cell, tmp_path, capsys):
     path = file_of(tmp_path, "cat", "dog", cell, "cat", cell)
     assert simulated(tmp_path) == 2
     assert capsys.readouterr().err == (
-        f"simulate: {path} line 4: value must be a text or a whole number, got none in 2 of 5 rows; "
+        f"simulate: {path} line 4: value must be a text or a number, got none in 2 of 5 rows; "
         "--missing skip leaves such rows out, --missing keep reads the empty text\n"
     )
     assert not (tmp_path / "R.avro").exists()
@@ -91,7 +95,7 @@ def test_rows_without_a_value_can_be_left_out(tmp_path, capsys):
     path = file_of(tmp_path, "", "dog", "", "cat", "cat")
     assert simulated(tmp_path, "--missing", "skip") == 0
     assert f"simulate: {path}: 2 of 5 cells of value are missing; their rows are left out\n" in capsys.readouterr().err
-    assert times_in(tmp_path) == [1, 3, 4]
+    assert times_in(tmp_path) == [T0 + 1, T0 + 3, T0 + 4]
     file_of(tmp_path, "", "")
     assert simulated(tmp_path, "--missing", "skip") == 0
     assert times_in(tmp_path) == []
@@ -112,7 +116,7 @@ def test_rows_that_are_left_out_keep_people_and_dimensions_together(tmp_path):
     collection = COLLECTION | {"mechanism": memo, "alphabet": {"id": "closed", "values": ["cat", "dog"]}}
     (tmp_path / "C.json").write_text(json.dumps(collection | {"version": 2, "id": "memos", "num_cohorts": 1}))
     written = []
-    rows = [f"p{row},{'' if row % 3 == 0 else 'cat'},{row}\n" for row in range(30)]
+    rows = [f"p{row},{'' if row % 3 == 0 else 'cat'},{T0 + row}\n" for row in range(30)]
     for name, kept in (("all", rows), ("some", [row for row in rows if ",," not in row])):
         (tmp_path / "V.csv").write_text("who,value,event_time\n" + "".join(kept))
         command = ["simulate", "--collection", str(tmp_path / "C.json"), "--values", str(tmp_path / "V.csv")]
@@ -154,7 +158,7 @@ def test_plan_and_evaluate_do_not_take_missing_cells_for_a_value(command, tmp_pa
     argv = [*command.split(), "--values", path]
     program = argv[0]
     assert uldp.main(argv) == 2
-    assert f"{program}: {path} line 3: value must be a text or a whole number, got none in 1 of 4 rows" in (
+    assert f"{program}: {path} line 3: value must be a text or a number, got none in 1 of 4 rows" in (
         capsys.readouterr().err
     )
     assert uldp.main([*argv, "--missing", "skip"]) == 0
@@ -198,12 +202,13 @@ def test_another_format_is_named_by_its_row_alone():
         read_times(["01.02.2024"], "%d.%m.%Y")
 
 
-@pytest.mark.parametrize("form", ["%Y-%m-%dT%H:%M:%S%z", "%H:%M", "%Y %Q", "%Y %"])
+@pytest.mark.parametrize("form", ["%H:%M", "%Y %Q", "%Y %", "%Y %Y", "days"])
 def test_a_format_that_would_be_misread_is_refused(form):
     with pytest.raises(SpecError) as caught:
         Clock("at", None, form)
     assert str(caught.value) == (
-        f"--time_format must have only texts and %Y %y %m %d %H %I %M %S %p %b %B %a %A %j, with %Y or %y, got {form!r}"
+        "--time_format must have only texts and %Y %y %m %d %j %H %I %M %S %f %p %b %B %a %A %z (each once), with "
+        f"%Y or %y, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, got {form!r}"
     )
 
 

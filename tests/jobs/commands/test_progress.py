@@ -55,7 +55,7 @@ def on_a_terminal(argv: list[str], folder: Path) -> str:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "C.json").write_text(COLLECTION)
-    (tmp_path / "v.csv").write_text("value,event_time\n" + "0,1\n" * NUMBER)
+    (tmp_path / "v.csv").write_text("value,event_time\n" + "0,1000000001\n" * NUMBER)
     return tmp_path
 
 

@@ -32,7 +32,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("C.json").write_text(json.dumps(SPEC), encoding="utf-8")
     Path("M.json").write_text(json.dumps(MEMOS.to_json()), encoding="utf-8")
-    Path("V.csv").write_text("who,value,event_time\n" + "ann,cat,1\nbob,dog,2\n" * 3, encoding="utf-8")
+    Path("V.csv").write_text(
+        "who,value,event_time\n" + "ann,cat,1000000001\nbob,dog,1000000002\n" * 3, encoding="utf-8"
+    )
     return tmp_path
 
 
@@ -51,7 +53,7 @@ def refusal(options: str, capsys: pytest.CaptureFixture[str]) -> str:
 def test_defaults() -> None:
     found = configured("--output R.avro")
     assert (found.collection, found.values.path, found.values.column) == (Collection.from_json(SPEC), "V.csv", "value")
-    assert (found.people, found.dimensions, found.output, found.manifest, found.topic) == (
+    assert (found.person_column, found.dimensions, found.output, found.manifest, found.topic) == (
         None,
         {},
         "R.avro",
@@ -64,7 +66,7 @@ def test_defaults() -> None:
 def test_every_option() -> None:
     more = "--output R.avro --manifest M --form packed --pack 3 --seed 0 --progress 2s --person_column who"
     found = configured(more, "M.json")
-    assert (found.people and found.people.column, found.manifest, found.form, found.pack) == ("who", "M", "packed", 3)
+    assert (found.person_column, found.manifest, found.form, found.pack) == ("who", "M", "packed", 3)
     assert (found.seed, found.progress) == (0, 2000)
     topic = "projects/p/topics/t"
     published = configured(f"--topic {topic} --rate 0.5 --seed {2**64 - 1}")
@@ -244,7 +246,7 @@ def test_without_a_rate_nothing_waits_and_packs_have_their_size(monkeypatch: pyt
 
 def test_blocks_of_a_file_have_a_quarter_of_a_mebibyte(capsys: pytest.CaptureFixture[str]) -> None:
     """So that a reader, and a file that is cut, loses at most one. Each block ends with the file's own marker."""
-    Path("V.csv").write_text("value,event_time\n" + "cat,1\n" * 12_000, encoding="utf-8")
+    Path("V.csv").write_text("value,event_time\n" + "cat,1000000001\n" * 12_000, encoding="utf-8")
     assert program.main(["--collection=C.json", "--values=V.csv", "--output=R.avro", "--seed=7"]) == 0
     content = Path("R.avro").read_bytes()
     _, *blocks, rest = content.split(hashlib.sha256(b"sync 7").digest()[:16])

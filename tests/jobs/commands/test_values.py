@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp_transforms.jobs.files import values_file
+from uldp_transforms.jobs.files import delimited_table
 from uldp_transforms.jobs.files.event_times import Clock, milliseconds
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.simulate.simulate_command import main as simulate
@@ -55,11 +55,11 @@ def refusal(call) -> str:
 
 def test_columns_have_the_names_that_people_give_them(tmp_path):
     path = csv_file(tmp_path, "when,page\n1,home\n2,shop\n3,home\n")
-    file = ValuesFile(path, "page", "when")
+    file = ValuesFile(path, "page", "when", time_format="seconds")
     assert file.columns == ["when", "page"]
     assert everything(file) == (["home", "shop", "home"], [1000, 2000, 3000])
     assert everything(ValuesFile(path, "page")) == (["home", "shop", "home"], None)
-    assert everything(ValuesFile(path, "when", "when")) == (["1", "2", "3"], [1000, 2000, 3000])
+    assert everything(ValuesFile(path, "when", "when", time_format="seconds")) == (["1", "2", "3"], [1000, 2000, 3000])
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_the_first_of_several_faults_is_named():
 
 
 def test_lines_are_counted_as_an_editor_counts_them(tmp_path):
-    path = csv_file(tmp_path, f'note,value,event_time\n"two\nlines",0,1\n\n,1,{SECRET}\n')
+    path = csv_file(tmp_path, f'note,value,event_time\n"two\nlines",0,999999999\n\n,1,{SECRET}\n')
     sentence = f"{path} line 5: event_time must be RFC 3339 or seconds since 1970, got neither"
     assert refusal(lambda: everything(ValuesFile(path))) == sentence
     path = csv_file(tmp_path, f'note,value\n"two\nlines",0\n\n{SECRET}\n')
@@ -155,15 +155,16 @@ def test_clocks_on_walls_in_parquet_need_a_time_zone(tmp_path):
 
 
 def test_parquet_columns_without_texts_are_refused(tmp_path):
-    path = parquet_file(tmp_path, value=pa.array([0.5]))
-    sentence = f"{path}: column value must hold texts or whole numbers, got double"
+    path = parquet_file(tmp_path, value=pa.array([[0.5]]))
+    sentence = "column value must hold texts, numbers, truth values, dates or times, got list<element: double>"
     assert refusal(lambda: everything(ValuesFile(path))) == sentence
     path = parquet_file(tmp_path, value=pa.array(["0", "0", None]))
     assert (
         refusal(lambda: everything(ValuesFile(path)))
-        == f"{path} row 3: value must be a text or a whole number, got none in 1 of 3 rows"
+        == f"{path} row 3: value must be a text or a number, got none in 1 of 3 rows; --missing skip leaves such rows "
+        "out, --missing keep reads the empty text"
     )
-    path = parquet_file(tmp_path, value=pa.array(["0", "1"]), event_time=pa.array([1, None]))
+    path = parquet_file(tmp_path, value=pa.array(["0", "1"]), event_time=pa.array([999_999_999, None]))
     sentence = f"{path} row 2: event_time must be RFC 3339 or seconds since 1970, got none"
     assert refusal(lambda: everything(ValuesFile(path))) == sentence
 
@@ -238,7 +239,7 @@ def test_a_row_of_another_length_is_named_by_its_line(text, line, got, tmp_path)
 
 def test_times_are_rounded_down():
     texts = np.array(["-0.0001", "0.9999", "1969-12-31T23:59:59.9999Z", "1970-01-01T00:00:00.000999999999Z"])
-    assert Clock("event_time").milliseconds(pa.array(texts), str).tolist() == [-1, 999, -1, 0]
+    assert Clock("event_time", any_year=True).milliseconds(pa.array(texts), str).tolist() == [-1, 999, -1, 0]
 
 
 def test_every_sentence_is_one_sentence(tmp_path):
@@ -248,7 +249,7 @@ def test_every_sentence_is_one_sentence(tmp_path):
 
 
 def test_a_value_may_have_a_line_end_wherever_the_file_is_divided(tmp_path, monkeypatch):
-    monkeypatch.setattr(values_file, "_BLOCK_BYTES", 64)
+    monkeypatch.setattr(delimited_table, "_BLOCK_BYTES", 64)
     values = [f"{number}{chr(10) * (number % 3)}." for number in range(200)]
     path = csv_file(tmp_path, "value\n" + "".join(f'"{value}"\n' for value in values))
     assert everything(ValuesFile(path)) == (values, None)

@@ -29,7 +29,7 @@ PROGRAMS = {
 def refused(request, tmp_path, monkeypatch, capfd):
     """A function: host -> what the program says of it; it ends with 2 within 20 s."""
     (tmp_path / "C.json").write_text(COLLECTION)
-    (tmp_path / "v.csv").write_text("value,event_time\n0,0\n")
+    (tmp_path / "v.csv").write_text("value,event_time\n0,1000000000\n")
     main, options = PROGRAMS[request.param]
 
     def run(host: str) -> str:

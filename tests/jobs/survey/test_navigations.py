@@ -339,9 +339,9 @@ def test_times_that_no_window_has_are_counted(tmp_path: Path, capsys: pytest.Cap
     ]
     assert capsys.readouterr().out.splitlines()[-4:] == [
         "3 of 7 rows are used.",
-        "left out: 1 row: no number in time (line 4)",
-        "left out: 1 row: something else than a number in time (line 5)",
-        "left out: 2 rows: a time in time that is not in the years 1900 to 9998 (line 6, line 7)",
+        "left out: 1 row: no valid time: time must be RFC 3339 or seconds since 1970, got none (line 4)",
+        "left out: 1 row: no valid time: time must be RFC 3339 or seconds since 1970, got neither (line 5)",
+        "left out: 2 rows: no valid time: time must lie in the years 1900 to 9998, got another year (line 6, line 7)",
     ]
 
 

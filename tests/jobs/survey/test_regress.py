@@ -49,7 +49,7 @@ def test_the_table_has_the_numbers_of_the_function(capsys):
         "900 of 903 rows are used.",
         "left out: 1 row: no answer in answer (line 904)",
         "left out: 1 row: no number in age (line 902)",
-        "left out: 1 row: something else than a number in age (line 903)",
+        "left out: 1 row: something else than a number in age; --categories reads names (line 903)",
     ]
 
 

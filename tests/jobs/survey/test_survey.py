@@ -131,7 +131,7 @@ SPOILED = [
 
 def test_cells_that_are_missing_or_unknown_are_counted_and_named(capsys):
     table(*SPOILED)
-    rows = estimates("--question question --design design --people people")
+    rows = estimates("--question question --design design --people people --max_unreadable 1")
     assert [(row["num_reports"], row["num_ones"]) for row in rows] == [(1, 1)]
     said = capsys.readouterr().out
     assert said.splitlines()[3:] == [
@@ -152,7 +152,7 @@ def test_cells_that_are_missing_or_unknown_are_counted_and_named(capsys):
 
 def test_rates_that_are_missing_or_impossible_are_counted(capsys):
     table("answer,rate", "1,0.2", "1,", "1,0.5", f"1,{SECRET}")
-    assert len(estimates("--design crosswise:rate")) == 1
+    assert len(estimates("--design crosswise:rate --max_unreadable 1")) == 1
     assert capsys.readouterr().out.splitlines()[3:] == [
         "1 of 4 rows are used.",
         "left out: 1 row: no rate in rate (line 3)",
@@ -161,7 +161,7 @@ def test_rates_that_are_missing_or_impossible_are_counted(capsys):
 
 
 def test_a_table_without_usable_rows_ends_with_another_code(capsys):
-    table("answer", SECRET)
+    table("answer", "NA")
     assert survey.main(shlex.split("answers.csv --design direct")) == 1
     assert capsys.readouterr().out.splitlines()[0] == "0 of 1 rows are used."
 
@@ -174,7 +174,6 @@ def test_names_of_questions_do_not_command_the_terminal(capsys):
 
 
 NO_CSV = "must be CSV with a header, in UTF-8 (the content is not shown)"
-NO_COMMAS = "must have commas between its cells"
 RATE = "--design must have rates from 0 to 1 such as 0.16 or 1/6, or names of columns, got"
 FORMS = "direct, crosswise:RATE, forced:TRUTH,YES, unrelated:TRUTH,YES"
 
@@ -213,19 +212,14 @@ def test_refused(options, sentence, capsys):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (
-            b"\xef\xbb\xbfquestion;answer\nq;1\n",
-            f"{NO_COMMAS}, got semicolons; save it as CSV with commas",
-        ),
-        (b"question\tanswer\nq\t1\n", f"{NO_COMMAS}, got tabs; save it as CSV with commas"),
-        ("question,answer\nq,1\n".encode("utf-16"), NO_CSV),
+        ("question,answer\nq,1\n".encode("utf-16-le"), NO_CSV),
         (
             "question,answer\nq\xe9,1\n".encode("latin-1"),
             NO_CSV,
         ),
         (b"question,answer\nq,1\nq,1,1\n", "line 3 must have the 2 columns of the header, got 3"),
     ],
-    ids=["semicolons", "tabs", "utf-16", "latin-1", "three cells"],
+    ids=["utf-16 without a mark", "latin-1", "three cells"],
 )
 def test_other_files_than_csv_are_named(content, sentence, capsys):
     Path("answers.csv").write_bytes(content)
@@ -254,7 +248,7 @@ def test_one_column_has_one_meaning(capsys):
 
 def test_rates_in_a_column_that_are_no_numbers_leave_their_rows_out(capsys):
     table("answer,rate", "1,0.16", "1,15.9%", "0,16", '0,"0,16"', "0,", "1,0.5", "0,1/6")
-    assert survey.main(shlex.split("answers.csv --design crosswise:rate")) == 0
+    assert survey.main(shlex.split("answers.csv --design crosswise:rate --max_unreadable 1")) == 0
     assert capsys.readouterr().out.splitlines()[-3:] == [
         "2 of 7 rows are used.",
         "left out: 1 row: no rate in rate (line 6)",

@@ -11,7 +11,6 @@ import argparse
 import dataclasses
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,12 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.evaluate.number_trials import NumberTrial, read_number_trial, run_number_trial
 from uldp_transforms.jobs.evaluate.trial_ways import closed_ways, open_ways
 from uldp_transforms.jobs.evaluate.trials import Outcome, Trial, evaluate, tried
-from uldp_transforms.jobs.files.people_options import add_people_options, people_in, say_missing
+from uldp_transforms.jobs.files.people_options import TABLE, add_people_options, people_in, say_missing
 from uldp_transforms.jobs.files.text_table import aligned
+from uldp_transforms.jobs.files.value_lists import value_lines
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.report.report_command import require_charts
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.hashing import canonical
@@ -55,7 +56,8 @@ def configure(argv: Sequence[str]) -> Evaluation | NumberTrial:
             raise SpecError(f"--{name} can be given only with --open, got {getattr(args, name)}")
     if args.png is not None:
         require_charts()
-    file = people_in(args.values, args)
+    numbers = None if args.collection is None else Collection.from_json(args.collection).alphabet
+    file = people_in(args.values, args, listed={"": (numbers and numbers.known_values) or ()})
     values, held = _people(file)
     say_missing("evaluate", file)
     if args.collection is not None:
@@ -72,7 +74,7 @@ def configure(argv: Sequence[str]) -> Evaluation | NumberTrial:
 def _parser() -> cli.Parser:
     parser = cli.Parser("evaluate", description=__doc__)
     add = parser.add_argument
-    add("--values", required=True, help="CSV file of people's values, as they would report them")
+    add("--values", required=True, help=f"table of people's values, as they would report them: {TABLE}")
     add_people_options(parser, "--column")
     add(
         "--collection",
@@ -135,17 +137,11 @@ def _people(file: ValuesFile) -> tuple[tuple[str, ...], np.ndarray]:
 
 def _sensitive(path: str, values: Sequence[str]) -> list[str]:
     """The values that are on a list of sensitive values."""
-    named = set(_lines(path))
+    named = set(value_lines(path, values))
     found = [value for value in values if value in named]
     if not found:
         raise SpecError(f"{path} must list at least one value that occurs in --values, got none")
     return found
-
-
-def _lines(path: str) -> list[str]:
-    """The distinct lines of a file."""
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    return list(dict.fromkeys(canonical(line) for line in lines if line))
 
 
 def _closed_trial(args: argparse.Namespace, values: tuple[str, ...], held: np.ndarray) -> Trial:
@@ -156,7 +152,7 @@ def _closed_trial(args: argparse.Namespace, values: tuple[str, ...], held: np.nd
 
 def _open_trial(args: argparse.Namespace, values: tuple[str, ...], held: np.ndarray) -> Trial:
     """A trial with an open alphabet: non-sensitive candidates form the public list; other texts are sensitive."""
-    asked = values if args.candidates is None else tuple(_lines(args.candidates))
+    asked = values if args.candidates is None else tuple(value_lines(args.candidates, values))
     sensitive = list(asked) if args.sensitive is None else _sensitive(args.sensitive, asked)
     others = sorted(set(asked) - set(sensitive))
     counted = dict(zip(values, np.bincount(held, minlength=len(values)) / len(held)))

@@ -1,31 +1,44 @@
-"""Event times in input tables: conversion of numbers, RFC 3339 texts and timestamps to milliseconds since 1970."""
+"""Event times in tables: the one place that converts texts, numbers, dates and timestamps to milliseconds since
+1970."""
 
 from __future__ import annotations
 
-import decimal
-import functools
-import re
-import zoneinfo
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from uldp_transforms.ldp.checks import describe
+from uldp_transforms.calendar_windows import moments_of_local, time_zone
+from uldp_transforms.jobs.files.cell_texts import are_missing, texts_of, values_of
+from uldp_transforms.jobs.files.time_forms import DAY, SECONDS, UNITS, USUAL, Read, TextForm, Unit, form_of
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 Place = Callable[[int], str]
 """Function that describes the place of a row, for messages."""
 
-_SECONDS = r"^[+-]?[0-9]{1,15}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?$"
-_LOCAL = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,30})?)?)?"
-_KNOWN_PARTS = "YymdHIMSpbBaAj"
-_PARTS_OF_FORMAT = rf"(?=.*%[Yy])([^%]|%[{_KNOWN_PARTS}])*"
-_OFFSET = r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
-_FAR = MAX_EVENT_TIME  # seconds: farther than all years that are allowed, and in milliseconds still 64 bits
-_WEEK = 7 * 86_400_000
+PLAIN_FROM, PLAIN_TO = 631_152_000_000, 4_102_444_800_000
+"""Milliseconds of 1990 and 2100: numbers outside are seconds since 1970 only if ``--time_format`` says so."""
+
+_PLAIN_NUMBERS = "be RFC 3339 or seconds since 1970 in the years 1990 to 2099"
+_WEEK = 7 * DAY
+_PER_MILLISECOND = {"ms": 1, "us": 1000, "ns": 1_000_000}
+
+_MISSING, _OTHER, _YEAR, _LOCAL, _NOT_ONCE, _PLAIN = range(1, 7)
+_FIRST_UNIT = _PLAIN + 1
+
+
+class Moments(NamedTuple):
+    """Times of n rows.
+
+    Attributes:
+        milliseconds: (n,) int64 since 1970 UTC, rounded down.
+        faults: (n,) int64, 0 for a valid time; ``Clock.sentence`` describes the others.
+    """
+
+    milliseconds: np.ndarray
+    faults: np.ndarray
 
 
 class Clock:
@@ -34,146 +47,149 @@ class Clock:
     Args:
         column: name of the column, for messages.
         timezone: time zone for times without an offset from UTC, such as "Europe/Berlin"; None: such times are refused.
-        form: format of texts, such as "%d.%m.%Y %H:%M", as of ``strptime``; None: RFC 3339 or seconds since 1970.
+        form: format of texts, such as "%d.%m.%Y %H:%M", as of ``strptime``, or the unit of plain numbers; None: RFC
+            3339 and similar texts, or seconds since 1970 in the years 1990 to 2099.
+        any_year: whether plain numbers without ``form`` are seconds of any year.
 
     Raises:
         SpecError: if the time zone or a part of the format is unknown.
     """
 
-    def __init__(self, column: str, timezone: str | None = None, form: str | None = None):
-        try:
-            zoneinfo.ZoneInfo(timezone or "UTC")
-        except (KeyError, ValueError, OSError):
-            sentence = '--timezone must be the name of a time zone such as "Europe/Berlin"'
-            raise SpecError(f"{sentence}, got {describe(timezone)}") from None
-        if form is not None and not re.fullmatch(_PARTS_OF_FORMAT, form):
-            allowed = f"texts and {' '.join('%' + letter for letter in _KNOWN_PARTS)}, with %Y or %y"
-            raise SpecError(f"--time_format must have only {allowed}, got {describe(form)}")
-        self._column, self._timezone, self._form = column, timezone, form
+    def __init__(self, column: str, timezone: str | None = None, form: str | None = None, *, any_year: bool = False):
+        time_zone(timezone or "UTC", "--timezone")
+        self._form: TextForm | Unit | None = None if form is None else form_of(form)
+        self._column, self._timezone, self._format, self._any_year = column, timezone, form, any_year
 
     def milliseconds(self, times: pa.Array, place: Place) -> np.ndarray:
         """(n,) int64 milliseconds since 1970 UTC, rounded down.
 
         Args:
-            times: n numbers of seconds since 1970, RFC 3339 texts or timestamps.
+            times: n numbers, texts, dates or timestamps.
             place: describes the place of a row, for the message.
 
         Raises:
             SpecError: for the first invalid time, or local time that does not exist or is ambiguous; names its place.
         """
-        missing = np.asarray(pc.is_null(times))
-        if missing.any():
-            raise self._no_time(place(int(missing.argmax())), "none")
-        if pa.types.is_timestamp(times.type):
-            result = self._of_timestamps(_to_milliseconds(times), place)
-        elif self._form is not None:
-            result = self._of_format(times.cast(pa.string()), self._form, place)
+        found = self.read(times)
+        if found.faults.any():
+            row = int((found.faults != 0).argmax())
+            raise SpecError(f"{place(row)}: {self.sentence(int(found.faults[row]))}")
+        return found.milliseconds
+
+    def read(self, times: pa.Array) -> Moments:
+        """Convert n times; the invalid ones have a fault.
+
+        Raises:
+            SpecError: if the column can hold no times.
+        """
+        kind = values_of(times)
+        faults = np.zeros(len(times), dtype=np.int64)
+        if pa.types.is_timestamp(kind.type) or pa.types.is_date(kind.type):
+            faults[np.asarray(kind.is_null())] = _MISSING
+            read = _of_timestamps(kind)
         else:
-            result = self._of_texts(times.cast(pa.string()), place)
-        outside = (result < MIN_EVENT_TIME) | (result >= MAX_EVENT_TIME)
-        if outside.any():
-            where = place(int(outside.argmax()))
-            raise SpecError(f"{where}: {self._column} must lie in the years 1900 to 9998, got another year")
-        return result
+            texts = texts_of(times, self._column)
+            faults[are_missing(texts)] = _MISSING
+            read = self._of_texts(texts, faults)
+        moments = read.milliseconds
+        self._fault(faults, (moments < MIN_EVENT_TIME - _WEEK) | (moments >= MAX_EVENT_TIME + _WEEK), _YEAR)
+        moments = self._of_local(np.where(faults == 0, moments, 0), read.local, faults)
+        self._fault(faults, ~_is_of_years(moments), _YEAR)
+        return Moments(np.where(faults == 0, moments, 0), faults)
 
-    def _of_format(self, texts: pa.Array, form: str, place: Place) -> np.ndarray:
-        """Event times from local times of a given format."""
-        times = pc.strptime(texts, format=form, unit="s", error_is_null=True)
-        wrong = np.asarray(pc.is_null(times))
-        if wrong.any():
-            where = place(int(wrong.argmax()))
-            raise SpecError(f"{where}: {self._column} must have the format {form} of --time_format, got another one")
-        return self._of_timestamps(times.cast(pa.timestamp("ms")), place)
+    def sentence(self, fault: int) -> str:
+        """What is wrong with a time, without its place."""
+        if self._form is None:
+            allowed = "be RFC 3339 or seconds since 1970"
+        else:
+            what = self._form.what if isinstance(self._form, Unit) else f"the format {self._format}"
+            allowed = f"{'be' if isinstance(self._form, Unit) else 'have'} {what} of --time_format"
+        units = ", ".join(UNITS)
+        sentences = {
+            _MISSING: f"{allowed}, got none",
+            _OTHER: f"{allowed}, got {'neither' if self._form is None else 'another one'}",
+            _YEAR: "lie in the years 1900 to 9998, got another year",
+            _LOCAL: "have an offset from UTC, such as Z or +01:00, unless --timezone is given, got none",
+            _NOT_ONCE: "have an offset from UTC where clocks are changed, got a time that "
+            f"{self._timezone} has twice or not at all",
+            _PLAIN: f"{_PLAIN_NUMBERS}, got another number; --time_format names a format, or one of the units {units}",
+        }
+        for number, (word, unit) in enumerate(UNITS.items(), _FIRST_UNIT):
+            got = f"got a number that may be {unit.what}; if so, give --time_format {word}"
+            sentences[number] = f"{_PLAIN_NUMBERS}, {got}"
+        return f"{self._column} must {sentences[fault]}"
 
-    def _of_texts(self, texts: pa.Array, place: Place) -> np.ndarray:
-        result = np.zeros(len(texts), np.int64)
-        others = np.ones(len(texts), bool)
-        for pattern, read in _FORMS.items():
-            chosen = np.asarray(pc.match_substring_regex(texts, pattern))
-            rows = np.flatnonzero(chosen)
-            if not len(rows):
-                continue
-            some = _converted(texts.take(rows), read)
-            if isinstance(some, int):
-                raise self._no_time(place(int(rows[some])), "neither")
-            result[rows] = self._of_timestamps(some, functools.partial(_place_of, place, rows))
-            others &= ~chosen
-        if others.any():
-            raise self._no_time(place(int(others.argmax())), "neither")
-        return result
+    def _of_texts(self, texts: pa.Array, faults: np.ndarray) -> Read:
+        if self._form is not None:
+            found = self._form.read(texts)
+            self._fault(faults, ~found.fits, _OTHER)
+            return found
+        found = SECONDS.read(texts)
+        plain = found.fits
+        if not self._any_year:
+            self._refuse_other_units(texts, found, faults)
+        for form in USUAL if not plain.all() else ():
+            other = form.read(texts)
+            found = Read(*(np.where(other.fits, new, old) for new, old in zip(other, found)))
+        self._fault(faults, ~found.fits, _OTHER)
+        return found
 
-    def _of_timestamps(self, times: pa.Array, place: Place) -> np.ndarray:
-        """Event times from timestamps with a time zone or, without one, from local times."""
-        if times.type.tz is None:
-            if self._timezone is None:
-                allowed = "have an offset from UTC, such as Z or +01:00, unless --timezone is given"
-                raise SpecError(f"{place(0)}: {self._column} must {allowed}, got none")
-            times = _converted(times, lambda part: pc.assume_timezone(part, self._timezone))
-            if isinstance(times, int):
-                allowed = f"have an offset from UTC where clocks are changed, got a time that {self._timezone} has "
-                raise SpecError(f"{place(times)}: {self._column} must {allowed}twice or not at all")
-        return np.asarray(times.cast(pa.int64())) // _PER_MILLISECOND[times.type.unit]
+    def _refuse_other_units(self, texts: pa.Array, found: Read, faults: np.ndarray) -> None:
+        """Set the faults of plain numbers that are no seconds of our time, by the unit that they may have."""
+        outside = found.fits & ~_is_near(found.milliseconds)
+        if not outside.any():
+            return
+        for number, unit in enumerate(UNITS.values(), _FIRST_UNIT):
+            read = unit.read(texts)
+            self._fault(faults, outside & read.fits & _is_near(read.milliseconds), number)
+        self._fault(faults, outside & _is_of_years(found.milliseconds), _PLAIN)
 
-    def _no_time(self, where: str, got: str) -> SpecError:
-        return SpecError(f"{where}: {self._column} must be RFC 3339 or seconds since 1970, got {got}")
+    def _of_local(self, moments: np.ndarray, local: np.ndarray, faults: np.ndarray) -> np.ndarray:
+        """Moments of times, of which some are those of local clocks."""
+        rows = np.flatnonzero(local & (faults == 0))
+        if not len(rows):
+            return moments
+        if self._timezone is None:
+            faults[rows] = _LOCAL
+            return moments
+        found, once = moments_of_local(self._timezone, moments[rows])
+        faults[rows[~once]] = _NOT_ONCE
+        moments = moments.copy()
+        moments[rows] = found
+        return moments
+
+    @staticmethod
+    def _fault(faults: np.ndarray, rows: np.ndarray, fault: int) -> None:
+        """Give these rows this fault, unless they already have one."""
+        faults[rows & (faults == 0)] = fault
 
 
 def milliseconds(text: str, where: str) -> int:
-    """Convert one text as :class:`Clock` does; raises a SpecError that begins with ``where``."""
-    return int(Clock("event_time").milliseconds(pa.array([text], pa.string()), lambda _: where)[0])
+    """Convert one text as :class:`Clock` does, and seconds of any year; raises a SpecError that begins with
+    ``where``."""
+    return int(Clock("event_time", any_year=True).milliseconds(pa.array([text], pa.string()), lambda _: where)[0])
 
 
-def _place_of(place: Place, rows: np.ndarray, row: int) -> str:
-    return place(int(rows[row]))
+def _is_near(moments: np.ndarray) -> np.ndarray:
+    near: np.ndarray = (moments >= PLAIN_FROM) & (moments < PLAIN_TO)
+    return near
 
 
-def _to_milliseconds(times: pa.Array) -> pa.Array:
-    """Timestamps of any unit, rounded down; those of years that are not allowed are moved to the nearest of these."""
-    numbers = np.asarray(times.cast(pa.int64()))
-    if times.type.unit == "s":
-        numbers = np.clip(numbers, -_FAR, _FAR) * 1000
+def _is_of_years(moments: np.ndarray) -> np.ndarray:
+    allowed: np.ndarray = (moments >= MIN_EVENT_TIME) & (moments < MAX_EVENT_TIME)
+    return allowed
+
+
+def _of_timestamps(times: pa.Array) -> Read:
+    """Timestamps of any unit and dates, rounded down; those of years that are not allowed are moved to the nearest of
+    these."""
+    is_date = pa.types.is_date(times.type)
+    unit = "date" if is_date else times.type.unit
+    numbers = np.asarray((times.cast(pa.date32()).cast(pa.int32()) if is_date else times).cast(pa.int64()).fill_null(0))
+    if unit in _PER_MILLISECOND:
+        moments = numbers // _PER_MILLISECOND[unit]
     else:
-        numbers = numbers // _PER_MILLISECOND[times.type.unit]
-    near = np.clip(numbers, MIN_EVENT_TIME - _WEEK, MAX_EVENT_TIME + _WEEK)
-    return pa.array(near).cast(pa.timestamp("ms", times.type.tz))
-
-
-def _of_seconds(texts: pa.Array) -> pa.Array:
-    exact = pc.round(_cut(texts, 12).cast(pa.decimal128(30, 12)), 3, "down")
-    return pc.multiply(exact, pa.scalar(decimal.Decimal(1000))).cast(pa.int64()).cast(pa.timestamp("ms", "UTC"))
-
-
-def _of_moments(texts: pa.Array) -> pa.Array:
-    return _cut(texts, 6).cast(pa.timestamp("us", "UTC"))
-
-
-def _of_clocks(texts: pa.Array) -> pa.Array:
-    return _cut(texts, 6).cast(pa.timestamp("us"))
-
-
-_FORMS = {_SECONDS: _of_seconds, _LOCAL + _OFFSET + "$": _of_moments, _LOCAL + "$": _of_clocks}
-_PER_MILLISECOND = {"ms": 1, "us": 1000, "ns": 1_000_000}
-
-
-def _cut(texts: pa.Array, digits: int) -> pa.Array:
-    """Truncate the texts after ``digits`` decimal places, in upper case."""
-    return pc.replace_substring_regex(pc.utf8_upper(texts), rf"(\.[0-9]{{{digits}}})[0-9]+", r"\1")
-
-
-def _converted(array: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> pa.Array | int:
-    """The whole array, or the index of the first element that cannot be converted."""
-
-    def attempt(part: pa.Array) -> pa.Array | None:
-        try:
-            return convert(part)
-        except pa.ArrowInvalid:
-            return None
-
-    result = attempt(array)
-    if result is not None:
-        return result
-    low, high = 0, len(array)  # all elements before low convert, not all before high do
-    for _ in range(high.bit_length()):
-        middle = (low + high) // 2
-        low, high = (low, middle) if attempt(array.slice(low, middle - low)) is None else (middle, high)
-    return low
+        moments = np.clip(numbers, -MAX_EVENT_TIME, MAX_EVENT_TIME) * (DAY if is_date else 1000)
+    near = np.clip(moments, MIN_EVENT_TIME - 2 * _WEEK, MAX_EVENT_TIME + 2 * _WEEK)
+    local = np.full(len(times), is_date or times.type.tz is None)
+    return Read(near, local, np.ones(len(times), dtype=bool))

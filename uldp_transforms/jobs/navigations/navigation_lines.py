@@ -5,13 +5,13 @@ from __future__ import annotations
 import bisect
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from uldp_transforms.jobs.files.values_file import Table, cells_of_line, table_of
+from uldp_transforms.jobs.files.json_table import JsonTable, cells_of_line
+from uldp_transforms.jobs.files.packed_files import PackedFile
+from uldp_transforms.jobs.files.tables import Table, is_of_lines, table_of
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings, parts_of
 from uldp_transforms.jobs.kafka.reader import KINDS_OF_TIMES, KafkaReadError, Reader
 from uldp_transforms.ldp.errors import SpecError
@@ -22,7 +22,7 @@ SPOOLED = "navigations-*.jsonl"
 _POLL = 0.5  # seconds
 
 
-class JsonRecords:
+class JsonRecords(JsonTable):
     """Table of JSON objects that are in memory; all columns are texts. Any other line has no cells.
 
     Args:
@@ -32,23 +32,13 @@ class JsonRecords:
     def __init__(self, parts: Sequence[tuple[str, Sequence[bytes]]]):
         self.parts = parts
         self._begins = list(itertools.accumulate((len(lines) for _, lines in parts), initial=0))
-        self._rows = [cells_of_line(line) for _, lines in parts for line in lines]
+        rows = [cells_of_line(line) for _, lines in parts for line in lines]
+        super().__init__(lambda: iter(rows), self._place, lambda: len(rows))
 
-    def columns(self) -> list[str]:
-        """The keys of all objects."""
-        return list(dict.fromkeys(itertools.chain.from_iterable(self._rows)))
-
-    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        cells = {name: pa.array([row.get(name) for row in self._rows], pa.string()) for name in columns}
-        yield pa.RecordBatch.from_pydict(cells)
-
-    def place(self, row: int) -> str:
+    def _place(self, row: int) -> str:
         """The file, and the line in it."""
         part = bisect.bisect_right(self._begins, row) - 1
         return f"{self.parts[part][0]} line {row - self._begins[part] + 1}"
-
-    def about_rows(self) -> int:
-        return len(self._rows)
 
 
 def table_of_paths(paths: Sequence[str]) -> Table:
@@ -56,15 +46,16 @@ def table_of_paths(paths: Sequence[str]) -> Table:
 
     Raises:
         OSError: if a file cannot be read.
-        SpecError: if a directory has no navigations, or one of several files is no file of JSON lines.
+        SpecError: if a directory has no navigations, or one of several files is no complete file of JSON lines.
     """
     if len(paths) == 1 and not os.path.isdir(paths[0]):
         return table_of(paths[0])
     files = list(itertools.chain.from_iterable(map(_files, paths)))
-    others = [path for path in files if path.suffix != ".jsonl"]
+    packed = [PackedFile(str(path)) for path in files]
+    others = [path for path, file in zip(files, packed) if not is_of_lines(path.name.removesuffix(file.ending))]
     if others:
         raise SpecError(f"several files must be JSON lines (.jsonl), got {others[0].name!r}")
-    return JsonRecords([(path.name, path.read_bytes().splitlines()) for path in files])
+    return JsonRecords([(path.name, file.read().splitlines()) for path, file in zip(files, packed)])
 
 
 def _files(path: str) -> list[Path]:

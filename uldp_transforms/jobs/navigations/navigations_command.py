@@ -10,6 +10,8 @@ from typing import Any
 
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli, navigations
+from uldp_transforms.jobs.files.people_options import TABLE, TIMES
+from uldp_transforms.jobs.files.tables import Table
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.jobs.kafka.reader import KafkaReadError
@@ -53,6 +55,8 @@ class Question:
     settings: ConsumerSettings | None
     columns: Columns
     window: int | None
+    timezone: str | None
+    time_format: str | None
     quantile: float
     json: str | None
     html: str | None
@@ -65,7 +69,7 @@ def command_line() -> argparse.ArgumentParser:
         metavar="FILE",
         nargs="*",
         help="navigations: JSON lines (.jsonl), the directory of a gateway (uldp gateway --navigations), or several of "
-        "them; or one CSV file with a header (compressed if it ends in .gz) or .parquet file",
+        f"them; or one table: {TABLE}",
     )
     parser.add_argument("--value_column", default="confidence", help='name of the column of answers, "high" or "low"')
     parser.add_argument(
@@ -74,9 +78,8 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument(
         "--duration_column", default="duration", help="name of the column of loading times, in milliseconds"
     )
-    parser.add_argument(
-        "--time_column", default="time", help="with --window: name of the column of times, in seconds since 1970"
-    )
+    parser.add_argument("--time_column", default="time", help="with --window: name of the column of times")
+    cli.add_options(parser, TIMES)
     parser.add_argument(
         "--window", type=cli.duration("--window"), help="also estimate each window of this length, such as 1h"
     )
@@ -113,6 +116,8 @@ def configure(argv: Sequence[str]) -> Question:
             time=args.time_column if args.window else None,
         ),
         window=args.window,
+        timezone=args.timezone,
+        time_format=args.time_format,
         quantile=args.quantile,
         json=args.json,
         html=args.html,
@@ -141,10 +146,12 @@ def job(question: Question) -> int:
 
 def _read(question: Question) -> Navigations:
     if question.settings is not None and question.topic is not None:
-        topic = question.topic
-        return read_navigations(table_of_topic(question.settings, topic), f"topic {topic}", question.columns)
-    name = question.paths[0] if len(question.paths) == 1 else f"{len(question.paths)} files"
-    return read_navigations(table_of_paths(question.paths), name, question.columns)
+        table: Table = table_of_topic(question.settings, question.topic)
+        name = f"topic {question.topic}"
+    else:
+        table = table_of_paths(question.paths)
+        name = question.paths[0] if len(question.paths) == 1 else f"{len(question.paths)} files"
+    return read_navigations(table, name, question.columns, question.timezone, question.time_format)
 
 
 def _lines(row: dict[str, Any]) -> list[str]:

@@ -6,10 +6,11 @@ import dataclasses
 
 import numpy as np
 
-from uldp_transforms.jobs.files.values_file import Table
+from uldp_transforms.jobs.files.event_times import Clock
+from uldp_transforms.jobs.files.json_table import JsonTable
+from uldp_transforms.jobs.files.tables import Table
 from uldp_transforms.jobs.gateway.navigations.page_lines import LONGEST
 from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing, require_column
-from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 LOW, HIGH = "low", "high"
 """The two answers."""
@@ -46,21 +47,26 @@ class Navigations:
     left_out: tuple[LeftOut, ...]
 
 
-def read_navigations(table: Table, name: str, columns: Columns) -> Navigations:
+def read_navigations(
+    table: Table, name: str, columns: Columns, timezone: str | None = None, time_format: str | None = None
+) -> Navigations:
     """Read a table.
 
     Args:
         table: the table.
         name: of the table, for errors.
         columns: names of its columns.
+        timezone, time_format: see ``Clock``.
 
     Raises:
         OSError: if a file cannot be opened.
-        SpecError: if it lacks a column, has one twice, or has no rows.
+        SpecError: if it lacks a column, has one twice, or has no rows; or for an unknown time zone or format.
     """
     names, chosen = table.columns(), {name: each for name, each in dataclasses.asdict(columns).items() if each}
     for option, column in chosen.items():
         require_column(name, names, f"--{option}_column", column)
+    is_log = isinstance(table, JsonTable)  # whose times are seconds by its definition
+    clock = Clock(columns.time or "time", timezone, time_format, any_year=is_log)
     cells = Cells(name, table, list(chosen.values()))
     texts, codes = cells.coded(columns.value)
     cells.leave_out(are_missing(texts)[codes], f"no answer in {columns.value}")
@@ -72,15 +78,13 @@ def read_navigations(table: Table, name: str, columns: Columns) -> Navigations:
     durations = cells.numbers(columns.duration)
     cells.leave_out(durations < 0, f"a time below 0 in {columns.duration}")
     cells.leave_out(durations > LONGEST, f"a time above {LONGEST:,.0f} in {columns.duration}")
-    times = np.zeros(len(durations)) if columns.time is None else cells.numbers(columns.time)
-    outside = (times < MIN_EVENT_TIME / 1000) | (times >= MAX_EVENT_TIME / 1000)
-    cells.leave_out(outside, f"a time in {columns.time} that is not in the years 1900 to 9998")
+    times = np.zeros(0, dtype=np.int64) if columns.time is None else cells.moments(columns.time, clock)
     keep = cells.keep
     return Navigations(
         high=high[keep],
         rates=rates[keep],
         durations=durations[keep],
-        times=np.floor(1000 * times[keep if columns.time else slice(0)]).astype(np.int64),
+        times=times[keep] if columns.time else times,
         num_rows=len(keep),
         left_out=tuple(cells.left_out()),
     )

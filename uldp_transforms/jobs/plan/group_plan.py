@@ -12,7 +12,7 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.people_options import people_in
+from uldp_transforms.jobs.files.people_options import people_in, say_missing
 from uldp_transforms.jobs.plan.group_power import GroupPower
 from uldp_transforms.ldp.alphabets.dimensions import MAX_GROUPS
 from uldp_transforms.ldp.errors import SpecError
@@ -156,12 +156,12 @@ def _groups_of_table(args: Any) -> GroupPlan:
 
 
 def _rows(args: Any, names: list[str]) -> Iterator[tuple[str, ...]]:
-    """Value and facts of each row that has a value."""
-    columns = [people_in(args.values, args, name).read() for name in names]
-    for (cells, _), *others in zip(people_in(args.values, args).cells(), *columns):
-        for value, *facts in zip(cells, *(texts for texts, _ in others)):
-            if value is not None:
-                yield (canonical(value), *map(canonical, facts))
+    """Value and facts of each row that has all of them."""
+    file = people_in(args.values, args, dict.fromkeys(names, "--dimensions"))
+    for rows in file.rows():
+        for texts in zip(*(rows.columns[name] for name in (file.column, *names))):
+            yield tuple(map(canonical, texts))
+    say_missing("plan", file, (file.column,))  # of that column, another reading says it
 
 
 def _told(name: str, held: Counter[tuple[str, ...]], places: tuple[int, ...]) -> Told:

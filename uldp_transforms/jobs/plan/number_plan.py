@@ -10,7 +10,6 @@ import numpy as np
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.people_options import PEOPLE, people_in, refuse_people_options, say_missing
 from uldp_transforms.jobs.files.text_table import aligned
-from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.plan.collection_text import spec_text
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
@@ -63,15 +62,16 @@ def read_number_arguments(args: argparse.Namespace) -> NumberPlanning:
         epsilon=args.epsilon,
         num_reports=args.reports,
         values=args.values,
-        shares=None if args.values is None else _shares_in_file(collection, people_in(args.values, args)),
+        shares=None if args.values is None else _shares_in_file(collection, args),
         json=args.json,
         target=args.target_half_width,
     )
 
 
-def _shares_in_file(collection: Collection, file: ValuesFile) -> np.ndarray:
+def _shares_in_file(collection: Collection, args: argparse.Namespace) -> np.ndarray:
     """(K,) shares of people with each symbol of the alphabet; raises SpecError without saying a value."""
     alphabet = collection.alphabet
+    file = people_in(args.values, args, listed={"": alphabet.known_values or ()})
     counts = np.zeros(alphabet.num_symbols)
     for values, _ in file.read():
         symbols = alphabet.encode(values, np.zeros(len(values), dtype=np.int64), 1)

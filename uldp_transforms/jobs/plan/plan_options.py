@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.people_options import PEOPLE, people_in, refuse_people_options, say_missing
+from uldp_transforms.jobs.files.people_options import PEOPLE, TABLE, people_in, refuse_people_options, say_missing
+from uldp_transforms.jobs.files.value_lists import value_lines
 from uldp_transforms.jobs.plan.group_plan import GROUPS, GroupPlan, read_groups
 from uldp_transforms.jobs.plan.number_plan import NumberPlanning, read_number_arguments
 from uldp_transforms.jobs.report.report_command import require_charts
@@ -57,7 +58,7 @@ _QUESTION: cli.Options = {
     },
     "--num_values": {"type": cli.positive(), "help": "number of values in a known list"},
     "--num_sensitive": {"type": cli.positive(), "help": "number of sensitive values (default: all)"},
-    "--values": {"help": "CSV file of people's values, instead of --num_values and --num_sensitive"},
+    "--values": {"help": f"table of people's values ({TABLE}), instead of --num_values and --num_sensitive"},
     **PEOPLE,
     "--column": cli.old_name("--value_column"),
     "--sensitive": {"help": "with --values: text file of the sensitive values, one per line (default: all)"},
@@ -203,7 +204,7 @@ def _question_of_values(args: Any) -> ClosedQuestion | OpenQuestion:
     held = Counter(_column(args))
     if len(held) < 2:
         raise SpecError(f"{args.values} must have at least 2 different values, got {len(held)}")
-    chosen = set(held) if args.sensitive is None else {canonical(line) for line in _lines(args.sensitive)}
+    chosen = set(held) if args.sensitive is None else set(value_lines(args.sensitive, held))
     sensitive, others, total = sorted(chosen), sorted(set(held) - chosen), sum(held.values())
     if not sensitive:
         raise SpecError(f"{args.sensitive} must name a sensitive value, got none")
@@ -225,8 +226,3 @@ def _column(args: Any) -> Iterator[str]:
     for values, _ in file.read():
         yield from map(canonical, values)
     say_missing("plan", file)
-
-
-def _lines(path: str) -> list[str]:
-    with open(path, encoding="utf-8") as file:
-        return [line for line in file.read().splitlines() if line]

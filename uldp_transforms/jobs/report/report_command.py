@@ -64,7 +64,7 @@ def _parser() -> cli.Parser:
     parser.add_argument("--output", metavar="PAGE.html", help="file of the page")
     parser.add_argument("--png", metavar="P.png", help="PNG file with the main charts")
     parser.add_argument("--svg", metavar="P.svg", help="the same picture as an SVG file")
-    parser.add_argument("--truth", metavar="V.csv", help="CSV file of the true values, the input of uldp simulate")
+    parser.add_argument("--truth", metavar="V.csv", help="table of the true values, the input of uldp simulate")
     add_people_options(parser.add_argument_group("file of --truth"), "--truth_column")
     parser.add_argument(
         "--collection",

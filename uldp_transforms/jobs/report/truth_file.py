@@ -1,4 +1,4 @@
-"""True values from a CSV file, for simulations and trials."""
+"""True values from a table of people, for simulations and trials."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from uldp_transforms.jobs.files.cell_texts import as_listed
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
@@ -52,6 +53,10 @@ class Truth:
                 raise SpecError(f"{self._path} must have the column event_time for rows with windows, got none")
             first, last = (int(np.searchsorted(self._times, moment_of(edge))) for edge in (start, end))
         counts = np.bincount(self._of[first:last], minlength=len(self._codes) + 1)
-        at = [self._codes.get(canonical(value), len(self._codes)) for value in values]
+        known = as_listed(list(map(canonical, values)), self._are_strange)
+        at = [self._codes.get(value, len(self._codes)) for value in known]
         shares: np.ndarray = counts[at] / (last - first) if last > first else np.full(len(values), np.nan)
         return shares
+
+    def _are_strange(self, values: Sequence[str]) -> np.ndarray:
+        return np.array([value not in self._codes for value in values], dtype=bool)

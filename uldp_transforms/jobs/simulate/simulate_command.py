@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import errno
 import hashlib
-import itertools
 import os
 import sys
 import time
@@ -18,13 +18,13 @@ import numpy as np
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.google_clients import require_google_clients
-from uldp_transforms.jobs.files.people_options import PEOPLE, add_people_options, people_in, say_missing
+from uldp_transforms.jobs.files.cell_texts import as_listed
+from uldp_transforms.jobs.files.people_options import PEOPLE, TABLE, add_people_options, people_in, say_missing
 from uldp_transforms.jobs.files.progress import PROGRESS, reports_of
 from uldp_transforms.jobs.files.values_file import ROWS_AT_ONCE, ValuesFile
 from uldp_transforms.jobs.pubsub.pubsub_access import require_topic
 from uldp_transforms.jobs.simulate.simulated_people import SimulatedPeople
 from uldp_transforms.ldp import Collection, ReportBatch
-from uldp_transforms.ldp.alphabets import Alphabet
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
@@ -39,8 +39,8 @@ class Simulation:
 
     collection: Collection
     values: ValuesFile
-    people: ValuesFile | None
-    dimensions: dict[str, ValuesFile]
+    person_column: str | None
+    dimensions: dict[str, str]
     output: str | None
     manifest: str | None
     topic: str | None
@@ -57,14 +57,21 @@ def _parser() -> cli.Parser:
     parser.add_argument(
         "--values",
         required=True,
-        help="CSV file (or .csv.gz, .parquet) with a header: column value, optional column event_time (RFC 3339, or "
-        "seconds since 1970; default: now), and a column for each dimension of the collection",
+        help=f"table of people ({TABLE}): column value, optional column event_time (RFC 3339, or seconds since 1970; "
+        "default: now), and a column for each dimension of the collection",
     )
     add_people_options(parser)
     parser.add_argument(
         "--person_column",
         help="name of the column that identifies people, whose reports repeat memos; for collections with epsilon_inf "
         "(default: each row is a different person)",
+    )
+    parser.add_argument(
+        "--dimension_column",
+        type=cli.name_and_value,
+        action="append",
+        metavar="NAME=COLUMN",
+        help="column of a dimension whose column has another name than the dimension; may be given several times",
     )
     target = parser.add_mutually_exclusive_group(required=True)
     target.add_argument("--output", help="Avro file to write")
@@ -101,14 +108,12 @@ def configure(argv: Sequence[str]) -> Simulation:
         require_int("--seed", args.seed, 0, (1 << 64) - 1)
     args.collection = cli.read_collections([args.collection])[0]
     args.collection.mechanism.check_clients()
-    path, person = args.values, args.person_column
-    args.values = people_in(path, args)
-    args.people = None if person is None else people_in(path, args, person)
-    args.dimensions = {one.name: people_in(path, args, one.name) for one in args.collection.dimensions}
+    args.dimensions = _dimension_columns(args.collection, args.dimension_column or [])
+    args.values = _table(args)
     given = vars(args)
-    for name in ("person_column", *PEOPLE):
+    for name in ("dimension_column", *PEOPLE):
         del given[name.removeprefix("--")]
-    if args.people is not None:
+    if args.person_column is not None:
         SimulatedPeople(args.collection, args.seed)  # raises for a collection without memos
     if args.output is not None:
         _check_place("--output", args.output, args.values.path)
@@ -120,6 +125,28 @@ def configure(argv: Sequence[str]) -> Simulation:
     if args.form == "packed" and args.pack * wire.packed_bytes(args.collection) > wire.MAX_MESSAGE_BYTES - 100:
         raise SpecError(f"--pack must keep messages below {wire.MAX_MESSAGE_BYTES} bytes, got {args.pack}")
     return Simulation(**vars(args))
+
+
+def _dimension_columns(collection: Collection, named: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Dimension -> its column; raises SpecError if ``named`` has another dimension, or one twice."""
+    columns = {one.name: one.name for one in collection.dimensions}
+    for name, _ in named:
+        if name not in columns:
+            known = ", ".join(columns) or "none"
+            raise SpecError(f"--dimension_column must name dimensions of the collection ({known}), got {name!r}")
+        if [other for other, _ in named].count(name) > 1:
+            raise SpecError(f"--dimension_column must name each dimension once, got {name!r} twice")
+    return columns | dict(named)
+
+
+def _table(args: argparse.Namespace) -> ValuesFile:
+    """The table of people, with the columns of people and dimensions; raises SpecError, OSError."""
+    others = {column: f"--dimension_column {name}=COLUMN" for name, column in args.dimensions.items()}
+    if args.person_column is not None:
+        others[args.person_column] = "--person_column"
+    listed = {args.dimensions[one.name]: one.values for one in args.collection.dimensions}
+    listed[""] = args.collection.alphabet.known_values or args.collection.alphabet.clear_values
+    return people_in(args.values, args, others, listed)
 
 
 def _check_place(option: str, path: str, values: str) -> None:
@@ -154,14 +181,18 @@ def _randomness(simulation: Simulation) -> str:
 
 def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]:
     rng = None if simulation.seed is None else np.random.default_rng(simulation.seed)
-    people = simulation.people and SimulatedPeople(simulation.collection, simulation.seed)
+    people = SimulatedPeople(simulation.collection, simulation.seed) if simulation.person_column else None
     with reports_of("simulate", simulation.progress, simulation.values.about_rows) as line:
-        for values, names, given, dimensions in _rows(simulation, rows_at_once):
-            times = np.full(len(values), time.time_ns() // 1_000_000) if given is None else given
-            own, others = _by_setter(simulation.collection, dimensions or {})
+        for rows in simulation.values.rows(rows_at_once):
+            if not len(rows.numbers):
+                continue
+            values = _in_collection(simulation, rows.columns[simulation.values.column])
+            times = np.full(len(values), time.time_ns() // 1_000_000) if rows.times is None else rows.times
+            dimensions = {name: rows.columns[column] for name, column in simulation.dimensions.items()}
+            own, others = _by_setter(simulation.collection, dimensions)
             try:
                 if people:
-                    batch = people.reports(names, values, rng, times, own)
+                    batch = people.reports(rows.columns[str(simulation.person_column)], values, rng, times, own)
                 else:
                     batch = simulation.collection.perturb(values, rng, times, own)
             except SpecError as error:
@@ -179,35 +210,23 @@ def _by_setter(
     return stated, {name: texts for name, texts in columns.items() if name not in own}
 
 
-def _rows(simulation: Simulation, rows_at_once: int) -> Iterator[tuple[Any, Any, Any, dict[str, list[str]] | None]]:
-    """Values, names of people (empty without), times and dimensions (None without) of rows that have a value."""
-    persons = simulation.people.read(rows_at_once) if simulation.people else itertools.repeat(([], None))
-    stated = zip(*(file.read(rows_at_once) for file in simulation.dimensions.values()))
-    columns = stated if simulation.dimensions else itertools.repeat(())
-    for (cells, times), (names, _), texts in zip(simulation.values.cells(rows_at_once), persons, columns):
-        held = [row for row, cell in enumerate(cells) if cell is not None]
-        if held:
-            values = [cells[row] for row in held]
-            people = [names[row] for row in held] if simulation.people else []
-            dimensions = {name: [text[row] for row in held] for name, (text, _) in zip(simulation.dimensions, texts)}
-            yield values, people, None if times is None else times[held], dimensions or None
+def _in_collection(simulation: Simulation, values: list[str]) -> list[str]:
+    """The values, with whole numbers as the collection writes them; see ``as_listed``."""
+    return as_listed(values, simulation.collection.alphabet.strangers)
 
 
 def _strangers(simulation: Simulation) -> str | None:
     """Line numbers of values that the collection does not list; the values themselves may be sensitive."""
-    alphabet = simulation.collection.alphabet
-    chunks = simulation.values.cells() if alphabet.known_values else ()
-    rows = [stranger for cells, _ in chunks for stranger in _are_strangers(alphabet, cells)]
-    if not any(rows):
+    alphabet, file = simulation.collection.alphabet, simulation.values
+    found, first = 0, None
+    for rows in file.rows():
+        strange = alphabet.strangers(_in_collection(simulation, rows.columns[file.column]))
+        if strange.any() and first is None:
+            first = int(rows.numbers[strange.argmax()])
+        found += int(strange.sum())
+    if first is None:
         return None
-    sentence = f"must have {alphabet.allowed}; rows with other values: {sum(rows)}"
-    return f"{simulation.values.place(rows.index(True))} {sentence} of {len(rows)}"
-
-
-def _are_strangers(alphabet: Alphabet, cells: Sequence[str | None]) -> list[bool]:
-    here = np.array([cell is not None for cell in cells])
-    here[here] = alphabet.strangers([cell for cell in cells if cell is not None])
-    return here.tolist()
+    return f"{file.place(first)} must have {alphabet.allowed}; rows with other values: {found} of {file.num_rows}"
 
 
 def _write(simulation: Simulation) -> int:

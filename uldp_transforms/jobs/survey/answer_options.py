@@ -6,12 +6,17 @@ import argparse
 import dataclasses
 from collections.abc import Sequence
 
+from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.files.people_options import TABLE
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.channels.survey_designs import FORMS, RATES, SurveyDesign, rate_of
 
 YES, NO = ("1", "yes", "true"), ("0", "no", "false")
 """Answers 1 and 0 in small letters, if no option names others."""
+
+MAX_UNREADABLE = 0.05
+"""Largest share of people whose rows are left out for their content, unless an option sets it."""
 
 _HELP = f"""{FORMS}, or the name of a column whose cells contain such texts. A rate is a number from 0 to 1, a fraction
 such as 5/6, or the name of a column with numbers"""
@@ -68,7 +73,13 @@ class DesignOption:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class AnswerColumns:
-    """Names of the columns of a table, and texts of its answers; None if there is no such column, or no such option."""
+    """Names of the columns of a table, None if there is no such column; and how they are read.
+
+    Attributes:
+        yes, no: texts that mean answer 1 and 0; None: the usual ones.
+        categories: those of ``covariates`` whose cells are names, even if they look like numbers.
+        max_unreadable: largest share of people whose rows are left out because their content is not understood.
+    """
 
     path: str
     question: str | None
@@ -78,13 +89,13 @@ class AnswerColumns:
     yes: tuple[str, ...] | None
     no: tuple[str, ...] | None
     covariates: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    max_unreadable: float = MAX_UNREADABLE
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the file and the options that all programs for survey answers share."""
-    parser.add_argument(
-        "path", metavar="FILE", help="table of answers: CSV with a header (compressed if it ends in .gz), or .parquet"
-    )
+    parser.add_argument("path", metavar="FILE", help=f"table of answers: {TABLE}")
     parser.add_argument(
         "--question", metavar="COLUMN", help="column that names the question (default: all rows answer one question)"
     )
@@ -100,9 +111,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             action="append",
             help=f"text that means answer {number}; may be given several times (default: {', '.join(usual)})",
         )
+    parser.add_argument(
+        "--max_unreadable",
+        metavar="SHARE",
+        type=cli.share,
+        default=MAX_UNREADABLE,
+        help="largest share of people whose rows may be left out because of what the cells contain; rows with missing "
+        "cells do not count",
+    )
 
 
-def columns_of(args: argparse.Namespace, covariates: Sequence[str] = ()) -> AnswerColumns:
+def columns_of(
+    args: argparse.Namespace, covariates: Sequence[str] = (), categories: Sequence[str] = ()
+) -> AnswerColumns:
     """The parsed options; raises SpecError if both answers have the same text, or two columns the same name."""
     both = [text for text in args.yes or () if text in (args.no or ())]
     if both:
@@ -119,4 +140,6 @@ def columns_of(args: argparse.Namespace, covariates: Sequence[str] = ()) -> Answ
         yes=args.yes and tuple(args.yes),
         no=args.no and tuple(args.no),
         covariates=tuple(covariates),
+        categories=tuple(categories),
+        max_unreadable=args.max_unreadable,
     )

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from uldp_transforms.jobs.files.values_file import Table, table_of
+from uldp_transforms.jobs.files.cell_texts import whole_number
+from uldp_transforms.jobs.files.tables import Table, table_of
 from uldp_transforms.jobs.survey.answer_options import NO, YES, AnswerColumns, DesignOption
-from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing, require_column, used
+from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing, are_numbers, require_column, used
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.mechanisms.channels.survey_designs import SurveyDesign
 
 _MOST_PEOPLE = 1 << 53
+_MOST_CATEGORIES = 50
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,7 +30,8 @@ class Answers:
         design: (N,) int64, number in ``designs``.
         answer: (N,) int64, 0 or 1.
         people: (N,) int64, above 0.
-        covariates: (N, P) float64.
+        covariates: (N, P) float64; of a covariate of names, the number in ``categories``.
+        categories: names of each covariate in alphabetical order; None for one of numbers.
         num_rows: of the table, with those that are left out.
         left_out: why rows are not among the N.
     """
@@ -39,6 +43,7 @@ class Answers:
     answer: np.ndarray
     people: np.ndarray
     covariates: np.ndarray
+    categories: tuple[tuple[str, ...] | None, ...]
     num_rows: int
     left_out: tuple[LeftOut, ...]
 
@@ -82,12 +87,13 @@ class _Reading:
 
     def answers(self) -> Answers:
         questions, question = self._questions()
-        answer = self._answer()
+        answer = self._answer(question)
         designs, design = self._designs()
         people = self._people()
-        columns = [self._cells.numbers(column) for column in self._columns.covariates]
+        columns = [self._covariate(column) for column in self._columns.covariates]
         keep = self._cells.keep
-        covariates = np.stack(columns, axis=1) if columns else np.zeros((len(keep), 0))
+        self._cells.check_unreadable(self._columns.max_unreadable, "--max_unreadable", people)
+        covariates = np.stack([numbers for numbers, _ in columns], axis=1) if columns else np.zeros((len(keep), 0))
         return Answers(
             questions=questions,
             designs=designs,
@@ -96,6 +102,7 @@ class _Reading:
             answer=answer[keep],
             people=people[keep],
             covariates=covariates[keep],
+            categories=tuple(categories for _, categories in columns),
             num_rows=len(keep),
             left_out=tuple(self._cells.left_out()),
         )
@@ -107,14 +114,45 @@ class _Reading:
         self._cells.leave_out(are_missing(texts)[codes], f"no question in {self._columns.question}")
         return texts, codes
 
-    def _answer(self) -> np.ndarray:
-        column, yes, no = self._columns.answer, self._columns.yes, self._columns.no
+    def _answer(self, question: np.ndarray) -> np.ndarray:
+        column, yes, no = self._columns.answer, self._columns.yes or YES, self._columns.no or NO
         texts, codes = self._cells.coded(column)
-        is_yes, is_no = _are(texts, yes, YES), _are(texts, no, NO)
+        is_yes, is_no = _are(texts, self._columns.yes, YES), _are(texts, self._columns.no, NO)
         self._cells.leave_out((are_missing(texts) & ~is_yes & ~is_no)[codes], f"no answer in {column}")
-        wanted = f"{'/'.join(yes or YES)} nor {'/'.join(no or NO)}"
-        self._cells.leave_out((is_yes == is_no)[codes], f"an answer in {column} that is neither {wanted}")
+        unknown = (is_yes == is_no)[codes]
+        self._check_pairs(question, is_yes[codes], is_no[codes], unknown)
+        wanted = f"{'/'.join(yes)} nor {'/'.join(no)}"
+        self._cells.leave_out(unknown, f"an answer in {column} that is neither {wanted}", unreadable=True)
         return is_yes.astype(np.int64)[codes]
+
+    def _check_pairs(self, question: np.ndarray, is_yes: np.ndarray, is_no: np.ndarray, unknown: np.ndarray) -> None:
+        """Refuse a question with unknown answers and only one of the known ones: 1 and 2 would be yes alone."""
+        kept = self._cells.keep
+        there = [
+            np.bincount(question[rows & kept], minlength=1 + question.max()) > 0 for rows in (is_yes, is_no, unknown)
+        ]
+        alone = there[2] & (there[0] != there[1])
+        if alone.any():
+            known, lacks = ("yes", "no") if there[0][alone.argmax()] else ("no", "yes")
+            raise SpecError(
+                f"{self._columns.path} has answers in {self._columns.answer} of which one is known to mean {known}, "
+                f"others are unknown and none means {lacks}; name the texts of both with --yes and --no"
+            )
+
+    def _covariate(self, column: str) -> tuple[np.ndarray, tuple[str, ...] | None]:
+        """(N,) float64: numbers and None, or the numbers of names, and these names."""
+        texts, codes = self._cells.coded(column)
+        missing = are_missing(texts)
+        if column not in self._columns.categories and (missing.all() or are_numbers(texts).any()):
+            return self._cells.numbers(column, "; --categories reads names"), None
+        self._cells.leave_out(missing[codes], f"no text in {column}")
+        names = tuple(text for text, is_none in zip(texts, missing) if not is_none)
+        if len(names) > _MOST_CATEGORIES:
+            raise SpecError(
+                f"--covariates must name columns of numbers, or of at most {_MOST_CATEGORIES} different texts, got "
+                f"{column} with {len(names):,}"
+            )
+        return np.maximum(np.cumsum(~missing) - 1, 0)[codes].astype(np.float64), names
 
     def _designs(self) -> tuple[tuple[SurveyDesign, ...], np.ndarray]:
         option = self._option
@@ -129,7 +167,7 @@ class _Reading:
         kind = kind.reshape(-1)
         known = np.array([design is not None for design in found])
         wrong = "no known design" if option.name is None else f"no rates of {option.name} that tell yes from no"
-        self._cells.leave_out(~known[kind], f"{wrong} in {where}")
+        self._cells.leave_out(~known[kind], f"{wrong} in {where}", unreadable=True)
         designs = tuple(dict.fromkeys(design for design in found if design is not None))
         number = np.array([designs.index(design) if design is not None else 0 for design in found])
         return designs, number[kind]
@@ -140,14 +178,17 @@ class _Reading:
             return np.ones(len(self._cells.keep), dtype=np.int64)
         numbers = self._cells.numbers(column)
         whole = (numbers == np.floor(numbers)) & (numbers >= 0) & (numbers <= _MOST_PEOPLE)
-        self._cells.leave_out(~whole, f"no whole number of people in {column}")
+        self._cells.leave_out(~whole, f"no whole number of people in {column}", unreadable=True)
         self._cells.leave_out(numbers == 0, f"0 people in {column}")
         return np.where(whole, numbers, 0).astype(np.int64)
 
 
 def _are(texts: Sequence[str], wanted: Sequence[str] | None, usual: Sequence[str]) -> np.ndarray:
-    is_wanted: Callable[[str], bool] = (lambda text: text.lower() in usual) if wanted is None else wanted.__contains__
-    return np.array([is_wanted(text) for text in texts], dtype=bool)
+    """Whether texts are answers: the usual ones in any letters, others exactly; 1.0 is 1."""
+    if wanted is None:
+        return np.array([whole_number(text.lower()) in usual for text in texts], dtype=bool)
+    named = {whole_number(canonical(text.strip())) for text in wanted}
+    return np.array([whole_number(text) in named for text in texts], dtype=bool)
 
 
 def _design(option: DesignOption, cells: Sequence[str]) -> SurveyDesign | None:

@@ -8,15 +8,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from uldp_transforms.jobs.files.values_file import Table
+from uldp_transforms.jobs.files.cell_texts import MISSING_TEXTS, texts_of, values_of
+from uldp_transforms.jobs.files.cell_texts import are_missing as missing_cells
+from uldp_transforms.jobs.files.event_times import Clock
+from uldp_transforms.jobs.files.tables import Table
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.hashing import canonical
 
-MISSING = ("", "na", "nan", "null")
-"""Cells without content, in small letters and without spaces around."""
-
-_SEPARATORS = {";": "semicolons", "\t": "tabs"}
-_SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 _FEW = 3  # rows that a sentence names
 
 
@@ -46,7 +45,7 @@ def used(number: int, num_rows: int, left_out: Sequence[LeftOut]) -> list[str]:
 
 
 def require_column(path: str, names: Sequence[str], option: str, column: str) -> None:
-    """Refuse a column that a table does not have once, and tables that are not separated by commas.
+    """Refuse a column that a table does not have once.
 
     A header may be a person's answers, if the table has none; so only names that the option nearly has are shown.
 
@@ -56,11 +55,6 @@ def require_column(path: str, names: Sequence[str], option: str, column: str) ->
     number = names.count(column)
     if number == 1:
         return
-    for character, kind in _SEPARATORS.items():
-        if len(names) == 1 and character in names[0]:
-            raise SpecError(f"{path} must have commas between its cells, got {kind}; save it as CSV with commas")
-    if path.lower().endswith(_SPREADSHEETS):
-        raise SpecError(f"{path} must be a CSV or Parquet file, got a spreadsheet; save it as CSV")
     alike = next((name for name in names if name != column and _plain(name) == _plain(column)), None)
     more = "" if number or alike is None else f"; one is named {describe(alike)}"
     raise SpecError(f"{option} must name one column of {path}, got {describe(column)}, found {number} times{more}")
@@ -83,13 +77,14 @@ class Cells:
     """
 
     def __init__(self, path: str, table: Table, columns: Sequence[str]):
-        self._table = table
+        self._path, self._table = path, table
         batches = list(table.read(list(dict.fromkeys(columns))))
         if not sum(map(len, batches)):
             raise SpecError(f"{path} must have at least one row, got none")
         self._cells = pa.Table.from_batches(batches)
         self._reasons = [""]
         self._reason = np.zeros(len(self._cells), dtype=np.int64)
+        self._unreadable = np.zeros(len(self._cells), dtype=bool)
 
     @property
     def keep(self) -> np.ndarray:
@@ -98,42 +93,85 @@ class Cells:
         return kept
 
     def coded(self, column: str) -> tuple[tuple[str, ...], np.ndarray]:
-        """The different cells of a column without spaces around, and their numbers, (N,)."""
-        cells = self._cells[column].combine_chunks()
-        if pa.types.is_dictionary(cells.type):
-            cells = cells.dictionary_decode()
-        coded = cells.cast(pa.string()).fill_null("").dictionary_encode()
-        coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-        stripped = [text.strip() for text in coded.dictionary.to_pylist()]
+        """The different cells of a column, in Unicode NFC without spaces around, and their numbers, (N,)."""
+        coded = texts_of(self._cells[column], column).fill_null("").dictionary_encode()
+        stripped = [canonical(text.strip()) for text in coded.dictionary.to_pylist()]
         texts = sorted(set(stripped))  # an array of texts would be as wide as the longest, and drop NULs at their ends
         place = {text: at for at, text in enumerate(texts)}
         number = np.array([place[text] for text in stripped], dtype=np.int64)
-        return tuple(texts), number[coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)]
+        return tuple(texts), number[np.asarray(coded.indices).astype(np.int64)]
 
-    def numbers(self, column: str) -> np.ndarray:
-        """(N,) float64; rows whose cell is no finite number are left out."""
+    def moments(self, column: str, clock: Clock) -> np.ndarray:
+        """(N,) int64 milliseconds since 1970; rows whose cell is no time are left out."""
+        found = clock.read(values_of(self._cells[column]))
+        for fault in np.unique(found.faults[found.faults != 0]).tolist():
+            self.leave_out(found.faults == fault, f"no valid time: {clock.sentence(fault)}")
+        return found.milliseconds
+
+    def numbers(self, column: str, otherwise: str = "") -> np.ndarray:
+        """(N,) float64; rows whose cell is no finite number are left out.
+
+        Args:
+            column: its name.
+            otherwise: what the reason says beyond that.
+        """
         texts, codes = self.coded(column)
         self.leave_out(are_missing(texts)[codes], f"no number in {column}")
         numbers = np.array([_number(text) for text in texts])[codes]
-        self.leave_out(~np.isfinite(numbers), f"something else than a number in {column}")
+        self.leave_out(~np.isfinite(numbers), f"something else than a number in {column}{otherwise}", unreadable=True)
         return np.where(np.isfinite(numbers), numbers, 0.0)
 
-    def leave_out(self, rows: np.ndarray, reason: str) -> None:
-        """Omit these rows (N,) for this reason, unless they already have one."""
-        if (rows & (self._reason == 0)).any():
-            self._reason[rows & (self._reason == 0)] = len(self._reasons)
-            self._reasons.append(reason)
+    def leave_out(self, rows: np.ndarray, reason: str, *, unreadable: bool = False) -> None:
+        """Omit these rows (N,) for this reason, unless they already have one.
 
-    def left_out(self) -> Iterator[LeftOut]:
-        """The reasons, in the order in which they were found."""
-        for number, reason in enumerate(self._reasons[1:], start=1):
+        Args:
+            rows: (N,) bool.
+            reason: a sentence without a subject.
+            unreadable: whether a cell has a content that the program does not understand.
+        """
+        rows = rows & (self._reason == 0)
+        if rows.any():
+            self._reason[rows] = len(self._reasons)
+            self._reasons.append(reason)
+            self._unreadable |= rows & unreadable
+
+    def check_unreadable(self, most: float, option: str, people: np.ndarray) -> None:
+        """Refuse a table of which too many rows were left out because their content is not understood.
+
+        Args:
+            most: largest share of people in such rows.
+            option: that sets it.
+            people: (N,) numbers of people; 0 where it is unknown, which counts as the mean of the others.
+
+        Raises:
+            SpecError: names the reason of most of these rows, and their places.
+        """
+        known = people > 0
+        weights = np.where(known, people, people[known].mean() if known.any() else 1.0)
+        share = weights[self._unreadable].sum() / weights.sum()
+        if share > most:
+            reasons = [int(reason) for reason in np.unique(self._reason[self._unreadable])]
+            first = max(self.left_out(reasons), key=lambda reason: reason.num_rows)
+            raise SpecError(
+                f"{self._path} must have at most the share {most:g} of {option} of people in rows whose content cannot "
+                f"be read, got {share:.4g}; {first}"
+            )
+
+    def left_out(self, reasons: Sequence[int] | None = None) -> Iterator[LeftOut]:
+        """The reasons, in the order in which they were found; only those with these numbers, if given."""
+        for number in range(1, len(self._reasons)) if reasons is None else reasons:
             rows = np.flatnonzero(self._reason == number)
-            yield LeftOut(reason, len(rows), tuple(map(self._table.place, rows[:_FEW].tolist())))
+            yield LeftOut(self._reasons[number], len(rows), tuple(map(self._table.place, rows[:_FEW].tolist())))
 
 
 def are_missing(texts: Sequence[str]) -> np.ndarray:
     """Whether cells have no content."""
-    return np.array([text.lower() in MISSING for text in texts], dtype=bool)
+    return missing_cells(pa.array(texts, pa.string()), MISSING_TEXTS)
+
+
+def are_numbers(texts: Sequence[str]) -> np.ndarray:
+    """Whether cells are finite numbers."""
+    return np.isfinite([_number(text) for text in texts])
 
 
 def _number(text: str) -> float:

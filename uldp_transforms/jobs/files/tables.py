@@ -1,0 +1,83 @@
+"""Tables of people, answers and navigations: the one place that finds out what kind of file a table is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from uldp_transforms.jobs.files.delimited_table import DelimitedTable
+from uldp_transforms.jobs.files.json_table import JsonTable
+from uldp_transforms.jobs.files.packed_files import PackedFile
+from uldp_transforms.jobs.files.parquet_table import ParquetTable
+from uldp_transforms.ldp.errors import SpecError
+
+_PARQUET = b"PAR1"
+_FOREIGN = {
+    b"PK\x03\x04": "a spreadsheet or a zip archive",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet",
+    b"$FL": "an SPSS file",
+    b"<stata_dta>": "a Stata file",
+    b"Obj\x01": "an Avro file",
+    b"ARROW1": "an Arrow file",
+    b"ORC": "an ORC file",
+    b"SQLite format 3": "a database",
+    b"\xfd7zXZ": "an .xz archive",
+}
+"""First bytes of files of other programs."""
+
+_LINES, _OBJECTS = (".jsonl", ".ndjson"), ".json"
+_BEGINNING = 1 << 12
+
+
+class Table(Protocol):
+    """A file of rows and named columns."""
+
+    def columns(self) -> list[str]:
+        """The names of all columns."""
+
+    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """These columns, batch by batch."""
+
+    def place(self, row: int) -> str:
+        """The place of a row in the file (the first row after the header is 0)."""
+
+    def about_rows(self) -> int:
+        """The number of rows, or of lines if these are counted faster."""
+
+
+def table_of(path: str) -> Table:
+    """The table in a file: Parquet, JSON (an object per line, or an array of objects), or cells that are separated by
+    commas, semicolons, tabs or bars below a header; compressed or not.
+
+    Raises:
+        OSError: if the file cannot be opened.
+        SpecError: if it is a file of another program.
+    """
+    file = PackedFile(path)
+    beginning = file.beginning(_BEGINNING)
+    kind = next((kind for first, kind in _FOREIGN.items() if beginning.startswith(first)), None)
+    if kind is not None:
+        raise SpecError(f"{path} must be CSV, JSON lines or Parquet, got {kind}; save it as CSV")
+    ending = _ending(path.removesuffix(file.ending))
+    if beginning.startswith(_PARQUET) or ending == ".parquet":
+        return ParquetTable(path)
+    begins = beginning.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if is_of_lines(path.removesuffix(file.ending)) or (
+        begins.startswith(b"{") and (ending == _OBJECTS or begins[1:].lstrip()[:1] in b'"}')
+    ):
+        return JsonTable.of_lines(file)
+    if begins.startswith(b"[") and (ending == _OBJECTS or begins[1:].lstrip()[:1] in b"{]"):
+        return JsonTable.of_array(file)
+    return DelimitedTable(file)
+
+
+def is_of_lines(name: str) -> bool:
+    """Whether a file with this name has a JSON object per line."""
+    return _ending(name) in _LINES
+
+
+def _ending(name: str) -> str:
+    return os.path.splitext(name.lower())[1]
