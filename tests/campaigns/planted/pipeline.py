@@ -211,8 +211,8 @@ PIPELINE = (
     Plant(
         "books that close at once",
         "uldp_transforms/beam/accounts/ledger.py",
-        "return TimestampedValue(entry, min(timestamp + margin, MAX_TIMESTAMP))",
-        "return TimestampedValue(entry, timestamp)",
+        "return TimestampedValue[tuple[str, dict[str, int]]](entry, min(timestamp + margin, MAX_TIMESTAMP))",
+        "return TimestampedValue[tuple[str, dict[str, int]]](entry, timestamp)",
         "a row of the ledger comes before the work that it counts is done",
         ("tests/beam/accounts/test_ledger.py::test_an_entry_waits_for_work_in_flight_and_at_most_for_ever",),
     ),
