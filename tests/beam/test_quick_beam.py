@@ -11,6 +11,7 @@ from apache_beam import coders
 from apache_beam.options.pipeline_options import DebugOptions, GoogleCloudOptions, PipelineOptions, StandardOptions
 from apache_beam.transforms import core, userstate
 from apache_beam.typehints import Any, Dict, decorators, trivial_inference
+from apache_beam.typehints.typecheck import OutputCheckWrapperDoFn
 
 from tests.support import quick_beam
 
@@ -84,6 +85,7 @@ def test_states_and_timers_are_those_of_the_object() -> None:
     plain = inspect.unwrap(userstate.get_dofn_specs)
     quick = quick_beam.remembering_specs(plain)
     steps = [_Held(), _Held(), _Own(beam.DoFn()), _Own(_Held()), beam.DoFn(), beam.ParDo(lambda element: [element]).fn]
+    steps += [OutputCheckWrapperDoFn(step, "a step whose types are checked") for step in steps]
     for step in [*steps, *steps]:
         assert quick(step) == plain(step)
     assert quick(steps[0]) == ({_Held.STATE}, {_Held.TIMER})

@@ -71,12 +71,13 @@ def remembering_views(make: Callable[[Any, type], Any]) -> Callable[[Any, type],
 
 
 def remembering_specs(look_up: Callable[[core.DoFn], _Specs]) -> Callable[[core.DoFn], _Specs]:
-    """``get_dofn_specs`` that looks through the methods of a class once, and of objects with methods of their own."""
+    """``get_dofn_specs`` that looks through the methods of a class once, and of objects with methods of their own or of
+    another step each time."""
     known: weakref.WeakKeyDictionary[type, _Specs] = weakref.WeakKeyDictionary()
 
     @functools.wraps(look_up)
     def specs(dofn: core.DoFn) -> _Specs:
-        if any(isinstance(value, types.MethodType) for value in vars(dofn).values()):
+        if any(isinstance(value, (types.MethodType, core.DoFn)) for value in vars(dofn).values()):
             return look_up(dofn)
         if type(dofn) not in known:
             known[type(dofn)] = look_up(dofn)

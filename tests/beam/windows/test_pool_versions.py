@@ -359,6 +359,29 @@ def test_a_stream_pools_the_latest_counts_of_each_version() -> None:
     assert len([row for row in found["health"] if row.pooled]) == 2
 
 
+@pytest.mark.parametrize("first", VERSIONS, ids=["the old one first", "the new one first"])
+@pytest.mark.parametrize("release", ["corrected", FINAL])
+def test_versions_are_pooled_as_long_as_reports_may_be_late(first: Collection, release: str) -> None:
+    """A version that is late by more than the slack, and by less than the allowed lateness, joins the other one."""
+    (second,) = (one for one in VERSIONS if one is not first)
+    on_time, late = reports(first, 60, START), reports(second, 50, START)
+    lateness, slack = 6 * PERIOD, PERIOD
+    moment = START + PERIOD + lateness - 2 * MINUTE
+    events = [
+        replay.arrive(START, [wire.encode_batch(on_time)]),
+        replay.watermark(START + 3 * PERIOD),
+        replay.watermark(moment),
+        replay.arrive(moment, [wire.encode_batch(late)]),
+        replay.watermark(START + 20 * PERIOD),
+    ]
+    fields = {"allowed_lateness": lateness, "lateness_slack": slack, "release": release}
+    found = streamed(events, **fields)
+    last = of_question(found["estimates"])[-1]
+    assert (last.num_reports, last.status) == (110, "ok")
+    assert shares(last) == expected([on_time, late]).frequencies.tolist()
+    assert replay.unbalanced(found["ledger"]) == []
+
+
 def test_panes_of_a_question_say_what_they_are_and_when() -> None:
     """Numbered by question, with the end of the window as the time of the first; more of them may always follow."""
     late = reports(OLD, 7, START, "late")

@@ -107,6 +107,14 @@ PIPELINE = (
         ("tests/beam/windows/test_pool_versions.py::test_a_stream_pools_the_latest_counts_of_each_version",),
     ),
     Plant(
+        "versions that are forgotten early",
+        "uldp_transforms/beam/transforms/pool_versions.py",
+        "self._keep = as_duration(after + spec.allowed_lateness + spec.slack)",
+        "self._keep = as_duration(after + spec.slack)",
+        "a late pane of one version replaces the pooled row of all by a row of that version alone",
+        ("tests/beam/windows/test_pool_versions.py::test_versions_are_pooled_as_long_as_reports_may_be_late",),
+    ),
+    Plant(
         "durations in milliseconds",
         "uldp_transforms/windows.py",
         "for unit in reversed(_UNITS) if milliseconds",
@@ -211,8 +219,8 @@ PIPELINE = (
     Plant(
         "books that close at once",
         "uldp_transforms/beam/accounts/ledger.py",
-        "return TimestampedValue(entry, min(timestamp + margin, MAX_TIMESTAMP))",
-        "return TimestampedValue(entry, timestamp)",
+        "return TimestampedValue[tuple[str, dict[str, int]]](entry, min(timestamp + margin, MAX_TIMESTAMP))",
+        "return TimestampedValue[tuple[str, dict[str, int]]](entry, timestamp)",
         "a row of the ledger comes before the work that it counts is done",
         ("tests/beam/accounts/test_ledger.py::test_an_entry_waits_for_work_in_flight_and_at_most_for_ever",),
     ),

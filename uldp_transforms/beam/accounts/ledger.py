@@ -190,7 +190,7 @@ def _settled(
     entry: tuple[str, dict[str, int]], margin: Duration, timestamp: Any = beam.DoFn.TimestampParam
 ) -> TimestampedValue[tuple[str, dict[str, int]]]:
     """Delay an entry by the margin, so that its row includes work in flight."""
-    return TimestampedValue(entry, min(timestamp + margin, MAX_TIMESTAMP))
+    return TimestampedValue[tuple[str, dict[str, int]]](entry, min(timestamp + margin, MAX_TIMESTAMP))
 
 
 def _has_numbers(sums: tuple[str, dict[str, int]]) -> bool:

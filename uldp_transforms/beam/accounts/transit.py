@@ -74,4 +74,6 @@ def _row_entry(
 
 def _window_entry(fingerprint: bytes, number: int, window: Any, moment: Timestamp) -> TimestampedValue[LedgerEntry]:
     start = None if window == GlobalWindow() else window.start.micros // 1000
-    return TimestampedValue(LedgerEntry(IN_TRANSIT, fingerprint, start, number), min(moment, MAX_TIMESTAMP))
+    return TimestampedValue[LedgerEntry](
+        LedgerEntry(IN_TRANSIT, fingerprint, start, number), min(moment, MAX_TIMESTAMP)
+    )

@@ -117,7 +117,9 @@ def _of_files(
 ) -> tuple[PCollection[tuple[bytes, CohortCounts]], PCollection[LedgerEntry]]:
     """Add everything up in the global window, without waiting for a watermark; then assign sums to their windows."""
     windows = spec.windows
-    totals = sums
+    # Beam's performance_runtime_type_check holds the ledger's entries, the other output of that step, against the type
+    # of pairs that are added up, unless a step is between them
+    totals = sums = sums | "Sums" >> beam.Map(_same).with_output_types(KEYED_COUNTS)
     if windows is not None and windows.overlap:
         periods = _added_up("SumPeriods", sums)
         totals = periods | "ToWindows" >> beam.FlatMap(_of_windows, windows).with_output_types(KEYED_COUNTS)
@@ -148,6 +150,10 @@ def _of_stream(
     else:
         counts = sums | "Windows" >> into
     return _added_up("SumEachWindow", counts) | "WithoutStart" >> beam.Map(_without_start), ledger
+
+
+def _same(sums: tuple[bytes, CohortCounts]) -> tuple[bytes, CohortCounts]:
+    return sums
 
 
 def _added_up(label: str, sums: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[tuple[bytes, CohortCounts]]:

@@ -103,7 +103,9 @@ class PollKafka(beam.PTransform[PBegin, PCollection[Gathered]]):
         else:
             work = begin | "Shares" >> beam.Create(shares_of(parts, reading.readers), reshuffle=False)
             read_fn = _StreamFn(reading)
-        return work | "Poll" >> beam.ParDo(read_fn).with_output_types(GATHERED)
+        polled: beam.PCollection[Gathered] = work | "Poll" >> beam.ParDo(read_fn)
+        polled.element_type = GATHERED  # a hint would be checked against tuples
+        return polled
 
     def display_data(self) -> dict[str, Any]:
         return {"servers": self._reading.settings.servers, "topic": self._topic}
