@@ -224,7 +224,103 @@ class OneTooMany(KaryRR):
         return self.num_symbols + 1
 
 
+class WrongTail(KaryRR):
+    @property
+    def tail(self):
+        return 1, self.num_symbols + 1
+
+
+class SupportsAnother(KaryRR):
+    """Supports other symbols than it counts."""
+
+    def supports(self, payloads):
+        return super().supports(payloads)[:, ::-1]
+
+    def count(self, payloads, groups, num_groups):
+        return KaryRR(num_symbols=5, num_sensitive=5, epsilon=0.5).count(payloads, groups, num_groups)
+
+
+class WrongCovariance(KaryRR):
+    def covariance(self, frequencies):
+        return np.diag(self.variances(frequencies))
+
+
+class WrongSums(KaryRR):
+    def variance_of(self, weights, frequencies):
+        return weights**2 @ self.variances(frequencies)
+
+
+class WrongContrasts(KaryRR):
+    def private_variances(self, frequencies):
+        return super().private_variances(frequencies) * SLIGHTLY
+
+
+class OneAtATime(KaryRR):
+    """Of stacked distributions, the variances of the first."""
+
+    def variances(self, frequencies):
+        return super().variances(frequencies if frequencies.ndim < 3 else frequencies[:, :1] + 0 * frequencies)
+
+
+class BiasedAlone(KaryRR):
+    def invert_alone(self, counts):
+        return SLIGHTLY * super().invert_alone(counts)
+
+
+class WrongNull(KaryRR):
+    def null_variances(self, frequencies):
+        return super().null_variances(frequencies) * SLIGHTLY
+
+
+class EqualOfNobody(KaryRR):
+    def invert(self, counts):
+        return np.where(counts.num_reports[:, np.newaxis] > 0, super().invert(counts), 1 / self.num_symbols)
+
+
+class LittleEffect(KaryRR):
+    @property
+    def largest_effects(self):
+        return super().largest_effects / SLIGHTLY
+
+
+class LittleHarm(KaryRR):
+    @property
+    def smallest_effects(self):
+        return super().smallest_effects / SLIGHTLY
+
+
+class WrongOutcomes(KaryRR):
+    def outcomes_of_reports(self, payloads, cohorts):
+        outcomes = super().outcomes_of_reports(payloads, cohorts)
+        return dataclasses.replace(outcomes, rows=outcomes.rows * SLIGHTLY)
+
+
+class CountedTwice(KaryRR):
+    def outcomes_of_reports(self, payloads, cohorts):
+        outcomes = super().outcomes_of_reports(payloads, cohorts)
+        return dataclasses.replace(outcomes, counts=2 * outcomes.counts)
+
+
+class OtherJson(KaryRR):
+    def to_json(self):
+        return super().to_json() | {"epsilon": 1.0}
+
+
 FAULTS = [
+    (WrongTail, "got a tail that accepts other payloads than violations does"),
+    (SupportsAnother, "got counts that are not those of the supported symbols"),
+    (WrongCovariance, "got a covariance that differs from that of the inverse"),
+    (WrongSums, "got a variance_of sums that differs from that of the inverse"),
+    (WrongContrasts, "got private_variances that differ from the covariance of the inverse"),
+    (OneAtATime, "got a variances of several distributions that differs from that of each"),
+    (BiasedAlone, "got a biased invert_alone"),
+    (WrongNull, "got null_variances that differ from those of invert_alone"),
+    (EqualOfNobody, "got an inverse of no reports that is not 0"),
+    (LittleEffect, "got largest_effects that differ from those of the reports"),
+    (LittleHarm, "got smallest_effects that differ from those of the reports"),
+    (WrongOutcomes, "got outcomes of reports that are not proportional to the channel"),
+    (CountedTwice, "got outcomes that do not count each report once"),
+    (OtherJson, "got a JSON form that makes another mechanism"),
     (LastIsWrong, "got reports of symbol 4 whose frequencies differ from the channel"),
     (TooOften, "got reports of symbol 0 whose frequencies differ from the channel"),
     (TooRarely, "got reports of symbol 0 whose frequencies differ from the channel"),
@@ -245,7 +341,7 @@ FAULTS = [
     (RarerTriples, r"got noise that supports the symbols \(0, 1, 2\) with probability 1/8, whereas triple_rate is 1/6"),
     (FixedSize, "got noise that supports a number of symbols other than support_size"),
     (Independent, "got noise for which independent_bits is not True"),
-    (OfAnotherOrder, "got (a response that differs from the expected counts|counts of valid payloads without)"),
+    (OfAnotherOrder, "got counts that are not those of the supported symbols"),
     (CountsOnce, "got counts of several reports that are not the sum of their counts"),
     (Clipped, "got a biased inverse"),
     (TooSure, "got variances that differ from those of the inverse"),
