@@ -521,7 +521,7 @@ EQUIVALENTS = (  # in the order of their files
         "both have the same share of liars, so either both have lies or none has",
     ),
     Equivalent(
-        "uldp_transforms/ldp/conformance/estimator_checks.py",
+        "uldp_transforms/ldp/conformance/estimator_laws.py",
         "on import",
         "NUM_REPORTS = 3_000",
         "NUM_REPORTS = 3001",

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,17 +14,18 @@ from scipy import stats
 
 from tests.support.cases import ESTIMATOR_CASES, MECHANISM_CASES
 from tests.support.tolerance import generator
-from uldp_transforms.ldp import Collection, SpecError
-from uldp_transforms.ldp.alphabets import Hashed
+from uldp_transforms.ldp import CohortCounts, Collection, Estimate, SpecError
+from uldp_transforms.ldp.alphabets import ALPHABETS, Hashed
 from uldp_transforms.ldp.conformance import (
     ConformanceError,
     check_estimator,
     check_mechanism,
     estimator_checks,
+    estimator_laws,
     mechanism_checks,
 )
-from uldp_transforms.ldp.estimators import Estimator, Projected
-from uldp_transforms.ldp.estimators.estimator import PostProcessed
+from uldp_transforms.ldp.estimators import Empirical, Estimator, Projected, Threshold
+from uldp_transforms.ldp.estimators.estimator import Decoder, PostProcessed, everybody
 from uldp_transforms.ldp.mechanisms import (
     HadamardResponse,
     KaryRR,
@@ -32,6 +36,7 @@ from uldp_transforms.ldp.mechanisms import (
     UtilityOptimizedRR,
     UtilityOptimizedSquareWave,
 )
+from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 
 SMALL = {name: [case for case in cases if case.num_symbols < 10][::5] for name, cases in MECHANISM_CASES.items()}
 
@@ -219,7 +224,103 @@ class OneTooMany(KaryRR):
         return self.num_symbols + 1
 
 
+class WrongTail(KaryRR):
+    @property
+    def tail(self):
+        return 1, self.num_symbols + 1
+
+
+class SupportsAnother(KaryRR):
+    """Supports other symbols than it counts."""
+
+    def supports(self, payloads):
+        return super().supports(payloads)[:, ::-1]
+
+    def count(self, payloads, groups, num_groups):
+        return KaryRR(num_symbols=5, num_sensitive=5, epsilon=0.5).count(payloads, groups, num_groups)
+
+
+class WrongCovariance(KaryRR):
+    def covariance(self, frequencies):
+        return np.diag(self.variances(frequencies))
+
+
+class WrongSums(KaryRR):
+    def variance_of(self, weights, frequencies):
+        return weights**2 @ self.variances(frequencies)
+
+
+class WrongContrasts(KaryRR):
+    def private_variances(self, frequencies):
+        return super().private_variances(frequencies) * SLIGHTLY
+
+
+class OneAtATime(KaryRR):
+    """Of stacked distributions, the variances of the first."""
+
+    def variances(self, frequencies):
+        return super().variances(frequencies if frequencies.ndim < 3 else frequencies[:, :1] + 0 * frequencies)
+
+
+class BiasedAlone(KaryRR):
+    def invert_alone(self, counts):
+        return SLIGHTLY * super().invert_alone(counts)
+
+
+class WrongNull(KaryRR):
+    def null_variances(self, frequencies):
+        return super().null_variances(frequencies) * SLIGHTLY
+
+
+class EqualOfNobody(KaryRR):
+    def invert(self, counts):
+        return np.where(counts.num_reports[:, np.newaxis] > 0, super().invert(counts), 1 / self.num_symbols)
+
+
+class LittleEffect(KaryRR):
+    @property
+    def largest_effects(self):
+        return super().largest_effects / SLIGHTLY
+
+
+class LittleHarm(KaryRR):
+    @property
+    def smallest_effects(self):
+        return super().smallest_effects / SLIGHTLY
+
+
+class WrongOutcomes(KaryRR):
+    def outcomes_of_reports(self, payloads, cohorts):
+        outcomes = super().outcomes_of_reports(payloads, cohorts)
+        return dataclasses.replace(outcomes, rows=outcomes.rows * SLIGHTLY)
+
+
+class CountedTwice(KaryRR):
+    def outcomes_of_reports(self, payloads, cohorts):
+        outcomes = super().outcomes_of_reports(payloads, cohorts)
+        return dataclasses.replace(outcomes, counts=2 * outcomes.counts)
+
+
+class OtherJson(KaryRR):
+    def to_json(self):
+        return super().to_json() | {"epsilon": 1.0}
+
+
 FAULTS = [
+    (WrongTail, "got a tail that accepts other payloads than violations does"),
+    (SupportsAnother, "got counts that are not those of the supported symbols"),
+    (WrongCovariance, "got a covariance that differs from that of the inverse"),
+    (WrongSums, "got a variance_of sums that differs from that of the inverse"),
+    (WrongContrasts, "got private_variances that differ from the covariance of the inverse"),
+    (OneAtATime, "got a variances of several distributions that differs from that of each"),
+    (BiasedAlone, "got a biased invert_alone"),
+    (WrongNull, "got null_variances that differ from those of invert_alone"),
+    (EqualOfNobody, "got an inverse of no reports that is not 0"),
+    (LittleEffect, "got largest_effects that differ from those of the reports"),
+    (LittleHarm, "got smallest_effects that differ from those of the reports"),
+    (WrongOutcomes, "got outcomes of reports that are not proportional to the channel"),
+    (CountedTwice, "got outcomes that do not count each report once"),
+    (OtherJson, "got a JSON form that makes another mechanism"),
     (LastIsWrong, "got reports of symbol 4 whose frequencies differ from the channel"),
     (TooOften, "got reports of symbol 0 whose frequencies differ from the channel"),
     (TooRarely, "got reports of symbol 0 whose frequencies differ from the channel"),
@@ -240,7 +341,7 @@ FAULTS = [
     (RarerTriples, r"got noise that supports the symbols \(0, 1, 2\) with probability 1/8, whereas triple_rate is 1/6"),
     (FixedSize, "got noise that supports a number of symbols other than support_size"),
     (Independent, "got noise for which independent_bits is not True"),
-    (OfAnotherOrder, "got (a response that differs from the expected counts|counts of valid payloads without)"),
+    (OfAnotherOrder, "got counts that are not those of the supported symbols"),
     (CountsOnce, "got counts of several reports that are not the sum of their counts"),
     (Clipped, "got a biased inverse"),
     (TooSure, "got variances that differ from those of the inverse"),
@@ -367,28 +468,161 @@ class Raising(Projected):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Changeable(Projected):
-    """Shares that move with every call."""
+    """Shares that move with every call, by less than rounding."""
 
     calls: list[None] = dataclasses.field(default_factory=list, compare=False)
 
     def post_process(self, raw):
         self.calls.append(None)
-        return super().post_process(raw) + 1e-7 * len(self.calls)
+        return super().post_process(raw) + 1e-14 * len(self.calls)
 
 
-def off_by(distance: float) -> type[Projected]:
-    """Distances to the truth, with very many reports."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Cut(PostProcessed):
+    """Not a distribution: what is cut off at 0 is nowhere taken away."""
+
+    id = "cut"
+
+    def post_process(self, raw):
+        return np.clip(raw, 0, 1)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Below(Projected):
+    """A distribution with a negative share."""
+
+    def post_process(self, raw):
+        shares = super().post_process(raw)
+        last = shares[-1] + 0.01
+        return np.append(np.append(shares[0] + last, shares[1:-1]), shares[-1] - last)
+
+
+def off_by(distance: float, kind: type[Decoder] = Decoder) -> type[Estimator]:
+    """Distances to the truth, with very many reports: of an iterative estimator, or of a formula."""
 
     @dataclasses.dataclass(frozen=True, kw_only=True)
-    class Off(Projected):
+    class Off(kind):
+        id = "off"
+
         def post_process(self, raw):
-            return super().post_process(raw) + distance
+            return project_onto_simplex(raw) + distance * np.append([1, -1], np.zeros(len(raw) - 2))
+
+        def decode(self, problem):
+            return self.post_process(everybody(problem))
 
     return Off
 
 
-def narrow(low: float, high: float) -> type[Projected]:
-    """Intervals with other ends."""
+def other(
+    field: str, change: Callable[[Any], Any], on: Callable[[Any], bool] = lambda estimate: True
+) -> type[Projected]:
+    """An estimate with another field."""
+
+    @dataclasses.dataclass(frozen=True, kw_only=True)
+    class Other(Projected):
+        def _assemble(self, *parts):
+            estimate = super()._assemble(*parts)
+            replaced = {field: change(getattr(estimate, field))}
+            return dataclasses.replace(estimate, **replaced) if on(estimate) else estimate
+
+    return Other
+
+
+def is_small(estimate: Estimate) -> bool:
+    return estimate.num_reports < 100
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OfReports(Projected):
+    """Half of the shares, if it sees the reports."""
+
+    def estimate_reports(self, model, counts, batch, candidates=None):
+        estimate = self.estimate(model, counts, candidates)
+        return dataclasses.replace(estimate, frequencies=estimate.frequencies / 2)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Sorted(Projected):
+    def estimate(self, model, counts, candidates=None):
+        return super().estimate(model, counts, candidates and tuple(sorted(candidates)))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Conditional(Projected):
+    """Shares among those who hold a requested value."""
+
+    def estimate(self, model, counts, candidates=None):
+        estimate = super().estimate(model, counts, candidates)
+        total = estimate.frequencies.sum()
+        return dataclasses.replace(estimate, frequencies=estimate.frequencies / total, left_over=0.0)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Forgets(Empirical):
+    """Nothing is left over beside the requested values."""
+
+    def _assemble(self, *parts):
+        return dataclasses.replace(super()._assemble(*parts), left_over=0.0)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NeedsVersion(Projected):
+    def estimate(self, model, counts, candidates=None):
+        assert model.version > 0
+        return super().estimate(model, counts, candidates)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Reversed(Projected):
+    """Windows in another order."""
+
+    def estimate_each(self, windows, candidates=None):
+        return super().estimate_each([windows[1], windows[0], *windows[2:]], candidates)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StopsAtNothing(Projected):
+    """One window without reports refuses all."""
+
+    def estimate_each(self, windows, candidates=None):
+        return [self.estimate(*window, candidates) for window in windows if window[1].total]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Shrinking(Projected):
+    """Drawn towards equal shares, the less the more reports."""
+
+    def decode(self, problem):
+        shares = super().decode(problem)
+        weight = 10 / (10 + problem.num_reports)
+        return (1 - weight) * shares + weight / len(shares)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Warns(Projected):
+    def post_process(self, raw):
+        if (raw < 0).any():
+            warnings.warn("a share below 0", stacklevel=1)
+        return super().post_process(raw)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OfNothing(Projected):
+    def estimate(self, model, counts, candidates=None):
+        one = CohortCounts(np.append(counts.num_reports[:-1], 1), counts.cells)
+        return super().estimate(model, counts if counts.total else one, candidates)
+
+    def estimate_each(self, windows, candidates=None):
+        return Projected().estimate_each(windows, candidates)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Jumps(Threshold):
+    is_continuous = True
+
+
+def narrow(low: float, high: float, above: float = 0.0) -> type[Projected]:
+    """Intervals with other ends, of a confidence above this one."""
 
     @dataclasses.dataclass(frozen=True, kw_only=True)
     class Narrow(Projected):
@@ -397,7 +631,7 @@ def narrow(low: float, high: float) -> type[Projected]:
 
             def moved(confidence, strict=False):
                 ends = estimate.intervals(confidence, strict)
-                return ends[0] + low, ends[1] + high
+                return (ends[0] + low, ends[1] + high) if np.max(confidence) > above else ends
 
             return dataclasses.replace(estimate, intervals=moved)
 
@@ -407,31 +641,72 @@ def narrow(low: float, high: float) -> type[Projected]:
 def test_estimators_are_tried_with_every_mechanism_that_needs_no_fields() -> None:
     collections = {(one.alphabet.id, one.mechanism.id): one for one in estimator_checks._collections()}
     mechanisms = {"krr", "urr", "rappor", "urap", "ss", "uss", "hr", "uhr"}
-    assert collections.keys() == {(alphabet, name) for alphabet in ("closed", "hashed") for name in mechanisms}
+    further = {("permuted", "krr"), ("prefixes", "krr"), ("ordered", "krr"), ("tagged", "urr")}
+    assert collections.keys() == {(of, name) for of in ("closed", "hashed") for name in mechanisms} | further
+    assert {of for of, _ in collections} == set(ALPHABETS)
     assert {(one.mechanism.epsilon, one.alphabet.num_sensitive) for one in collections.values()} >= {(2.0, 3), (2.0, 4)}
     hashed = collections["hashed", "krr"]
     assert (hashed.num_cohorts, hashed.alphabet) == (16, Hashed(num_buckets=4, seed=7))
 
 
-@pytest.mark.parametrize(("distance", "right"), [(0.8e-4, True), (1.2e-4, False), (-1.2e-4, False)])
-def test_very_many_reports_have_nearly_the_truth(distance: float, right: bool) -> None:
-    collection = Collection.from_json(
-        {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": list(estimator_checks.VALUES)}}
-        | {"mechanism": {"id": "krr", "epsilon": 2.0}}
-    )
-    fault = next(estimator_checks._faults(off_by(distance)(), collection, generator("near")), "")
-    assert fault.startswith("frequencies that differ from the truth") is not right
+COLLECTION = Collection.from_json(
+    {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": list(estimator_laws.VALUES)}}
+    | {"mechanism": {"id": "krr", "epsilon": 2.0}}
+)
 
 
+@pytest.mark.parametrize(
+    ("distance", "kind", "right"),
+    [
+        (0.8e-4, Decoder, True),
+        (1.2e-4, Decoder, False),
+        (-1.2e-4, Decoder, False),
+        (0.8e-9, PostProcessed, True),
+        (1.2e-9, PostProcessed, False),
+    ],
+)
+def test_very_many_reports_have_nearly_the_truth(distance: float, kind: type[Decoder], right: bool) -> None:
+    """Within 1e-4, and within rounding where a formula maps the unbiased frequencies."""
+    found = list(estimator_laws._of_truth(off_by(distance, kind)(), COLLECTION))
+    assert [fault.startswith("frequencies that differ from the truth") for fault in found] == [True] * (not right)
+
+
+INTERVALS = "intervals that differ from those of the linear estimate"
 FAULTS_OF_ESTIMATORS = [
+    (Cut, r"got frequencies that sum to (1\.\d+|0\.\d+) with those of other values instead of 1"),
+    (Below, "got frequencies below 0"),
+    (other("left_over", lambda share: share + 0.01), r"got frequencies that sum to 1\.01 with those of other values"),
+    (other("left_over", lambda share: share + 0.01, is_small), r"got frequencies that sum to 1\.01 with those"),
     (Changeable, "got different frequencies for a copy of the same counts"),
     (narrow(0.5, 0.0), "got intervals that do not contain the published frequencies"),
     (narrow(0.0, -0.5), "got intervals that do not contain the published frequencies"),
+    (narrow(-1e-3, 0.0), f"got 95.0% {INTERVALS}"),
+    (narrow(0.0, 1e-3), f"got 95.0% {INTERVALS}"),
+    (narrow(0.0, 1e-3, above=0.99), f"got 99.9% {INTERVALS}"),
     (Uniform, "got frequencies that differ from the truth for"),
-    (ClippedRaw, "got raw_frequencies that differ from the unbiased ones of the linear estimate"),
+    (ClippedRaw, "got raw_frequencies that differ from those of the linear estimate"),
     (Certain, "got standard_errors that differ from those of the linear estimate"),
+    (other("raw_unexplained_mass", lambda share: share + 1), "got raw_unexplained_mass that differs from that of the"),
+    (other("unexplained_standard_error", lambda error: error + 1), "got unexplained_standard_error that differs from"),
+    (other("unexplained_status", lambda status: "well"), "got unexplained_status that differs from that of the linear"),
+    (other("fit_p_value", lambda p: 0.5), "got fit_p_value that differs from that of the linear estimate"),
     (Undefined, "got frequencies that are not 5 finite numbers"),
-    (Stranger, "got an estimate that names 'other'"),
+    (other("frequencies", lambda shares: shares[:-1], is_small), "got frequencies that are not 5 finite numbers"),
+    (other("frequencies", lambda shares: shares * np.nan, is_small), "got frequencies that are not 5 finite numbers"),
+    (OfReports, r"got frequencies that sum to 0\.5 with those of other values instead of 1"),
+    (Stranger, "got an estimate that names 'other' and 3,000 reports"),
+    (other("num_reports", lambda number: number + 1), "got an estimate that names 'projected' and 3,001 reports"),
+    (Sorted, "got values other than those requested"),
+    (other("values", lambda values: values[:1] * len(values)), "got values other than those requested"),
+    (Conditional, "got frequencies of some values that differ from those in the estimate of all"),
+    (Forgets, "got a left_over that is not the sum of the other frequencies"),
+    (NeedsVersion, "must not raise, got AttributeError: 'Model' object has no attribute 'version'"),
+    (Reversed, "got different frequencies together with other windows"),
+    (StopsAtNothing, "got estimates of several windows that are not an estimate or an error each"),
+    (Shrinking, "got different frequencies for twice as many equal reports"),
+    (Warns, "must not raise, got UserWarning: a share below 0"),
+    (OfNothing, "got an estimate without reports"),
+    (Jumps, "got frequencies that jump, although is_continuous is True"),
     (SupportsNothing, "must support at least one of the collections, got none"),
     (Raising, "must not raise, got ZeroDivisionError: no shares"),
 ]
@@ -446,14 +721,10 @@ def test_a_fault_of_an_estimator_is_found(cls: type[Estimator], sentence: str) -
 
 
 def test_intervals_may_end_at_the_published_frequencies() -> None:
-    collection = Collection.from_json(
-        {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": list(estimator_checks.VALUES)}}
-        | {"mechanism": {"id": "krr", "epsilon": 2.0}}
-    )
-    counts = collection.count(collection.perturb(list(estimator_checks.VALUES) * 20, generator("ends")))
-    estimate = Projected().estimate(collection, counts, estimator_checks.VALUES)
+    counts = COLLECTION.count(COLLECTION.perturb(list(estimator_laws.VALUES) * 20, generator("ends")))
+    estimate = Projected().estimate(COLLECTION, counts, estimator_laws.VALUES)
     shown = np.array([np.clip(estimate.raw_frequencies, 0, 1), estimate.frequencies])
     ends = shown.min(axis=0), shown.max(axis=0)
     touching = dataclasses.replace(estimate, intervals=lambda confidence, strict=False: ends)
-    assert list(estimator_checks._faults_of_what_is_shown(touching)) == []
-    assert np.isclose(estimator_checks.TRUTH.sum(), 1)
+    assert list(estimator_laws._of_shares(touching)) == []
+    assert np.isclose(estimator_laws.TRUTH.sum(), 1)

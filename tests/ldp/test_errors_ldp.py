@@ -40,7 +40,7 @@ from uldp_transforms.ldp import (
 from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Ordered, Permuted, PersonalTags, Prefixes, Tagged
 from uldp_transforms.ldp.checks import parse_json
 from uldp_transforms.ldp.comparisons.compare_numbers import compare_numbers
-from uldp_transforms.ldp.conformance import check_estimator, check_mechanism, estimator_checks
+from uldp_transforms.ldp.conformance import check_estimator, check_mechanism, estimator_laws
 from uldp_transforms.ldp.discovery import discover
 from uldp_transforms.ldp.errors import (
     ConformanceError,
@@ -124,7 +124,7 @@ def load_a_package_without_modules(folder: Path) -> None:
 
 TABLE = Table("source", [types.SimpleNamespace(__name__="One", options=("--a",))], options=lambda one: one.options)
 SOME = Collection.from_json(
-    {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": list(estimator_checks.VALUES)}}
+    {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": list(estimator_laws.VALUES)}}
     | {"mechanism": {"id": "krr", "epsilon": 1}}
 )
 CLOSED, OPEN, BITS = (COLLECTIONS[name] for name in ("closed-krr", "hashed-krr", "closed-rappor"))
@@ -577,7 +577,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         ConformanceError,
         lambda: check_estimator(Uniform, [SOME]),
-        "Uniform() on 'closed' with 'krr' must keep the contract of estimators, got frequencies that "
+        "Uniform() on 'closed' with 'krr' must keep the laws of estimators, got frequencies that "
         "differ from the truth for 1,000,000,000,000 noiseless reports per cohort",
     ),
     # alphabets

@@ -51,7 +51,7 @@ class Example(Closed):
     id: ClassVar[str] = "example"
 '''
 
-ESTIMATOR = '''"""Frequencies cut to what a share can be."""
+ESTIMATOR = '''"""Frequencies cut to what a share can be, and the rest shared equally."""
 
 from __future__ import annotations
 
@@ -65,12 +65,13 @@ from uldp_transforms.ldp.estimators.estimator import PostProcessed
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Cut(PostProcessed):
-    """Negative frequencies are 0."""
+    """Negative frequencies are 0; what is missing is shared equally, and what is too much taken in proportion."""
 
     id: ClassVar[str] = "cut"
 
     def post_process(self, raw: np.ndarray) -> np.ndarray:
-        return np.clip(raw, 0, 1)
+        shares = np.clip(raw, 0, 1)
+        return shares / max(shares.sum(), 1) + max(1 - shares.sum(), 0) / len(shares)
 '''
 
 
@@ -102,11 +103,19 @@ class Tree:
 
     def run(self, *command: str) -> str:
         """Run a program of the copy; it must succeed."""
-        environment = os.environ | {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
-        arguments = [sys.executable, *command]
-        done = subprocess.run(arguments, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
+        done = self._done(*command)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def fails(self, *command: str, because: str) -> None:
+        """Run a program of the copy; it must fail and print this text."""
+        done = self._done(*command)
+        assert done.returncode == 1 and because in done.stdout + done.stderr, done.stdout + done.stderr
+
+    def _done(self, *command: str) -> subprocess.CompletedProcess[str]:
+        environment = os.environ | {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        arguments = [sys.executable, *command]
+        return subprocess.run(arguments, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
 
     def test(self, *arguments: str) -> None:
         self.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments)
@@ -137,7 +146,7 @@ def recipe(title: str) -> str:
 
 def named(text: str) -> set[str]:
     """The names of files that a recipe writes in code, without their folders."""
-    return {name.rpartition("/")[2] for name in re.findall(r"`([\w./]+\.\w+)`", text)}
+    return {name.rpartition("/")[2] for name in re.findall(r"`([\w./-]+\.\w+)`", text)}
 
 
 VECTORS = {
@@ -224,10 +233,20 @@ def test_an_estimator(tree: Tree) -> None:
     tree.insert(cases, '    "eb": [', '    "cut": [Cut()],')
     tree.insert("README.md", "| `projected` |", "| `cut` | frequencies cut to [0, 1] | an example |")
     tree.insert("CHANGELOG.md", "\n", "")
-    assert tree.touched() == {"uldp_transforms/ldp/estimators/cut.py", table, cases, "README.md", "CHANGELOG.md"}
+    by_hand = {"uldp_transforms/ldp/estimators/cut.py", table, cases, "README.md", "CHANGELOG.md"}
+    assert tree.touched() == by_hand
+    tree.run("-m", "tests.support.golden")
+    assert tree.touched() == by_hand | {"docs/estimate-reports.md", "deploy/dataflow/metadata.json"}
     assert {path.rpartition("/")[2] for path in tree.touched()} - {"cut.py"} <= named(recipe("Adding an estimator"))
-    assert tree.run("-m", "tests.support.golden").strip() == "Everything is up to date."
+    checked = "from uldp_transforms.ldp import conformance, estimators; conformance.check_estimator(estimators.Cut)"
+    tree.run("-c", checked)
+    suites = ["tests/ldp/estimators/test_estimators.py", "-k", "test_frequencies_and_unexplained_mass_of_an_open"]
+    tree.test(*suites)
     tree.test("tests/ldp/test_conformance.py", "tests/project/test_readme.py", "-k", "cut or list_every_id")
+    lawless = ESTIMATOR.replace(" + max(1 - shares.sum(), 0) / len(shares)", "").replace("max(shares.sum(), 1)", "1")
+    tree.write("uldp_transforms/ldp/estimators/cut.py", lawless)
+    tree.fails("-c", checked, because="must keep the laws of estimators, got frequencies that sum to ")
+    tree.fails("-m", "pytest", "-q", *suites, because=" failed")
 
 
 REFUSALS = {

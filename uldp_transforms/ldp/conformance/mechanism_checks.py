@@ -18,6 +18,14 @@ from scipy import special
 
 from uldp_transforms.ldp.alphabets import Alphabet, Closed, Ordered
 from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.conformance.enumeration import as_array, distributions, enumerated, single_counts
+from uldp_transforms.ldp.conformance.moment_checks import (
+    check_effects,
+    check_json,
+    check_moments,
+    check_outcomes,
+    check_single_symbols,
+)
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import ConformanceError, SpecError
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
@@ -46,7 +54,8 @@ def check_mechanism(
 
     The checks cover the exact channel (probabilities that sum to 1, epsilon, privacy loss of memos), the structure of
     the noise, the accepted payloads, counts (additive, with the declared response), the inverse (unbiased, with the
-    declared variances), the form for clients, and ``DRAWS`` reports that the client draws for each symbol.
+    declared variances and covariances), the effects of one report, outcomes for likelihoods, the forms in JSON and for
+    clients, and ``DRAWS`` reports that the client draws for each symbol.
 
     Example:
         >>> from uldp_transforms.ldp.mechanisms import KaryRR
@@ -129,16 +138,16 @@ def _payloads(mechanism: Mechanism) -> Iterator[str]:
     if {len(payload) for payload in payloads} != {width}:
         yield f"payloads whose size is not payload_size = {width} bytes"
         return
-    if not mechanism.is_valid(_as_array(payloads)).all():
+    if not mechanism.is_valid(as_array(payloads)).all():
         yield "violations of payloads that a client can send"
     if width <= _ENUMERABLE:
-        everything = _as_array([bytes(payload) for payload in itertools.product(range(256), repeat=width)])
+        everything = as_array([bytes(payload) for payload in itertools.product(range(256), repeat=width)])
         if int(mechanism.is_valid(everything).sum()) != len(payloads):
             yield "no violations of payloads that no client can send"
 
 
 def _definition(mechanism: Mechanism) -> Iterator[str]:
-    codes, probabilities = _enumerated(mechanism)
+    codes, probabilities = enumerated(mechanism)
     with np.errstate(divide="ignore"):
         if not np.allclose(mechanism.log_prob(codes), np.log(probabilities), rtol=_ROUNDING, atol=_ROUNDING):
             yield "a log_prob that is not the logarithm of the channel"
@@ -165,8 +174,8 @@ def _structure(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _counts(mechanism: Mechanism) -> Iterator[str]:
-    codes, probabilities = _enumerated(mechanism)
-    size, shares = len(codes), _distributions(mechanism.num_symbols)
+    codes, probabilities = enumerated(mechanism)
+    size, shares = len(codes), distributions(mechanism.num_symbols)
     cells = mechanism.count(codes, np.arange(size), size)
     if cells.dtype != np.int64 or cells.shape != (size, mechanism.num_cells):
         yield f"counts that are not int64 of shape {(size, mechanism.num_cells)}"
@@ -183,10 +192,8 @@ def _counts(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _inverse(mechanism: Mechanism) -> Iterator[str]:
-    codes, probabilities = _enumerated(mechanism)
-    size, shares = len(codes), _distributions(mechanism.num_symbols)
-    cells = mechanism.count(codes, np.arange(size), size)
-    inverse = mechanism.invert(CohortCounts(np.ones(size, dtype=np.int64), cells))
+    codes, probabilities = enumerated(mechanism)
+    shares, inverse = distributions(mechanism.num_symbols), mechanism.invert(single_counts(mechanism, codes))
     largest = float(abs(inverse).max())
     if not np.allclose(probabilities.T @ inverse, np.eye(mechanism.num_symbols), rtol=0, atol=_EXACT_TO * largest):
         yield "a biased inverse"
@@ -210,7 +217,30 @@ def _are_integers_or_texts(weight: object) -> bool:
     return all(map(_are_integers_or_texts, weight)) if isinstance(weight, list) else type(weight) in (int, str)
 
 
-_EXACT = (_privacy, _payloads, _definition, _structure, _counts, _inverse, _client_form)
+def _tail(mechanism: Mechanism) -> Iterator[str]:
+    """A declared tail must accept exactly the valid payloads."""
+    (tail, limit), width = mechanism.tail, mechanism.payload_size
+    if not tail or width > _ENUMERABLE:
+        return
+    everything = as_array([bytes(payload) for payload in itertools.product(range(256), repeat=width)])
+    accepted = everything[:, width - tail :] @ 256 ** np.arange(tail) < limit
+    if not np.array_equal(accepted, mechanism.is_valid(everything)):
+        yield "a tail that accepts other payloads than violations does"
+
+
+def _supports(mechanism: Mechanism) -> Iterator[str]:
+    """The first counts of a set report are the symbols that it supports."""
+    if isinstance(mechanism, SetReportMechanism):
+        codes, size = enumerated(mechanism)[0], mechanism.num_symbols
+        counted = mechanism.count(codes, np.arange(len(codes)), len(codes))[:, :size]
+        if not np.array_equal(counted, mechanism.supports(codes)):
+            yield "counts that are not those of the supported symbols"
+
+
+_EXACT = (
+    *(_privacy, _payloads, _tail, _supports, _definition, _structure, _counts, _inverse, _client_form),
+    *(check_single_symbols, check_moments, check_effects, check_outcomes, check_json),
+)
 
 
 def _independence(instances: list[Mechanism]) -> Iterator[str]:
@@ -264,23 +294,6 @@ def _upper_tail(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 # ---------------------------------------------------------------------- enumeration
-
-
-def _as_array(payloads: list[bytes]) -> np.ndarray:
-    """The payloads as an array (Y, W) uint8."""
-    return np.frombuffer(b"".join(payloads), dtype=np.uint8).reshape(len(payloads), -1)
-
-
-def _enumerated(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray]:
-    """All payloads (Y, W) uint8 and their probabilities (Y, K) under each symbol."""
-    payloads, rows = mechanism.channel()
-    return _as_array(payloads), np.array([[float(share) for share in row] for row in rows])
-
-
-def _distributions(num_symbols: int) -> np.ndarray:
-    """(K + 1, K): the point mass of every symbol, and shares proportional to 1 / rank."""
-    zipf = 1 / np.arange(1, num_symbols + 1)
-    return np.vstack([np.eye(num_symbols), zipf / zipf.sum()])
 
 
 def _law_of_supports(mechanism: SetReportMechanism) -> dict[frozenset[int], Fraction]:
