@@ -147,7 +147,7 @@ class UsedTokens:
         if self._files is None:
             return
         now, loaded = self._clock(), set[tuple[int, bytes]]()
-        for use, is_delivered in self._files.read():
+        for use, is_delivered in self._files.read(now):
             slot = use.slot
             if use.expires <= now or ((slot, use.name) not in loaded and use.name in self._slots[slot]):
                 continue
