@@ -15,9 +15,9 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from uldp_transforms.jobs.gateway.apps.used_token_files import UsedTokenFiles
+from uldp_transforms.jobs.gateway.apps.uses import SLOT, Place, Use
 from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
 from uldp_transforms.jobs.gateway.refusals import RETRY_AFTER, TOO_MANY, UNAUTHORIZED, Refused
-from uldp_transforms.jobs.gateway.uses import SLOT, Place, Use
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 """Header of each answer with the status 401."""

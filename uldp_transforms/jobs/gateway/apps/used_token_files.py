@@ -19,10 +19,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from uldp_transforms.files.folder_lock import lock_folder
 from uldp_transforms.files.synced import sync_file, sync_folder
+from uldp_transforms.jobs.gateway.apps.uses import IN_QUEUE, Place, Use
 from uldp_transforms.jobs.gateway.batched_writer import BatchedWriter
-from uldp_transforms.jobs.gateway.folder_lock import lock_folder
-from uldp_transforms.jobs.gateway.uses import IN_QUEUE, Place, Use
 
 FOLDER = "tokens"
 """Name of the folder beside the reports."""
