@@ -17,8 +17,8 @@ from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.follow.row_outbox import put_rows, write_outbox
 from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.jobs.gateway.apps.used_token_files import FOLDER, UsedTokenFiles
+from uldp_transforms.jobs.gateway.apps.uses import Place, Use
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile, finish
-from uldp_transforms.jobs.gateway.uses import Place, Use
 from uldp_transforms.ldp import CohortCounts, FileStorage
 from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.messages.manifest import files_of_manifest, listed_file

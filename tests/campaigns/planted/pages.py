@@ -480,7 +480,7 @@ PAGES = (
     Plant(
         "two pages that answer at once",
         "clients/javascript/src/browser-state.js",
-        "return globalThis.navigator?.locks ? navigator.locks.request(this.#name, now) : now();",
+        "return locks ? locks.request(this.#name, now) : now();",
         "return now();",
         "two pages spend the budget of one",
         ("tests/clients/test_javascript.py::test_its_own_tests_but_vectors",),

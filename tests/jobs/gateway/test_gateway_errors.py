@@ -286,6 +286,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             (f"{TOPIC} --app_bytes 5", "--app_bytes needs --token_file, got none"),
             (f"{TOPIC} --signed_tokens", "--signed_tokens needs --token_file, got none"),
             (f"{TOPIC} --token_reports 5", "--token_reports needs --signed_tokens, got none"),
+            (f"{TOPIC} --used_tokens u", "--used_tokens needs --signed_tokens, got none"),
             (f"{TOPIC} --app_requests 0", "--app_requests must be a whole number above 0, got '0'"),
             (f"{TOPIC} --spool_every 1s", "--spool_every needs --spool, got none"),
             (f"{TOPIC} --slide 1h", "--slide needs --window, got none"),

@@ -28,6 +28,7 @@ from uldp_transforms.jobs.gateway.admission import Admission
 from uldp_transforms.jobs.gateway.apps.app_keys import Key, Tokens
 from uldp_transforms.jobs.gateway.apps.signed_tokens import UsedTokens
 from uldp_transforms.jobs.gateway.apps.used_token_files import UsedTokenFiles
+from uldp_transforms.jobs.gateway.apps.uses import Use
 from uldp_transforms.jobs.gateway.batched_writer import BatchedWriter
 from uldp_transforms.jobs.gateway.gateway_options import GatewayConfig, configure
 from uldp_transforms.jobs.gateway.limits import Limits
@@ -38,7 +39,6 @@ from uldp_transforms.jobs.gateway.outlets.pubsub_outlet import PubSubOutlet
 from uldp_transforms.jobs.gateway.packer import Packer
 from uldp_transforms.jobs.gateway.spool import Spool
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
-from uldp_transforms.jobs.gateway.uses import Use
 from uldp_transforms.jobs.gateway.web import Desk, Door, application
 from uldp_transforms.ldp import SpecError
 

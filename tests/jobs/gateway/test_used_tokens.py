@@ -29,10 +29,10 @@ from uldp_transforms.jobs.gateway.apps import used_token_files
 from uldp_transforms.jobs.gateway.apps.once_per_token import OncePerToken
 from uldp_transforms.jobs.gateway.apps.signed_tokens import UsedTokens
 from uldp_transforms.jobs.gateway.apps.used_token_files import UsedTokenFiles
+from uldp_transforms.jobs.gateway.apps.uses import Use
 from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
 from uldp_transforms.jobs.gateway.outlets.recorded_outlet import RecordedOutlet
 from uldp_transforms.jobs.gateway.refusals import Refused
-from uldp_transforms.jobs.gateway.uses import Use
 from uldp_transforms.ldp.errors import SpecError
 
 RECORD = used_token_files._RECORD.size

@@ -7,9 +7,9 @@ import asyncio
 import numpy as np
 
 from uldp_transforms.jobs.gateway.admission import has_ids
+from uldp_transforms.jobs.gateway.apps.uses import Use
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.outlets.outlet import Delivery, Undelivered
-from uldp_transforms.jobs.gateway.uses import Use
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages import wire
 

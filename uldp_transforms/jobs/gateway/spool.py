@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from uldp_transforms.files.folder_lock import lock_folder
 from uldp_transforms.jobs.gateway import spool_file
 from uldp_transforms.jobs.gateway.apps.used_token_files import UsedTokenFiles
+from uldp_transforms.jobs.gateway.apps.uses import Place, Use
 from uldp_transforms.jobs.gateway.batched_writer import BatchedWriter
-from uldp_transforms.jobs.gateway.folder_lock import lock_folder
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.outlets.outlet import Outlet, Undelivered
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
-from uldp_transforms.jobs.gateway.uses import Place, Use
 from uldp_transforms.messages.rejection import Rejection
 
 FULL = 64 << 20

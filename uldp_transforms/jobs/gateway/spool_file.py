@@ -17,7 +17,7 @@ from pathlib import Path
 import fastavro
 
 from uldp_transforms.files.synced import sync_file, sync_folder
-from uldp_transforms.jobs.gateway.uses import file_id
+from uldp_transforms.jobs.gateway.apps.uses import file_id
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import Account, read_messages
 from uldp_transforms.messages.manifest import listed_file, manifest_text

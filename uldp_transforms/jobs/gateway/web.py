@@ -19,6 +19,7 @@ from starlette.routing import Route
 from uldp_transforms.jobs.gateway.admission import Admission, Verdict, has_ids, plain
 from uldp_transforms.jobs.gateway.apps.app_keys import App, Tokens
 from uldp_transforms.jobs.gateway.apps.once_per_token import Taker
+from uldp_transforms.jobs.gateway.apps.uses import Use
 from uldp_transforms.jobs.gateway.limits import Body, Limits, peer_of
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.origins import Origins
@@ -35,7 +36,6 @@ from uldp_transforms.jobs.gateway.refusals import (
     UNSUPPORTED,
     Refused,
 )
-from uldp_transforms.jobs.gateway.uses import Use
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.set_groups import SetGroups

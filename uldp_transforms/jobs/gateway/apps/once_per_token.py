@@ -10,8 +10,8 @@ from typing import Protocol
 from starlette.responses import Response
 
 from uldp_transforms.jobs.gateway.apps.signed_tokens import Token, UsedTokens
+from uldp_transforms.jobs.gateway.apps.uses import Use
 from uldp_transforms.jobs.gateway.refusals import ACCEPTED, OK
-from uldp_transforms.jobs.gateway.uses import Use
 
 
 class Taker(Protocol):

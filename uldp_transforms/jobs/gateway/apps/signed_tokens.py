@@ -15,9 +15,9 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from uldp_transforms.jobs.gateway.apps.used_token_files import UsedTokenFiles
+from uldp_transforms.jobs.gateway.apps.uses import SLOT, Place, Use
 from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
 from uldp_transforms.jobs.gateway.refusals import RETRY_AFTER, TOO_MANY, UNAUTHORIZED, Refused
-from uldp_transforms.jobs.gateway.uses import SLOT, Place, Use
 
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
 """Header of each answer with the status 401."""
@@ -147,7 +147,7 @@ class UsedTokens:
         if self._files is None:
             return
         now, loaded = self._clock(), set[tuple[int, bytes]]()
-        for use, is_delivered in self._files.read():
+        for use, is_delivered in self._files.read(now):
             slot = use.slot
             if use.expires <= now or ((slot, use.name) not in loaded and use.name in self._slots[slot]):
                 continue

@@ -19,10 +19,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from uldp_transforms.files.folder_lock import lock_folder
 from uldp_transforms.files.synced import sync_file, sync_folder
+from uldp_transforms.jobs.gateway.apps.uses import IN_QUEUE, Place, Use
 from uldp_transforms.jobs.gateway.batched_writer import BatchedWriter
-from uldp_transforms.jobs.gateway.folder_lock import lock_folder
-from uldp_transforms.jobs.gateway.uses import IN_QUEUE, Place, Use
 
 FOLDER = "tokens"
 """Name of the folder beside the reports."""
@@ -94,19 +94,19 @@ class UsedTokenFiles:
 
     # ---------------------------------------------------------------- what earlier processes stored
 
-    def read(self) -> Iterator[tuple[Use, bool | None]]:
-        """All uses, and whether their messages were delivered; None: it is not known yet. Raises OSError.
+    def read(self, since: float = 0) -> Iterator[tuple[Use, bool | None]]:
+        """The uses of tokens that expire later, and whether their messages were delivered; None: it is not known yet.
 
-        Call this when everything that writes messages has sealed what earlier processes have left.
+        Call this when everything that writes messages has sealed what earlier processes have left. Raises OSError.
         """
         with self._state:
             for file in [file for file, found in self._unsealed.items() if not found.is_there]:
                 del self._unsealed[file]
         uses, seals = [], dict[bytes, int]()
-        for use in self._records():
-            if use.expires:
+        for use in self._records(since):
+            if use.expires > since:
                 uses.append(use)
-            elif use.place is not None:
+            elif use.place is not None and not use.expires:
                 seals[use.place.file] = use.place.end
         for use in uses:
             if use.place is None:
@@ -120,20 +120,16 @@ class UsedTokenFiles:
 
     def _learn(self) -> None:
         """What is not sealed."""
-        sealed = set()
+        sealed = {use.place.file for use in self._records() if use.place is not None and not use.expires}
         for use in self._records():
-            if use.place is None:
-                continue
-            if not use.expires:
-                sealed.add(use.place.file)
-            else:
+            if use.place is not None and use.expires and use.place.file not in sealed:
                 self._register([use], use.place, is_there=False)
-        for file in sealed:
-            self._unsealed.pop(file, None)
 
-    def _records(self) -> Iterator[Use]:
+    def _records(self, since: float = 0) -> Iterator[Use]:
+        """The records of files whose tokens expire later; a seal is where the uses are that it is about."""
         for path in sorted(self._folder.iterdir()):
-            if _period_of(path) is None:
+            period = _period_of(path)
+            if period is None or (period + 1) * _PERIOD <= since:
                 continue
             form = _RECORD if path.suffix == _FORM else _WITHOUT_PLACE
             content = path.read_bytes()

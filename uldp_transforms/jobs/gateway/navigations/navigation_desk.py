@@ -10,12 +10,12 @@ from prometheus_client import Counter as Metric
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from uldp_transforms.jobs.gateway.apps.uses import Use
 from uldp_transforms.jobs.gateway.meters import Meters
 from uldp_transforms.jobs.gateway.navigations.navigation_log import NavigationLog
 from uldp_transforms.jobs.gateway.navigations.page_lines import checked
 from uldp_transforms.jobs.gateway.outlets.outlet import Undelivered
 from uldp_transforms.jobs.gateway.refusals import ACCEPTED, STATUS, TOO_LARGE, Refused
-from uldp_transforms.jobs.gateway.uses import Use
 from uldp_transforms.jobs.gateway.web import Door
 from uldp_transforms.ldp.reasons import Reason
 

@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 from uldp_transforms.files.synced import sync_file
 from uldp_transforms.jobs.gateway.apps.used_token_files import UsedTokenFiles
+from uldp_transforms.jobs.gateway.apps.uses import Place, Use, file_id
 from uldp_transforms.jobs.gateway.batched_writer import BatchedWriter
-from uldp_transforms.jobs.gateway.uses import Place, Use, file_id
 
 
 class NavigationLog:

@@ -7,7 +7,7 @@ import argparse
 from typing import Any, ClassVar, Protocol
 
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.gateway.uses import Use
+from uldp_transforms.jobs.gateway.apps.uses import Use
 
 
 class Undelivered(Exception):

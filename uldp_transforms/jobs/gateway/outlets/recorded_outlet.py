@@ -5,8 +5,8 @@ from __future__ import annotations
 import secrets
 
 from uldp_transforms.jobs.gateway.apps.used_token_files import UsedTokenFiles
+from uldp_transforms.jobs.gateway.apps.uses import IN_QUEUE, Place, Use
 from uldp_transforms.jobs.gateway.outlets.outlet import Outlet
-from uldp_transforms.jobs.gateway.uses import IN_QUEUE, Place, Use
 
 
 class RecordedOutlet:
