@@ -391,6 +391,12 @@ def test_a_line_is_told_apart_by_its_low_end() -> None:
     assert [line(low).told_apart for low in (None, 0.0, -1.0, 1e-9)] == [False, False, False, True]
 
 
+def test_a_mean_below_0_is_told_apart_from_0() -> None:
+    spans = [(-8.4, -0.2), (-8.4, 0.0), (None, -0.2), (-8.4, None)]
+    lines = [GroupLine(group="g", figure=figure(low=low, high=high), num_reports=1, digits=1) for low, high in spans]
+    assert [line.told_apart for line in lines] == [True, False, True, False]
+
+
 # --------------------------------------------------------------------------------------------------------- comparisons
 
 

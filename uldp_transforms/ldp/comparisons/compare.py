@@ -42,6 +42,8 @@ _GRID = np.linspace(0.05, 8.2, 164)
 """Normal quantiles for p-values; beyond the last one a confidence is 1 in floating point, and distances from 0 are
 extrapolated."""
 
+_EXACT = 1e-15  # smallest p-value that is not extrapolated
+
 _LEAST = float(np.finfo(np.float64).tiny)
 """Smallest p-value: 0 would say that a difference is certain."""
 
@@ -410,8 +412,8 @@ def p_values_at(interval: Callable[[float], tuple[np.ndarray, np.ndarray]], look
 
 
 def clearest_first(p_values: np.ndarray, differences: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The order (S,) of differences by their p-values; equal ones by their size in units of their own error, which is
-    the distance of the end of the interval towards 0.
+    """The order (S,) of differences by their p-values. Where these are equal, or below 1e-15 and so extrapolated, by
+    their size in units of their own error, which is the distance of the end of the interval towards 0.
 
     Args:
         p_values, differences: (S,).
@@ -420,7 +422,7 @@ def clearest_first(p_values: np.ndarray, differences: np.ndarray, low: np.ndarra
     errors = np.where(differences > 0, differences - low, high - differences)
     with np.errstate(divide="ignore", invalid="ignore"):
         sizes = np.nan_to_num(np.abs(differences) / errors, nan=0.0)
-    order: np.ndarray = np.lexsort((-sizes, p_values))
+    order: np.ndarray = np.lexsort((-sizes, np.maximum(p_values, _EXACT)))
     return order
 
 
