@@ -66,3 +66,26 @@ def test_without_docker_it_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", str(folder))
     with pytest.raises(SystemExit, match="docker with buildx must be installed, got none"):
         images.main([str(folder)])
+
+
+def test_a_release_is_refused_while_an_image_has_a_tag_only(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As in a checkout; after ``make images`` nothing is left to name, and one new tag is enough to refuse it again."""
+    assert images.main(["--check", str(folder)]) == 1
+    said = capsys.readouterr()
+    assert "container/Dockerfile: python:3.11" in said.out.splitlines()
+    number = len(said.out.splitlines())
+    assert said.err == f"images: a release needs images with digests (make images), got {number} without\n"
+    assert images.main([str(folder)]) == 0
+    capsys.readouterr()
+    assert images.main(["--check", str(folder)]) == 0
+    assert capsys.readouterr() == ("", "")
+    path = folder / "compose" / "compose.yaml"
+    path.write_text(path.read_text("utf-8") + "\n# one more\nx:\n  image: prom/prometheus:v3\n", encoding="utf-8")
+    assert images.main(["--check", str(folder)]) == 1
+    assert capsys.readouterr().out == "compose/compose.yaml: prom/prometheus:v3\n"
+
+
+def test_the_release_workflow_checks_the_images_before_it_builds() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text("utf-8"))
+    commands = [step["run"] for step in workflow["jobs"]["build"]["steps"] if "run" in step]
+    assert commands.index("python3 requirements/images.py --check") < commands.index("make packages")

@@ -29,7 +29,7 @@ COLLECTION = {
 }
 OVER_FILES = "--collection C.json --input reports.avro --output output --window 1h"
 NOON = 1_000_036_800  # 2001-09-09T12:00:00Z in seconds
-QUICKSTARTS = [DOCS / f"quickstart-{reader}.md" for reader in ("analyst", "beam", "client", "operator")]
+QUICKSTARTS = [DOCS / f"quickstart-{reader}.md" for reader in ("analyst", "beam", "client", "open", "operator")]
 
 
 def of_page(name: str) -> list[Block]:
@@ -108,6 +108,21 @@ def test_the_page_of_notebooks_runs_from_its_first_block_to_its_last(
     assert len(names["frame"]) == len(VALUES) and Path("shares.html").is_file()
     assert names["rows"]["raw_frequency"].tolist() == [entry["raw_frequency"] for entry in rows[0]["estimates"]]
     assert "suppressed" in capsys.readouterr().out
+
+
+def test_open_values_with_a_public_list(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Public texts are estimated precisely, sensitive ones are found although they are on no list."""
+    [block] = of_page("quickstart-open")
+    require(block.needs)
+    run(block, monkeypatch)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    shares = {name: float(share.rstrip("%")) / 100 for name, share, *_ in lines}
+    lengths = {name: float(high.rstrip("%")) - float(low.rstrip("%")) for name, *_, low, _, high in lines}
+    truth = {"news": 0.45, "mail": 0.3, "weather": 0.1, "clinic": 0.1, "union": 0.05, "nobody": 0.0}
+    assert set(shares) == set(truth)
+    for name, share in truth.items():  # from 8 standard errors of public texts and 6 of others on
+        assert abs(shares[name] - share) < (0.05 if name in ("news", "mail", "weather") else 0.1), shares
+    assert 0.4 < lengths["weather"] / lengths["clinic"] < 0.8, "which have the same share"
 
 
 def test_the_analyst_reads_the_latest_panes(

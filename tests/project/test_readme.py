@@ -66,3 +66,30 @@ def test_commands_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"^make (\w+)", "\n".join(blocks("sh")), flags=re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE)
+
+
+NAMES_OF_PAPERS = {
+    "krr": ("k-RR", "O-RR"),
+    "rappor": ("O-RAPPOR",),
+    "urr": ("uRR",),
+    "urap": ("uRAP",),
+    "tagged": ("PUM",),
+    "agrr": ("AGRR",),
+    "aoue": ("AOUE",),
+    "tsp": ("TSP",),
+}
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/glossary.md"])
+def test_the_names_of_the_papers_stand_beside_our_ids(page):
+    """In the row of a table that has the id."""
+    rows = [line for line in (ROOT / page).read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    for name, words in NAMES_OF_PAPERS.items():
+        [row, *_] = [row for row in rows if f"`{name}`" in row.split("|")[1]]
+        assert all(re.search(rf"(?<![\w-]){word}(?![\w-])", row) for word in words), (name, row)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/glossary.md"])
+@pytest.mark.parametrize("word", ["OSLDP", "ULDP", "combiner", "cohort"])
+def test_terms_of_the_papers_and_of_beam_are_found(page, word):
+    assert re.search(rf"\b{word}s?\b", (ROOT / page).read_text(encoding="utf-8"))

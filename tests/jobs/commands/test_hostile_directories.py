@@ -99,6 +99,7 @@ def test_a_file_is_not_written_through_a_link(precious: Path, tmp_path: Path) ->
         {"sentence": ["x"]},
         {"end": {}},
         {"specification": 5},
+        {"specification": []},
         {"specification": {"collections": 5}},
         {"specification": {"collections": ["/etc/passwd"]}},
     ],

@@ -15,6 +15,7 @@ from typing import Any
 import fastavro
 import numpy as np
 
+from tests.support.commands import last_of_each
 from tests.support.messages_cases import KRR, NOON, RAPPOR, UP, URR, write_files
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.estimate.options import command_line
@@ -37,13 +38,13 @@ class Followed:
         self.spool.mkdir(parents=True)
         (self.spool / "lock").touch()
         write_files(folder, {f"{c.id}.json": c for c in of})
-        self.window = ["--window", "1m", "--min_reports", "1", *options]
+        self.window = last_of_each(["--window", "1m", "--min_reports", "1", *options])
         self.collections = [f"--collection={folder / c.id}.json" for c in of]
         self._rng = np.random.default_rng(26)
 
     def argv(self) -> list[str]:
-        common = [*self.collections, "--output", str(self.output), *self.window, "--write_counts", "--late_every", "0s"]
-        return [*self.source(), "--follow", *common]
+        common = ["--output", str(self.output), "--write_counts", "--late_every", "0s", *self.window]
+        return [*self.source(), "--follow", *self.collections, *last_of_each(common)]
 
     def source(self) -> list[str]:
         """The options that name the source."""

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from tests.jobs.follow.spools import Followed
+from tests.support.commands import last_of_each
 from tests.support.messages_cases import KRR, NOON, URR, decoder, single
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.engines.signals import Signals
@@ -566,7 +567,7 @@ def test_a_job_is_what_its_command_line_says(options: tuple[str, ...], late: int
     """A directory is for one identity of windows; warnings of two versions are no obstacle."""
     followed = Followed(tmp_path, of=(KRR,))
     parser = command_line()
-    args, rest = parser.parse_known_args([*followed.argv(), *options])
+    args, rest = parser.parse_known_args(last_of_each([*followed.argv(), *options]))
     job = follow_job(args, parser, rest)
     try:
         assert (job.option, job.name, job.late_every, job.with_counts) == ("--input", str(followed.spool), late, True)

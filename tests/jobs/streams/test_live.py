@@ -67,7 +67,12 @@ class Running:
 @contextlib.contextmanager
 def live(folder: Path, *options: str) -> Iterator[Running]:
     log = folder / "live.log"
-    argv = [*LIVE, "--port=0", "--results_port=0", f"--output={folder / 'output'}", *options]
+    ports = [
+        option
+        for option in ("--port=0", "--results_port=0")
+        if not any(given.startswith(option[:-1]) for given in options)
+    ]
+    argv = [*LIVE, *ports, f"--output={folder / 'output'}", *options]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     with log.open("wb") as out:
         process = subprocess.Popen(argv, cwd=folder, stdout=out, stderr=out, env=environment)

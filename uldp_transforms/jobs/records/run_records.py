@@ -113,7 +113,7 @@ def _read(path: str) -> RunRecord:
     with stores.opened(path) as file:
         content = file.read()
     record: RunRecord | None = None
-    with contextlib.suppress(TypeError, KeyError, ValueError):  # UnicodeDecodeError and SpecError among them
+    with contextlib.suppress(AttributeError, TypeError, KeyError, ValueError):  # SpecError among them
         found = RunRecord(**parse_json(content.decode("utf-8"), path))
         record = found if _is_sound(found, stores.name_of(path)) else None
     if record is None:

@@ -65,7 +65,7 @@ class AttributeGRR(KaryRR):
     about: ClassVar[About] = About(
         sends="one symbol, with only as much noise as the declared `priors` Pr(value given state) require",
         protects="states, under these priors only",
-        source="Tang et al.",
+        source="AGRR: Tang et al.",
         payload=ONE_SYMBOL,
     )
     names_values: ClassVar[bool] = True
@@ -133,7 +133,7 @@ class AttributeOUE(Rappor):
     about: ClassVar[About] = About(
         sends="one bit per symbol, with only as much noise as the declared `priors` require",
         protects="states, under these priors only",
-        source="Tang et al.",
+        source="AOUE: Tang et al.",
         payload=ALL_BITS,
     )
     max_hashes: ClassVar[int] = 1

@@ -40,7 +40,7 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
     about: ClassVar[About] = About(
         sends="one symbol; non-sensitive ones often in clear",
         protects="sensitive values. One sensitive of two: Mangat 1994",
-        source="Murakami & Kawamoto 2019, definition 4",
+        source="uRR: Murakami & Kawamoto 2019, definition 4",
         payload=ONE_SYMBOL,
     )
 
@@ -207,7 +207,7 @@ class KaryRR(UtilityOptimizedRR):
     about: ClassVar[About] = About(
         sends="one symbol",
         protects="every value: epsilon-LDP. Two symbols: Warner 1965",
-        source="Kairouz, Bonawitz & Ramage 2016, section 4.1",
+        source="k-RR, and O-RR over `hashed`: Kairouz, Bonawitz & Ramage 2016, sections 4.1, 5.1",
         payload=ONE_SYMBOL,
     )
     protects_all: ClassVar[bool] = True

@@ -217,7 +217,7 @@ class UtilityOptimizedRappor(_Unary):
         sends='one bit per sensitive symbol, or a non-sensitive one in clear; `theta`; `inversion` (`"marginal"`: as '
         "published)",
         protects="sensitive values",
-        source="Murakami & Kawamoto 2019, definition 5",
+        source="uRAP: Murakami & Kawamoto 2019, definition 5",
         payload=BITS_OR_CLEAR,
     )
 
@@ -267,9 +267,10 @@ class Rappor(_Unary):
 
     id: ClassVar[str] = "rappor"
     about: ClassVar[About] = About(
-        sends='one bit per symbol; `theta` 0.5 is OUE, `"optimal"` minimises the worst error; O-RAPPOR over `hashed`',
+        sends='one bit per symbol; `theta` 0.5 is OUE, `"optimal"` minimises the worst error',
         protects="every value",
-        source="Kairouz, Bonawitz & Ramage 2016, sections 4.2, 5.2; Wang et al. 2017",
+        source="k-RAPPOR, and O-RAPPOR over `hashed`: Kairouz, Bonawitz & Ramage 2016, sections 4.2, 5.2; Wang et al. "
+        "2017",
         payload=ALL_BITS,
     )
     protects_all: ClassVar[bool] = True

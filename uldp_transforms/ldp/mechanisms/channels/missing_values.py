@@ -67,7 +67,7 @@ class TwoStage(MatrixChannel):
     about: ClassVar[About] = About(
         sends='one symbol, the last of which means "no answer"; `missing_rates`',
         protects="answers; whether one is missing: under these rates only, and if answers do not depend on the state",
-        source="Tang et al.",
+        source="TSP: Tang et al.",
         payload=ONE_SYMBOL,
     )
     protects_all: ClassVar[bool] = True
