@@ -43,8 +43,8 @@ javascript:  ## the tests of the client in JavaScript (Node.js 20 or newer)
 golden: $(VENV)/.test-installed  ## writes golden files, and what pages say of mechanisms, anew; prints what changed
 	$(BIN)/python -m tests.support.golden
 
-slow: $(VENV)/.test-installed  ## the tests that take minutes or compare running times
-	$(BIN)/python -m pytest -m slow
+slow: $(VENV)/.test-installed  ## the tests that take minutes or compare running times; what they cost, and which need more
+	$(BIN)/python -m tests.campaigns.cpu_seconds -m slow -rs
 
 cost: $(VENV)/.test-installed  ## make test without ruff and mypy, and its CPU seconds by file and by test
 	$(BIN)/python -m tests.campaigns.cpu_seconds

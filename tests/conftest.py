@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.plan import Divider
+from tests.plan import Divider, turn
 
 settings.register_profile("suite", deadline=None, max_examples=50)  # no deadline: machines are busy at times
 settings.load_profile("suite")
@@ -20,14 +20,14 @@ gc.set_threshold(50_000, 20, 20)  # modules and thousands of tests stay: looking
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests that wait for ``make slow`` and puts programs first; Beam, if it is there, is made quicker."""
+    """Marks the tests that wait for ``make slow`` and sorts them; Beam, if it is there, is made quicker."""
     if "apache_beam" in sys.modules:
         importlib.import_module("tests.support.quick_beam").remember()
     divider = Divider()
     for item in items:
         if divider.waits(item.nodeid):
             item.add_marker("slow")
-    items.sort(key=lambda item: not item.nodeid.startswith("tests/jobs/"))  # the longest files do not come last
+    items.sort(key=lambda item: turn(item.nodeid))  # the longest files do not come last
     gc.collect()
     gc.freeze()
 

@@ -14,6 +14,15 @@ from typing import Any, NamedTuple
 NONE, FIRST, COVER = "none", "first", "cover"
 """Cases that stay: none; the first one; so many that every part of an id (between hyphens) is in one of them."""
 
+DEAREST = (
+    "ldp/estimators/test_largest.py",
+    "ldp/discovery/test_discovery_of_hosts.py",
+    "ldp/estimators/test_few_values.py",
+    "ldp/planning/test_forecast.py",
+    "beam/test_memo_populations.py",
+)
+"""Files of ``make slow`` that take minutes, the longest first. They start first: no process waits long for another."""
+
 
 class Group(NamedTuple):
     """Tests that wait for one reason: what stays in ``make test``, and the functions by file below tests/."""
@@ -465,6 +474,12 @@ PLAN = (
         },
     ),
 )
+
+
+def turn(case: str) -> int:
+    """When a test comes, by its id in pytest: in the dearest files, in those that start programs, or after both."""
+    path = case.partition("::")[0].removeprefix("tests/")
+    return DEAREST.index(path) if path in DEAREST else len(DEAREST) + (not path.startswith("jobs/"))
 
 
 class Divider:

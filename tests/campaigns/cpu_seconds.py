@@ -1,8 +1,9 @@
-"""Runs the default suite and prints what it costs in CPU seconds: in all, and the dearest files and tests.
+"""Runs a suite on two cores and prints what it costs in CPU seconds: in all, and the dearest files and tests.
 
-``python -m tests.campaigns.cpu_seconds`` runs what ``make test`` runs; arguments go to pytest, such as a file. The
-total is the user and system time of all processes, as ``time`` prints it. A test costs the time of its own process, and
-of the processes that have ended by then; programs of ``tests.support.forked`` count where their server ends.
+``python -m tests.campaigns.cpu_seconds`` runs the tests of ``make test``, and with ``-m slow`` those of ``make slow``;
+further arguments go to pytest too, such as a file. The total is the user and system time of all processes, as ``time``
+prints it. A test costs the time of its own process, and of the processes that have ended by then; programs of
+``tests.support.forked`` count where their server ends.
 """
 
 from __future__ import annotations

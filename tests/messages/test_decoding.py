@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.compiled_part import NUMPY, decoding_with
 from tests.support.messages_cases import (
     BATCH,
     BATCH_HEADER,
@@ -586,13 +587,18 @@ def test_a_hundred_thousand_spoiled_messages():
 
 @pytest.mark.slow
 def test_strangers_cost_little_more_than_friends():
-    """Else a client that invents collections could slow down the whole job."""
+    """Else a client that invents collections could slow down the whole job.
+
+    Friends are decoded by numpy: the compiled part makes them ten times cheaper, and leaves strangers as they are.
+    """
     friends = [single()] * 16_000
     strangers = [single(collection=struct.pack("<Q", i)) for i in range(16_000)]
 
     def seconds(messages: list[bytes]) -> float:
-        begin = time.perf_counter()
+        begin = time.process_time()
         decoder().decode(messages)
-        return time.perf_counter() - begin
+        return time.process_time() - begin
 
-    assert min(seconds(strangers) for _ in range(3)) < 20 * min(seconds(friends) for _ in range(3))
+    dear = min(seconds(strangers) for _ in range(3))
+    with decoding_with(NUMPY):
+        assert dear < 20 * min(seconds(friends) for _ in range(3))

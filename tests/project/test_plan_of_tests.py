@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaigns.planted import PLANTED
-from tests.plan import COVER, FIRST, NONE, PLAN, Divider, Group
+from tests.plan import COVER, DEAREST, FIRST, NONE, PLAN, Divider, Group, turn
 
 TESTS = Path(__file__).parents[1]
 NAMED = {(path, name) for group in PLAN for path, names in group.tests.items() for name in names}
@@ -19,6 +19,14 @@ def test_tests_that_wait_exist(path: str) -> None:
     tree = ast.parse((TESTS / path).read_text(encoding="utf-8"))
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     assert {name for file, name in NAMED if file == path} <= functions
+
+
+def test_the_dearest_files_exist_and_come_first(request: pytest.FixtureRequest) -> None:
+    """Then programs, then all others; this file is one of the others."""
+    assert [path for path in DEAREST if not (TESTS / path).is_file()] == []
+    ids = [*(f"tests/{path}::test" for path in DEAREST), "tests/jobs/test_a.py::test", request.node.nodeid]
+    places = [turn(name) for name in ids]
+    assert places == sorted(set(places))
 
 
 def test_no_test_waits_twice() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests.project.documents import ROOT, blocks
 
-NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "site", "*.egg-info", "__pycache__", "node_modules", "data")
+NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "site", "*.egg-info", "__pycache__", "node_modules")
 
 MECHANISM = '''"""Randomized response under another id."""
 
