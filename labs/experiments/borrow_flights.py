@@ -60,12 +60,12 @@ def errors(flights: np.ndarray, epsilon: float, rng: np.random.Generator) -> np.
 
 
 def rows(runs: int) -> Iterator[tuple[str, int, int, float, np.ndarray]]:
-    """Dimension, numbers of groups and values, epsilon, and mean errors (3,)."""
+    """Dimension, numbers of groups and values, epsilon, and mean errors (R, 3) of the groups in each simulation."""
     for dimension in DIMENSIONS:
         flights = flights_by(dimension)
         for epsilon in EPSILONS:
             rng = np.random.default_rng(SEED)
-            found = np.mean([errors(flights, epsilon, rng) for _ in range(runs)], axis=(0, 2))
+            found = np.array([errors(flights, epsilon, rng).mean(axis=1) for _ in range(runs)])
             yield dimension, *flights.shape, epsilon, found
 
 
@@ -74,7 +74,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     print("| groups | epsilon | alone | pooled | borrowed | borrowed / better of both |")
     print("|---|---|---|---|---|---|")
-    for dimension, groups, _, epsilon, (alone, pooled, borrowed) in rows(parser.parse_args().runs):
+    for dimension, groups, _, epsilon, found in rows(parser.parse_args().runs):
+        alone, pooled, borrowed = found.mean(axis=0)
         numbers = " | ".join(f"{1e4 * error:.3g}" for error in (alone, pooled, borrowed))
         ratio = borrowed / min(alone, pooled)
         print(f"| {groups} by {dimension} | {epsilon:g} | {numbers} | {ratio:.2f} |", flush=True)

@@ -445,13 +445,6 @@ EQUIVALENTS = (  # in the order of their files
     ),
     Equivalent(
         "uldp_transforms/ldp/borrowing/borrow.py",
-        "_weights",
-        "weights = several if risk < risk_of_one - error else one",
-        "weights = several if (risk <= risk_of_one - error) else one",
-        "risks that are equal but for a standard error, to the last digit",
-    ),
-    Equivalent(
-        "uldp_transforms/ldp/borrowing/borrow.py",
         "_Side.trace",
         "typical = float(np.sqrt((of.scale**2).mean()))",
         "typical = float(np.sqrt((of.scale**3).mean()))",
@@ -470,13 +463,6 @@ EQUIVALENTS = (  # in the order of their files
         "rows = np.arange(order) if order <= _EXACT else (np.arange(1, _PROBES + 1) * 2654435761) % (order - 1) + 1",
         "rows = np.arange(order) if order <= _EXACT else (np.arange(1, _PROBES + 1) * 2654435761 // (order - 1)) + 1",
         "other rows of the same matrix: any that are different and balanced do",
-    ),
-    Equivalent(
-        "uldp_transforms/ldp/borrowing/borrow.py",
-        "_weights",
-        "if distances[place] > _TINY:",
-        "if (distances[place] >= _TINY):",
-        "shares as near as rounding errors, to the last digit",
     ),
     Equivalent(
         "uldp_transforms/ldp/client/client.py",

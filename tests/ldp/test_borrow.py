@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -10,14 +11,15 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import stats
 
 from labs.experiments.drawn_counts import draw_counts
 from tests.support.messages_cases import AOUE, KRR, LISTED, TAGGED, numbered
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.borrowing import borrow, borrowed_shares
-from uldp_transforms.ldp.borrowing.borrow import _common, _Side, _signs, _weights
+from uldp_transforms.ldp.borrowing.borrow import _evidence, _Side, _signs
+from uldp_transforms.ldp.borrowing.weights import Evidence, _costs, weights_of
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimator
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
@@ -74,82 +76,129 @@ def test_the_variance_of_a_weight_is_that_of_its_derivative(estimator: Estimator
     assert variance == pytest.approx(weights @ covariance @ weights)
 
 
-GROUPS = 12
+def evidence(**changes: Any) -> Evidence:
+    """Five groups that are alike as far as their reports say, the first one with few reports."""
+    expected = np.array([4e-2, 1e-3, 1e-3, 1e-3, 1e-3])
+    told = {
+        "distance": expected,
+        "gain": np.zeros(5),
+        "gain_variance": 1e-30 * expected**2,
+        "product": expected,
+        "expected": expected,
+        "noise": 2 * expected**2 / 10,
+    }
+    return Evidence(**{name: np.array(changes.get(name, values)) for name, values in told.items()})
 
 
-def told(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Weights of the groups alone, which differ by more than their variances, and these; and their distances D."""
-    return rng.normal(0.5, 0.3, GROUPS), rng.uniform(0.01, 0.04, GROUPS), rng.uniform(0.01, 0.1, GROUPS)
+def test_groups_that_say_much_tell_those_that_say_little_how_much_groups_differ() -> None:
+    """The own estimate of each gain is nothing at all, and of the first group seems certain: noise has its floor."""
+    alike = evidence()
+    assert (weights_of(alike) > 0.8).all() and weights_of(alike)[0] > 0.99
+    apart = evidence(product=[4e-2, 0.1, 0.2, 0.1, 0.15], distance=[4e-2, 0.1, 0.2, 0.1, 0.15])
+    assert weights_of(apart)[0] < 0.5, "who says little is taken for what the others are"
+    assert (weights_of(apart)[1:] < 0.02).all()
 
 
-def risk_of(own: np.ndarray, variances: np.ndarray, distances: np.ndarray, spread: float, middle: float) -> float:
-    """The estimate of the risk for a spread A and a common weight, group by group, without a constant."""
-    total = 0.0
-    for weight, variance, distance in zip(own, variances, distances):
-        kept = spread / (spread + variance)
-        total += distance * ((1 - kept) ** 2 * (weight - middle) ** 2 + (2 * kept - 1) * variance)
-    return total
+def test_a_group_apart_keeps_its_shares_among_others_that_are_alike() -> None:
+    apart = [0.8, 1e-3, 1e-3, 1e-3, 1e-3]
+    found = weights_of(evidence(product=apart, distance=apart, gain=[0.0, 1e-3, 1e-3, 1e-3, 1e-3]))
+    assert found[0] < 0.1 and (found[1:] > 0.6).all()
 
 
-@pytest.mark.parametrize("spread", [0.001, 0.03, 2.0])
-def test_the_common_weight_is_the_one_with_the_least_risk(spread: float) -> None:
-    own, variances, distances = told(generator("common weight", spread))
-    risk, weights = _common(own, variances, distances, spread)
-    middles = np.linspace(0, 1, 2001)
-    risks = [risk_of(own, variances, distances, spread, middle) for middle in middles]
-    best = middles[np.argmin(risks)]
-    assert risk == pytest.approx(min(risks), rel=1e-4) and risk <= min(risks) + 1e-15
-    np.testing.assert_allclose(weights, best + spread / (spread + variances) * (own - best), atol=5e-4)
+def test_a_certain_gain_is_the_weight_of_a_group_that_differs() -> None:
+    """With a gain of .01 that is certain and a cost of about .39, the weight is .01 / .4 or hardly other."""
+    told = evidence(
+        product=np.full(5, 0.4),
+        distance=np.full(5, 0.4),
+        expected=np.full(5, 0.01),
+        noise=np.full(5, 2e-7),
+        gain=np.full(5, 0.01),
+    )
+    np.testing.assert_allclose(weights_of(told), 0.025, rtol=0.1)
+    nothing = dataclasses.replace(told, gain=np.full(5, -0.01))
+    assert (weights_of(nothing) < 0.005).all(), "a gain below 0 saves nothing"
 
 
-class Told:
-    """A side whose own weight and variance are given: the others' shares are (.5, .5), and t moves with nothing."""
-
-    number = 100
-
-    def __init__(self, weight: float, variance: float, distance: float):
-        self.shares = self.raw = 0.5 + np.sqrt(distance / 2) * np.array([1, -1])
-        self._trace, self._variance = weight * distance, variance * distance**2
-
-    def trace(self, of: Any) -> float:
-        return self._trace if of is self else 0.0
-
-    def variance_of_weight(self, apart: np.ndarray, weight: float) -> float:
-        return self._variance
+def test_costs_are_posterior_means_by_quadrature() -> None:
+    """One group: its cost has the flat law of a logarithm, whatever the spread, between a hundredth of a standard
+    deviation and 2, apart from what spreads push over the ends."""
+    product, expected, degrees = np.array([0.05]), np.array([0.01]), np.array([30.0])
+    logs = np.linspace(np.log(0.01 * 0.01 * np.sqrt(2 / 30)), np.log(2.0), 20_001)
+    means = 0.01 + np.exp(logs)
+    law = np.exp(-15 * (np.log(means) + 0.05 / means))
+    mean = (np.exp(logs) * law).sum() / law.sum()
+    square = (np.exp(2 * logs) * law).sum() / law.sum()
+    found, variance = _costs(product, expected, degrees)
+    assert found[0] == pytest.approx(mean, rel=0.02)
+    assert variance[0] == pytest.approx(square - mean**2 + (found[0] * (10 ** (1 / 20) - 1)) ** 2, rel=0.1)
 
 
-def test_weights_are_drawn_together_by_the_spread_with_the_least_risk() -> None:
-    """Spreads that are tried differ by a factor of 10^(1/4): the best one is one of the two around the least risk, and
-    the best of those from 1e-6 to 10^1.5."""
-    own, variances, distances = told(generator("spread of weights"))
-    everybody: Any = Told(0.0, 0.0, 0.0)
-    sides: Any = [Told(*each) for each in zip(own, variances, distances)]
-    found = _weights(everybody, sides)
-    risks = {}
-    for spread in np.logspace(-6, 2, 321):
-        kept = spread / (spread + variances)
-        pull = distances * (1 - kept) ** 2
-        middle = np.clip((pull * own).sum() / pull.sum(), 0, 1)
-        risks[spread] = risk_of(own, variances, distances, spread, middle), middle
-    best = min(risks, key=lambda spread: risks[spread][0])
-    assert 1e-3 < best < 1, "an inner minimum"
-    around = [spread for spread in risks if abs(np.log10(spread / best)) <= 1 / 4]
-    near = [risks[spread][1] + spread / (spread + variances) * (own - risks[spread][1]) for spread in around]
-    assert any(np.abs(np.clip(each, 0, 1) - found).max() < 0.01 for each in near)
-    tried = []
-    for spread in 10 ** np.linspace(-6, 1.5, 31):
-        kept = spread / (spread + variances)
-        pull = distances * (1 - kept) ** 2
-        middle = np.clip((pull * own).sum() / pull.sum(), 0, 1)
-        tried.append((risk_of(own, variances, distances, spread, middle), middle + kept * (own - middle)))
-    np.testing.assert_allclose(found, np.clip(min(tried, key=lambda one: one[0])[1], 0, 1), rtol=1e-9)
+def test_weights_are_between_0_and_1_whatever_is_told() -> None:
+    rng = generator("weights of anything")
+    for _ in range(50):
+        told = Evidence(*(10.0 ** rng.uniform(-12, 0, (6, 7))))
+        told = dataclasses.replace(told, gain=told.gain * rng.choice([-1, 1], 7), product=told.product - 1e-3)
+        found = weights_of(told)
+        assert (found >= 0).all() and (found <= 1).all()
+    empty = Evidence(*np.zeros((6, 0)))
+    assert weights_of(empty).shape == (0,)
+
+
+def test_what_a_group_like_all_would_say_is_the_mean_over_its_noise() -> None:
+    """Over all counts of 400 people, with the shares of all reports; the estimator is linear near them."""
+    of, truth, n = collection(2), np.array([0.7, 0.3]), 400
+    chance = float(of.mechanism.response(truth)[0])
+    law = stats.binom.pmf(np.arange(n + 1), n, chance)
+    products = np.zeros(n + 1)
+    for first in np.flatnonzero(law > 1e-12).tolist():
+        side = _Side(of, counts(first, n - first), PROJECTED)
+        products[first] = (side.raw - truth) @ (side.shares - truth)
+    mean, variance = _Side(of, counts(200, 200), PROJECTED).if_like(truth)
+    assert mean == pytest.approx(law @ products, rel=0.01)
+    assert variance == pytest.approx(law @ products**2 - (law @ products) ** 2, rel=0.02)
+
+
+def test_a_biased_estimator_adds_the_noise_along_its_bias() -> None:
+    """Of shares that are moved by .05: the product has 4 b^T V b more than its own variance."""
+    of = collection(4)
+    moved: Any = SimpleNamespace(shares=lambda question, linear: (linear.joint + BIAS, None))
+    plain: Any = SimpleNamespace(shares=lambda question, linear: (linear.joint, None))
+    truth, found = np.array([0.4, 0.3, 0.2, 0.1]), counts(20, 30, 30, 20)
+    (mean, variance), (same, less) = (_Side(of, found, each).if_like(truth) for each in (moved, plain))
+    assert mean == pytest.approx(same)
+    assert variance - less == pytest.approx(4 * float(of.mechanism.variance_of(BIAS, truth)) / 100)
+
+
+BIAS = np.array([0.05, -0.05, 0.02, -0.02])
+
+
+@pytest.mark.parametrize("estimator", [EB, PROJECTED], ids=["eb", "projected"])
+def test_a_small_group_beside_large_ones_like_it_uses_the_reports_of_all(estimator: Estimator) -> None:
+    """200 people beside 4 x 5,000: alone, their error is 50 times that of all together, and a weight of 0 keeps it.
+
+    The mean of 20 errors of all together varies by less than a half of itself, as does that of what is shown.
+    """
+    of, rng, shares = collection(10, epsilon=1.0), generator("small beside large"), 1 / np.arange(1.0, 11)
+    people = np.array([np.round(n * shares / shares.sum()).astype(int) for n in (200, 5000, 5000, 5000, 5000)])
+    truth = people[0] / people[0].sum()
+    alone = pooled = shown = 0.0
+    for _ in range(20):
+        groups = [drawn(of, row, rng) for row in people]
+        total = sum(groups[1:], groups[0])
+        first = borrow(of, total, groups, estimator)[0].frequencies
+        alone += float(((of.estimate(groups[0], estimator.id).frequencies - truth) ** 2).sum())
+        pooled += float(((of.estimate(total, estimator.id).frequencies - truth) ** 2).sum())
+        shown += float(((first - truth) ** 2).sum())
+    assert alone > 20 * pooled
+    assert shown < 1.5 * pooled
 
 
 @pytest.mark.parametrize(("trace", "own"), [(0.02, 0.4), (0.06, 2.4), (0.0, -0.6)])
-def test_a_weight_is_what_is_gained_by_the_squared_distance(trace: float, own: float) -> None:
-    """(a - u) . (a - t) + tr(V da/du) - tr(V dt/du) is -.01 + trace - .008 / 4, and D is .02; a quarter reports here.
+def test_evidence_is_what_is_gained_and_what_a_group_like_all_would_say(trace: float, own: float) -> None:
+    """The gain (a - u) . (a - t) + tr(V da/du) - tr(V dt/du) is -.01 + trace - .008 / 4, and D is .02.
 
-    The variance of a weight is taken at what is shown of it.
+    A quarter of all reports here. The product (u - t) . (a - t) is .03, and the variance of a gain is taken at the
+    weight that would be shown.
     """
     asked = []
     everybody: Any = SimpleNamespace(number=400, shares=np.array([0.5, 0.5]), trace=lambda of: 9.0)
@@ -160,32 +209,14 @@ def test_a_weight_is_what_is_gained_by_the_squared_distance(trace: float, own: f
 
     side: Any = SimpleNamespace(number=100, shares=np.array([0.6, 0.4]), raw=np.array([0.65, 0.35]))
     side.trace, side.variance_of_weight = (lambda of: 0.008 if of is everybody else trace), variance_of_weight
-    shown = min(max(own, 0), 1)
-    assert _weights(everybody, [side]).tolist() == pytest.approx([shown])
-    assert asked == [(pytest.approx([0.1, -0.1]), pytest.approx(shown))]
-
-
-@pytest.mark.parametrize(("own", "expected"), [(0.1, 0.0), (0.2, 0.2), (0.8, 0.8), (0.9, 1.0)])
-def test_a_common_weight_is_0_or_1_within_its_standard_error(own: float, expected: float) -> None:
-    """sqrt(.1^2 * .04 * 2) / .2 = .14."""
-    _, weights = _common(np.full(2, own), np.full(2, 0.04), np.full(2, 0.1), 0.0)
-    assert weights.tolist() == pytest.approx([expected] * 2)
-
-
-@pytest.mark.parametrize(("gap", "differ"), [(0.95, False), (1.05, True)])
-def test_weights_differ_only_where_the_risk_falls_by_its_standard_error(gap: float, differ: bool) -> None:
-    """Own weights are .5 +- x: the x is found whose risk falls by this much."""
-    everybody: Any = Told(0.0, 0.0, 0.0)
-    variance, distance, limit = 1e-3, 0.1, gap * np.sqrt(2 * 2) * 0.1 * 1e-3
-
-    def fall(apart: float) -> float:
-        own, both = np.array([0.5 - apart, 0.5 + apart]), np.full(2, variance)
-        risks = [risk_of(own, both, np.full(2, distance), spread, 0.5) for spread in (1e-12, *np.logspace(-6, 1.5, 31))]
-        return risks[0] - min(risks)
-
-    apart = optimize.brentq(lambda x: fall(x) - limit, 0.03, 0.4)
-    weights = _weights(everybody, [Told(0.5 + way * apart, variance, distance) for way in (-1, 1)])
-    assert (weights[1] - weights[0] > 0.01) == differ
+    for mean in (0.5, 0.0):
+        side.if_like = lambda shares, mean=mean: (mean, 0.16)
+        found = Evidence(*_evidence(everybody, side, np.array([0.1, -0.1])))
+        gain = trace - 0.012
+        assert (found.distance, found.gain, found.gain_variance) == pytest.approx((0.02, gain, 1e-12))
+        assert (found.product, found.noise) == pytest.approx((0.03, 0.75**2 * 0.16))
+        assert found.expected == pytest.approx(max(0.01 + gain, 0.75 * mean))
+    assert asked[0] == (pytest.approx([0.1, -0.1]), pytest.approx(min(max(own, 0), 1)))
 
 
 def test_signs_are_balanced_and_differ() -> None:

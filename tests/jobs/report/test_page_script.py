@@ -260,7 +260,7 @@ def test_figures_of_two_groups_are_compared_by_their_intervals() -> None:
     for place, name in enumerate(("value", "low", "high")):
         panel[name] = [[of[0][place] for of in FIGURES], [of[1][place] for of in FIGURES]]
     found = result(f'{SHOWN} await choose("t", 0, 1); return shown("t");', compared("t", panel))
-    for (_, _, _, expected), cells in zip(FIGURES, found):
+    for (_, _, _, expected), cells in zip(FIGURES, found, strict=True):
         assert cells[: len(expected)] == expected
         assert cells[5] == ("differs" if expected[2] == "yes" else "")
 

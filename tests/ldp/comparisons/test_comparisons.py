@@ -381,6 +381,25 @@ def test_noticeable_shifts_have_the_power_of_pearsons_test() -> None:
     assert noticeable_shift(model, [*groups, full]) == pytest.approx(d)
 
 
+def test_a_noticeable_shift_is_noticed_in_whichever_group() -> None:
+    """Of three different sizes: the power is .8 for the least noticed value of the smallest, and more elsewhere."""
+    model, sizes, shares = collection(4, 1.5), np.array([6000, 1500, 400]), np.array([0.4, 0.3, 0.2, 0.1])
+    law = model.mechanism.response(shares)
+    groups = [CohortCounts(np.array([n]), np.rint(n * law).astype(np.int64)[np.newaxis]) for n in sizes]
+    d = noticeable_shift(model, groups)
+    powers = np.zeros((3, 4))
+    for group, value in np.ndindex(3, 4):
+        moved = shares * (1 - d / (1 - shares[value]))
+        moved[value] = shares[value] + d
+        change = model.mechanism.response(moved) - law
+        expected = law + sizes[group] / sizes.sum() * change
+        apart = [change - (expected - law) if other == group else -(expected - law) for other in range(3)]
+        noncentrality = sum(n * (each**2 / law).sum() for n, each in zip(sizes, apart))
+        powers[group, value] = stats.ncx2.sf(stats.chi2.isf(0.05, 6), 6, noncentrality)
+    assert powers[2].min() == pytest.approx(0.8, abs=0.005)
+    assert powers.min() == powers[2].min() and powers[1].min() > 0.99
+
+
 def test_a_noticeable_shift_of_two_values_by_hand() -> None:
     """With v the variance of one answer of Warner's, d^2 n_1 (1 - n_1 / n) / v is (1.96 + .84)^2: a power of .8.
 

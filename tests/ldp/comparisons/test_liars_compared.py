@@ -57,6 +57,24 @@ def test_no_pair_of_attacks_breaks_the_bounds_and_some_pair_reaches_each(name: s
     assert (low <= a - b).all() and (a - b <= high).all()
 
 
+@pytest.mark.parametrize("name", ["krr", "urr", "ss", "rappor", "hr", "memos"])
+def test_values_of_a_side_may_be_in_another_order(name: str) -> None:
+    """What liars can do to a value of the second side is that of this value, wherever it stands there."""
+    collection = of(*CLOSED[name])
+    values = collection.alphabet.known_values
+    assert values is not None
+    rng = generator("liars in another order", name)
+    weights = np.arange(len(values), 0, -1) / np.arange(1, len(values) + 1).sum()
+    first, second = (collection.perturb(rng.choice(values, 60, p=weights).tolist(), rng).payloads for _ in range(2))
+    estimates = [collection.estimate(counts_of(collection, side), "empirical") for side in (first, second)]
+    turned = collection.estimate(counts_of(collection, second), "empirical", candidates=values[::-1])
+    a, b, c = (each.with_liars(collection, 0.1) for each in (*estimates, turned))
+    assert c.values == values[::-1]
+    np.testing.assert_allclose(difference_at(a, c, 0.95), difference_at(a, b, 0.95), rtol=1e-9)
+    np.testing.assert_allclose(_lifts(a, c), _lifts(a, b), rtol=1e-9)
+    np.testing.assert_allclose(compare(a, c).noticeable, compare(a, b).noticeable, rtol=1e-9)
+
+
 def _lifts(first: Estimate, second: Estimate) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     from uldp_transforms.ldp.comparisons.compare import _Pair  # noqa: PLC0415  # compare() would take p-values, too
 

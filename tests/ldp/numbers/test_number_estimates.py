@@ -386,3 +386,56 @@ def test_fiellers_interval_is_where_a_sum_is_that_many_standard_errors_from_zero
     for end in ratio.interval(1.5):
         variance = ratio.of_sum - 2 * end * ratio.covariance + end**2 * ratio.of_people
         assert abs(ratio.total - end * ratio.people) / math.sqrt(variance) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("others", [(), ("none",)])
+def test_the_sum_of_memos_is_as_uncertain_as_their_people_are_few(others: tuple[str, ...]) -> None:
+    """If all m reports of a person agree, a sum has m times the variance; fresh noise of each report averages out."""
+    memos = {"id": "krr", "epsilon": 1.0, "epsilon_inf": 2.0}
+    spec = {"id": "numbers", "version": 1, "alphabet": {"id": "ordered", "low": 10, "high": 50, "num_bins": 4}}
+    spec["alphabet"]["others"] = list(others)  # type: ignore[index]
+    counts = one([3000, 2800, 2600, 2400, *[2000 for _ in others]])
+    for mechanism, factor in ((memos, 4.0), ({"id": "krr", "epsilon": 1.0}, 1.0)):
+        item = Collection.from_json(spec | {"mechanism": mechanism})
+        once, often = (NumberSums([NumberReports(item, counts, times)]) for times in (1, 4))
+        value, variance = often.total(np.array([15.0, 25.0, 35.0, 45.0]))
+        assert (value, variance) == pytest.approx(
+            (once.total(np.array([15.0, 25.0, 35.0, 45.0]))[0], factor * once.total(np.array([15.0, 25, 35, 45]))[1])
+        )
+        found, single = (
+            estimate_numbers(item, counts, reports_of_a_person=times, smooth=False).sum for times in (4, 1)
+        )
+        assert found is not None and single is not None
+        assert found.high - found.low == pytest.approx(np.sqrt(factor) * (single.high - single.low))
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "rappor"])
+def test_the_sum_of_people_without_a_number_is_cut_at_0(mechanism: str) -> None:
+    """With others a report may add nothing: 0 is the least sum of positive numbers, and the most of negative ones."""
+    for low, high in ((10, 50), (-50, -10)):
+        item = collection(mechanism, low=low, high=high, num_bins=4, others=["none"])
+        counts = item.count(item.perturb(["none"] * 500, generator("nobody has a number", mechanism, low)))
+        found = estimate_numbers(item, counts, smooth=False).sum
+        assert found is not None
+        ends = sorted([0.0, 500.0 * (15 if low > 0 else -15)], key=abs)
+        assert ends[0] in (found.low, found.high)
+        assert min(0, 500 * low) <= found.low <= found.high <= max(0, 500 * high)
+
+
+def test_an_end_is_none_unless_its_clamped_bin_is_refuted() -> None:
+    """F - q less z errors must be above 0 at the begin of the last bin, and F - q with them below 0 after the first.
+
+    A rearranged function may reach 0 before the last bin although it is not refuted there, where F is not monotone.
+    """
+    excess = np.array([-0.5, -0.3, -0.1, 0.1, 0.2, 0.3, 0.35, 0.4, 0.05, 0.45, 0.46, 0.48, 0.5])
+    numbers, errors = np.linspace(0, 3, 13), np.full(13, 0.1)
+    assert PARTS == 4, "three bins of four parts"
+    test = QuantileTest(excess=excess, errors=errors, numbers=numbers)
+    high = test.interval(1.0)[1]
+    rearranged = np.interp(0.0, np.sort(excess - errors), numbers)
+    assert rearranged <= numbers[-PARTS - 1] and excess[-PARTS - 1] - 0.1 < 0
+    assert high is None
+    mirrored = QuantileTest(excess=-excess[::-1], errors=errors, numbers=numbers)
+    assert mirrored.interval(1.0)[0] is None
+    sure = QuantileTest(excess=np.where(numbers == 2.0, 0.42, excess), errors=errors, numbers=numbers)
+    assert sure.interval(1.0)[1] == pytest.approx(np.interp(0.0, np.sort(sure.excess - errors), numbers))

@@ -5,18 +5,16 @@ by the same decoder. With u the unbiased estimate of the group, V its covariance
 
     E |z - p|^2 = E[ |z - u|^2 + 2 tr(V dz/du) ] - tr V                                             (Stein 1981)
 
-is a parabola in w whose lowest point, estimated from the group's own counts, is
+is a parabola in w. Half its slope at the group's own estimate is what borrowing saves at first, estimated by
 
-    w_g = ((a - u) . (a - t) + tr(V da/du) - tr(V dt/du)) / D_g,     D_g = |a - t|^2,
+    gain = (a - u) . (a - t) + tr(V da/du) - tr(V dt/du),
 
-whose standard error s_g follows from its derivative by u (delta method, with J = da/du taken as diagonal):
+whose standard error follows from its derivative by u (delta method, with J = da/du taken as diagonal). The product
+(u - t) . (a - t) exceeds what it is expected to be in a group that is like all reports by what borrowing costs. That
+expectation, and its variance, come from J; and from the group's estimate if its unbiased shares were those of all
+reports, moved by a standard error: where the group's own estimate is at a limit, J is 0, as if nothing were noise.
 
-    s_g^2 = r^T V r / D_g^2,     r = J (2 a - t - u - 2 w_g (a - t)) - (a - t).
-
-One by one, these weights are noisy. So they are drawn towards a common weight m, w = m + A / (A + s_g^2) (w_g - m),
-where m and A minimise the unbiased estimate of sum_g D_g (w - true w)^2 (Xie, Kou and Brown 2012): A = 0 is one weight
-for all groups, A = infinity one for each. A is 0 unless another one is better by a standard error of this sum, and one
-weight for all is 0 or 1 if that is within its standard error. In the end weights are clipped to [0, 1].
+Group by group, both are noisy: ``weights`` learns from all groups together how much groups differ.
 ``python -m labs.experiments.borrow_flights`` measures the result on real flights.
 
 The traces are means over a few vectors of signs: tr(V J) = E[cov(b / s, J (s b))], where b has independent signs and s
@@ -30,6 +28,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from uldp_transforms.ldp.borrowing.weights import Evidence, weights_of
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import Estimator
@@ -41,7 +40,6 @@ from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 _PROBES = 4  # vectors of signs; the diagonal of a derivative needs one, the rest averages out
 _EXACT = 8  # largest number of symbols for which as many vectors are used as there are symbols
 _STEP = 0.1  # standard errors, of numerical derivatives
-_SPREADS = (*np.logspace(-6, 1.5, 31).tolist(), np.inf)  # values of A that are tried beside 0
 _TINY = 1e-18
 
 
@@ -77,7 +75,7 @@ def borrow(
 ) -> list[BorrowedShares]:
     """The shares of each group, drawn towards those of all reports; the estimates of groups are independent.
 
-    Costs ten estimates for each group, and up to 17 where an estimate of 5 to 8 values is cheap.
+    Costs 18 estimates for each group, and up to 33 where an estimate of 5 to 8 values is cheap.
 
     Args:
         model: the collection, with ``need_of_borrowing`` None.
@@ -110,15 +108,21 @@ class _Side:
     """
 
     def __init__(self, model: Model, counts: CohortCounts, estimator: Estimator):
-        question = ask(model, counts, None)
-        linear = estimate_linear(question)
-        self._mechanism, self.number, self.picked = model.mechanism, counts.total, question.picked
+        self._question = question = ask(model, counts, None)
+        self._linear = linear = estimate_linear(question)
+        self._mechanism, self._estimator = model.mechanism, estimator
+        self.number, self.picked = counts.total, question.picked
         self.raw = linear.joint
         self._plausible = clip_and_normalize(self.raw)
         self.shares = estimator.shares(question, linear)[0]
-        self.scale = np.sqrt(np.maximum(self._mechanism.variances(self._plausible) / self.number, _TINY))
+        self.scale = self.errors(self._plausible)
         steps = _STEP * self.scale * _signs(len(self.raw))
         self.responses = np.array([_change(question, linear, estimator, step) for step in steps])
+
+    def errors(self, shares: np.ndarray) -> np.ndarray:
+        """(K,) standard errors of ``raw`` if these are the shares."""
+        found: np.ndarray = np.sqrt(np.maximum(self._mechanism.variances(shares) / self.number, _TINY))
+        return found
 
     def variance(self, weights: np.ndarray) -> np.ndarray:
         """Variance (...) of sums of ``raw`` with these weights (..., K)."""
@@ -132,6 +136,26 @@ class _Side:
         moves = apart + self.shares - self.raw - 2 * weight * apart
         return float(self.variance(diagonal * moves - apart))
 
+    def if_like(self, shares: np.ndarray) -> tuple[float, float]:
+        """Mean and variance of (raw - p) . (shares of the estimator - p), if p (K,) are the shares of the group.
+
+        Noise of one standard error with each vector of signs, and with the opposite signs, stands for all noise, less
+        the part that would change the sum of the frequencies.
+        """
+        likely, size = clip_and_normalize(shares), len(shares)
+        steps = self.errors(likely) * _signs(size)
+        steps = (steps - steps.mean(axis=1, keepdims=True)) * np.sqrt(size / max(size - 1, 1))
+        ahead, behind = (
+            np.array(
+                [self._estimator.shares(self._question, _at(self._linear, shares + each))[0] for each in way * steps]
+            )
+            for way in (1, -1)
+        )
+        moves, bias = (ahead - behind) / 2, ((ahead + behind) / 2 - shares).mean(axis=0)
+        of_moves, of_bias = (self._mechanism.variance_of(each, likely) / self.number for each in (moves, bias))
+        variance = 2 * max(float(of_moves.mean()), 0) + 4 * max(float(of_bias), 0)
+        return float((steps * moves).sum(axis=1).mean()), variance
+
     def trace(self, of: _Side) -> float:
         """tr(V J), with the covariance V of this side's ``raw``, and the derivative J of the shares ``of`` a side."""
         typical = float(np.sqrt((of.scale**2).mean()))
@@ -140,18 +164,21 @@ class _Side:
 
 
 def _change(question: Question, linear: LinearEstimate, estimator: Estimator, step: np.ndarray) -> np.ndarray:
-    """(K,) derivative of the shares along a step, in units of ``_STEP`` steps.
+    """(K,) derivative of the shares along a step, in units of ``_STEP`` steps."""
+    moved = [_at(linear, linear.raw + way * step, linear.joint + way * step) for way in (1, -1)]
+    ahead, behind = (estimator.shares(question, each)[0] for each in moved)
+    change: np.ndarray = (ahead - behind) / (2 * _STEP)
+    return change
+
+
+def _at(linear: LinearEstimate, raw: np.ndarray, joint: np.ndarray | None = None) -> LinearEstimate:
+    """The estimate with other unbiased frequencies.
 
     All unbiased estimates move together: the covariance of ``joint``, which has minimum variance, with any other
     unbiased estimate is its variance.
     """
-    moved = [
-        dataclasses.replace(linear, **{name: getattr(linear, name) + way for name in ("raw", "joint", "frequencies")})
-        for way in (step, -step)
-    ]
-    ahead, behind = (estimator.shares(question, each)[0] for each in moved)
-    change: np.ndarray = (ahead - behind) / (2 * _STEP)
-    return change
+    joint = raw if joint is None else joint
+    return dataclasses.replace(linear, raw=raw, joint=joint, frequencies=joint)
 
 
 def _signs(size: int) -> np.ndarray:
@@ -167,30 +194,23 @@ def _signs(size: int) -> np.ndarray:
 
 
 def _weights(everybody: _Side, sides: Sequence[_Side]) -> np.ndarray:
-    """(G,) weights of the shares of all reports."""
-    own, spreads, distances = np.zeros((3, len(sides)))
-    for place, side in enumerate(sides):
-        apart = side.shares - everybody.shares
-        distances[place] = apart @ apart
-        if distances[place] > _TINY:
-            gain = (side.shares - side.raw) @ apart + side.trace(side)
-            gain -= side.number / everybody.number * side.trace(everybody)
-            own[place] = gain / distances[place]
-            spreads[place] = side.variance_of_weight(apart, float(np.clip(own[place], 0, 1))) / distances[place] ** 2
-    risk_of_one, one = _common(own, spreads, distances, 0.0)
-    risk, several = min((_common(own, spreads, distances, each) for each in _SPREADS), key=lambda found: found[0])
-    error = np.sqrt(2 * (distances * spreads) @ (distances * spreads))
-    weights = several if risk < risk_of_one - error else one
-    clipped: np.ndarray = np.clip(weights, 0, 1)
-    return clipped
+    """(G,) weights of the shares of all reports; 0 for groups whose shares are the same."""
+    apart = np.array([side.shares - everybody.shares for side in sides])
+    differs = (apart**2).sum(axis=1) > _TINY
+    found = [_evidence(everybody, side, each) for side, each, known in zip(sides, apart, differs) if known]
+    weights = np.zeros(len(sides))
+    if found:
+        weights[differs] = weights_of(Evidence(*np.array(found).T))
+    return weights
 
 
-def _common(own: np.ndarray, spreads: np.ndarray, distances: np.ndarray, spread: float) -> tuple[float, np.ndarray]:
-    """Unbiased estimate of the excess risk, and the weights, if weights are drawn together by this spread A."""
-    kept = np.ones(len(own)) if np.isinf(spread) else spread / np.maximum(spread + spreads, _TINY)
-    pull = distances * (1 - kept) ** 2
-    middle = float(np.clip(pull @ own / max(pull.sum(), _TINY), 0, 1))
-    if spread == 0 and abs(round(middle) - middle) * distances.sum() <= np.sqrt(distances**2 @ spreads):
-        middle = round(middle)
-    risk = distances @ ((1 - kept) ** 2 * (own - middle) ** 2 + (2 * kept - 1) * spreads)
-    return float(risk), middle + kept * (own - middle)
+def _evidence(everybody: _Side, side: _Side, apart: np.ndarray) -> tuple[float, ...]:
+    """The fields of ``Evidence`` for a group, with ``apart`` = a - t (K,)."""
+    distance, others = float(apart @ apart), 1 - side.number / everybody.number
+    gain = float((side.shares - side.raw) @ apart) + side.trace(side)
+    gain -= side.number / everybody.number * side.trace(everybody)
+    product = float((side.raw - everybody.shares) @ apart)
+    variance = side.variance_of_weight(apart, float(np.clip(gain / distance, 0, 1)))
+    mean, spread = side.if_like(everybody.shares)
+    expected = max(product - (distance - gain), others * mean)  # by the derivative, or where the group is like all
+    return distance, gain, variance, product, expected, others**2 * spread
