@@ -47,7 +47,6 @@ from uldp_transforms import (
 )
 from uldp_transforms.beam.accounts.rejected_share import RejectedShareError, Watch
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder, MixedReportsCoder, ReportBatchCoder
-from uldp_transforms.beam.transforms.decode_reports import _DecodeFn
 from uldp_transforms.beam.transforms.deduplicate import _split
 from uldp_transforms.beam.transforms.gather_messages import GatheredCoder
 from uldp_transforms.files.text_files import read_lines, read_text
@@ -347,11 +346,6 @@ NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got a diff
 
 
 # class of the error, call, and the sentence: whole, or its beginning up to a space where the rest is not ours to choose
-def decode_fn(messages: list[Any]) -> Any:
-    """As a worker calls it with elements whose type nobody knew."""
-    fn = _DecodeFn(MessageDecoder(CollectionCatalog([KRR])), None)
-    fn.start_bundle()
-    return fn.process((messages, []))
 
 
 def answering(options: str, table: str = "answer\n1\n0\n") -> Callable[[], Any]:
@@ -376,11 +370,6 @@ def checking_texts() -> None:
 
 
 SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    (
-        SpecError,
-        lambda: decode_fn(["text", {}]),
-        "DecodeReports needs bytes (ReadReportFiles reads files of reports), got dict, str",
-    ),
     (AttributeError, lambda: uldp_transforms.Decode, f"module 'uldp_transforms' has the names {NAMES}, got 'Decode'"),
     (
         ImportError,
@@ -402,7 +391,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         windowed_messages,
-        "DecodeReports needs elements in the global window (reports carry their own time), got FixedWindows",
+        "DecodeReports needs elements in the global window (reports carry their own time), got FixedWindows; use: "
+        'elements | "Unwindowed" >> beam.WindowInto(beam.window.GlobalWindows())',
     ),
     (
         SpecError,
