@@ -48,7 +48,7 @@ from uldp_transforms import (
 from uldp_transforms.beam.accounts.rejected_share import RejectedShareError, Watch
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder, MixedReportsCoder, ReportBatchCoder
 from uldp_transforms.beam.transforms.deduplicate import _split
-from uldp_transforms.beam.transforms.gather_messages import GatheredCoder
+from uldp_transforms.beam.transforms.gather_messages import GatheredCoder, _require_times
 from uldp_transforms.files.text_files import read_lines, read_text
 from uldp_transforms.jobs import check, cli, regress, sql, tokens
 from uldp_transforms.jobs.demo import demo_command as demo
@@ -369,6 +369,13 @@ def checking_texts() -> None:
     check._rows("texts", "estimates", [run_of("a")])
 
 
+OUTPUTS = "estimates, values, health, ledger, rejected, counts, discovered"
+
+
+def outputs_of_estimates() -> Any:
+    return beam.Pipeline() | beam.Create([b""]) | EstimateReports(collections=[KRR])
+
+
 SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (AttributeError, lambda: uldp_transforms.Decode, f"module 'uldp_transforms' has the names {NAMES}, got 'Decode'"),
     (
@@ -388,6 +395,27 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (ValueError, lambda: GatheredCoder().decode(b"\x02" * 6), "GatheredCoder reads version 1, got version 2"),
     (ValueError, lambda: MixedReportsCoder().decode(b"\x02" * 5), "MixedReportsCoder reads version 1, got version 2"),
     # transforms
+    (
+        SpecError,
+        lambda: outputs_of_estimates().counts,
+        "EstimateReports has no output counts unless it is asked for; use: with_counts=True",
+    ),
+    (
+        SpecError,
+        lambda: outputs_of_estimates()["ledger"],
+        f"EstimateReports has its outputs as attributes ({OUTPUTS}), got ['ledger']; use: .ledger",
+    ),
+    (
+        SpecError,
+        lambda: outputs_of_estimates() | beam.Map(print),
+        f"EstimateReports has several outputs ({OUTPUTS}), got a step for all; use: estimated.values | step",
+    ),
+    (
+        SpecError,
+        lambda: _require_times([-(1 << 50)]),
+        "messages of a stream must have their time of arrival as timestamp, got messages without a time; use, in a "
+        "TestStream: stream.add_elements([TimestampedValue(message, time.time())])",
+    ),
     (
         SpecError,
         windowed_messages,
