@@ -3,11 +3,16 @@ malformed, and no element stops a pipeline."""
 
 from __future__ import annotations
 
+import datetime
+import io
+import json
 import logging
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
+import fastavro
 import numpy as np
 import pytest
 from apache_beam.io.gcp.pubsub import PubsubMessage
@@ -15,12 +20,14 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 from tests.support import replay
-from tests.support.messages_cases import KRR, NOON
-from uldp_transforms import DecodeReports, EstimateReports, JobSpec
+from tests.support.messages_cases import BATCH as BATCH_SCHEMA
+from tests.support.messages_cases import KRR, NOON, REPORT, container, write_files
+from uldp_transforms import DecodeReports, EstimateReports, JobSpec, as_dict, to_avro, to_json, to_message
 from uldp_transforms.beam.transforms.gather_messages import GATHERED
 from uldp_transforms.jobs.sinks import Output
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages import wire
+from uldp_transforms.schemas import load
 from uldp_transforms.yaml.named_outputs import EstimateReports as NamedOutputs
 
 BATCH = KRR.perturb(["0", "1"] * 60, np.random.default_rng(1), [NOON] * 120)
@@ -134,3 +141,36 @@ def test_the_line_for_windowed_messages_cures_them() -> None:
     line = str(caught.value).partition("; use: ")[2]
     cured = eval(line, {"beam": beam, "elements": elements}) if line else elements
     assert ledger_of(pipeline, cured, EstimateReports(collections=[KRR])) == Counter(received=120, accepted=120)
+
+
+def test_records_of_beams_own_reader_become_messages(tmp_path: Path) -> None:
+    singles = wire.encode_reports(BATCH)
+    write_files(tmp_path, {"single.avro": container([(len(singles), b"".join(singles))], REPORT)})
+    write_files(tmp_path, {"packed.avro": container([(1, MESSAGE)], BATCH_SCHEMA)})
+    pipeline = beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"]))
+    read = [pipeline | name >> beam.io.ReadFromAvro(str(tmp_path / f"{name}.avro")) for name in ("single", "packed")]
+    others = pipeline | "Others" >> beam.Create([None, 5, {}, {"form": 1}, {"form": 3}], reshuffle=False)
+    made = [
+        part | f"Messages{number}" >> beam.Map(to_message).with_output_types(bytes)
+        for number, part in enumerate([*read, others])
+    ]
+    found = ledger_of(pipeline, made | beam.Flatten(), EstimateReports(collections=[KRR]))
+    assert found == Counter(received=245, accepted=240, malformed=5)
+
+
+def test_rows_become_the_documented_forms() -> None:
+    """Nested rows too, in JSON, dictionaries and records for Avro; ``_asdict`` would lose their names."""
+    pipeline, messages = bounded([MESSAGE], bytes)
+    lists = replay.Lists()
+    with pipeline:
+        outputs = messages | EstimateReports(collections=[KRR], window="1h")
+        lists.write([Output("rows", outputs.estimates, None)])
+    (row,) = lists.rows()["rows"]
+    assert json.loads(to_json(row)) == as_dict(row) == json.loads(json.dumps(as_dict(row)))
+    assert as_dict(row)["estimates"][0]["value"] == "0"
+    schema = load("windowed_estimate.avsc")
+    file = io.BytesIO()
+    fastavro.writer(file, schema, [to_avro(row, schema)])
+    (record,) = fastavro.reader(io.BytesIO(file.getvalue()))
+    assert record["window_start"] == datetime.datetime.fromisoformat("2001-09-09T01:00:00+00:00")
+    assert record["estimates"] == as_dict(row)["estimates"]

@@ -141,14 +141,13 @@ def to_message(record: Any) -> bytes:
         10000
 
     Args:
-        record: mapping of fields to values, or a named tuple.
+        record: mapping of the fields of a schema to their values.
 
     Returns:
         the message; an empty one, which is rejected as malformed, for anything else than a record of these schemas.
     """
-    fields = record._asdict() if hasattr(record, "_asdict") else record
     try:
-        return _datum(fields)
+        return _datum(record)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, struct.error):
         return b""
 
