@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from uldp_transforms.beam.transforms.smooth_estimates import SmoothEstimates as SmoothEstimates
     from uldp_transforms.calendar_windows import CalendarWindows as CalendarWindows
     from uldp_transforms.jobs.report.row_frame import read_rows as read_rows
+    from uldp_transforms.messages.wire import to_message as to_message
+    from uldp_transforms.rows.json_and_avro import as_dict as as_dict
+    from uldp_transforms.rows.json_and_avro import to_avro as to_avro
+    from uldp_transforms.rows.json_and_avro import to_json as to_json
     from uldp_transforms.rows.row_types import DiscoveredValue as DiscoveredValue
     from uldp_transforms.rows.row_types import EstimatedValue as EstimatedValue
     from uldp_transforms.rows.row_types import WindowedEstimate as WindowedEstimate
@@ -47,7 +51,11 @@ else:
         "SummarizeLedger": "beam.accounts.ledger",
         "WindowedEstimate": "beam.runtime.row_coders",
         "Windows": "windows",
+        "as_dict": "rows.json_and_avro",
         "read_rows": "jobs.report.row_frame",
+        "to_avro": "rows.json_and_avro",
+        "to_json": "rows.json_and_avro",
+        "to_message": "messages.wire",
     }
 
     def __getattr__(name: str) -> Any:
@@ -76,5 +84,9 @@ __all__ = [
     "SummarizeLedger",
     "WindowedEstimate",
     "Windows",
+    "as_dict",
     "read_rows",
+    "to_avro",
+    "to_json",
+    "to_message",
 ]

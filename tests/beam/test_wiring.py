@@ -89,6 +89,7 @@ def into(window_fn: WindowFn) -> beam.PTransform:
     return "Between" >> beam.WindowInto(window_fn)
 
 
+UNWINDOWED = '; use: elements | "Unwindowed" >> beam.WindowInto(beam.window.GlobalWindows())'
 GLOBAL = "in the global window (reports carry their own time)"
 OURS = "in the windows of its specification,"
 MINUTES = "Windows(size=60000, slide=None, offset=0)"
@@ -98,7 +99,8 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     # elements
     (
         lambda: some({"a": 1}) | DecodeReports(FIXED),
-        "DecodeReports needs a PCollection of bytes, got one of Dict[<class 'str'>, <class 'int'>]",
+        "DecodeReports needs a PCollection of bytes, got one of Dict[<class 'str'>, <class 'int'>]; use: messages | "
+        "beam.Map(lambda message: to_message(message)).with_output_types(bytes)",
     ),
     (lambda: some("text") | DecodeReports(FIXED), "DecodeReports needs a PCollection of bytes, got one of str"),
     (
@@ -125,7 +127,8 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: some({"a": 1}) | EstimateReports(FIXED),
-        "EstimateReports needs a PCollection of bytes, got one of Dict[<class 'str'>, <class 'int'>]",
+        "EstimateReports needs a PCollection of bytes, got one of Dict[<class 'str'>, <class 'int'>]; use: messages | "
+        "beam.Map(lambda message: to_message(message)).with_output_types(bytes)",
     ),
     (
         lambda: (some() | DecodeReports(FIXED)) | EstimateReports(FIXED),
@@ -149,28 +152,28 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: ((some() | DecodeReports(FIXED)).ledger | into(FixedWindows(60)),) | SummarizeLedger(FIXED),
-        f"SummarizeLedger needs elements {GLOBAL}, got FixedWindows",
+        f"SummarizeLedger needs elements {GLOBAL}, got FixedWindows{UNWINDOWED}",
     ),
     # windows in between
     (
         lambda: some() | into(FixedWindows(60)) | DecodeReports(FIXED),
-        f"DecodeReports needs elements {GLOBAL}, got FixedWindows",
+        f"DecodeReports needs elements {GLOBAL}, got FixedWindows{UNWINDOWED}",
     ),
     (
         lambda: some() | into(FixedWindows(60)) | EstimateReports(FIXED),
-        f"EstimateReports needs elements {GLOBAL}, got FixedWindows",
+        f"EstimateReports needs elements {GLOBAL}, got FixedWindows{UNWINDOWED}",
     ),
     (
         lambda: reports(FIXED) | into(FixedWindows(60)) | CountReports(FIXED),
-        f"CountReports needs elements {GLOBAL}, got FixedWindows",
+        f"CountReports needs elements {GLOBAL}, got FixedWindows{UNWINDOWED}",
     ),
     (
         lambda: reports(SLIDING) | into(SlidingWindows(60, 20)) | CountReports(SLIDING),
-        f"CountReports needs elements {GLOBAL}, got SlidingWindows",
+        f"CountReports needs elements {GLOBAL}, got SlidingWindows{UNWINDOWED}",
     ),
     (
         lambda: reports(FIXED) | into(Sessions(60)) | CountReports(FIXED),
-        f"CountReports needs elements {GLOBAL}, got Sessions",
+        f"CountReports needs elements {GLOBAL}, got Sessions{UNWINDOWED}",
     ),
     (
         lambda: counts(FIXED) | into(GlobalWindows()) | EstimateDistribution(FIXED),

@@ -15,6 +15,7 @@ from apache_beam.testing.test_stream import TestStream
 from apache_beam.transforms.window import TimestampedValue
 
 import uldp_transforms
+from tests.rigs import prism
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -61,6 +62,9 @@ def require(needs: str) -> None:
     """Skip a test whose block needs something that is not installed."""
     if needs == "pandas":
         pytest.importorskip("pandas")
+    elif needs == "Prism":
+        if prism.missing() is not None:
+            pytest.skip(str(prism.missing()))
     elif needs == "messages":
         if importlib.util.find_spec("uldp_transforms.messages") is None:
             pytest.skip("uldp_transforms.messages does not exist")
@@ -82,10 +86,12 @@ def _print(message: bytes) -> None:
 
 
 def run(block: Block, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The names of a block that has run, on the local engine that fits."""
-    endless = "ReadFromPubSub" in block.code or "TestStream" in block.code
-    runner = "BundleBasedDirectRunner" if endless else "FnApiRunner"
-    monkeypatch.setattr(beam, "Pipeline", functools.partial(beam.Pipeline, runner=runner))
+    """The names of a block that has run, on the local engine that it names or that fits."""
+    if "runner=" not in block.code and "InteractiveRunner" not in block.code:
+        endless = "ReadFromPubSub" in block.code or "TestStream" in block.code
+        runner = "BundleBasedDirectRunner" if endless else "FnApiRunner"
+        monkeypatch.setattr(beam, "Pipeline", functools.partial(beam.Pipeline, runner=runner))
     names: dict[str, Any] = {"__name__": f"{block.page.stem}_{block.number}"}
-    exec(block.code, names)
+    code = block.code.replace('"--runner=PrismRunner"', ", ".join(map(repr, prism.options())))  # where it was built
+    exec(code, names)
     return names

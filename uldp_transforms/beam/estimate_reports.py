@@ -36,9 +36,7 @@ from uldp_transforms.rows.row_types import (
 from uldp_transforms.rows.windowed_estimate import flat
 
 
-class EstimatedReports(NamedTuple):
-    """Outputs of ``EstimateReports``."""
-
+class _Outputs(NamedTuple):
     estimates: PCollection[WindowedEstimate]
     values: PCollection[EstimatedValue]
     health: PCollection[WindowHealth]
@@ -46,6 +44,43 @@ class EstimatedReports(NamedTuple):
     rejected: PCollection[RejectedReport]
     counts: PCollection[WindowCounts] | None = None
     discovered: PCollection[DiscoveredValue] | None = None
+
+
+class EstimatedReports(_Outputs):
+    """Outputs of ``EstimateReports``, as attributes.
+
+    Raises:
+        SpecError: for ``counts`` and ``discovered`` if the job does not have them, which are None in ``_asdict()``.
+    """
+
+    __slots__ = ()
+
+    @property
+    def counts(self) -> PCollection[WindowCounts]:  # type: ignore[override]  # refuses None
+        return self._asked("counts", "with_counts=True")
+
+    @property
+    def discovered(self) -> PCollection[DiscoveredValue]:  # type: ignore[override]  # refuses None
+        return self._asked("discovered", "discover=True")
+
+    def _asked(self, name: str, argument: str) -> Any:
+        output = self._asdict()[name]
+        if output is None:
+            raise SpecError(f"EstimateReports has no output {name} unless it is asked for; use: {argument}")
+        return output
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, str):
+            names = ", ".join(self._fields)
+            example = at if at in self._fields else "values"
+            raise SpecError(f"EstimateReports has its outputs as attributes ({names}), got [{at!r}]; use: .{example}")
+        return super().__getitem__(at)
+
+    def __or__(self, step: object) -> Any:
+        names = ", ".join(self._fields)
+        raise SpecError(
+            f"EstimateReports has several outputs ({names}), got a step for all; use: estimated.values | step"
+        )
 
 
 class EstimateReports(beam.PTransform[Any, EstimatedReports]):

@@ -8,6 +8,7 @@ The first byte distinguishes them: 0x02 is a plain ``Report`` (its field ``form`
 from __future__ import annotations
 
 import io
+import struct
 from typing import Any
 
 import fastavro
@@ -121,6 +122,34 @@ def encode_reports(batch: ReportBatch, single_object: bool = False) -> list[byte
 def encode_batch(batch: ReportBatch, single_object: bool = False) -> bytes:
     """Encode all reports as one message; run by a gateway."""
     return (BATCH_HEADER if single_object else b"") + _datum(batch_record(batch))
+
+
+def to_message(record: Any) -> bytes:
+    """Encode a record of ``report.avsc`` or ``report_batch.avsc`` as a message.
+
+    Beam's ``ReadFromAvro`` reads such records, and ``EstimateReports`` needs messages. Prefer ``ReadReportFiles``: it
+    does not decode and encode each record, and accounts for what cannot be read.
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import EstimateReports, to_message
+        >>> with beam.Pipeline() as pipeline:
+        ...     records = pipeline | beam.io.ReadFromAvro("reports.avro")
+        ...     messages = records | beam.Map(to_message).with_output_types(bytes)
+        ...     estimated = messages | EstimateReports(collections=["C.json"])
+        ...     _ = estimated.ledger | beam.Map(lambda row: print(row.accepted))
+        10000
+
+    Args:
+        record: mapping of the fields of a schema to their values.
+
+    Returns:
+        the message; an empty one, which is rejected as malformed, for anything else than a record of these schemas.
+    """
+    try:
+        return _datum(record)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, struct.error):
+        return b""
 
 
 def read_varints(data: np.ndarray, at: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -18,7 +18,20 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def as_dict(row: NamedTuple) -> dict[str, Any]:
-    """The fields of a row by name, including those of inner rows."""
+    """Convert a row to a dictionary that ``json.dumps`` writes as the documented JSON.
+
+    Inner rows become dictionaries too, and sequences lists; ``row._asdict()`` would leave them as tuples, which JSON
+    has as lists without names.
+
+    Examples:
+        >>> from uldp_transforms import as_dict
+        >>> from uldp_transforms.rows.row_types import DimensionValue
+        >>> as_dict(DimensionValue("arm", "new"))
+        {'name': 'arm', 'value': 'new'}
+
+    Args:
+        row: a row of any output of ``EstimateReports``.
+    """
     return {name: value if type(value) in _SCALARS else _plain(value) for name, value in zip(row._fields, row)}
 
 
@@ -31,7 +44,16 @@ def _plain(value: Any) -> Any:
 
 
 def to_json(row: NamedTuple) -> str:
-    """Encode a row as one line of JSON.
+    """Encode a row as one line of JSON, as the files and topics of ``uldp estimate`` have it.
+
+    Examples:
+        >>> from uldp_transforms import to_json
+        >>> from uldp_transforms.rows.row_types import DimensionValue
+        >>> to_json(DimensionValue("arm", "new"))
+        '{"name": "arm", "value": "new"}'
+
+    Args:
+        row: a row of any output of ``EstimateReports``.
 
     Raises:
         ValueError: if a number is not finite.
@@ -40,7 +62,24 @@ def to_json(row: NamedTuple) -> str:
 
 
 def to_avro(row: NamedTuple, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a row to a record for an Avro writer with this schema; times become datetime, UTC."""
+    """Convert a row to a record for an Avro writer; times become datetime, UTC.
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import EstimateReports, ReadReportFiles, to_avro
+        >>> from uldp_transforms.schemas import load
+        >>> schema = load("windowed_estimate.avsc")
+        >>> with beam.Pipeline() as pipeline:
+        ...     files = pipeline | ReadReportFiles("reports*.avro")
+        ...     estimated = files | EstimateReports(collections=["C.json"], window="1d")
+        ...     records = estimated.estimates | beam.Map(to_avro, schema)
+        ...     _ = records | beam.Map(lambda record: print(record["window_start"].date()))
+        2001-09-09
+
+    Args:
+        row: a row of any output of ``EstimateReports``.
+        schema: the Avro schema of these rows, of ``uldp_transforms.schemas.load``.
+    """
     record = as_dict(row)
     for name in time_fields(schema):
         if record[name] is not None:

@@ -48,9 +48,8 @@ from uldp_transforms import (
 )
 from uldp_transforms.beam.accounts.rejected_share import RejectedShareError, Watch
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder, MixedReportsCoder, ReportBatchCoder
-from uldp_transforms.beam.transforms.decode_reports import _DecodeFn
 from uldp_transforms.beam.transforms.deduplicate import _split
-from uldp_transforms.beam.transforms.gather_messages import GatheredCoder
+from uldp_transforms.beam.transforms.gather_messages import GatheredCoder, _require_times
 from uldp_transforms.files.text_files import read_lines, read_text
 from uldp_transforms.jobs import check, cli, regress, sql, tokens
 from uldp_transforms.jobs.demo import demo_command as demo
@@ -354,11 +353,6 @@ NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got a diff
 
 
 # class of the error, call, and the sentence: whole, or its beginning up to a space where the rest is not ours to choose
-def decode_fn(messages: list[Any]) -> Any:
-    """As a worker calls it with elements whose type nobody knew."""
-    fn = _DecodeFn(MessageDecoder(CollectionCatalog([KRR])), None)
-    fn.start_bundle()
-    return fn.process((messages, []))
 
 
 def table_with(content: bytes) -> Callable[[], Any]:
@@ -414,12 +408,14 @@ def checking_texts() -> None:
     check._rows("texts", "estimates", [run_of("a")])
 
 
+OUTPUTS = "estimates, values, health, ledger, rejected, counts, discovered"
+
+
+def outputs_of_estimates() -> Any:
+    return beam.Pipeline() | beam.Create([b""]) | EstimateReports(collections=[KRR])
+
+
 SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    (
-        SpecError,
-        lambda: decode_fn(["text", {}]),
-        "DecodeReports needs bytes (ReadReportFiles reads files of reports), got dict, str",
-    ),
     (AttributeError, lambda: uldp_transforms.Decode, f"module 'uldp_transforms' has the names {NAMES}, got 'Decode'"),
     (
         ImportError,
@@ -440,8 +436,30 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     # transforms
     (
         SpecError,
+        lambda: outputs_of_estimates().counts,
+        "EstimateReports has no output counts unless it is asked for; use: with_counts=True",
+    ),
+    (
+        SpecError,
+        lambda: outputs_of_estimates()["ledger"],
+        f"EstimateReports has its outputs as attributes ({OUTPUTS}), got ['ledger']; use: .ledger",
+    ),
+    (
+        SpecError,
+        lambda: outputs_of_estimates() | beam.Map(print),
+        f"EstimateReports has several outputs ({OUTPUTS}), got a step for all; use: estimated.values | step",
+    ),
+    (
+        SpecError,
+        lambda: _require_times([-(1 << 50)]),
+        "messages of a stream must have their time of arrival as timestamp, got messages without a time; use, in a "
+        "TestStream: stream.add_elements([TimestampedValue(message, time.time())])",
+    ),
+    (
+        SpecError,
         windowed_messages,
-        "DecodeReports needs elements in the global window (reports carry their own time), got FixedWindows",
+        "DecodeReports needs elements in the global window (reports carry their own time), got FixedWindows; use: "
+        'elements | "Unwindowed" >> beam.WindowInto(beam.window.GlobalWindows())',
     ),
     (
         SpecError,

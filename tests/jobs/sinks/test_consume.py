@@ -181,7 +181,7 @@ def test_all_programs_print_the_same(
 def test_one_value_over_time(stream: Stream) -> None:
     latest = {row["window_start"]: row for row in sorted(stream.lines("estimates"), key=lambda row: row["pane_index"])}
     expected = [
-        (start, entry["frequency"], entry["ci_low"], entry["ci_high"])
+        (start, entry["frequency"], entry["ci_low"], entry["ci_high"], ANIMALS.version)
         for start, row in sorted(latest.items())
         for entry in row["estimates"]
         if entry["value"] == "bee"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from apache_beam.io.gcp.pubsub import PubsubMessage
 from apache_beam.pvalue import PCollection
-from apache_beam.transforms.window import FixedWindows, GlobalWindows, SlidingWindows, WindowFn
+from apache_beam.transforms.window import FixedWindows, GlobalWindows, SlidingWindows, TimestampedValue, WindowFn
 from apache_beam.typehints import Any as AnyType
+from apache_beam.typehints import Dict, Optional, Tuple
 from apache_beam.typehints.typehints import is_consistent_with
 
 from uldp_transforms.beam.runtime.beam_windows import CalendarWindowFn, beam_windows, windows_of_beam
@@ -57,7 +59,10 @@ def spec_for(owner: str, spec: JobSpec, elements: PCollection[Any], kind: Any, *
                 f"{owner} needs elements in the windows of its specification, {_seen(expected)}, got {_seen(window_fn)}"
             )
         came = type(window_fn).__name__
-        raise SpecError(f"{owner} needs elements in the global window (reports carry their own time), got {came}")
+        raise SpecError(
+            f"{owner} needs elements in the global window (reports carry their own time), got {came}; use: "
+            'elements | "Unwindowed" >> beam.WindowInto(beam.window.GlobalWindows())'
+        )
     runner, options = elements.pipeline.runner, elements.pipeline.options
     settled = spec.for_input(bool(elements.is_bounded), clock_is_watermark=clock_is_watermark(runner, options))
     if not settled.bounded:
@@ -82,8 +87,28 @@ def require_elements(needed: str, elements: object, kind: Any) -> None:
     if not isinstance(elements, PCollection):
         raise SpecError(f"{needed}, got {type(elements).__name__}")
     came = elements.element_type
-    if came not in (None, AnyType, Any) and not is_consistent_with(came, kind):
-        raise SpecError(f"{needed}, got one of {_name(came)}")
+    allowed = Optional[kind] if kind is bytes else kind  # without a message, such as a deleted record of Kafka
+    if came not in (None, AnyType, Any) and not is_consistent_with(came, allowed):
+        raise SpecError(f"{needed}, got one of {_name(came)}{cure_of(came) if kind is bytes else ''}")
+
+
+_BYTES_OF: tuple[tuple[Any, str], ...] = (
+    (PubsubMessage, "message.data"),
+    (Tuple[AnyType, Optional[bytes]], "message[1]"),
+    (tuple, "message[1]"),
+    (TimestampedValue, "message"),
+    (Dict[AnyType, AnyType], "to_message(message)"),
+    (dict, "to_message(message)"),
+)
+"""Types of elements that contain messages, and how to get at them."""
+
+
+def cure_of(came: Any) -> str:
+    """End of a sentence about elements that are no messages: the line that makes messages of them, if there is one."""
+    for kind, expression in _BYTES_OF:
+        if is_consistent_with(came, kind):
+            return f"; use: messages | beam.Map(lambda message: {expression}).with_output_types(bytes)"
+    return ""
 
 
 def _seen(window_fn: WindowFn) -> str:

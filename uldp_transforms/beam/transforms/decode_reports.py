@@ -25,7 +25,6 @@ from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
-from uldp_transforms.messages.joined_messages import JoinedMessages
 from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import BasePeriods, split_runs_by_period
@@ -130,10 +129,6 @@ class _DecodeFn(beam.DoFn):
 
     def process(self, gathered: Gathered) -> list[Any]:
         messages, arrived = gathered
-        strangers = set() if isinstance(messages, JoinedMessages) else set(map(type, messages)) - {bytes}
-        if strangers:  # possible if the PCollection has no type hint
-            came = ", ".join(sorted(kind.__name__ for kind in strangers))
-            raise SpecError(f"DecodeReports needs bytes (ReadReportFiles reads files of reports), got {came}")
         arrival_times = np.array(arrived, dtype=np.int64) if len(arrived) else None
         decoded = self._decoder.decode(messages, arrival_times)
         if self._watched is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -16,11 +18,12 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.beam.accounts.ledger import LedgerEntry
 from uldp_transforms.beam.accounts.transit import handed_on
+from uldp_transforms.beam.spec.inputs import cure_of
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.joined_messages import JoinedMessages
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.windows import BasePeriods, split_by_period
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, split_by_period
 
 _FLUSH_BYTES = 1 << 21
 """Size in bytes at which gathered messages are emitted before the end of the bundle."""
@@ -33,6 +36,7 @@ Gathered = tuple[Sequence[bytes], Sequence[int] | np.ndarray]
 _CODER_VERSION = 1
 _HEADER = struct.Struct("<BBI")  # version, whether there are arrival times, number of messages
 _LOOKED_AT = 64
+_LOG = logging.getLogger(__name__)
 
 
 class GroupOfMessages:
@@ -49,7 +53,7 @@ class GatheredCoder(coders.Coder):
 
     def encode(self, value: Gathered) -> bytes:
         messages, arrived = value
-        joined = JoinedMessages.join(messages)
+        joined = JoinedMessages.join(only_bytes(messages))
         times = np.asarray(arrived, dtype="<i8").tobytes()
         head = _HEADER.pack(_CODER_VERSION, len(times) > 0, len(joined))
         return b"".join((head, joined.ends, times, joined.data))
@@ -68,7 +72,7 @@ class GatheredCoder(coders.Coder):
         messages = value[0]
         if isinstance(messages, JoinedMessages):
             return len(messages.data) + len(messages.ends)
-        first = messages[:_LOOKED_AT]
+        first = only_bytes(messages[:_LOOKED_AT])
         return len(messages) * (8 + sum(map(len, first)) // max(1, len(first)))
 
     def is_deterministic(self) -> bool:
@@ -84,6 +88,33 @@ coders.registry.register_coder(GATHERED, GatheredCoder)
 def kind_of_messages(elements: object) -> Any:
     """``GATHERED`` for a PCollection of groups of messages, otherwise ``bytes``."""
     return GATHERED if getattr(elements, "element_type", None) is GATHERED else bytes
+
+
+def only_bytes(elements: Sequence[Any]) -> Sequence[bytes]:
+    """The same elements if all are ``bytes``; an empty message, which is rejected as malformed, instead of each element
+    that contains no bytes, such as None for a deleted record of a Kafka topic.
+    """
+    if isinstance(elements, JoinedMessages) or set(map(type, elements)) <= {bytes}:
+        return elements
+    return [_as_bytes(element) for element in elements]
+
+
+def _as_bytes(element: Any) -> bytes:
+    if isinstance(element, (bytes, bytearray, memoryview)):
+        return bytes(element)
+    if element is not None:
+        _warn_of(type(element))
+    return b""
+
+
+@functools.cache
+def _warn_of(kind: type) -> None:
+    """Log that elements of this type are no messages, once in each process."""
+    _LOG.warning(
+        "EstimateReports and DecodeReports need bytes; elements of type %s are rejected as malformed%s",
+        kind.__name__,
+        cure_of(kind),
+    )
 
 
 class Grouping:
@@ -177,7 +208,10 @@ class _GatherFn(beam.DoFn):
 
     def process(self, message: bytes) -> list[Any] | None:
         self._messages.append(message)
-        self._size += len(message)
+        try:  # noqa: SIM105  # for every message, where a context would cost more than all the rest
+            self._size += len(message)
+        except TypeError:
+            pass  # ``only_bytes`` replaces what is no message
         return self._gathered() if self._is_full() else None
 
     def finish_bundle(self) -> list[Any]:
@@ -187,7 +221,7 @@ class _GatherFn(beam.DoFn):
         return self._size >= _FLUSH_BYTES or len(self._messages) >= _FLUSH_MESSAGES
 
     def _gathered(self) -> list[Any]:
-        messages = self._messages
+        messages = only_bytes(self._messages)
         self._messages, self._size = [], 0
         return [
             WindowedValue((messages, []), MIN_TIMESTAMP, (GlobalWindow(),)),
@@ -212,9 +246,20 @@ class _TimedGatherFn(_GatherFn):
         return super().process(message)
 
     def _gathered(self) -> list[Any]:
-        messages, arrived = self._messages, self._arrival_times
+        messages, arrived = only_bytes(self._messages), _require_times(self._arrival_times)
         self._messages, self._size, self._arrival_times = [], 0, []
-        return _outputs(messages, np.array(arrived), self._periods)
+        return _outputs(messages, arrived, self._periods)
+
+
+def _require_times(arrival_times: list[int]) -> np.ndarray:
+    """The times as an array; raises SpecError if some are no moments, as elements have without a time of their own."""
+    times = np.array(arrival_times, dtype=np.int64)
+    if times.min() < MIN_EVENT_TIME or times.max() > MAX_EVENT_TIME:
+        raise SpecError(
+            "messages of a stream must have their time of arrival as timestamp, got messages without a time; use, in a "
+            "TestStream: stream.add_elements([TimestampedValue(message, time.time())])"
+        )
+    return times
 
 
 def _outputs(messages: Sequence[bytes], arrived: np.ndarray, periods: BasePeriods | None) -> list[Any]:
@@ -251,7 +296,7 @@ class _CountFn(beam.DoFn):
         self._timed = timed
 
     def process(self, group: Gathered) -> list[Any]:
-        messages, arrived = group
+        messages, arrived = only_bytes(group[0]), group[1]
         if not self._timed:
             return [(messages, []), TaggedOutput("ledger", handed_on(len(messages)))]
         if len(arrived) != len(messages):

@@ -24,9 +24,8 @@ def build(pipeline: beam.Pipeline, job: Job) -> None:
         Output("ledger", windows.ledger, row_types.LEDGER_SCHEMA, late=late),
         Output("health", windows.health, row_types.HEALTH_SCHEMA),
     ]
-    if windows.counts is not None:
-        outputs.append(Output("counts", windows.counts, row_types.COUNTS_SCHEMA))
-    if windows.discovered is not None:
-        outputs.append(Output("discovered", windows.discovered, row_types.DISCOVERED_SCHEMA))
+    asked = {"counts": row_types.COUNTS_SCHEMA, "discovered": row_types.DISCOVERED_SCHEMA}
+    rows = windows._asdict()
+    outputs += [Output(name, rows[name], schema) for name, schema in asked.items() if rows[name] is not None]
     for sink in job.sinks:
         sink.write(outputs)
