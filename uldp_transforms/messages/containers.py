@@ -46,7 +46,8 @@ class Account:
     """Facts about a file, collected while it is read.
 
     Attributes:
-        num_bytes: number of bytes of the header, of blocks whose messages were all passed on, and of rejected parts.
+        num_bytes: number of bytes of the header, of blocks of which as many messages were passed on as they declare,
+            and of rejected parts.
         refused: whether the whole file was rejected, so that reading stopped.
         randomness: the writer's statement about the source of randomness; None if there is none.
     """
@@ -108,6 +109,8 @@ def read_blocks(file: Readable, source: str, account: Account | None = None) -> 
                 yield Rejection(messages, 1, len(block.body), source=source)
             else:
                 yield messages
+                if len(messages) != block.num_datums:
+                    continue  # a lost message: the file stays in transit
         account.num_bytes += stream.position - begin
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -121,10 +122,8 @@ def swallowed(method: Callable[..., Any], nothing: Any) -> Callable[..., Any]:
 
 
 def a_file_read_in_part(file: Any, source: str, account: Any = None) -> Iterator[Any]:
-    """Stops behind the first messages as if there were no more."""
-    blocks = READ(file, source, account)
-    yield next(blocks)
-    yield next(blocks)[:5]
+    """Stops behind the first blocks as if there were no more."""
+    yield from itertools.islice(READ(file, source, account), 2)
 
 
 def a_block_left_out(count: int, body: bytes, form: int) -> Any:
