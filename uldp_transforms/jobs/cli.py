@@ -23,7 +23,7 @@ from uldp_transforms.windows import parse_duration
 
 T = TypeVar("T")
 
-DONE, WRONG_CONFIGURATION, DISK_FULL = uldp.DONE, uldp.WRONG_CONFIGURATION, 6
+DONE, WRONG_CONFIGURATION, DISK_FULL, UNREAD = uldp.DONE, uldp.WRONG_CONFIGURATION, 6, 7
 
 _FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 _SAYS_FULL = (*(f"[Errno {number}]" for number in _FULL), "database or disk is full")
