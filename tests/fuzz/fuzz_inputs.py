@@ -243,7 +243,7 @@ class Fuzzer:
         if self._below(10) == 0:
             schema = self._schema(schema)
         if self._below(20) == 0:
-            codec = rng.choice((b"snappy", b"DEFLATE", b"", b"deflat", rng.randbytes(4)))
+            codec = rng.choice((b"brotli", b"DEFLATE", b"", b"deflat", rng.randbytes(4)))
         content = container(
             blocks, schema, codec, marker, **({"more": rng.randbytes(9)} if self._below(3) == 0 else {})
         )

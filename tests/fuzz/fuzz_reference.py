@@ -76,6 +76,8 @@ class Verdict:
     accepted: tuple[Row, ...]
     refused: Mapping[tuple[str, bytes | None, int | None], int]
     collection: bytes | None = None
+    is_unread: bool = False
+    """Whether the message could not be read: then its reason is in ``refused``, and no report is."""
 
 
 class _Fault(Exception):
@@ -116,7 +118,7 @@ class Reference:
         try:
             collection, rows = self._read(message)
         except _Fault as fault:
-            return Verdict((), {fault.args: 1})
+            return Verdict((), {fault.args: 1}, is_unread=True)
         payloads = self.collections.get(collection)
         if payloads is None:
             return Verdict((), {("unknown_collection", None, None): len(rows)})
@@ -258,8 +260,10 @@ def _read_header(content: bytes) -> tuple[int, bool, bytes, int]:
         raise _Fault("bad_magic")
     form = _form(entries.get(b"avro.schema", b""))
     codec = entries.get(b"avro.codec", b"null")
-    if form is None or codec not in (b"null", b"deflate"):
+    if form is None:
         raise _Fault("unknown_schema")
+    if codec not in (b"null", b"deflate"):
+        raise _Fault("unknown_codec")
     return form, codec == b"deflate", marker, at + 16
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.messages.file_account import Account
 from uldp_transforms.messages.manifest import MOST, HashedFile, ListedFile, listed_file, manifest_text
 from uldp_transforms.messages.rejection import Rejection
 
@@ -17,18 +18,25 @@ LISTED = ListedFile("a.avro", 900, "0" * 64, 12, 50)
 
 
 @pytest.mark.parametrize(
-    ("reports", "num_rejected", "missing"), [(30, 0, 20), (30, 5, 15), (30, 20, 1), (30, 35, 1), (50, 0, 1), (60, 0, 1)]
+    ("reports", "num_rejected", "missing"), [(30, 0, 20), (30, 5, 15), (30, 20, 0), (30, 35, 0), (50, 0, 0), (60, 0, 0)]
 )
-def test_reports_that_are_missing_were_neither_read_nor_rejected(reports: int, num_rejected: int, missing: int) -> None:
-    """At least one: something else is not as listed."""
-    found = dataclasses.replace(LISTED, bytes=700, reports=reports)
-    assert LISTED.difference(found, num_rejected) == Rejection(Reason.NOT_AS_LISTED, missing, 700, source="a.avro")
+@pytest.mark.parametrize("is_unread", [False, True])
+def test_reports_that_are_missing_were_neither_read_nor_rejected(
+    reports: int, num_rejected: int, missing: int, is_unread: bool
+) -> None:
+    """The file counts once, also if another part of it could not be read."""
+    found, account = dataclasses.replace(LISTED, bytes=700, reports=reports), Account(is_unread=is_unread)
+    expected = Rejection(Reason.NOT_AS_LISTED, missing, 700, source="a.avro", num_files=int(not is_unread))
+    assert LISTED.difference(found, num_rejected, account) == expected
+    assert account.is_unread
 
 
 def test_what_is_as_listed_is_no_rejection() -> None:
-    assert LISTED.difference(dataclasses.replace(LISTED), 3) is None
+    account = Account()
+    assert LISTED.difference(dataclasses.replace(LISTED), 3, account) is None
+    assert not account.is_unread
     for field, value in (("bytes", 901), ("sha256", "1" * 64), ("messages", 13), ("reports", 51)):
-        assert LISTED.difference(dataclasses.replace(LISTED, **{field: value}), 0) is not None
+        assert LISTED.difference(dataclasses.replace(LISTED, **{field: value}), 0, account) is not None
     assert ListedFile("a", 0, "f" * 64, MOST, MOST).reports == MOST
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import fastavro
 
 from uldp_transforms.ldp import Collection, ReportBatch
+from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.rejection import Rejection
@@ -197,6 +198,14 @@ def rows_of(batches: Iterable[ReportBatch]) -> Counter[tuple[bytes, Row]]:
 def num_reports(batches: Iterable[ReportBatch], rejections: Iterable[Rejection]) -> int:
     """Reports that have a verdict."""
     return sum(map(len, batches)) + sum(rejection.num_reports for rejection in rejections)
+
+
+def refused(reason: str | Reason, size: int, of: Collection | None = None, number: int = 1, **fields: Any) -> Rejection:
+    """A rejection: of a message that could not be read for the reasons of bytes, else of ``number`` reports."""
+    reason = Reason[reason.upper()] if isinstance(reason, str) else reason
+    is_unread = reason < Reason.UNKNOWN_COLLECTION
+    numbers = {"num_messages": number} if is_unread else {}
+    return Rejection(reason, 0 if is_unread else number, size, of, **fields, **numbers)
 
 
 def read_datum(schema: Any, content: bytes) -> dict[str, Any] | None:

@@ -71,7 +71,7 @@ def _empty(field: Field) -> str:
         return ""
     if field.nullable:
         return "None"
-    return {"array": "()", "record": f"{field.record}()"}.get(field.kind, "")
+    return {"array": "()", "map": "{}", "record": f"{field.record}()"}.get(field.kind, "")
 
 
 def _annotation(field: Field) -> str:

@@ -130,7 +130,7 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
     def expand(self, source: PCollection[bytes] | PCollection[Gathered] | ReadFiles) -> EstimatedReports:
         messages = source.messages if isinstance(source, ReadFiles) else source
         spec = spec_for("EstimateReports", self._spec, messages, kind_of_messages(messages))
-        decoded = messages | "DecodeReports" >> DecodeReports(spec, mixed=True)
+        decoded = source | "DecodeReports" >> DecodeReports(spec, mixed=True)
         counted = decoded.reports | "CountReports" >> CountReports(spec)
         counts = counted.counts
         if spec.release == FINAL:

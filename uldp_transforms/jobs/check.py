@@ -10,17 +10,28 @@ it is acknowledged.
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import fastavro
+
+from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.files.text_table import printable
 from uldp_transforms.jobs.records.killed_runs import acknowledge, acknowledged, killed_runs, without_end
-from uldp_transforms.jobs.records.ledger_sums import add_up, periods_out_of_balance, summary, sums_of
+from uldp_transforms.jobs.records.ledger_sums import (
+    UNREAD_FILES,
+    UNREAD_MESSAGES,
+    add_up,
+    periods_out_of_balance,
+    summary,
+    sums_of,
+)
 from uldp_transforms.jobs.records.run_directory import is_in_use, unfinished_folders
 from uldp_transforms.jobs.records.run_records import (
     COMPLETE,
@@ -34,7 +45,7 @@ from uldp_transforms.jobs.records.run_records import (
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.messages.refusal_causes import allowed_share, sentence_of_sums
+from uldp_transforms.messages.refusal_causes import allowed_share, sentence_of_files, sentence_of_sums
 from uldp_transforms.windows import LATENESS_SLACK, milliseconds, moment_of, now, rfc3339
 
 WRONG = 1
@@ -205,11 +216,34 @@ def _ledger(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> 
         return
     sums = add_up(map(sums_of, of_run.values()))
     share = allowed_share(seen[-1].specification.get("max_rejected_share"), bounded=seen[-1].bounded)
-    cause = sentence_of_sums(sums["rejected"], sums["received"], share)
+    cause = sentence_of_sums(sums, share)
     told.findings += [] if cause is None else [cause]
     told.lines["ledger"] = f"{summary(sums)}, {'balanced' if sums['balanced'] else 'NOT balanced'}"
     told.numbers |= {name: sums[name] for name in ("received", "accepted", "duplicates")}
-    told.numbers |= {"rejected": sum(sums["rejected"].values()), "balanced": int(sums["balanced"])}
+    told.numbers |= {name: sum(sums[name].values()) for name in ("rejected", UNREAD_MESSAGES, UNREAD_FILES)}
+    told.numbers["balanced"] = int(sums["balanced"])
+    if sums[UNREAD_FILES]:
+        told.findings.append(str(sentence_of_files(sums[UNREAD_FILES], _unread_files(check.directory, seen))))
+
+
+def _unread_files(directory: str, seen: Sequence[RunRecord]) -> dict[str, str]:
+    """By name, why these runs did not read a file in full."""
+    runs, found = {record.run for record in seen}, dict[str, str]()
+    for row in _rejected(directory):
+        if row.get("run") in runs and row.get("num_files"):
+            found.setdefault(str(row["source"]), str(row["reason"]))
+    return dict(sorted(found.items()))
+
+
+def _rejected(directory: str) -> Iterator[Mapping[str, Any]]:
+    """The rows of rejected reports in a directory; raises SpecError for other content."""
+    for path in files_of(directory, "rejected.avro") + files_of(directory, "rejected-*.avro"):
+        with stores.opened(path) as file:
+            content = io.BytesIO(file.read())
+        try:
+            yield from [{**row} for row in fastavro.reader(content)]  # type: ignore[dict-item]  # a record
+        except Exception:  # any kind, because fastavro does not validate files
+            raise SpecError(f"{path} must contain rows of uldp estimate (the content is not shown)") from None
 
 
 def _windows(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> None:

@@ -22,7 +22,7 @@ from uldp_transforms.windows import parse_duration
 
 T = TypeVar("T")
 
-DONE, WRONG_CONFIGURATION, DISK_FULL = uldp.DONE, uldp.WRONG_CONFIGURATION, uldp.DISK_FULL
+DONE, WRONG_CONFIGURATION, DISK_FULL, UNREAD = uldp.DONE, uldp.WRONG_CONFIGURATION, uldp.DISK_FULL, 7
 
 _FULL = uldp.FULL
 _SAYS_FULL = (*(f"[Errno {number}]" for number in _FULL), "database or disk is full")

@@ -303,7 +303,8 @@ class Collection(Model):
             ValueError: if it holds a report that no client can send.
         """
         self.check_batch(batch)
-        return self.count_groups(batch.payloads, self.without_groups(batch.cohorts), 1, bit_patterns)[0]
+        counts = self.count_groups(batch.payloads, self.without_groups(batch.cohorts), 1, bit_patterns)[0]
+        return counts if batch.times == 1 else counts.times(batch.times)
 
     def check_batch(self, batch: ReportBatch) -> None:
         """Refuse a batch of another collection, or with reports that no client sends; raises SpecError."""

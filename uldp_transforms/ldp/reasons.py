@@ -33,11 +33,12 @@ class Reason(enum.IntEnum):
     TIME_RANGE = 30  #: event time outside the years that windows can name
     TOO_EARLY = 31  #: event time later than the arrival plus the allowed clock skew
     TOO_OLD = 32  #: arrived after the end of its base period plus the allowed lateness
-    # the files that messages stand in
+    # the files that messages stand in: UNKNOWN_SCHEMA, and
     BAD_MAGIC = 40  #: neither an Avro object container file nor a Parquet file
     CORRUPT_BLOCK = 41  #: a block that cannot be read; reading goes on at the next one
     BLOCK_TOO_LARGE = 42  #: a block that inflates to more than the cap
     NOT_AS_LISTED = 43  #: a file that is not in the manifest, or what it lacks of what the manifest says of it
+    UNKNOWN_CODEC = 44  #: an Avro file of ours in a compression that the reader does not have
 
     @property
     def code(self) -> str:

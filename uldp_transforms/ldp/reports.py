@@ -33,6 +33,7 @@ class ReportBatch:
         report_ids: (n, 16) uint8; (0, 16) if the batch carries no ids.
         seeded: True if any report was drawn from another source than the operating system's secure one. Such reports
             are for simulations and do not protect anybody.
+        times: number of equal reports that each report stands for, if they were counted before. ``len`` is n.
     """
 
     fingerprint: bytes
@@ -41,6 +42,7 @@ class ReportBatch:
     event_times: np.ndarray
     report_ids: np.ndarray
     seeded: bool = False
+    times: int = 1
 
     def __post_init__(self) -> None:
         n = len(self.cohorts)
@@ -62,7 +64,7 @@ class ReportBatch:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ReportBatch):
             return NotImplemented
-        return (self.fingerprint, self.seeded) == (other.fingerprint, other.seeded) and all(
+        return all(getattr(self, name) == getattr(other, name) for name in ("fingerprint", "seeded", "times")) and all(
             np.array_equal(getattr(self, name), getattr(other, name)) for name in _COLUMNS
         )
 
@@ -99,7 +101,7 @@ class ReportBatch:
             start, stop = stop, stop + size
             own_ids = ids[start:stop] if with_ids else ids
             columns = cohorts[start:stop], payloads[start:stop], times[start:stop], own_ids
-            batches.append(ReportBatch.of_columns(fingerprint, *columns, self.seeded))
+            batches.append(ReportBatch.of_columns(fingerprint, *columns, self.seeded, self.times))
         return batches
 
     @classmethod
@@ -111,11 +113,12 @@ class ReportBatch:
         event_times: np.ndarray,
         report_ids: np.ndarray,
         seeded: bool = False,
+        times: int = 1,
     ) -> ReportBatch:
         """A batch of columns that are known to fit: the constructor without its checks, which cost microseconds."""
         batch = object.__new__(cls)
         fields = batch.__dict__  # the class is frozen
-        fields["fingerprint"], fields["seeded"] = fingerprint, seeded
+        fields["fingerprint"], fields["seeded"], fields["times"] = fingerprint, seeded, times
         fields["cohorts"], fields["payloads"] = cohorts, payloads
         fields["event_times"], fields["report_ids"] = event_times, report_ids
         return batch
@@ -125,10 +128,13 @@ class ReportBatch:
         """All reports of batches of one collection, in order.
 
         Raises:
-            SpecError: if the list is empty or the batches belong to different collections.
+            SpecError: if the list is empty, the batches belong to different collections, or their reports stand for
+            different numbers of reports.
         """
         if len({batch.fingerprint for batch in batches}) != 1:
             raise SpecError("ReportBatch.concatenate needs batches of exactly one collection")
+        if len({batch.times for batch in batches}) != 1:
+            raise SpecError("ReportBatch.concatenate needs batches with the same ReportBatch.times")
         if len(batches) == 1:
             return batches[0]
         have_ids = all(len(batch.report_ids) == len(batch) for batch in batches)
@@ -140,6 +146,7 @@ class ReportBatch:
             event_times=np.concatenate([b.event_times for b in batches]),
             report_ids=np.concatenate(id_columns),
             seeded=any(b.seeded for b in batches),
+            times=batches[0].times,
         )
 
 

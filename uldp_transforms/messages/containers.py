@@ -6,9 +6,7 @@ bounded size, and an unreadable block is skipped, up to the next sync marker.
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
@@ -18,7 +16,9 @@ import numpy as np
 from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
+from uldp_transforms.messages.codecs import MAX_BLOCK_BYTES, Codec, codec_of
 from uldp_transforms.messages.compiled import report_ends
+from uldp_transforms.messages.file_account import Account
 from uldp_transforms.messages.joined_messages import JoinedMessages
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.wire import FIXED_BYTES, read_long, split_batch
@@ -29,9 +29,6 @@ SYNC_BYTES = 16
 RANDOMNESS, SEEDED = "uldp.randomness", "seeded"
 """Header key for the source of the reports' randomness, and prefix of its value for reproducible randomness."""
 
-MAX_BLOCK_BYTES = 16 << 20
-"""Maximum size of a block, compressed or not."""
-
 _MAX_HEADER_BYTES = 1 << 20
 _READ_BYTES = 1 << 20
 
@@ -39,25 +36,6 @@ _FORMS = {
     fastavro.schema.to_parsing_canonical_form(wire.REPORT_SCHEMA): wire.REPORT_FORM,
     fastavro.schema.to_parsing_canonical_form(wire.BATCH_SCHEMA): wire.BATCH_FORM,
 }
-
-
-@dataclasses.dataclass
-class Account:
-    """Facts about a file, collected while it is read.
-
-    Attributes:
-        num_bytes: number of bytes of the header, of blocks whose messages were all passed on, and of rejected parts.
-        refused: whether the whole file was rejected, so that reading stopped.
-        randomness: the writer's statement about the source of randomness; None if there is none.
-    """
-
-    num_bytes: int = 0
-    refused: bool = False
-    randomness: str | None = None
-
-    def is_complete(self, size: int) -> bool:
-        """Whether every byte of a file of this size is accounted for."""
-        return self.refused or self.num_bytes == size
 
 
 class Readable(Protocol):
@@ -90,8 +68,7 @@ def read_blocks(file: Readable, source: str, account: Account | None = None) -> 
     stream = _Stream(file)
     header = _read_header(stream)
     if isinstance(header, Reason):
-        yield Rejection(header, 1, len(stream.peek(_MAX_HEADER_BYTES)), source=source)
-        account.refused = True
+        yield account.refuse(header, len(stream.peek(_MAX_HEADER_BYTES)), source)
         return
     form, codec, sync, account.randomness = header
     account.num_bytes = stream.position
@@ -99,15 +76,17 @@ def read_blocks(file: Readable, source: str, account: Account | None = None) -> 
         begin = stream.position
         block = _read_block(stream, codec, sync)
         if isinstance(block, Reason):
-            yield Rejection(block, 1, stream.skip_past(sync), source=source)
+            yield account.unread(block, stream.skip_past(sync), source)
         elif isinstance(block.body, Reason):
-            yield Rejection(block.body, 1, stream.position - begin, source=source)
+            yield account.unread(block.body, stream.position - begin, source)
         else:
             messages = _split_block(block.num_datums, block.body, form)
             if isinstance(messages, Reason):
-                yield Rejection(messages, 1, len(block.body), source=source)
+                yield account.unread(messages, len(block.body), source)
             else:
                 yield messages
+                if len(messages) != block.num_datums:
+                    continue  # a lost message: the file stays in transit
         account.num_bytes += stream.position - begin
 
 
@@ -155,7 +134,7 @@ class _Stream:
         return skipped + step
 
 
-def _read_header(stream: _Stream) -> tuple[int, str, bytes, str | None] | Reason:
+def _read_header(stream: _Stream) -> tuple[int, Codec, bytes, str | None] | Reason:
     """Form of the datums, codec, sync marker, and the writer's statement about its randomness."""
     data = stream.peek(_MAX_HEADER_BYTES)
     found = _read_metadata(data) if data[: len(MAGIC)] == MAGIC else None
@@ -166,12 +145,14 @@ def _read_header(stream: _Stream) -> tuple[int, str, bytes, str | None] | Reason
     if len(sync) < SYNC_BYTES:
         return Reason.BAD_MAGIC
     form = _form_of(metadata.get(b"avro.schema", b""))
-    codec = metadata.get(b"avro.codec", b"null")
-    if form is None or codec not in (b"null", b"deflate"):
+    codec = codec_of(metadata.get(b"avro.codec", b"null"))
+    if form is None:
         return Reason.UNKNOWN_SCHEMA
+    if codec is None:
+        return Reason.UNKNOWN_CODEC
     stream.drop(at + SYNC_BYTES)
     randomness = metadata.get(RANDOMNESS.encode("ascii"))
-    return form, codec.decode("ascii"), sync, None if randomness is None else randomness.decode("utf-8", "replace")
+    return form, codec, sync, None if randomness is None else randomness.decode("utf-8", "replace")
 
 
 def _read_metadata(data: bytes) -> tuple[dict[bytes, bytes], int] | None:
@@ -213,7 +194,7 @@ class _Block(NamedTuple):
     body: bytes | Reason
 
 
-def _read_block(stream: _Stream, codec: str, sync: bytes) -> _Block | Reason:
+def _read_block(stream: _Stream, codec: Codec, sync: bytes) -> _Block | Reason:
     """The next block; if no sync marker follows at its declared end, the stream stays at its beginning.
 
     So each byte is decompressed only once: nested blocks that end at the same marker count as one block.
@@ -230,20 +211,7 @@ def _read_block(stream: _Stream, codec: str, sync: bytes) -> _Block | Reason:
         return Reason.CORRUPT_BLOCK
     body = bytes(whole[at : at + size])
     stream.drop(len(whole))
-    return _Block(count, _inflate(body) if codec == "deflate" else body)
-
-
-def _inflate(body: bytes) -> bytes | Reason:
-    inflater = zlib.decompressobj(-15)
-    try:
-        inflated = inflater.decompress(body, MAX_BLOCK_BYTES + 1)
-    except zlib.error:
-        return Reason.CORRUPT_BLOCK
-    if len(inflated) > MAX_BLOCK_BYTES:
-        return Reason.BLOCK_TOO_LARGE
-    # fastavro, as Python's avro, leaves the beginning of zlib's checksum there
-    checksum = zlib.adler32(inflated).to_bytes(4, "big")[:3]
-    return inflated if inflater.eof and inflater.unused_data in (b"", checksum) else Reason.CORRUPT_BLOCK
+    return _Block(count, codec(body))
 
 
 def _split_block(count: int, body: bytes, form: int) -> Sequence[bytes] | Reason:

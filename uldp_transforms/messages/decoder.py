@@ -9,6 +9,7 @@ collection allow are accepted; the decoder never masks, clamps or guesses a valu
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import operator
 from collections import Counter, defaultdict
@@ -25,7 +26,7 @@ from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.compiled import Split, Splitter
-from uldp_transforms.messages.joined_messages import JoinedMessages
+from uldp_transforms.messages.joined_messages import JoinedMessages, RepeatedMessages
 from uldp_transforms.messages.mixed_reports import Batches, MixedReports
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.verdicts import NOBODY, Verdicts
@@ -45,7 +46,7 @@ class Decoded(NamedTuple):
         rejections: rejected reports and messages.
         received: (N + 1,) int64, number of reports by the number of their collection (last: unknown), counted when they
             were taken out of their messages, before any check; a message without extracted reports that was not
-            rejected counts as one report.
+            rejected counts as one report, so that the loss shows.
         off_by: largest number of milliseconds by which a report was too early or too late, by reason.
         num_messages: number of messages.
         catalog: the collections of the job.
@@ -64,6 +65,14 @@ class Decoded(NamedTuple):
     def parts(self) -> list[MixedReports]:
         """The accepted reports of all collections together."""
         return self.batches.parts
+
+    def times(self, number: int) -> Decoded:
+        """The same verdicts if each report stands for this number of reports."""
+        return self._replace(
+            batches=Batches([part.times(number) for part in self.parts]),
+            rejections=[dataclasses.replace(one, num_reports=one.num_reports * number) for one in self.rejections],
+            received=self.received * number,
+        )
 
     @property
     def num_received(self) -> Counter[bytes]:
@@ -175,6 +184,8 @@ class MessageDecoder:
         Returns:
             Accepted reports and rejections, with every report in exactly one of them; and the numbers received.
         """
+        if isinstance(messages, RepeatedMessages):
+            return self.decode(messages.messages, arrival_times).times(messages.times)
         messages = messages if isinstance(messages, (list, JoinedMessages)) else list(messages)
         verdicts = Verdicts(self._catalog, messages, arrival_times)
         split = self._splitter.split(messages)
@@ -231,9 +242,11 @@ class MessageDecoder:
         too_large = lengths > wire.MAX_MESSAGE_BYTES
         single = (frames.form == wire.REPORT_FORM) & ~too_large
         packed = (frames.form == wire.BATCH_FORM) & ~too_large
-        verdicts.refuse(rest[too_large], Reason.TOO_LARGE)
-        verdicts.refuse(rest[lengths == 0], Reason.MALFORMED)
-        verdicts.refuse(rest[(lengths > 0) & ~too_large & ~single & ~packed], Reason.UNKNOWN_SCHEMA)
+        reason = np.zeros(len(rest), dtype=np.uint8)
+        reason[~single & ~packed] = Reason.UNKNOWN_SCHEMA
+        reason[lengths == 0] = Reason.MALFORMED
+        reason[too_large] = Reason.TOO_LARGE
+        verdicts.refuse_each(rest, reason)
         yield from self._split_singles(frames, np.flatnonzero(single), verdicts)
         yield from self._split_packed(messages, frames, np.flatnonzero(packed), verdicts)
 
@@ -304,7 +317,7 @@ class MessageDecoder:
         for place, index, offset in zip(which.tolist(), frames.at[which].tolist(), frames.skipped[which].tolist()):
             message = messages[place]
             prefix, fields, end, reason = wire.split_batch(message, offset)
-            number, num_reports = self._catalog.number(prefix), 1
+            number, num_reports = self._catalog.number(prefix), 0
             if reason is Reason.ACCEPTED and end < len(message):
                 reason = Reason.TRAILING_BYTES
             if reason is Reason.ACCEPTED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
@@ -81,6 +82,27 @@ class JoinedMessages(Sequence[bytes]):
     __hash__ = None  # type: ignore[assignment]  # equal to lists, which are not hashable
 
 
+@dataclasses.dataclass(frozen=True)
+class RepeatedMessages(Sequence[bytes]):
+    """Messages each of whose reports stands for several equal ones, as a row of counted reports does.
+
+    Attributes:
+        messages: packed messages without ids.
+        times: number of reports that each of their reports stands for, at least 2.
+    """
+
+    messages: Sequence[bytes]
+    times: int
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.messages[at]
+
+
 def num_reports(messages: Sequence[bytes]) -> int:
     """Number of reports that plain messages declare; ``JoinedMessages`` must be single reports."""
+    if isinstance(messages, RepeatedMessages):
+        return messages.times * num_reports(messages.messages)
     return len(messages) if isinstance(messages, JoinedMessages) else sum(map(reports_in, messages))

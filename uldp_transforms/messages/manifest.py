@@ -16,6 +16,7 @@ from typing import IO, Any
 from uldp_transforms.ldp.checks import describe, require_int, require_keys, require_mapping
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason
+from uldp_transforms.messages.file_account import Account
 from uldp_transforms.messages.rejection import Rejection
 
 MANIFEST_VERSION = 1
@@ -50,17 +51,18 @@ class ListedFile:
         for field in ("bytes", "messages", "reports"):
             require_int(f"ListedFile.{field}", getattr(self, field), 0, MOST)
 
-    def difference(self, found: ListedFile, num_rejected: int) -> Rejection | None:
+    def difference(self, found: ListedFile, num_rejected: int, account: Account) -> Rejection | None:
         """A rejection for missing content; None if the file matches its entry.
 
         Args:
             found: actual content of the file, as far as it could be read.
             num_rejected: number of reports that were rejected while the file was read, and so are not missing.
+            account: of the reading of the file.
         """
         if found == self:
             return None
-        missing = self.reports - found.reports - num_rejected
-        return Rejection(Reason.NOT_AS_LISTED, max(1, missing), found.bytes, source=self.name)
+        missing = max(0, self.reports - found.reports - num_rejected)
+        return account.unread(Reason.NOT_AS_LISTED, found.bytes, self.name, missing)
 
 
 def listed_file(path: str | os.PathLike[str], name: str, messages: int, reports: int) -> ListedFile:

@@ -45,6 +45,10 @@ class MixedReports:
     def __len__(self) -> int:
         return len(self.reports)
 
+    def times(self, number: int) -> MixedReports:
+        """The same reports, each of which stands for this number of reports."""
+        return dataclasses.replace(self, reports=dataclasses.replace(self.reports, times=number))
+
     def apart(self) -> list[ReportBatch]:
         """One batch per collection, in order, with views of the columns."""
         joined = self.table[self.owners].tobytes()

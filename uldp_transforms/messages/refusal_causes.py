@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from uldp_transforms.ldp.reasons import Reason
 
@@ -43,39 +44,85 @@ CAUSES: Mapping[Reason, Cause] = {
         "they do not begin like Avro files", "are these raw values, which uldp simulate must perturb first?"
     ),
     Reason.NOT_AS_LISTED: Cause("files lack content that their manifest lists", "is the delivery complete?"),
+    Reason.UNKNOWN_CODEC: Cause(
+        "their compression is unknown, or pyarrow was built without it", "can their writer use deflate or zstandard?"
+    ),
+    Reason.CORRUPT_BLOCK: Cause("they are damaged", "can they be fetched or written again?"),
+    Reason.BLOCK_TOO_LARGE: Cause("their blocks are too large", "can their writer use smaller blocks?"),
 }
 """Likely causes by reason; other reasons have no single likely cause."""
+
+_FILES_NAMED = 10
+"""Maximum number of unread files that a sentence names."""
 
 _ANY = Cause("see docs/reasons.md", "do the clients and this job use the same collections?")
 
 
-def sentence(reason: Reason, number: int, total: int, facts: Mapping[str, str] | None = None) -> str:
+class Received(NamedTuple):
+    """What arrived: reports, and messages that could not be read, each of which counts like a report in shares."""
+
+    reports: int
+    unread: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.reports + self.unread
+
+    @property
+    def what(self) -> str:
+        """Name of what is counted."""
+        if not self.unread:
+            return "reports"
+        return "reports and messages" if self.reports else "messages"
+
+
+def sentence(reason: Reason, number: int, received: Received, facts: Mapping[str, str] | None = None) -> str:
     """Describe a rejection: the event, its known facts, and its possible cause."""
     cause = CAUSES.get(reason, _ANY)
     try:
         seen = "" if facts is None else f"{cause.evidence.format_map(facts)}: "
     except KeyError:
         seen = ""
-    return f"{number} of {total} reports were rejected as {reason.code}: {seen}{cause.question}"
+    return f"{number} of {received.total} {received.what} were rejected as {reason.code}: {seen}{cause.question}"
+
+
+def sentence_of_files(unread: Mapping[str, int], names: Mapping[str, str] | None = None) -> str | None:
+    """Describe files of which all or a part could not be read; None if there are none.
+
+    Args:
+        unread: number of files by code of the reason.
+        names: the reason of each file by name, of which some are shown.
+    """
+    if not unread:
+        return None
+    number, code = sum(unread.values()), max(unread, key=lambda reason: unread[reason])
+    cause = CAUSES.get(Reason[code.upper()], _ANY)
+    reasons = ", ".join(f"{reason} {count}" for reason, count in unread.items())
+    shown = [f"{name} ({reason})" for name, reason in list((names or {}).items())[:_FILES_NAMED]]
+    more = [f"{number - len(shown)} more"] if 0 < len(shown) < number else []
+    said = f": {', '.join([*shown, *more])}; " if shown else ": "
+    return f"{number} {'file' if number == 1 else 'files'} could not be read in full ({reasons}){said}{cause.question}"
 
 
 def sentence_of_sums(
-    rejected: Mapping[str, int],
-    received: int,
+    sums: Mapping[str, Any],
     share: float,
     facts: Callable[[], Mapping[str, str] | None] = lambda: None,
 ) -> str | None:
     """The sentence for a finished job, by its most frequent reason; None if at most ``share`` was rejected.
 
     Args:
-        rejected: number of reports by code of the reason.
-        received: number of all reports.
+        sums: ``received``, the number of all reports; ``rejected`` and ``unread_messages``, numbers by code of the
+            reason. An unread message counts like a report.
         share: maximum acceptable share of rejected reports.
         facts: function that returns the known facts about the job and a message.
     """
-    if sum(rejected.values()) <= share * received:
+    unread = sums.get("unread_messages") or {}
+    refused = Counter(sums["rejected"]) + Counter(unread)
+    received = Received(sums["received"], sum(unread.values()))
+    if sum(refused.values()) <= share * received.total:
         return None
-    code, number = max(rejected.items(), key=lambda item: item[1])
+    code, number = max(refused.items(), key=lambda item: item[1])
     return sentence(Reason[code.upper()], number, received, facts())
 
 

@@ -1,17 +1,22 @@
 """Reader of Parquet files of reports, as data lakes keep them. No Beam.
 
 A file has the fields of ``schemas/report.avsc`` as columns (``form`` may be missing), or whole messages in the column
-``data``. Rows of one collection become packed messages, so that a file of single reports is as fast as packed ones. A
-column ``num_reports`` says how many equal reports a row stands for, as the queries of ``uldp sql`` return them. Names
-of columns may be in upper case.
+``data``. Rows of one collection become packed messages, so that a file of single reports is as fast as packed ones.
+Names of columns may be in upper case.
 
-Columns of bytes are read as dictionaries, because a file of some kilobytes may repeat a long cell a million times.
+A row stands for several equal reports only where somebody says so: in the column that the caller names, or in
+``num_reports`` beside ``period_ms``, which the queries of ``uldp sql`` write. Such rows are never copied: a row of 5
+reports is in a message whose reports count once, and in one whose reports count four times.
+
+Columns of bytes are read as dictionaries, because a file of some kilobytes may repeat a long cell a million times. What
+Arrow returns is validated, because it does not check the indices of dictionaries while it reads.
 """
 
 from __future__ import annotations
 
+import contextlib
 import decimal
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
 import numpy as np
@@ -23,7 +28,9 @@ from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.reports import ID_BYTES
 from uldp_transforms.messages import wire
-from uldp_transforms.messages.containers import RANDOMNESS, Account
+from uldp_transforms.messages.containers import RANDOMNESS
+from uldp_transforms.messages.file_account import Account
+from uldp_transforms.messages.joined_messages import RepeatedMessages
 from uldp_transforms.messages.rejection import Rejection
 
 MAGIC = b"PAR1"
@@ -33,17 +40,17 @@ MESSAGES = "data"
 
 _COLUMNS = ("collection", "event_time", "cohort", "payload")
 _ID = "report_id"
-_NUMBER = "num_reports"
+NUMBER = "num_reports"
+"""Column of the number of equal reports that a row stands for, in the result of a query that counts them."""
 PERIOD = "period_ms"
-"""Column of the milliseconds within which a query counted reports together."""
+"""Column of the milliseconds within which such a query counted reports together."""
 
 _ROWS_AT_ONCE = 1 << 16
 _BYTES_AT_ONCE = 64 << 20
 _INT64 = np.iinfo(np.int64)
 _MOST_COHORTS = 1 << 16
-_UNREADABLE = (pa.ArrowException, OSError, ValueError)
-_MOST_REPORTS = 1 << 30
-"""Maximum of reports that a row stands for, and of rows that a file is believed to have lost."""
+MOST_REPORTS = 1 << 30
+"""Maximum number of reports that a row stands for."""
 
 _FRAME_BYTES = 1 << 10
 """Upper limit of the bytes of a packed message beside its columns."""
@@ -56,68 +63,128 @@ def is_table(file: IO[bytes]) -> bool:
     return start == MAGIC
 
 
-def read_table(file: IO[bytes], source: str, account: Account | None = None) -> Iterator[bytes | Rejection]:
+def read_table(
+    file: IO[bytes], source: str, account: Account | None = None, numbers: str | None = None
+) -> Iterator[list[bytes] | RepeatedMessages | Rejection]:
     """Yield the reports of a Parquet file as plain messages, and a rejection for each part that is none.
 
     Rows with missing cells, with ids or collections of a wrong length, or with an impossible number of reports are
-    ``malformed``; row groups that cannot be read are ``corrupt_block``, with the number of rows that the file declares.
+    ``malformed``; row groups that cannot be read are ``corrupt_block``. How many reports such a part has is unknown,
+    whatever it declares.
 
     Args:
         file: file opened for reading bytes, which can seek.
         source: name of the file, for the rejections.
         account: updated while reading.
+        numbers: column of the number of reports that each row stands for; a file without it is ``unknown_schema``.
+            None: ``num_reports`` if the file also has ``period_ms``, else 1.
+
+    Raises:
+        OSError: if the bytes cannot be read.
     """
-    account = account or Account()
+    account, watched = account or Account(), _Watched(file)
     size = file.seek(0, 2)
-    try:
-        table = _opened(file)
-        schema, metadata = table.schema_arrow, table.metadata
-        columns = _columns_of(schema)
+    with watched.for_content() as opening:
+        table = _opened(watched)
+        metadata = table.schema_arrow.metadata or {}
+        columns = _columns_of(table.schema_arrow, numbers)
         if columns is not None:
-            table = _opened(file, metadata=metadata, read_dictionary=list(columns.values()))
-    except _UNREADABLE:
-        yield Rejection(Reason.BAD_MAGIC, 1, size, source=source)
-        account.refused = True
+            table = _opened(watched, metadata=table.metadata, read_dictionary=list(columns.values()))
+        groups = [table.metadata.row_group(number).num_rows for number in range(table.metadata.num_row_groups)]
+    if opening.failed:
+        yield account.refuse(Reason.BAD_MAGIC, size, source)
         return
     if columns is None:
-        yield Rejection(Reason.UNKNOWN_SCHEMA, _believed(metadata.num_rows), size, source=source)
-        account.refused = True
+        yield account.refuse(Reason.UNKNOWN_SCHEMA, size, source)
         return
-    randomness = (schema.metadata or {}).get(RANDOMNESS.encode("ascii"))
+    randomness = metadata.get(RANDOMNESS.encode("ascii"))
     account.randomness = None if randomness is None else randomness.decode("utf-8", "replace")
-    known = 0
-    for group in range(metadata.num_row_groups):
-        known += max(0, metadata.row_group(group).num_rows)
-        yield from _read_group(table, group, columns, source)
-    if metadata.num_rows > known:
-        yield Rejection(Reason.CORRUPT_BLOCK, _believed(metadata.num_rows - known), 0, source=source)
+    for group in range(len(groups)):
+        yield from _read_group(table, watched, group, columns, source, account)
+    if table.metadata.num_rows != sum(groups):
+        yield account.unread(Reason.CORRUPT_BLOCK, 0, source)
     account.num_bytes = size
 
 
-def periods_in(file: IO[bytes]) -> set[int]:
+def periods_in(file: IO[bytes], numbers: str | None = None) -> set[int]:
     """The periods in milliseconds within which the rows of a Parquet file were counted together; empty if not known.
 
-    A file that cannot be read, or whose periods are no integers, has none: its reader says so.
+    A file that cannot be read, whose rows are not counted, or whose periods are no integers, has none: its reader says
+    so. Raises OSError if the bytes cannot be read.
     """
-    try:
-        table = _opened(file)
-        [name] = _named(table.schema_arrow).get(PERIOD, [None])
-        if name is None or not pa.types.is_integer(_plain(table.schema_arrow.field(name).type)):
-            return set()
-        return {int(period) for period in table.read([name])[name].unique().to_pylist() if period is not None}
-    except _UNREADABLE:
-        return set()
+    watched, found = _Watched(file), set[int]()
+    with watched.for_content():
+        table = _opened(watched)
+        schema = table.schema_arrow
+        columns, periods = _columns_of(schema, numbers), _named(schema).get(PERIOD, [])
+        if columns is None or NUMBER not in columns or len(periods) != 1:
+            return found
+        if pa.types.is_integer(_plain(schema.field(periods[0]).type)):
+            for batch in table.iter_batches(_ROWS_AT_ONCE, columns=periods):
+                _validate(batch.column(0))
+                found |= {int(period) for period in batch.column(0).unique().to_pylist() if period is not None}
+    return found
 
 
-def _opened(file: IO[bytes], **options: Any) -> Any:
+class _Attempt:
+    """Whether the content of a file could not be understood."""
+
+    failed = False
+
+
+class _Watched:
+    """A file for Arrow that remembers a failure of the disk or the network, which says nothing about the content.
+
+    Arrow raises the same errors for damaged bytes, and nearly any other: for a text that is none, a name that is not
+    there, an index beyond the end.
+    """
+
+    def __init__(self, file: IO[bytes]):
+        self._file = file
+        self._error: OSError | None = None
+        self.closed = False
+
+    def _watch(self, method: Any, *arguments: int) -> Any:
+        try:
+            return method(*arguments)
+        except OSError as error:
+            self._error = error
+            raise
+
+    def read(self, size: int = -1) -> bytes:
+        return bytes(self._watch(self._file.read, size))
+
+    def seek(self, *place: int) -> int:
+        return int(self._watch(self._file.seek, *place))
+
+    def tell(self) -> int:
+        return int(self._watch(self._file.tell))
+
+    def close(self) -> None:
+        """Arrow closes what it opened; the file stays open."""
+
+    @contextlib.contextmanager
+    def for_content(self) -> Iterator[_Attempt]:
+        """A context that an error of the content ends, and that an error of reading the bytes leaves."""
+        attempt = _Attempt()
+        try:
+            yield attempt
+        except Exception:
+            if self._error is not None:
+                raise self._error from None
+            attempt.failed = True
+
+
+def _opened(file: _Watched, **options: Any) -> Any:
     """A Parquet file; old timestamps of 12 bytes are cut to milliseconds, so that none overflows."""
     file.seek(0)
-    return pa.parquet.ParquetFile(file, coerce_int96_timestamp_unit="ms", arrow_extensions_enabled=False, **options)
-
-
-def _believed(num_rows: int) -> int:
-    """A declared number of lost rows, at least 1, and not more than a ledger can add."""
-    return min(max(1, num_rows), _MOST_REPORTS)
+    return pa.parquet.ParquetFile(
+        file,
+        coerce_int96_timestamp_unit="ms",
+        page_checksum_verification=True,
+        arrow_extensions_enabled=False,
+        **options,
+    )
 
 
 def _named(schema: pa.Schema) -> dict[str, list[str]]:
@@ -128,29 +195,29 @@ def _named(schema: pa.Schema) -> dict[str, list[str]]:
     return names
 
 
-def _columns_of(schema: pa.Schema) -> dict[str, str] | None:
+def _columns_of(schema: pa.Schema, numbers: str | None) -> dict[str, str] | None:
     """The columns to read, by our names; None if the file has neither messages nor reports of known types, or has a
-    column twice."""
+    column twice.
+
+    Args:
+        schema: of the file.
+        numbers: as for ``read_table``.
+    """
     named = _named(schema)
-    wanted = [name for name in (MESSAGES, *_COLUMNS, _ID, _NUMBER) if name in named]
-    if any(len(named[name]) > 1 for name in wanted):
-        return None
-    own = {name: named[name][0] for name in wanted}
-    types = {name: _plain(schema.field(column).type) for name, column in own.items()}
-    if MESSAGES in types and _is_bytes(types[MESSAGES]):
-        return {MESSAGES: own[MESSAGES]}
-    if not set(_COLUMNS) <= set(types):
-        return None
-    times = types["event_time"]
-    known = (
-        (_is_bytes(types["collection"]) or _is_text(types["collection"]))
-        and (pa.types.is_timestamp(times) or _is_whole(times))
-        and _is_whole(types["cohort"])
-        and _is_bytes(types["payload"])
-        and (_ID not in types or _is_bytes(types[_ID]))
-        and (_NUMBER not in types or _is_whole(types[_NUMBER]))
-    )
-    return {name: own[name] for name in (*_COLUMNS, _ID, _NUMBER) if name in own} if known else None
+    reports = {name: name for name in (*_COLUMNS, _ID)}
+    if numbers is not None or PERIOD in named:
+        reports[NUMBER] = (numbers or NUMBER).lower()
+    for needed, meant in ((_COLUMNS, reports), ((MESSAGES,), {MESSAGES: MESSAGES})):
+        found = {name: named[column] for name, column in meant.items() if column in named}
+        is_whole = {*needed, *([] if numbers is None else [NUMBER])} <= set(found)
+        if is_whole and all(_is_readable(schema, name, columns) for name, columns in found.items()):
+            return {name: columns[0] for name, columns in found.items()}
+    return None
+
+
+def _is_readable(schema: pa.Schema, name: str, columns: list[str]) -> bool:
+    """Whether one column has this name, with a type that it may have."""
+    return len(columns) == 1 and bool(_KINDS[name](_plain(schema.field(columns[0]).type)))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -170,18 +237,48 @@ def _is_whole(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0))
 
 
-def _read_group(table: Any, group: int, columns: dict[str, str], source: str) -> Iterator[bytes | Rejection]:
+_KINDS: dict[str, Callable[[pa.DataType], bool]] = {
+    MESSAGES: _is_bytes,
+    "collection": lambda kind: _is_bytes(kind) or _is_text(kind),
+    "event_time": lambda kind: pa.types.is_timestamp(kind) or _is_whole(kind),
+    "cohort": _is_whole,
+    "payload": _is_bytes,
+    _ID: _is_bytes,
+    NUMBER: lambda kind: _is_whole(kind) or pa.types.is_floating(kind),
+}
+"""The types that each column may have."""
+
+
+def _read_group(
+    table: Any, watched: _Watched, group: int, columns: dict[str, str], source: str, account: Account
+) -> Iterator[list[bytes] | RepeatedMessages | Rejection]:
+    """The reports of a row group; what follows a part that cannot be read is lost."""
     facts, read = table.metadata.row_group(group), 0
-    rows = _rows_at_once(table.schema_arrow, columns, facts)
-    try:
-        for batch in table.iter_batches(rows, row_groups=[group], columns=list(columns.values())):
-            yield from _messages(batch, source) if MESSAGES in columns else _packed(batch, columns, source)
-            read += batch.num_rows
-    except _UNREADABLE:
-        yield Rejection(Reason.CORRUPT_BLOCK, _believed(facts.num_rows - read), facts.total_byte_size, source=source)
-    else:
-        if facts.num_rows > read:
-            yield Rejection(Reason.CORRUPT_BLOCK, _believed(facts.num_rows - read), 0, source=source)
+    with watched.for_content() as opening:
+        rows = _rows_at_once(table.schema_arrow, columns, facts)
+        batches = table.iter_batches(rows, row_groups=[group], columns=list(columns.values()))
+    while not opening.failed:
+        with watched.for_content() as reading:
+            batch = next(batches, None)
+            for column in batch or ():
+                _validate(column)
+        if reading.failed or batch is None:
+            break
+        yield from _messages(batch, source) if MESSAGES in columns else _packed(batch, columns, source)
+        read += batch.num_rows
+    if read != facts.num_rows:
+        yield account.unread(Reason.CORRUPT_BLOCK, max(0, facts.total_byte_size), source)
+
+
+def _validate(column: pa.Array) -> None:
+    """Raise an error for a column that Arrow read and that is none; a cell that is no text is a fault of its row."""
+    if pa.types.is_dictionary(column.type):
+        if _is_text(column.type.value_type):
+            cells = column.dictionary.cast(pa.large_binary())
+            column = pa.DictionaryArray.from_arrays(column.indices, cells, safe=False)
+    elif _is_text(column.type):
+        column = column.cast(pa.large_binary())
+    column.validate(full=True)
 
 
 def _rows_at_once(schema: pa.Schema, columns: dict[str, str], facts: Any) -> int:
@@ -192,27 +289,30 @@ def _rows_at_once(schema: pa.Schema, columns: dict[str, str], facts: Any) -> int
     return int(max(1, min(_ROWS_AT_ONCE, _BYTES_AT_ONCE // max(1, fixed, mean))))
 
 
-def _messages(batch: pa.RecordBatch, source: str) -> Iterator[bytes | Rejection]:
+def _messages(batch: pa.RecordBatch, source: str) -> Iterator[list[bytes] | Rejection]:
     cells = _Cells(batch.column(0))
     missing = int(np.count_nonzero(cells.missing))
     if missing:
-        yield Rejection(Reason.MALFORMED, missing, 0, source=source)
+        yield Rejection(Reason.MALFORMED, 0, 0, source=source, num_messages=missing)
     for row in np.flatnonzero(~cells.missing)[:, None]:
-        yield cells.at(row, int(cells.lengths[row[0]]))
+        yield [cells.at(row, int(cells.lengths[row[0]]))]
 
 
-def _packed(batch: pa.RecordBatch, columns: dict[str, str], source: str) -> Iterator[bytes | Rejection]:
+def _packed(
+    batch: pa.RecordBatch, columns: dict[str, str], source: str
+) -> Iterator[list[bytes] | RepeatedMessages | Rejection]:
     """Packed messages of the reports of a batch, one for each collection and length of payloads."""
     named = {name: batch.column(column) for name, column in columns.items()}
     prefixes, known = _prefixes(named["collection"])
     times, cohorts = _integers(named["event_time"]), _integers(named["cohort"])
     payloads, ids = _Cells(named["payload"]), _Cells(named[_ID]) if _ID in named else None
     bad = ~known | times[1] | cohorts[1] | payloads.missing
-    numbers, bad_numbers = _numbers(named.get(_NUMBER), batch.num_rows)
+    numbers, bad_numbers = _numbers(named.get(NUMBER), batch.num_rows)
     bad |= bad_numbers
     has_id = np.zeros(batch.num_rows, dtype=bool) if ids is None else ~ids.missing
     if ids is not None:
         bad |= has_id & (ids.lengths != ID_BYTES)
+    has_id &= numbers == 1  # an id names one report
     outside = ~bad & ((cohorts[0] < 0) | (cohorts[0] >= _MOST_COHORTS))
     for reason, mask in ((Reason.MALFORMED, bad), (Reason.COHORT_RANGE, outside)):
         if mask.any():
@@ -221,14 +321,18 @@ def _packed(batch: pa.RecordBatch, columns: dict[str, str], source: str) -> Iter
         first = rows[0]
         length, with_ids = int(payloads.lengths[first]), bool(has_id[first])
         most = max(1, (wire.MAX_MESSAGE_BYTES - _FRAME_BYTES) // (2 + 8 + ID_BYTES + length))
-        for part in _repeated(rows, numbers[rows], most):
-            yield wire.encode_columns(
-                prefixes[first].tobytes(),
-                cohorts[0][part],
-                times[0][part],
-                ids.at(part, ID_BYTES) if ids is not None and with_ids else b"",
-                payloads.at(part, length),
-            )
+        for counted, count in _by_bits(rows, numbers[rows]):
+            messages = [
+                wire.encode_columns(
+                    prefixes[first].tobytes(),
+                    cohorts[0][part],
+                    times[0][part],
+                    ids.at(part, ID_BYTES) if ids is not None and with_ids else b"",
+                    payloads.at(part, length),
+                )
+                for part in (counted[begin : begin + most] for begin in range(0, len(counted), most))
+            ]
+            yield messages if count == 1 else RepeatedMessages(messages, count)
 
 
 def _groups(keys: Sequence[np.ndarray], kept: np.ndarray) -> Iterator[np.ndarray]:
@@ -246,20 +350,30 @@ def _groups(keys: Sequence[np.ndarray], kept: np.ndarray) -> Iterator[np.ndarray
 
 
 def _numbers(column: pa.Array | None, num_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) int64, how many reports each row stands for, and (n,) bool, whether that is impossible: then it is 1."""
+    """(n,) int64, how many reports each row stands for, and (n,) bool, whether that is impossible: then it is 1.
+
+    A row without a number stands for one report.
+    """
     if column is None:
         return np.ones(num_rows, dtype=np.int64), np.zeros(num_rows, dtype=bool)
-    numbers, bad = _integers(column)
-    bad = bad | (numbers < 1) | (numbers > _MOST_REPORTS)
-    return np.where(bad, 1, numbers), bad
+    column = column.cast(_plain(column.type))
+    if pa.types.is_floating(column.type):  # as pandas writes whole numbers if some are missing
+        found = pc.cast(column, pa.float64()).fill_null(1).to_numpy(zero_copy_only=False)
+        found = np.where(np.isnan(found), 1, found)
+        bad = (found < 1) | (found > MOST_REPORTS) | (found != np.floor(found))
+        return np.where(bad, 1, found).astype(np.int64), bad
+    numbers, outside = _integers(column)
+    absent = np.asarray(column.is_null())
+    bad = ~absent & (outside | (numbers < 1) | (numbers > MOST_REPORTS))
+    return np.where(absent | bad, 1, numbers), bad
 
 
-def _repeated(rows: np.ndarray, numbers: np.ndarray, most: int) -> Iterator[np.ndarray]:
-    """Each row as often as its number says, in parts of at most ``most``."""
-    ends = np.cumsum(numbers)
-    for start in range(0, int(ends[-1]), most):
-        places = np.arange(start, min(start + most, int(ends[-1])))
-        yield rows[places] if ends[-1] == len(rows) else rows[np.searchsorted(ends, places, side="right")]
+def _by_bits(rows: np.ndarray, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    """Rows that count once, twice, four times and so on, so that each counts as often as its number says."""
+    for bit in range(int(numbers.max()).bit_length()):
+        counted = rows[(numbers >> bit) & 1 == 1]
+        if len(counted):
+            yield counted, 1 << bit
 
 
 def _prefixes(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:

@@ -33,7 +33,7 @@ class Verdicts:
         self.off_by: dict[Reason, int] = {}
         self.stranger = b""
         self._catalog = catalog
-        self._refused: dict[tuple[Reason, int, int, int | None, int], int] = {}
+        self._refused: dict[tuple[Reason, int, int, int | None, int], tuple[int, int]] = {}
         self._messages = messages
         self._all_settled = False
         self._num_received = np.zeros(len(catalog) + 1, dtype=np.int64)  # last entry: no collection
@@ -80,7 +80,7 @@ class Verdicts:
     def refuse(
         self, messages: np.ndarray, reason: Reason, numbers: np.ndarray | int = NOBODY, num_reports: int = 1
     ) -> None:
-        """Refuse whole messages, of ``num_reports`` each."""
+        """Refuse whole messages, of ``num_reports`` each; 0: the messages could not be read."""
         if not len(messages):
             return
         numbers = np.broadcast_to(numbers, len(messages))
@@ -88,9 +88,9 @@ class Verdicts:
         self._add(messages, reason, num_reports, numbers, None)
 
     def refuse_each(self, messages: np.ndarray, reasons: np.ndarray) -> None:
-        """Refuse whole messages, each with its own reason (0: not refused)."""
+        """Refuse messages that could not be read, each with its own reason (0: not refused)."""
         for reason in np.unique(reasons[reasons > 0]):
-            self.refuse(messages[reasons == reason], Reason(reason))
+            self.refuse(messages[reasons == reason], Reason(reason), num_reports=0)
 
     def refuse_reports(
         self, messages: np.ndarray, reason: Reason, numbers: np.ndarray, periods: np.ndarray | None
@@ -117,7 +117,8 @@ class Verdicts:
         groups, counts = np.unique(np.stack(keys, axis=1), axis=0, return_counts=True)
         for (size, arrival, period, number), count in zip(groups.tolist(), counts.tolist()):
             key = (reason, size, number, None if periods is None else period, arrival)
-            self._refused[key] = self._refused.get(key, 0) + num_reports * count
+            reports, unread = self._refused.get(key, (0, 0))
+            self._refused[key] = (reports + num_reports * count, unread + (0 if num_reports else count))
 
     @property
     def rejections(self) -> list[Rejection]:
@@ -125,11 +126,12 @@ class Verdicts:
         return [
             Rejection(
                 reason,
-                count,
+                num_reports,
                 size,
                 None if number == NOBODY else self._catalog.numbered[number],
                 period,
                 None if self.arrival_times is None else arrival,
+                num_messages=num_messages,
             )
-            for (reason, size, number, period, arrival), count in self._refused.items()
+            for (reason, size, number, period, arrival), (num_reports, num_messages) in self._refused.items()
         ]

@@ -19,6 +19,8 @@ def rejected_row(rejection: Rejection, periods: BasePeriods | None, run: str | N
         message_bytes=rejection.message_bytes,
         source=rejection.source,
         run=run,
+        num_messages=rejection.num_messages,
+        num_files=rejection.num_files,
     )
 
 

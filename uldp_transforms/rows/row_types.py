@@ -347,6 +347,8 @@ class LedgerRow(NamedTuple):
     rejected: Mapping[str, int]
     run: Optional[str] = None
     in_transit: Optional[int] = None
+    unread_messages: Mapping[str, int] = {}
+    unread_files: Mapping[str, int] = {}
 
 
 class RejectedReport(NamedTuple):
@@ -363,6 +365,8 @@ class RejectedReport(NamedTuple):
     message_bytes: int
     source: str
     run: Optional[str] = None
+    num_messages: Optional[int] = None
+    num_files: Optional[int] = None
 
 
 class UndeliveredRow(NamedTuple):

@@ -137,7 +137,7 @@ def test_a_file_cut_at_the_end_of_a_block_is_not_as_listed() -> None:
     listed(blocks(5), 50)
     Path("in.avro").write_bytes(blocks(3))
     assert outcome("") == (0, {"received": 30, "accepted": 30})
-    assert outcome() == (0, {"received": 50, "accepted": 30, "not_as_listed": 20})
+    assert outcome() == (7, {"received": 50, "accepted": 30, "not_as_listed": 20})
 
 
 def cut_inside(content: bytes) -> bytes:
@@ -152,10 +152,10 @@ def replaced(content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (cut_inside, {"received": 50, "accepted": 40, "corrupt_block": 1, "not_as_listed": 9}),
-        (replaced, {"received": 51, "accepted": 50, "not_as_listed": 1}),
+        (cut_inside, {"received": 50, "accepted": 40, "not_as_listed": 10}),
+        (replaced, {"received": 50, "accepted": 50}),
         (lambda content: content + content[-len(blocks(1)) + len(blocks(0)) :], None),
-        (lambda content: b"", {"received": 50, "accepted": 0, "bad_magic": 1, "not_as_listed": 49}),
+        (lambda content: b"", {"received": 50, "accepted": 0, "not_as_listed": 50}),
         (lambda content: blocks(0), {"received": 50, "accepted": 0, "not_as_listed": 50}),
     ],
 )
@@ -165,20 +165,20 @@ def test_a_file_that_changed_is_not_as_listed(
     content = blocks(5)
     listed(content, 50)
     Path("in.avro").write_bytes(change(content))
-    assert outcome() == (0, expected or {"received": 61, "accepted": 60, "not_as_listed": 1})
+    assert outcome() == (7, expected or {"received": 60, "accepted": 60})
 
 
 def test_a_file_that_is_not_listed_is_refused_as_a_whole() -> None:
     listed(blocks(2), 20)
     write_files(Path(), {"in.avro": blocks(2), "in-more.avro": blocks(4)})
-    assert outcome() == (0, {"received": 21, "accepted": 20, "not_as_listed": 1})
+    assert outcome() == (7, {"received": 20, "accepted": 20})
 
 
 def test_fewer_messages_of_the_same_bytes_are_not_as_listed() -> None:
     """The manifest may be wrong, too."""
     listed(blocks(2), 25)
     Path("in.avro").write_bytes(blocks(2))
-    assert outcome() == (0, {"received": 25, "accepted": 20, "not_as_listed": 5})
+    assert outcome() == (7, {"received": 25, "accepted": 20, "not_as_listed": 5})
 
 
 def test_what_a_manifest_gets_wrong_is_one_sentence(capfd: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,7 @@ from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.decoder import MessageDecoder
-from uldp_transforms.messages.refusal_causes import CAUSES, sentence, sentence_of_sums
+from uldp_transforms.messages.refusal_causes import CAUSES, Received, sentence, sentence_of_sums
 from uldp_transforms.windows import Windows
 
 HOUR, DAY = 3_600_000, 86_400_000
@@ -196,8 +196,8 @@ def test_many_collections_are_not_all_named() -> None:
 def test_every_cause_is_a_reason_and_has_its_words() -> None:
     facts = dict.fromkeys(("fingerprint", "known", "lateness", "off_by"), "x")
     for reason in Reason:
-        assert sentence(reason, 9, 10, facts).startswith(f"9 of 10 reports were rejected as {reason.code}: ")
-        assert sentence(reason, 9, 10).endswith("?")
+        assert sentence(reason, 9, Received(10), facts).startswith(f"9 of 10 reports were rejected as {reason.code}: ")
+        assert sentence(reason, 9, Received(10)).endswith("?")
     assert set(CAUSES) >= {
         Reason.UNKNOWN_COLLECTION,
         Reason.TOO_OLD,
@@ -243,10 +243,12 @@ def test_a_table_of_values_is_no_file_of_reports(
 ) -> None:
     write_files(tmp_path, {"krr.json": KRR, "in.avro": "value\n0\n1\n"})
     monkeypatch.chdir(tmp_path)
-    assert estimate.main(shlex.split(JOB)) == 4
-    seen = "they do not begin like Avro files: are these raw values, which uldp simulate must perturb first?"
+    assert estimate.main(shlex.split(JOB)) == 7
     last = capfd.readouterr().err.splitlines()[-1]
-    assert last == f"estimate: 1 of 1 reports were rejected as bad_magic: {seen}"
+    assert last == (
+        "estimate: 1 file could not be read in full (bad_magic 1): are these raw values, which uldp simulate must "
+        "perturb first?; uldp check out names them"
+    )
 
 
 @pytest.mark.parametrize(
@@ -270,14 +272,14 @@ def test_durations_have_their_largest_unit_and_are_rounded_up(lateness: int, tex
 def test_of_what_is_not_known_nothing_is_said() -> None:
     """The first message need not be one of those that were refused."""
     known = facts_of(replay.spec([KRR], HOURLY), good(1)[0])
-    assert sentence(Reason.UNKNOWN_COLLECTION, 9, 10, known) == (
+    assert sentence(Reason.UNKNOWN_COLLECTION, 9, Received(10), known) == (
         "9 of 10 reports were rejected as unknown_collection: is the --collection file wrong?"
     )
 
 
 def test_nothing_received_is_nothing_refused() -> None:
-    assert sentence_of_sums({}, 0, 0.0) is None
-    assert sentence_of_sums({"too_old": 1}, 2, 0.5) is None
-    assert sentence_of_sums({"too_old": 1, "malformed": 2}, 4, 0.5) == (
+    assert sentence_of_sums({"received": 0, "rejected": {}}, 0.0) is None
+    assert sentence_of_sums({"received": 2, "rejected": {"too_old": 1}}, 0.5) is None
+    assert sentence_of_sums({"received": 4, "rejected": {"too_old": 1, "malformed": 2}}, 0.5) == (
         "2 of 4 reports were rejected as malformed: do the clients and this job use the same collections?"
     )

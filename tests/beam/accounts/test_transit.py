@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -30,7 +31,7 @@ from uldp_transforms.beam.transforms import gather_messages as gather
 from uldp_transforms.beam.transforms import read_report_files as read_files
 from uldp_transforms.jobs import estimate
 from uldp_transforms.ldp.estimators import Empirical
-from uldp_transforms.messages import containers, manifest, wire
+from uldp_transforms.messages import containers, manifest, report_files, wire
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.rows import windowed_estimate
 from uldp_transforms.windows import Windows
@@ -77,7 +78,7 @@ INNER = [
     pytest.param(containers, "_read_block", id="reading: block"),
     pytest.param(containers, "_split_block", id="reading: messages of a block"),
     pytest.param(containers, "_end_of_datum", id="reading: one message"),
-    pytest.param(read_files, "read_blocks", id="reading: as a whole"),
+    pytest.param(report_files, "read_blocks", id="reading: as a whole"),
     pytest.param(read_files, "_open", id="reading: to open"),
     pytest.param(estimate_distribution, "estimate_window", id="estimate: as a whole"),
     pytest.param(panes, "reason_to_withhold", id="estimate: whether to"),
@@ -121,10 +122,8 @@ def swallowed(method: Callable[..., Any], nothing: Any) -> Callable[..., Any]:
 
 
 def a_file_read_in_part(file: Any, source: str, account: Any = None) -> Iterator[Any]:
-    """Stops behind the first messages as if there were no more."""
-    blocks = READ(file, source, account)
-    yield next(blocks)
-    yield next(blocks)[:5]
+    """Stops behind the first blocks as if there were no more."""
+    yield from itertools.islice(READ(file, source, account), 2)
 
 
 def a_block_left_out(count: int, body: bytes, form: int) -> Any:
@@ -141,7 +140,7 @@ def a_verdict_on_nothing(decoder: MessageDecoder, messages: Any, arrival_times: 
 
 
 READ, SPLIT, PROCESS, DECODE = (
-    read_files.read_blocks,
+    report_files.read_blocks,
     containers._split_block,
     decode._DecodeFn.process,
     MessageDecoder.decode,
@@ -155,8 +154,8 @@ LOST = [
     pytest.param(MessageDecoder, "decode", a_verdict_on_nothing, f"{OF}: {FILES}: 41", id="decoding: verdicts"),
     pytest.param(decode._DecodeFn, "process", some_of_the_messages, f"{OF}: {FILES}: ", id="decoding: some messages"),
     pytest.param(read_files._ReadFn, "process", (), f"{OF}: {FILES}: 2", id="reading: files"),
-    pytest.param(read_files, "read_blocks", (), f"{OF}: {FILES}: 2", id="reading: all of a file"),
-    pytest.param(read_files, "read_blocks", a_file_read_in_part, f"{OF}: {FILES}: 1", id="reading: part of a file"),
+    pytest.param(report_files, "read_blocks", (), f"{OF}: {FILES}: 2", id="reading: all of a file"),
+    pytest.param(report_files, "read_blocks", a_file_read_in_part, f"{OF}: {FILES}: 1", id="reading: part of a file"),
     pytest.param(containers, "_split_block", a_block_left_out, f"{OF}: {FILES}: 1", id="reading: blocks"),
     pytest.param(estimate_distribution._EstimateFn, "process", (), f"{WINDOW}: windows lost: 1", id="estimate"),
 ]

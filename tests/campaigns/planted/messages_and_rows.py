@@ -271,7 +271,7 @@ MESSAGES_AND_ROWS = (
     ),
     Plant(
         "a bomb that is cut to its limit",
-        "uldp_transforms/messages/containers.py",
+        "uldp_transforms/messages/codecs.py",
         "if len(inflated) > MAX_BLOCK_BYTES:",
         "if len(inflated) > MAX_BLOCK_BYTES + 1:",
         "a block that grows beyond the limit is refused with its own reason",
@@ -288,8 +288,8 @@ MESSAGES_AND_ROWS = (
     Plant(
         "rejected reports that are missing too",
         "uldp_transforms/messages/manifest.py",
-        "missing = self.reports - found.reports - num_rejected",
-        "missing = self.reports - found.reports",
+        "missing = max(0, self.reports - found.reports - num_rejected)",
+        "missing = max(0, self.reports - found.reports)",
         "reports would be in the ledger twice",
         ("tests/messages/test_listed_files.py::test_reports_that_are_missing_were_neither_read_nor_rejected",),
     ),

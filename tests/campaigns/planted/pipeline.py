@@ -291,7 +291,7 @@ PIPELINE = (
     Plant(
         "seeds that are forgotten",
         "uldp_transforms/beam/runtime/coders.py",
-        "seeded=bool(seeded),",
+        "seeded=bool(flags & 1),",
         "seeded=False,",
         "simulated reports pass for real ones on a second worker",
         ("tests/beam/state/test_coders.py::test_golden_batches",),

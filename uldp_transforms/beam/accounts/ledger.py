@@ -3,9 +3,12 @@
     received = accepted + duplicates + sum of rejected by reason
 
 The four numbers come from different steps. Reports are counted as received when they are taken out of messages, before
-any check (a message without a readable report counts as one report); as accepted or duplicate where they are counted
+any check; as accepted or duplicate where they are counted
 (for files with non-overlapping windows: in the finished windows); and as rejected where they are refused. The equation
 can therefore fail. When it holds, no report was lost or repeated between the messages and the counts.
+
+Nobody knows how many reports a message or file has that cannot be read. Such messages and files are no reports: rows
+count them apart, by reason.
 
 The four numbers do not include losses before the first step or after the counts. A row therefore has a fifth number,
 the reports in transit between two steps that both count them, which is 0 if nothing was lost (see ``transit``).
@@ -46,6 +49,9 @@ IN_TRANSIT = "in_transit"
 """Number of files, messages or windows that one step handed on, minus those that the next step took over."""
 
 _NOT_REASONS = (RECEIVED, ACCEPTED, DUPLICATES, IN_TRANSIT)
+
+_UNREAD_MESSAGES, _UNREAD_FILES = "unread_messages/", "unread_files/"
+"""Beginnings of the bins of messages and files that could not be read; the rest is the reason."""
 
 
 class LedgerEntry(NamedTuple):
@@ -182,7 +188,9 @@ def _key(fingerprint: str, period_start: int | None) -> str:
 def _entry(found: LedgerEntry | Rejection) -> tuple[str, dict[str, int]]:
     if isinstance(found, Rejection):
         fingerprint = found.collection.fingerprint if found.collection else b""
-        return _key(fingerprint.hex(), found.period_start), {found.reason.code: found.num_reports}
+        bins = ("", found.num_reports), (_UNREAD_MESSAGES, found.num_messages), (_UNREAD_FILES, found.num_files)
+        code = found.reason.code
+        return _key(fingerprint.hex(), found.period_start), {f"{bin}{code}": number for bin, number in bins if number}
     return _key(found.fingerprint.hex(), found.period_start), {found.bin: found.num_reports}
 
 
@@ -202,7 +210,7 @@ def _ledger_row(
 ) -> LedgerRow:
     key, by_bin = sums
     fingerprint, _, start = key.partition("/")
-    rejected = {name: n for name, n in sorted(by_bin.items()) if name not in _NOT_REASONS}
+    rejected = {name: n for name, n in sorted(by_bin.items()) if name not in _NOT_REASONS and "/" not in name}
     return LedgerRow(
         **name_of(catalog[bytes.fromhex(fingerprint)] if fingerprint else None),
         **span_of_period(int(start) if start else None, periods),
@@ -212,4 +220,11 @@ def _ledger_row(
         rejected=rejected,
         run=run,
         in_transit=by_bin.get(IN_TRANSIT, 0),
+        unread_messages=_of_kind(by_bin, _UNREAD_MESSAGES),
+        unread_files=_of_kind(by_bin, _UNREAD_FILES),
     )
+
+
+def _of_kind(by_bin: dict[str, int], kind: str) -> dict[str, int]:
+    """The numbers of the bins that begin with ``kind``, by reason."""
+    return {name.removeprefix(kind): n for name, n in sorted(by_bin.items()) if name.startswith(kind)}

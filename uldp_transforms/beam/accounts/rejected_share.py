@@ -15,7 +15,7 @@ from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.errors import UldpError
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
-from uldp_transforms.messages.refusal_causes import sentence
+from uldp_transforms.messages.refusal_causes import Received, sentence
 
 CONSECUTIVE = 1_000
 """Minimum number of reports over which a stream computes the share; a larger batch is not split."""
@@ -49,11 +49,11 @@ class Watch:
     def __init__(self, spec: JobSpec):
         self._share = spec.rejected_share
         self._facts = facts_of(spec)
-        self._parts: deque[tuple[int, Counter[Reason]]] = deque()
+        self._parts: deque[tuple[Received, Counter[Reason]]] = deque()
         self._lock = threading.Lock()
 
     def look(self, decoded: Decoded) -> None:
-        """Record reports that were decoded together.
+        """Record reports that were decoded together; a message that could not be read counts like a report here.
 
         Raises:
             RejectedShareError: if more than the allowed share of the last reports was rejected for one reason. They
@@ -61,18 +61,20 @@ class Watch:
         """
         rejected: Counter[Reason] = Counter()
         for rejection in decoded.rejections:
-            rejected[rejection.reason] += rejection.num_reports
+            rejected[rejection.reason] += rejection.number
+        unread = sum(rejection.num_messages for rejection in decoded.rejections)
         with self._lock:
-            self._parts.append((int(decoded.received.sum()), rejected))
-            total = sum(number for number, _ in self._parts)
-            while total - self._parts[0][0] >= CONSECUTIVE:
-                total -= self._parts.popleft()[0]
+            self._parts.append((Received(int(decoded.received.sum()), unread), rejected))
+            total = sum(received.total for received, _ in self._parts)
+            while total - self._parts[0][0].total >= CONSECUTIVE:
+                total -= self._parts.popleft()[0].total
             sums = _sum(rejected for _, rejected in self._parts)
+            received = Received(*map(sum, zip(*(received for received, _ in self._parts))))
         for reason, number in sums.most_common(1):
             if total >= CONSECUTIVE and number > self._share * total:
                 off_by = _duration(decoded.off_by.get(reason, 0))
                 facts = self._facts | {"fingerprint": decoded.stranger.hex(), "off_by": off_by}
-                raise RejectedShareError(sentence(reason, number, total, facts))
+                raise RejectedShareError(sentence(reason, number, received, facts))
 
 
 def _sum(parts: Iterable[Counter[Reason]]) -> Counter[Reason]:

@@ -152,24 +152,29 @@ def _listed(counts: CohortCounts) -> tuple[np.ndarray, np.ndarray]:
 
 
 class ReportBatchCoder(coders.Coder):
-    """Coder of a report batch: version, flags, payload width (uint32), fingerprint, and the packed wire message."""
+    """Coder of a report batch: version, flags (1: seeded, 2: repeated), payload width (uint32), fingerprint, how often
+    each report counts (uint32, if repeated), and the packed wire message."""
 
     def encode(self, value: ReportBatch) -> bytes:
-        head = struct.pack("<BBI", _BATCH_VERSION, value.seeded, value.payloads.shape[1])
-        return head + value.fingerprint + wire.encode_batch(value)
+        is_repeated = value.times != 1
+        head = struct.pack("<BBI", _BATCH_VERSION, value.seeded | is_repeated << 1, value.payloads.shape[1])
+        times = struct.pack("<I", value.times) if is_repeated else b""
+        return head + value.fingerprint + times + wire.encode_batch(value)
 
     def decode(self, encoded: bytes) -> ReportBatch:
-        version, seeded, width = struct.unpack_from("<BBI", encoded)
+        version, flags, width = struct.unpack_from("<BBI", encoded)
         if version != _BATCH_VERSION:
             raise ValueError(f"ReportBatchCoder reads version {_BATCH_VERSION}, got version {version}")
-        _, (cohorts, times, ids, payloads), _, _ = wire.split_batch(encoded, 6 + 32)
+        is_repeated = flags & 2
+        _, (cohorts, times, ids, payloads), _, _ = wire.split_batch(encoded, 6 + 32 + (4 if is_repeated else 0))
         return ReportBatch(
             fingerprint=encoded[6 : 6 + 32],
             cohorts=np.frombuffer(cohorts, dtype="<u2").astype(np.uint16),
             payloads=np.frombuffer(payloads, dtype=np.uint8).reshape(-1, width).copy(),
             event_times=np.frombuffer(times, dtype="<i8").astype(np.int64),
             report_ids=np.frombuffer(ids, dtype=np.uint8).reshape(-1, ID_BYTES).copy(),
-            seeded=bool(seeded),
+            seeded=bool(flags & 1),
+            times=struct.unpack_from("<I", encoded, 6 + 32)[0] if is_repeated else 1,
         )
 
     def estimate_size(self, value: ReportBatch) -> int:

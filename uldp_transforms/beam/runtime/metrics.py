@@ -10,10 +10,15 @@ from collections import Counter
 from apache_beam.metrics.metric import Metrics
 from apache_beam.runners.worker import statesampler
 
+from uldp_transforms.messages.rejection import Rejection
+
 NAMESPACE = "uldp"
 
 RECEIVED, ACCEPTED, DUPLICATES, REJECTED = "received", "accepted", "duplicates", "rejected"
 """Numbers of reports; ``rejected_REASON`` for each reason."""
+
+UNREAD_MESSAGES, UNREAD_FILES = "unread_messages", "unread_files"
+"""Numbers of messages and files that could not be read: ``unread_messages_REASON``, ``unread_files_REASON``."""
 
 WINDOWS, ALARMS = "windows", "alarms"
 """Numbers of rows by status (``windows_STATUS``) and of alarms by sentinel (``alarms_NAME``)."""
@@ -40,6 +45,14 @@ def count(number: int, name: str, kind: str = "") -> None:
         full_name = f"{name}_{kind}" if kind else name
         Metrics.counter(NAMESPACE, full_name).inc(number)
         SEEN[full_name] += number
+
+
+def count_rejected(rejection: Rejection) -> None:
+    """Add a rejection to the counters."""
+    code = rejection.reason.code
+    count(rejection.num_reports, REJECTED, code)
+    count(rejection.num_messages, UNREAD_MESSAGES, code)
+    count(rejection.num_files, UNREAD_FILES, code)
 
 
 def observe(value: int, name: str, kind: str = "") -> None:

@@ -19,7 +19,8 @@ from uldp_transforms.beam.accounts.transit import handed_on
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
-from uldp_transforms.beam.transforms.gather_messages import Gathered, GatherMessages, kind_of_messages
+from uldp_transforms.beam.transforms.gather_messages import GATHERED, Gathered, GatherMessages, kind_of_messages
+from uldp_transforms.beam.transforms.read_report_files import ReadFiles
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.errors import SpecError
@@ -44,10 +45,12 @@ class DecodeReports(beam.PTransform[Any, DecodedReports]):
     Input: ``bytes``, each one Avro message (a report or a packed batch of reports; see ``messages.wire``), in the
     global window. In a stream the timestamp of an element must be its arrival time, as it is for ``ReadFromPubSub``
     without ``timestamp_attribute``, because the transform compares event times with it. Files have no arrival times.
-    A source that reads many messages at once may emit them in groups (type ``Gathered``), which costs less.
+    A source that reads many messages at once may emit them in groups (type ``Gathered``), which costs less. Or the
+    output of ``ReadReportFiles``.
 
     Output: ``reports`` has one batch per collection for the messages that are decoded together, with the event times
     as a column; ``rejected`` has a ``Rejection`` for everything else; ``ledger`` counts the reports that were received.
+    Reports of counted rows stand for several equal ones each: ``ReportBatch.times``.
 
     If nearly all reports of a stream are rejected for the same reason, the bundle fails with ``RejectedShareError``, so
     that the source keeps the messages; see ``JobSpec.max_rejected_share``.
@@ -81,21 +84,28 @@ class DecodeReports(beam.PTransform[Any, DecodedReports]):
             raise SpecError(f"DecodeReports.mixed must be true or false, got {describe(mixed)}")
         self._mixed = mixed
 
-    def expand(self, messages: PCollection[Any]) -> DecodedReports:
+    def expand(self, source: PCollection[Any] | ReadFiles) -> DecodedReports:
+        messages = source.messages if isinstance(source, ReadFiles) else source
         spec = spec_for("DecodeReports", self._spec, messages, kind_of_messages(messages))
         if spec.bounded and not messages.windowing.is_default():  # with files, every window has one row, at the end
             messages = messages | "WithoutTrigger" >> beam.WindowInto(GlobalWindows())
         decoder = MessageDecoder(spec.catalog, spec.gate, spec.deduplicate)
-        gathered, counted = messages | "Gather" >> GatherMessages(spec)
+        gathered, ledger = messages | "Gather" >> GatherMessages(spec)
+        ledgers = [ledger]
+        if isinstance(source, ReadFiles):
+            repeated, ledger = source.counted | "GatherCounted" >> GatherMessages(spec)
+            gathered = (gathered, repeated) | "WithCounted" >> beam.Flatten()
+            gathered.element_type = GATHERED
+            ledgers.append(ledger)
         watched = spec if spec.gate and spec.rejected_share < 1 else None
         decode_fn = _DecodeFn(decoder, spec.periods, watched, self._mixed)
         outputs = gathered | "Decode" >> beam.ParDo(decode_fn).with_outputs("rejected", "ledger", main="reports")
         outputs.reports.element_type = MixedReports if self._mixed else ReportBatch
         outputs.rejected.element_type = Rejection
         outputs.ledger.element_type = LedgerEntry
-        ledger = (outputs.ledger, counted) | "Ledger" >> beam.Flatten()
-        mark(spec, outputs.reports, outputs.rejected, ledger)
-        return DecodedReports(outputs.reports, outputs.rejected, ledger)
+        entries = (outputs.ledger, *ledgers) | "Ledger" >> beam.Flatten()
+        mark(spec, outputs.reports, outputs.rejected, entries)
+        return DecodedReports(outputs.reports, outputs.rejected, entries)
 
     def display_data(self) -> dict[str, Any]:
         return {"collections": ", ".join(f"{c.id} v{c.version}" for c in self._spec.collections)}
@@ -136,7 +146,7 @@ class _DecodeFn(beam.DoFn):
         entries = list(received_entries(decoded, self._periods))
         metrics.count(sum(entry.num_reports for entry in entries), metrics.RECEIVED)
         for rejection in decoded.rejections:
-            metrics.count(rejection.num_reports, metrics.REJECTED, rejection.reason.code)
+            metrics.count_rejected(rejection)
         for reason, worst in decoded.off_by.items():
             metrics.observe(worst, metrics.OFF_BY, reason.code)
         return [
@@ -156,13 +166,14 @@ def received_entries(decoded: Decoded, periods: BasePeriods | None) -> Iterator[
     for part in decoded.parts:
         numbers = part.numbers_in(catalog)
         of, starts, index = split_runs_by_period(part.sizes, part.reports.event_times, periods)
-        of_entries, num_reports = numbers[of], np.bincount(index)
+        of_entries, num_reports = numbers[of], part.reports.times * np.bincount(index)
         np.subtract.at(unaccounted, of_entries, num_reports)
         for owner, start, number in zip(of_entries.tolist(), starts, num_reports.tolist()):
             yield LedgerEntry(RECEIVED, catalog.fingerprints[owner], start, number)
     for found in decoded.rejections:
         fingerprint = found.collection.fingerprint if found.collection else b""
         unaccounted[catalog.number(fingerprint[:PREFIX_BYTES])] -= found.num_reports
-        yield LedgerEntry(RECEIVED, fingerprint, found.period_start, found.num_reports)
+        if found.num_reports:
+            yield LedgerEntry(RECEIVED, fingerprint, found.period_start, found.num_reports)
     for owner in unaccounted.nonzero()[0].tolist():
         yield LedgerEntry(RECEIVED, catalog.fingerprints[owner], None, int(unaccounted[owner]))

@@ -21,7 +21,7 @@ from uldp_transforms.beam.accounts.transit import handed_on
 from uldp_transforms.beam.spec.inputs import cure_of
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.messages.joined_messages import JoinedMessages
+from uldp_transforms.messages.joined_messages import JoinedMessages, RepeatedMessages
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, split_by_period
 
@@ -31,9 +31,11 @@ _FLUSH_BYTES = 1 << 21
 _FLUSH_MESSAGES = 1 << 14
 
 Gathered = tuple[Sequence[bytes], Sequence[int] | np.ndarray]
-"""Group of messages, as a list or ``JoinedMessages``, and their arrival times in milliseconds (int64) or None."""
+"""Group of messages, as a list, ``JoinedMessages`` or ``RepeatedMessages``, and their arrival times in milliseconds
+(int64) or None."""
 
-_CODER_VERSION = 1
+_CODER_VERSION, _REPEATED_VERSION = 1, 2
+_TIMES = struct.Struct("<BI")  # version, how often each report counts; then the bytes of version 1
 _HEADER = struct.Struct("<BBI")  # version, whether there are arrival times, number of messages
 _LOOKED_AT = 64
 _LOG = logging.getLogger(__name__)
@@ -49,19 +51,25 @@ GATHERED = GroupOfMessages
 
 class GatheredCoder(coders.Coder):
     """Coder of groups: version, whether there are arrival times, number n of messages (uint32), n ends (int64), n
-    arrival times (int64) if there are, and the joined messages. All little-endian."""
+    arrival times (int64) if there are, and the joined messages. All little-endian. Repeated messages have a head of
+    their own."""
 
     def encode(self, value: Gathered) -> bytes:
         messages, arrived = value
+        if isinstance(messages, RepeatedMessages):
+            return _TIMES.pack(_REPEATED_VERSION, messages.times) + self.encode((messages.messages, arrived))
         joined = JoinedMessages.join(only_bytes(messages))
         times = np.asarray(arrived, dtype="<i8").tobytes()
         head = _HEADER.pack(_CODER_VERSION, len(times) > 0, len(joined))
         return b"".join((head, joined.ends, times, joined.data))
 
     def decode(self, encoded: bytes) -> Gathered:
+        if encoded[0] == _REPEATED_VERSION:
+            messages, arrived = self.decode(encoded[_TIMES.size :])
+            return RepeatedMessages(messages, _TIMES.unpack_from(encoded)[1]), arrived
         version, with_times, number = _HEADER.unpack_from(encoded)
         if version != _CODER_VERSION:
-            raise ValueError(f"GatheredCoder reads version {_CODER_VERSION}, got version {version}")
+            raise ValueError(f"GatheredCoder reads versions 1 and 2, got version {version}")
         times_at = _HEADER.size + 8 * number
         data_at = times_at + 8 * number * with_times
         times = np.frombuffer(encoded[times_at:data_at], dtype="<i8").astype(np.int64)
@@ -128,10 +136,12 @@ class Grouping:
         self._joined: list[JoinedMessages] = []
         self._number = self._size = 0
 
-    def add(self, items: Iterable[Sequence[bytes] | Rejection]) -> Iterator[Gathered | Rejection]:
-        """Yield groups as soon as there are enough messages, and rejections at once."""
+    def add(
+        self, items: Iterable[Sequence[bytes] | RepeatedMessages | Rejection]
+    ) -> Iterator[Gathered | RepeatedMessages | Rejection]:
+        """Yield groups as soon as there are enough messages, and repeated messages and rejections at once."""
         for item in items:
-            if isinstance(item, Rejection):
+            if isinstance(item, (RepeatedMessages, Rejection)):
                 yield item
             elif isinstance(item, JoinedMessages):
                 for part in item.parts(_FLUSH_MESSAGES):

@@ -65,9 +65,9 @@ def count_batches(
         by: names of the dimensions by which to count, besides the total, in collections that have them all.
 
     Returns:
-        ((fingerprint, start in milliseconds), counts), once for each collection and base period; then the same with
-        ``owner_of_group`` instead of the fingerprint, for each group that has reports. Counts become objects as they
-        are taken, so that those of many collections need not be held at once.
+        ((fingerprint, start in milliseconds), counts), once for each collection, base period and ``ReportBatch.times``;
+        then the same with ``owner_of_group`` instead of the fingerprint, for each group that has reports. Counts
+        become objects as they are taken, so that those of many collections need not be held at once.
     """
     found = count_strata(catalog, batches, periods, bit_patterns, by)
     if not by:
@@ -89,7 +89,25 @@ def count_strata(
         a row for each group and cohort; if those tables could be too large, or patterns are counted, total and groups
         are counted separately.
     """
-    return itertools.chain.from_iterable(_count_passes(catalog, batches, periods, bit_patterns, by))
+    by_times: dict[int, list[Reports]] = {}
+    for batch in batches:
+        by_times.setdefault(_times_of(batch), []).append(batch)
+    return itertools.chain.from_iterable(
+        _repeated(itertools.chain.from_iterable(_count_passes(catalog, alike, periods, bit_patterns, by)), times)
+        for times, alike in by_times.items()
+    )
+
+
+def _times_of(batch: Reports) -> int:
+    """Number of reports that each report of a batch stands for."""
+    return (batch.reports if isinstance(batch, MixedReports) else batch).times
+
+
+def _repeated(
+    found: Iterable[tuple[tuple[bytes, int | None], CohortCounts]], times: int
+) -> Iterable[tuple[tuple[bytes, int | None], CohortCounts]]:
+    """The counts if each report stands for this number of reports."""
+    return found if times == 1 else ((key, counts.times(times)) for key, counts in found)
 
 
 def _count_passes(

@@ -36,7 +36,7 @@ from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import Job, command_line, read_arguments
 from uldp_transforms.jobs.files.progress import of_this_process
 from uldp_transforms.jobs.records.cut_windows import cut_before
-from uldp_transforms.jobs.records.ledger_sums import periods_out_of_balance, summary, sums_of
+from uldp_transforms.jobs.records.ledger_sums import UNREAD_FILES, periods_out_of_balance, summary, sums_of
 from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
 from uldp_transforms.jobs.records.run_accounts import kept, remove_accounts
 from uldp_transforms.jobs.records.run_records import (
@@ -53,7 +53,7 @@ from uldp_transforms.jobs.records.run_records import (
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.report.report_command import write_report_into
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.messages.refusal_causes import sentence_of_sums
+from uldp_transforms.messages.refusal_causes import sentence_of_files, sentence_of_sums
 from uldp_transforms.windows import moment_of, rfc3339
 
 _PROGRAM = "estimate"
@@ -269,11 +269,13 @@ def _verdict(job: Job, rows: Sequence[Mapping[str, Any]], sums: Mapping[str, Any
     cause = None
     if job.spec.bounded and sums:
         share = job.spec.rejected_share
-        cause = sentence_of_sums(
-            sums["rejected"], sums["received"], share, lambda: facts_of(job.spec, job.source.example())
-        )
+        cause = sentence_of_sums(sums, share, lambda: facts_of(job.spec, job.source.example()))
     if cause is not None:
         _say(cause)
+    unread = sentence_of_files((sums or {}).get(UNREAD_FILES, {}))
+    if unread is not None:
+        _say(f"{unread}; uldp check {job.directory.path} names them")
+        return cli.UNREAD
     return cli.DONE if cause is None else MOSTLY_REJECTED
 
 

@@ -20,7 +20,7 @@ from uldp_transforms.jobs.follow.spool_reading import SpoolSource, check_spool
 from uldp_transforms.jobs.follow.state import NAME, SPOOL, FollowState, run_of
 from uldp_transforms.jobs.follow.topic_reading import TopicSource, check_topic
 from uldp_transforms.jobs.kafka.reader import KafkaReadError
-from uldp_transforms.jobs.records.ledger_sums import summary, sums_of
+from uldp_transforms.jobs.records.ledger_sums import UNREAD_FILES, summary, sums_of
 from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.records.run_records import (
@@ -38,6 +38,7 @@ from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.sources.kafka_topic import first_moment, reading_options
 from uldp_transforms.jobs.spec_options import check_options_agree, given
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages.refusal_causes import sentence_of_files
 from uldp_transforms.windows import milliseconds
 
 POLL = 1.0
@@ -211,4 +212,7 @@ def _ended(job: FollowJob, record: RunRecord, end: str, cause: str = "") -> int:
     with contextlib.suppress(OSError):  # the run may have failed because it cannot write
         record.with_end(end, sentence, sums).write(job.directory.path)
     say(sentence)
+    if end == STOPPED and (unread := sentence_of_files((sums or {}).get(UNREAD_FILES, {}))) is not None:
+        say(f"{unread}; uldp check {job.directory.path} names them")
+        return cli.UNREAD
     return {STOPPED: cli.DONE, CANCELLED: CUT_OFF, FAILED: BROKEN}[end]

@@ -50,10 +50,11 @@ class Reading:
             self.add(period, counts)
 
     def reject(self, rejections: Iterable[Rejection]) -> None:
-        """Add rejected parts of the source, whose reports count as received."""
+        """Add rejected parts of the source; reports whose number is known count as received."""
         for rejection in rejections:
             self.rejections.append(rejection)
-            self.entries.append(LedgerEntry(RECEIVED, b"", None, rejection.num_reports))
+            if rejection.num_reports:
+                self.entries.append(LedgerEntry(RECEIVED, b"", None, rejection.num_reports))
 
     def add(self, period: Period, new: CohortCounts) -> None:
         """Add counts of a base period."""

@@ -17,7 +17,8 @@ from uldp_transforms.jobs.follow.state import CountedFile, FollowState
 from uldp_transforms.jobs.gateway.spool_file import PART, WHOLE, manifest_path
 from uldp_transforms.ldp.checks import parse_json
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.messages.containers import SEEDED, Account, read_messages
+from uldp_transforms.messages.containers import SEEDED, read_messages
+from uldp_transforms.messages.file_account import Account
 from uldp_transforms.messages.manifest import HashedFile, ListedFile, files_of_manifest
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.wire import reports_in
@@ -90,7 +91,7 @@ class SpoolReader:
                 pass
         lost = [item for item in items if isinstance(item, Rejection)]
         found = ListedFile(name, path.stat().st_size, hashed.sha256, messages, reports)
-        difference = listed.difference(found, sum(item.num_reports for item in lost))
+        difference = listed.difference(found, sum(item.number for item in lost), account)
         reading.reject(lost if difference is None else [*lost, difference])
         self._counter.count(reading, (item for item in items if isinstance(item, bytes)))
         reading.entries.append(handed_on(0 if account.is_complete(found.bytes) else 1))
@@ -138,10 +139,18 @@ class SpoolSource:
         reading = Reading()
         for name in names:
             try:
-                self._merge_new(reading, self._reader.read(name))
+                of_file = self._reader.read(name)
+                self._say_unread(of_file)
+                self._merge_new(reading, of_file)
             except SpecError as error:
                 self._notices.say_once(f"not counted: {error}")
         return reading
+
+    def _say_unread(self, of_file: Reading) -> None:
+        """Name a file of which all or a part could not be read; it is not read again."""
+        for rejection in of_file.rejections:
+            if rejection.num_files:
+                self._notices.say_once(f"not read in full: {rejection.source} ({rejection.reason.code})")
 
     def _merge_new(self, reading: Reading, of_file: Reading) -> None:
         """Add a file; a copy of a counted file under another name is listed, but not counted."""

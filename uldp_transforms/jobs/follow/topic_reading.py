@@ -78,8 +78,8 @@ def start_of(topic: str, counted: dict[int, int], existing: list[Part], chosen: 
 class TopicSource:
     """A Kafka topic that receives records while the job runs.
 
-    Records that brokers deleted before they were read are rejected (``not_as_listed``), one per offset. Nothing is new
-    while brokers do not answer, also before the first record.
+    Records that brokers deleted before they were read are unread messages (``not_as_listed``), one per offset. Nothing
+    is new while brokers do not answer, also before the first record.
 
     Args:
         topic: an existing topic.
@@ -170,7 +170,7 @@ class TopicSource:
         for number, lost in start.lost.items():
             source = f"{self._topic}/{number}"
             say(f"not counted: brokers deleted {lost} records of {source} before they were read")
-            reading.reject([Rejection(Reason.NOT_AS_LISTED, lost, 0, source=source)])
+            reading.reject([Rejection(Reason.NOT_AS_LISTED, 0, 0, source=source, num_messages=lost)])
         return reading
 
     def _count(self, polled: Polled) -> Reading:

@@ -95,7 +95,7 @@ class Admission:
         elif len(messages) == 1:
             refused = Counter[Reason]()
             for rejection in decoded.rejections:
-                refused[rejection.reason] += rejection.num_reports
+                refused[rejection.reason] += rejection.number
             accepted = sum(map(len, decoded.batches))
             yield (
                 [Verdict(_only_fingerprint(decoded.batches), accepted, refused, wire.has_ids(plain(messages[0])))],

@@ -32,14 +32,26 @@ def periods_out_of_balance(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str 
     return [(key[0], key[2], key[3], wrong) for key, wrong in found if wrong]
 
 
+UNREAD_MESSAGES, UNREAD_FILES = "unread_messages", "unread_files"
+"""Fields of the numbers of messages and files that could not be read, by reason."""
+
+_BY_REASON = ("rejected", UNREAD_MESSAGES, UNREAD_FILES)
+
+
 def _added(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Sums of the numbers of ledger rows; rows of older jobs have no in_transit."""
-    rejected: collections.Counter[str] = collections.Counter()
-    for row in rows:
-        rejected.update(row["rejected"])
+    """Sums of the numbers of ledger rows; rows of older jobs have no in_transit, and nothing unread."""
     names = ("received", "accepted", "duplicates", "in_transit")
     numbers: dict[str, Any] = {name: sum(row.get(name) or 0 for row in rows) for name in names}
-    return numbers | {"rejected": dict(sorted(rejected.items()))}
+    return numbers | _added_by_reason(rows)
+
+
+def _added_by_reason(rows: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    """Sums of the numbers by reason."""
+    sums: dict[str, collections.Counter[str]] = {name: collections.Counter() for name in _BY_REASON}
+    for row in rows:
+        for name, sum_of_name in sums.items():
+            sum_of_name.update(row.get(name) or {})
+    return {name: dict(sorted(of_name.items())) for name, of_name in sums.items()}
 
 
 def sums_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -50,17 +62,24 @@ def sums_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def summary(sums: Mapping[str, Any]) -> str:
-    """Format the sums: ``10 received = 8 accepted + 2 rejected (malformed 2)``."""
+    """Format the sums: ``10 received = 8 accepted + 2 rejected (cohort_range 2); unread files: 1 (bad_magic 1)``."""
     rejected = sums["rejected"]
-    reasons = ", ".join(f"{reason} {number}" for reason, number in rejected.items())
     parts = [f"{sums['accepted']} accepted", *([f"{sums['duplicates']} duplicates"] if sums["duplicates"] else [])]
-    parts.append(f"{sum(rejected.values())} rejected{reasons and f' ({reasons})'}")
-    return f"{sums['received']} received = {' + '.join(parts)}"
+    parts.append(f"{sum(rejected.values())} rejected{_reasons(rejected)}")
+    unread = [
+        f"; unread {kind}: {sum(numbers.values())}{_reasons(numbers)}"
+        for kind, name in (("messages", UNREAD_MESSAGES), ("files", UNREAD_FILES))
+        if (numbers := sums.get(name))
+    ]
+    return f"{sums['received']} received = {' + '.join(parts)}{''.join(unread)}"
+
+
+def _reasons(numbers: Mapping[str, int]) -> str:
+    return f" ({', '.join(f'{reason} {number}' for reason, number in numbers.items())})" if numbers else ""
 
 
 def add_up(ledgers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Sums over several runs; they balance if each run does."""
     given = list(ledgers)
-    rejected = sum((collections.Counter(sums["rejected"]) for sums in given), collections.Counter())
     numbers = {name: sum(sums[name] for sums in given) for name in ("received", "accepted", "duplicates")}
-    return numbers | {"rejected": dict(sorted(rejected.items())), "balanced": all(sums["balanced"] for sums in given)}
+    return numbers | _added_by_reason(given) | {"balanced": all(sums["balanced"] for sums in given)}

@@ -19,13 +19,15 @@ from typing import Any
 
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
+from uldp_transforms.jobs.records.ledger_sums import UNREAD_FILES, UNREAD_MESSAGES
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import moment_of, now, rfc3339
 
 EVERY = 1.0
 """Seconds between two looks at the counts."""
 
-_NUMBERS, _REJECTED = ("received", "accepted", "duplicates"), "rejected_"  # as metrics are named
+_NUMBERS = ("received", "accepted", "duplicates")  # as metrics are named
+_BY_REASON = ("rejected", UNREAD_MESSAGES, UNREAD_FILES)
 
 
 class RunAccounts:
@@ -105,11 +107,10 @@ def read_accounts(directory: str, run: str) -> Mapping[str, Any] | None:
         content = file.read()
     with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
         found = json.loads(content)
-        numbers = [*(found[name] for name in _NUMBERS), *found["rejected"].values()]
+        by_reason = {name: dict(found.get(name) or {}) for name in _BY_REASON}  # accounts of older jobs have no unread
+        numbers = [*(found[name] for name in _NUMBERS), *(n for of in by_reason.values() for n in of.values())]
         if found["run"] == run and all(type(number) is int and number >= 0 for number in numbers):
-            return {"time": rfc3339(moment_of(found["time"])), "rejected": dict(found["rejected"])} | {
-                name: found[name] for name in _NUMBERS
-            }
+            return {"time": rfc3339(moment_of(found["time"]))} | by_reason | {name: found[name] for name in _NUMBERS}
     raise SpecError(f"{path} must be the accounts of a run (the content is not shown)")
 
 
@@ -119,5 +120,9 @@ def _path(directory: str, run: str) -> str:
 
 def _sums_of(counts: Mapping[str, int]) -> dict[str, Any]:
     """Metrics as the sums of a ledger."""
-    rejected = {name.removeprefix(_REJECTED): n for name, n in sorted(counts.items()) if name.startswith(_REJECTED)}
-    return {name: counts.get(name, 0) for name in _NUMBERS} | {"rejected": rejected}
+    by_reason: dict[str, dict[str, int]] = {name: {} for name in _BY_REASON}
+    for metric, number in sorted(counts.items()):
+        for name, of_name in by_reason.items():
+            if metric.startswith(f"{name}_"):
+                of_name[metric.removeprefix(f"{name}_")] = number
+    return {name: counts.get(name, 0) for name in _NUMBERS} | by_reason

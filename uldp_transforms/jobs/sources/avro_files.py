@@ -18,8 +18,9 @@ from uldp_transforms.jobs.engines.runners import choose_local_engine
 from uldp_transforms.jobs.sources.source import Source
 from uldp_transforms.ldp.client_window import ClientWindow
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.messages.containers import read_messages
-from uldp_transforms.messages.report_tables import is_table, periods_in, read_table
+from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.messages.report_files import read_reports
+from uldp_transforms.messages.report_tables import is_table, periods_in
 from uldp_transforms.windows import Windows
 
 
@@ -33,12 +34,18 @@ class AvroFiles(Source):
         "--manifest": {
             "help": "manifest that lists the expected content of the files, or a pattern (default: no manifest)"
         },
+        "--num_reports": {
+            "metavar": "COLUMN",
+            "help": "column of Parquet files with the number of equal reports that each row stands for (default: "
+            "num_reports of files that also have period_ms, as the queries of uldp sql return them)",
+        },
     }
     bounded = True
 
-    def __init__(self, pattern: str, manifest: str | None = None):
+    def __init__(self, pattern: str, manifest: str | None = None, num_reports: str | None = None):
         self.pattern = pattern
         self.manifest = manifest
+        self.num_reports = num_reports
 
     @classmethod
     def of(cls, args: argparse.Namespace, options: PipelineOptions) -> AvroFiles:
@@ -52,7 +59,9 @@ class AvroFiles(Source):
         check_files("--input", pattern)
         if args.manifest is not None and not files_of(args.manifest):
             raise SpecError(f"--manifest must match at least one file, got {args.manifest!r}")
-        return cls(pattern, args.manifest)
+        if args.num_reports == "":
+            raise SpecError("--num_reports must be the name of a column, got none")
+        return cls(pattern, args.manifest, args.num_reports)
 
     def check_windows(self, windows: Windows | None) -> None:
         """Refuse counted rows whose periods may begin in one window and end in another."""
@@ -60,7 +69,7 @@ class AvroFiles(Source):
             return
         for path in files_of(self.pattern):
             with stores.opened(path) as file:
-                periods = periods_in(file) if is_table(file) else set()
+                periods = periods_in(file, self.num_reports) if is_table(file) else set()
             wrong = [one for one in periods if one < 1 or not windows.are_whole(ClientWindow(length=one))]
             if wrong:
                 raise SpecError(
@@ -69,7 +78,8 @@ class AvroFiles(Source):
                 )
 
     def read(self, pipeline: beam.Pipeline) -> ReadFiles:
-        return pipeline | "ReadReportFiles" >> ReadReportFiles(self.pattern, self.manifest, grouped=True)
+        reading = ReadReportFiles(self.pattern, self.manifest, grouped=True, num_reports=self.num_reports)
+        return pipeline | "ReadReportFiles" >> reading
 
     def num_bytes(self) -> int:
         return sum(stores.stamp_of(path)[1] for path in files_of(self.pattern))
@@ -77,7 +87,7 @@ class AvroFiles(Source):
     def example(self) -> bytes | None:
         for path in files_of(self.pattern):
             with stores.opened(path) as file:
-                found = next((read_table if is_table(file) else read_messages)(file, path), None)
-                if isinstance(found, bytes):
-                    return found
+                found = next(read_reports(file, path, numbers=self.num_reports), None)
+                if found and not isinstance(found, Rejection):
+                    return bytes(found[0])
         return None

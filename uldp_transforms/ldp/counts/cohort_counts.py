@@ -97,6 +97,10 @@ class CohortCounts:
         """The negated counts, which subtract these counts from a sum."""
         return CohortCounts(-self.num_reports, -self.cells, -self.patterns)
 
+    def times(self, number: int) -> CohortCounts:
+        """The counts of reports each of which stands for this number of equal ones."""
+        return CohortCounts(self.num_reports * number, self.cells * number, self.patterns * number)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CohortCounts):
             return NotImplemented

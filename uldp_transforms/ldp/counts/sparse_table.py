@@ -95,6 +95,9 @@ class SparseCounts(CohortCounts):
     def __neg__(self) -> CohortCounts:
         return SparseCounts(self._shape, self.places, -self.numbers, -self.patterns)
 
+    def times(self, number: int) -> SparseCounts:
+        return SparseCounts(self._shape, self.places, self.numbers * number, self.patterns * number)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SparseCounts):
             return super().__eq__(other)
