@@ -212,13 +212,6 @@ EQUIVALENTS = (  # in the order of their files
         "an alphabet with bins has the same symbols in all cohorts, however many there are",
     ),
     Equivalent(
-        "uldp_transforms/jobs/files/event_times.py",
-        "_of_seconds",
-        'exact = pc.round(_cut(texts, 12).cast(pa.decimal128(30, 12)), 3, "down")',
-        'exact = pc.round(_cut(texts, 12).cast(pa.decimal128(31, 12)), 3, "down")',
-        "numbers of 18 digits are no milliseconds of 64 bits, whichever step refuses them",
-    ),
-    Equivalent(
         "uldp_transforms/jobs/files/values_file.py",
         "on import",
         "ROWS_AT_ONCE = 65_536",
@@ -226,11 +219,11 @@ EQUIVALENTS = (  # in the order of their files
         "changes only how many rows are read at a time",
     ),
     Equivalent(
-        "uldp_transforms/jobs/files/values_file.py",
+        "uldp_transforms/jobs/files/delimited_table.py",
         "on import",
         "_BLOCK_BYTES = 16_777_216",
         "_BLOCK_BYTES = 16777217",
-        "a row of a CSV file may be a byte longer than 16 MiB, and line ends are counted in blocks of that size",
+        "a row of a CSV file may be a byte longer than 16 MiB",
     ),
     Equivalent(
         "uldp_transforms/jobs/follow/spool_reading.py",

@@ -70,6 +70,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_people_tables.py", "jobs/commands/test_flushing.py", "jobs/commands/test_values.py"),
         *("jobs/commands/test_progress.py", "jobs/commands/test_people_options.py"),
         *("beam/rows/test_flushed_rows.py", "jobs/commands/test_parquet_input.py"),
+        *("jobs/commands/test_other_peoples_tables.py", "jobs/commands/test_table_formats.py"),
     ),
     "jobs/follow": ("jobs/follow",),
     "jobs/gateway": ("jobs/gateway",),

@@ -36,17 +36,18 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise SpecError(f"{name} must be a UTF-8 text file, got other bytes") from None
 
 
-def read_lines(path: str | os.PathLike[str], *, most: int, longest: int) -> list[str]:
+def read_lines(path: str | os.PathLike[str], *, most: int, longest: int, repeats: bool = False) -> list[str]:
     """Read the lines of a text file in Unicode NFC, decompressed if the file name ends in .gz.
 
     The file is in UTF-8 or, with a byte order mark, in UTF-16. White space around a line is removed, empty lines are
-    skipped, and repeated lines are refused, as are tables: a header, quoted texts, and cells. The file is read line by
-    line, and not beyond the limits.
+    skipped, and tables are refused: a header, quoted texts, and cells. The file is read line by line, and not beyond
+    the limits.
 
     Args:
         path: path of the file.
         most: maximum number of lines.
         longest: maximum size of a line in bytes, including white space around it.
+        repeats: whether lines may be repeated; only the first one counts. Else they are refused.
 
     Raises:
         SpecError: if it is not such a file. Errors give line numbers; texts are not shown.
@@ -64,6 +65,8 @@ def read_lines(path: str | os.PathLike[str], *, most: int, longest: int) -> list
                 line = canonical(read.decode("utf-8").strip())
                 _refuse_cells(name, line, number)
                 if line in lines:
+                    if repeats:
+                        continue
                     raise SpecError(
                         f"{name} must have different values (in Unicode NFC), got the same one in lines {lines[line]} "
                         f"and {number}"

@@ -424,8 +424,8 @@ MESSAGES_AND_ROWS = (
     Plant(
         "one value in two spellings",
         "uldp_transforms/files/text_files.py",
-        'canonical(text.decode("utf-8").strip())',
-        'text.decode("utf-8").strip()',
+        'canonical(read.decode("utf-8").strip())',
+        'read.decode("utf-8").strip()',
         "values that look the same would be two candidates",
         ("tests/files/test_stores.py::test_lines_of_a_text_file_are_read_without_what_editors_add",),
     ),

@@ -661,7 +661,8 @@ def test_shares_of_numbers_in_a_file(tmp_path: Path) -> None:
     """By symbols: numbers beyond the range are in its last bins, and texts that stand for none come after them."""
     path = tmp_path / "v.csv"
     path.write_text("age,at\n" + "-5,1\n15,2\n15,3\n39,4\nnone,5\n,6\n500,7\n12,8\n", encoding="utf-8")
-    options = f"--values {path} --value_column age --missing skip --time_column at --json x.json --target_half_width 2"
+    options = f"--values {path} --value_column age --missing skip --time_column at --time_format seconds"
+    options += " --json x.json --target_half_width 2"
     found = of_numbers(tmp_path, options, others=["none"])
     assert found.shares is not None
     assert found.shares.tolist() == pytest.approx([1 / 7, 3 / 7, 0, 2 / 7, 1 / 7])

@@ -19,7 +19,7 @@ from uldp_transforms.jobs.files.packed_files import PackedFile
 from uldp_transforms.ldp.errors import SpecError
 
 _DELIMITERS = "\t;|,"
-"""The comma comes last: other ones in the header and in equal number in all rows are no decimal commas."""
+"""The comma comes last: where a table has as many cells either way, it is a decimal comma."""
 
 _SPREADSHEET_LINE = re.compile(r'"?sep=(.)"?\r?\n')
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -166,7 +166,8 @@ class DelimitedTable:
 def header_of(text: str, *, is_whole: bool = True) -> Header:
     """The header and the delimiter of a table that begins with this text.
 
-    A delimiter must divide the header; among several ones that do, one counts that gives all rows as many cells.
+    A delimiter must divide the header; among several ones that do, one counts that gives all rows as many cells, and
+    among those the one with the most cells.
 
     Raises:
         csv.Error: if a cell is too long.
@@ -178,7 +179,7 @@ def header_of(text: str, *, is_whole: bool = True) -> Header:
     tried = [_divided(text, begin, delimiter, is_whole) for delimiter in delimiters]
     divides = [(header, evenly) for header, evenly in tried if len(header.names) > 1]
     even = [header for header, evenly in divides if evenly]
-    return even[0] if even else max((header for header, _ in divides or tried[-1:]), key=lambda one: len(one.names))
+    return max(even or [header for header, _ in divides or tried[-1:]], key=lambda header: len(header.names))
 
 
 def _divided(text: str, begin: int, delimiter: str, is_whole: bool) -> tuple[Header, bool]:

@@ -19,6 +19,6 @@ def value_lines(path: str, held: Collection[str]) -> list[str]:
         SpecError, OSError: as ``read_lines`` does.
     """
     known = set(held)
-    lines = read_lines(path, most=MAX_CANDIDATES, longest=MAX_CANDIDATE_BYTES)
+    lines = read_lines(path, most=MAX_CANDIDATES, longest=MAX_CANDIDATE_BYTES, repeats=True)
     listed = as_listed(lines, lambda texts: np.array([text not in known for text in texts], dtype=bool))
     return list(dict.fromkeys(listed))
