@@ -201,6 +201,16 @@ def test_accounts_have_a_number_for_each_sum() -> None:
         "accepted": 3,
         "duplicates": 0,
         "rejected": {"a": 1, "b": 2},
+        "unread_messages": {},
+        "unread_files": {},
+    }
+    assert run_accounts._sums_of({"unread_messages_a": 2, "unread_files_b": 1}) == {
+        "received": 0,
+        "accepted": 0,
+        "duplicates": 0,
+        "rejected": {},
+        "unread_messages": {"a": 2},
+        "unread_files": {"b": 1},
     }
     assert run_accounts.EVERY == 1.0  # as the page of run records says
 

@@ -18,6 +18,8 @@ from uldp_transforms.jobs.records.lookalike_values import lookalikes, sentences_
 from uldp_transforms.jobs.records.unknown_repeats import has_unknown_repeats, warnings_of
 from uldp_transforms.ldp import Collection
 
+NOTHING_UNREAD: dict[str, object] = {"unread_messages": {}, "unread_files": {}}
+
 
 def row(received: int, accepted: int, duplicates: int = 0, start: str = "1", **more: Any) -> dict[str, Any]:
     place = {"collection_id": "c", "collection_version": 1, "window_start": start, "window_end": f"{start}+"}
@@ -62,10 +64,33 @@ def test_a_period_balances_over_all_its_rows_and_no_other() -> None:
     ]
     versions = [row(3, 0), row(0, 3, collection_version=2)]
     assert len(periods_out_of_balance(versions)) == 2
-    assert sums_of(versions) == {"received": 3, "accepted": 3, "duplicates": 0, "rejected": {}, "balanced": False} | NOTHING_UNREAD
+    assert (
+        sums_of(versions)
+        == {"received": 3, "accepted": 3, "duplicates": 0, "rejected": {}, "balanced": False} | NOTHING_UNREAD
+    )
     sums = sums_of([row(3, 1, 1, rejected={"b": 1}), row(5, 2, 1, rejected={"a": 1, "b": 1}, in_transit=0)])
-    assert sums == {"received": 8, "accepted": 3, "duplicates": 2, "rejected": {"a": 1, "b": 2}, "balanced": True} | NOTHING_UNREAD
+    assert (
+        sums
+        == {"received": 8, "accepted": 3, "duplicates": 2, "rejected": {"a": 1, "b": 2}, "balanced": True}
+        | NOTHING_UNREAD
+    )
     assert list(sums["rejected"]) == ["a", "b"]
+
+
+def test_what_was_not_read_is_added_up_and_said() -> None:
+    rows = [
+        row(5, 5) | {"unread_messages": {"malformed": 2}, "unread_files": {"bad_magic": 1}},
+        row(1, 1) | {"unread_files": {"bad_magic": 1, "corrupt_block": 1}},
+        row(0, 0),
+    ]
+    sums = sums_of(rows)
+    assert sums["balanced"]
+    assert (sums["unread_messages"], sums["unread_files"]) == ({"malformed": 2}, {"bad_magic": 2, "corrupt_block": 1})
+    assert add_up([sums, sums])["unread_files"] == {"bad_magic": 4, "corrupt_block": 2}
+    assert summary(sums) == (
+        "6 received = 6 accepted + 0 rejected; unread messages: 2 (malformed 2); "
+        "unread files: 3 (bad_magic 2, corrupt_block 1)"
+    )
 
 
 def test_sums_are_said_in_one_line() -> None:
@@ -77,20 +102,29 @@ def test_sums_are_said_in_one_line() -> None:
 
 def test_runs_balance_if_each_does() -> None:
     good, bad = sums_of([row(2, 1, rejected={"b": 1})]), sums_of([row(3, 1, 1, rejected={"a": 2})])
-    assert add_up([good, bad, good]) == {
-        "received": 7,
-        "accepted": 3,
-        "duplicates": 1,
-        "rejected": {"a": 2, "b": 2},
-        "balanced": False,
-    }
-    assert add_up([good, good])["balanced"] and add_up([]) == {
-        "received": 0,
-        "accepted": 0,
-        "duplicates": 0,
-        "rejected": {},
-        "balanced": True,
-    }
+    assert (
+        add_up([good, bad, good])
+        == {
+            "received": 7,
+            "accepted": 3,
+            "duplicates": 1,
+            "rejected": {"a": 2, "b": 2},
+            "balanced": False,
+        }
+        | NOTHING_UNREAD
+    )
+    assert (
+        add_up([good, good])["balanced"]
+        and add_up([])
+        == {
+            "received": 0,
+            "accepted": 0,
+            "duplicates": 0,
+            "rejected": {},
+            "balanced": True,
+        }
+        | NOTHING_UNREAD
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ warnings
