@@ -56,11 +56,11 @@ class EstimatedReports(_Outputs):
     __slots__ = ()
 
     @property
-    def counts(self) -> PCollection[WindowCounts]:  # type: ignore[override]  # refuses None
+    def counts(self) -> PCollection[WindowCounts]:
         return self._asked("counts", "with_counts=True")
 
     @property
-    def discovered(self) -> PCollection[DiscoveredValue]:  # type: ignore[override]  # refuses None
+    def discovered(self) -> PCollection[DiscoveredValue]:
         return self._asked("discovered", "discover=True")
 
     def _asked(self, name: str, argument: str) -> Any:

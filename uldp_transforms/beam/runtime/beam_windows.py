@@ -152,7 +152,7 @@ class _Into(beam.WindowInto):
     """
 
     def expand(self, elements: Any) -> Any:
-        assigned = super().expand(elements)
+        assigned = super().expand(elements)  # type: ignore[no-untyped-call]  # Beam's
         self.with_input_types(beam.typehints.Any)  # type: ignore[no-untyped-call]  # Beam's
         return assigned
 

@@ -111,12 +111,13 @@ def _as_bytes(element: Any) -> bytes:
     if isinstance(element, (bytes, bytearray, memoryview)):
         return bytes(element)
     if element is not None:
-        _warn_of(type(element))
+        kind: Any = type(element)
+        _warn_of(kind)
     return b""
 
 
 @functools.cache
-def _warn_of(kind: type) -> None:
+def _warn_of(kind: Any) -> None:
     """Log that elements of this type are no messages, once in each process."""
     _LOG.warning(
         "EstimateReports and DecodeReports need bytes; elements of type %s are rejected as malformed%s",
