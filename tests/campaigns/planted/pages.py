@@ -121,7 +121,7 @@ PAGES = (
     ),
     Plant(
         "simulated counts among unknown ones",
-        "uldp_transforms/jobs/reestimate/reestimate_command.py",
+        "uldp_transforms/jobs/reestimate/stored_counts.py",
         "return True if any(said) else None if None in said else False",
         "return None if None in said else any(said)",
         "a simulation is shown as what people said",
