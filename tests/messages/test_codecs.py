@@ -19,8 +19,9 @@ import pytest
 from tests.support.messages_cases import KRR, REPORT, container
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.messages import codecs, wire
+from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import read_messages
+from uldp_transforms.messages.files import codecs
 from uldp_transforms.messages.rejection import Rejection
 
 

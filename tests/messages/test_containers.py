@@ -18,7 +18,8 @@ import pytest
 
 from tests.support.messages_cases import BATCH, KRR, NOON, REPORT, container, data, long, packed, padded, single
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.messages import codecs, containers, wire
+from uldp_transforms.messages import containers, wire
+from uldp_transforms.messages.files import codecs
 from uldp_transforms.messages.rejection import Rejection
 
 pytestmark = pytest.mark.usefixtures("decoding_part")

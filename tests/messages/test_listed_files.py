@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.messages.file_account import Account
+from uldp_transforms.messages.files.file_account import Account
 from uldp_transforms.messages.manifest import MOST, HashedFile, ListedFile, listed_file, manifest_text
 from uldp_transforms.messages.rejection import Rejection
 

@@ -28,9 +28,9 @@ from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
-from uldp_transforms.messages.file_account import Account
+from uldp_transforms.messages.files.file_account import Account
+from uldp_transforms.messages.files.report_files import read_reports
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.messages.report_files import read_reports
 from uldp_transforms.messages.report_tables import _rows_at_once
 
 KNOWN = [KRR, RAPPOR, URAP]

@@ -16,9 +16,9 @@ import numpy as np
 from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
-from uldp_transforms.messages.codecs import MAX_BLOCK_BYTES, Codec, codec_of
 from uldp_transforms.messages.compiled import report_ends
-from uldp_transforms.messages.file_account import Account
+from uldp_transforms.messages.files.codecs import MAX_BLOCK_BYTES, Codec, codec_of
+from uldp_transforms.messages.files.file_account import Account
 from uldp_transforms.messages.joined_messages import JoinedMessages
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.wire import FIXED_BYTES, read_long, split_batch

@@ -16,7 +16,7 @@ from typing import IO, Any
 from uldp_transforms.ldp.checks import describe, require_int, require_keys, require_mapping
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.messages.file_account import Account
+from uldp_transforms.messages.files.file_account import Account
 from uldp_transforms.messages.rejection import Rejection
 
 MANIFEST_VERSION = 1

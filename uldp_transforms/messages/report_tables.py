@@ -29,7 +29,7 @@ from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.reports import ID_BYTES
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import RANDOMNESS
-from uldp_transforms.messages.file_account import Account
+from uldp_transforms.messages.files.file_account import Account
 from uldp_transforms.messages.joined_messages import RepeatedMessages
 from uldp_transforms.messages.rejection import Rejection
 

@@ -31,8 +31,9 @@ from uldp_transforms.beam.transforms import gather_messages as gather
 from uldp_transforms.beam.transforms import read_report_files as read_files
 from uldp_transforms.jobs import estimate
 from uldp_transforms.ldp.estimators import Empirical
-from uldp_transforms.messages import containers, manifest, report_files, wire
+from uldp_transforms.messages import containers, manifest, wire
 from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms.messages.files import report_files
 from uldp_transforms.rows import windowed_estimate
 from uldp_transforms.windows import Windows
 

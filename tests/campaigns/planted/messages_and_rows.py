@@ -271,7 +271,7 @@ MESSAGES_AND_ROWS = (
     ),
     Plant(
         "a bomb that is cut to its limit",
-        "uldp_transforms/messages/codecs.py",
+        "uldp_transforms/messages/files/codecs.py",
         "if len(inflated) > MAX_BLOCK_BYTES:",
         "if len(inflated) > MAX_BLOCK_BYTES + 1:",
         "a block that grows beyond the limit is refused with its own reason",

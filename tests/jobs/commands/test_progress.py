@@ -21,7 +21,7 @@ from uldp_transforms.beam.transforms.read_report_files import _noted
 from uldp_transforms.jobs.files.progress import Progress, line_of
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.messages.containers import read_messages
-from uldp_transforms.messages.file_account import Account
+from uldp_transforms.messages.files.file_account import Account
 
 COLLECTION = """{"version": 1, "id": "survey", "mechanism": {"id": "krr", "epsilon": 1.0},
   "alphabet": {"id": "closed", "values": ["0", "1"]}}"""

@@ -24,11 +24,11 @@ from uldp_transforms.ldp.checks import describe, parse_json
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.containers import SEEDED
-from uldp_transforms.messages.file_account import Account
+from uldp_transforms.messages.files.file_account import Account
+from uldp_transforms.messages.files.report_files import Item, read_reports
 from uldp_transforms.messages.joined_messages import RepeatedMessages, num_reports
 from uldp_transforms.messages.manifest import HashedFile, ListedFile, files_of_manifest
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.messages.report_files import Item, read_reports
 
 
 class ReadFiles(NamedTuple):

@@ -18,7 +18,7 @@ from uldp_transforms.jobs.gateway.spool_file import PART, WHOLE, manifest_path
 from uldp_transforms.ldp.checks import parse_json
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.containers import SEEDED, read_messages
-from uldp_transforms.messages.file_account import Account
+from uldp_transforms.messages.files.file_account import Account
 from uldp_transforms.messages.manifest import HashedFile, ListedFile, files_of_manifest
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.wire import reports_in

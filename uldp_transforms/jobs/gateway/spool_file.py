@@ -20,7 +20,7 @@ from uldp_transforms.files.synced import sync_file, sync_folder
 from uldp_transforms.jobs.gateway.apps.uses import file_id
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import read_messages
-from uldp_transforms.messages.file_account import Account
+from uldp_transforms.messages.files.file_account import Account
 from uldp_transforms.messages.manifest import listed_file, manifest_text
 from uldp_transforms.messages.rejection import Rejection
 

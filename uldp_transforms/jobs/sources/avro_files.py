@@ -18,8 +18,8 @@ from uldp_transforms.jobs.engines.runners import choose_local_engine
 from uldp_transforms.jobs.sources.source import Source
 from uldp_transforms.ldp.client_window import ClientWindow
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages.files.report_files import read_reports
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.messages.report_files import read_reports
 from uldp_transforms.messages.report_tables import is_table, periods_in
 from uldp_transforms.windows import Windows
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO
 
 from uldp_transforms.messages.containers import read_blocks
-from uldp_transforms.messages.file_account import Account
+from uldp_transforms.messages.files.file_account import Account
 from uldp_transforms.messages.joined_messages import RepeatedMessages
 from uldp_transforms.messages.manifest import HashedFile
 from uldp_transforms.messages.rejection import Rejection
