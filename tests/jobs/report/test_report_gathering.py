@@ -391,6 +391,22 @@ def test_a_stream_has_the_ledger_of_all_its_runs(tmp_path: Path) -> None:
     assert report_of(tmp_path).balanced is False
 
 
+def test_what_could_not_be_read_is_no_report(tmp_path: Path) -> None:
+    """Files and messages stand apart from reports, and a row without reports is left out of the table."""
+    run(tmp_path, "a", resumes=False)
+    unread = {"unread_messages": {"malformed": 2}, "unread_files": {"bad_magic": 1}}
+    nobody = ledger("a", 0, 0, None) | unread | {"duplicates": 0}
+    rows.write(tmp_path, "ledger.jsonl", [ledger("a", 6, 5), nobody])
+    report = report_of(tmp_path)
+    assert [(of.name, of.received) for of in report.accounts] == [("c", 6)]
+    assert report.balanced is True
+    assert report.unread == ["unread messages: 2 (malformed 2)", "unread files: 1 (bad_magic 1)"]
+    rows.write(tmp_path, "ledger.jsonl", [nobody])
+    assert (report_of(tmp_path).accounts, report_of(tmp_path).balanced) == ([], True)
+    rows.write(tmp_path, "ledger.jsonl", [ledger("a", 6, 5)])
+    assert report_of(tmp_path).unread == []
+
+
 def test_the_latest_runs_are_listed(tmp_path: Path) -> None:
     """The state of the last one is looked up; earlier ones without an end have none."""
     for at in range(20):

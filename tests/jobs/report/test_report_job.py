@@ -76,6 +76,7 @@ def test_runs_and_ledger_are_those_of_check(tmp_path: Path, capsys: pytest.Captu
         place = {"collection_id": of.id, "collection_version": 1, "fingerprint": of.fingerprint.hex(), "run": name}
         nobody = dict.fromkeys(("collection_id", "collection_version", "fingerprint", "window_start", "window_end"))
         lost = {"received": 3, "accepted": 0, "duplicates": 0, "rejected": {"malformed": 3}, "in_transit": 0}
+        lost["unread_messages"] = {"malformed": 1}
         rows.write(
             tmp_path, f"ledger-{name}-1.jsonl", [{**place, **rows.span(0), **numbers}, {**nobody, **lost, "run": name}]
         )
@@ -89,6 +90,7 @@ def test_runs_and_ledger_are_those_of_check(tmp_path: Path, capsys: pytest.Captu
         ["named no known collection", "6", "0", "0", "6", "malformed 6"],
         ["survey", "20", "18", "0", "2", "too_old 2"],
     ]
+    assert "unread messages: 2 (malformed 2). None of it counts as a report" in tree.text
     assert [row[:2] for row in table(tree, "Shares of people, Mon 6 Nov 2000")[1:]] == [
         ["a", "60.0 %"],
         ["b", "40.0 %"],
@@ -98,7 +100,10 @@ def test_runs_and_ledger_are_those_of_check(tmp_path: Path, capsys: pytest.Captu
     capsys.readouterr()
     uldp.main(["check", str(tmp_path)])
     said = capsys.readouterr().out
-    assert "26 received = 18 accepted + 8 rejected (malformed 6, too_old 2), balanced" in said
+    assert (
+        "26 received = 18 accepted + 8 rejected (malformed 6, too_old 2); unread messages: 2 (malformed 2), balanced"
+        in said
+    )
     assert "run      b killed" in said
 
 

@@ -66,12 +66,18 @@ def summary(sums: Mapping[str, Any]) -> str:
     rejected = sums["rejected"]
     parts = [f"{sums['accepted']} accepted", *([f"{sums['duplicates']} duplicates"] if sums["duplicates"] else [])]
     parts.append(f"{sum(rejected.values())} rejected{_reasons(rejected)}")
-    unread = [
-        f"; unread {kind}: {sum(numbers.values())}{_reasons(numbers)}"
+    return (
+        f"{sums['received']} received = {' + '.join(parts)}{''.join(f'; {words}' for words in unread_in_words(sums))}"
+    )
+
+
+def unread_in_words(sums: Mapping[str, Any]) -> list[str]:
+    """Messages and files that could not be read, apart from reports: ``["unread files: 1 (bad_magic 1)"]``."""
+    return [
+        f"unread {kind}: {sum(numbers.values())}{_reasons(numbers)}"
         for kind, name in (("messages", UNREAD_MESSAGES), ("files", UNREAD_FILES))
         if (numbers := sums.get(name))
     ]
-    return f"{sums['received']} received = {' + '.join(parts)}{''.join(unread)}"
 
 
 def _reasons(numbers: Mapping[str, int]) -> str:

@@ -251,6 +251,7 @@ class Report:
     runs_left_out: int
     accounts: Sequence[Account]
     balanced: bool | None
+    unread: Sequence[str]
     parts: Sequence[CollectionPart]
     has_truth: bool
     compared: Sequence[Comparisons] = ()

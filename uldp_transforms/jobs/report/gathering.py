@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.jobs.check import state_of
-from uldp_transforms.jobs.records.ledger_sums import add_up, sums_of
+from uldp_transforms.jobs.records.ledger_sums import add_up, sums_of, unread_in_words
 from uldp_transforms.jobs.records.run_records import RunRecord, of_jobs
 from uldp_transforms.jobs.report.collection_facts import (
     collections_of,
@@ -108,7 +108,7 @@ def _gathered(asked: Asked, directory: RowDirectory) -> Report:
                 group_totals.get(fingerprint, []),
             )
         )
-    accounts, balanced = _accounts(directory, records)
+    accounts, balanced, unread = _accounts(directory, records)
     return Report(
         title=asked.title,
         note=asked.note,
@@ -118,6 +118,7 @@ def _gathered(asked: Asked, directory: RowDirectory) -> Report:
         runs_left_out=max(0, len(records) - _RUNS),
         accounts=accounts,
         balanced=balanced,
+        unread=unread,
         parts=parts,
         has_truth=asked.truth is not None,
         compared=comparisons_of(asked.directory, asked.limits.rows),
@@ -129,8 +130,9 @@ def _run(record: RunRecord, directory: str, is_latest: bool) -> tuple[str, str, 
     return record.run, record.started, record.ended or "", state, record.sentence or ""
 
 
-def _accounts(directory: RowDirectory, records: Sequence[RunRecord]) -> tuple[list[Account], bool | None]:
-    """Sums of the latest run, or of all runs if the source resumes where the last one stopped; as ``uldp check``."""
+def _accounts(directory: RowDirectory, records: Sequence[RunRecord]) -> tuple[list[Account], bool | None, list[str]]:
+    """Sums of reports of the latest run, or of all runs if the source resumes where the last one stopped, as ``uldp
+    check``; whether they balance; and what could not be read, in words."""
     latest = records[-1:]
     seen = [record for record in records if record in latest or (latest[0].resumes and record.resumes)]
     rows = directory.ledger(record.run for record in seen)
@@ -138,9 +140,10 @@ def _accounts(directory: RowDirectory, records: Sequence[RunRecord]) -> tuple[li
     for name in sorted({row["collection_id"] or "" for row in rows}):
         sums = sums_of([row for row in rows if (row["collection_id"] or "") == name])
         numbers = {of: sums[of] for of in ("received", "accepted", "duplicates", "rejected")}
-        accounts.append(Account(name=name or "named no known collection", **numbers))
-    of_runs = [sums_of([row for row in rows if row["run"] == record.run]) for record in seen]
-    return accounts, bool(add_up(of_runs)["balanced"]) if rows else None
+        if name or sums["received"]:  # other rows have no collection because their files could not be read
+            accounts.append(Account(name=name or "named no known collection", **numbers))
+    all_sums = add_up(sums_of([row for row in rows if row["run"] == record.run]) for record in seen)
+    return accounts, bool(all_sums["balanced"]) if rows else None, unread_in_words(all_sums)
 
 
 class _Part:
