@@ -273,6 +273,7 @@ class Simulation:
             for row in map(json.loads, path.read_text("utf-8").splitlines()):
                 sums.update(received=row["received"], accepted=row["accepted"] + row["duplicates"])
                 sums.update(row["rejected"], rejected=sum(row["rejected"].values()))
+                sums.update(row["unread_messages"])
         return [sums] if sums else []
 
 

@@ -82,18 +82,18 @@ class NavigationPages:
     def _write(self, parts: list[bytes]) -> bool:
         """Write as the gateway does; whether it could answer."""
         log, faults = self._log, self._faults
-        size = sum(map(len, parts))
+        size, of_no_token = sum(map(len, parts)), [(part, None) for part in parts]
         if log._file is not None and faults.happens(0.1, "disks that are full"):
             # it has all of a file that the log uses
             log._file = FullDisk(log._file, int(faults.rng.integers(size))) if size else log._file  # type: ignore[assignment]
         if faults.happens(0.15, "kills of the gateway in a line"):
-            if log._append(parts) is None and size:
+            if log._append(of_no_token) is None and size:
                 with log._path.open("r+b") as there:
                     there.truncate(log._path.stat().st_size - int(faults.rng.integers(size + 1)))
             log._end()
             self._log = NavigationLog(str(self._folder))
             return False
-        return log._append(parts) is None
+        return log._append(of_no_token) is None
 
     def check(self) -> None:
         """Each navigation that was answered is read once, each other one once or not at all; nothing else is."""

@@ -113,10 +113,10 @@ class Followed:
             job.state.close()
             job.directory.close()
 
-    def run_batch(self) -> None:
-        """The job over all reports, on an engine."""
+    def run_batch(self, code: int = 0) -> None:
+        """The job over all reports, on an engine; it ends with this code."""
         options = [*self.collections, "--output", str(self.batch), *self.window, "--write_counts"]
-        assert estimate.main([*self.batch_source(), *options]) == 0
+        assert estimate.main([*self.batch_source(), *options]) == code
 
     def batch_source(self) -> list[str]:
         """The options that name the same reports for a job that ends."""
@@ -159,9 +159,9 @@ class Followed:
             last[key] = max(last.get(key, (-1,)), (row["pane_index"], whole, values))
         return {key: row[1:] for key, row in last.items()}
 
-    def assert_exact(self) -> None:
+    def assert_exact(self, code: int = 0) -> None:
         """Counts, ledger and estimates are those of the job over files, number for number."""
-        self.run_batch()
+        self.run_batch(code)
         estimates = self.estimates(self.output)
         assert estimates == self.estimates(self.batch)
         assert all(status == "ok" and values for (_, status, *_), values in estimates.values()), estimates

@@ -43,7 +43,8 @@ def test_every_metric_is_one_of_a_running_gateway(tmp_path: Path) -> None:
     assert named <= shown
     ours = {name for name in shown if name.startswith(GATEWAY)}
     assert {name for name in ours - named if not name.endswith(("_sum", "_count"))} == {
-        f"{GATEWAY}reports_accepted_total"
+        f"{GATEWAY}reports_accepted_total",
+        f"{GATEWAY}copies_total",
     }
     for query in QUERIES:
         for label in re.findall(r"by \(([\w, ]+)\)", query):
