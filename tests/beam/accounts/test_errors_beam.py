@@ -104,6 +104,8 @@ def parquet(**columns: list[Any]) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
+COUNTED_ROW = {"collection": [b"krr"], "event_time": [0], "cohort": [0], "payload": [b"\0"]}
+COUNTED_ROW |= {report_tables.NUMBER: [1], report_tables.PERIOD: [900_000]}
 SHARED = {"id": "hashed", "num_buckets": 4, "num_clear_buckets": 4, "non_sensitive": [str(i) for i in range(8193)]}
 OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
 COUNTS = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME"}
@@ -162,7 +164,7 @@ FILES = {
     "leap.csv": "value,event_time\n0,2023-02-29T00:00:00Z\n",
     "local.csv": "value,event_time\n0,2001-10-28 02:30:00\n",
     "day.parquet": "PAR1",
-    "counted.parquet": parquet(**{report_tables.PERIOD: [900_000]}),
+    "counted.parquet": parquet(**COUNTED_ROW),
     "half.parquet": parquet(code=[1, 2], value=["1000000001", None], half=[[0.5], [1.5]]),
     "no-rows.csv": "value\n",
     "none.csv": "value\nnone\nerror\n",
@@ -192,7 +194,7 @@ ADDING = ("--allow_origin", "--collection", "--counts", "--dimension", "--input"
 def run(configure: Callable[[list[str]], Any], argv: str) -> Callable[[], Any]:
     """Reads a command line, in which the last value of an option counts; if it is that of ``simulate``, does what it
     says."""
-    adding = () if configure is simulate.configure else ADDING
+    adding = ("--dimension_column",) if configure is simulate.configure else ADDING
 
     def call() -> None:
         configured = configure(last_of_each(shlex.split(argv), adding))
@@ -431,7 +433,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (ValueError, lambda: Neighbours.from_bytes(b"\x01" * 9), "Neighbours reads versions 2 to 4, got version 1"),
     (ValueError, lambda: unpacked(b"\x09" * 50), f"unpacked reads version {entry_columns._VERSION}, got version 9"),
     (ValueError, lambda: ReportBatchCoder().decode(b"\x02" * 50), "ReportBatchCoder reads version 1, got version 2"),
-    (ValueError, lambda: GatheredCoder().decode(b"\x02" * 6), "GatheredCoder reads version 1, got version 2"),
+    (ValueError, lambda: GatheredCoder().decode(b"\x03" * 6), "GatheredCoder reads versions 1 and 2, got version 3"),
     (ValueError, lambda: MixedReportsCoder().decode(b"\x02" * 5), "MixedReportsCoder reads version 1, got version 2"),
     # transforms
     (
@@ -776,7 +778,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         lambda: ReadReportFiles("good.avro", "listed1.json"),
-        "HERE/listed1.json must list files that match 'good.avro', got 'gone.avro'",
+        "HERE/listed1.json must list files that match 'HERE/good.avro', got 'gone.avro'",
     ),
     (
         SpecError,
@@ -793,7 +795,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: Watch(JobSpec(collections=(KRR,), max_rejected_share=0)).look(
             MessageDecoder(CollectionCatalog([KRR])).decode([b""] * 1000)
         ),
-        "1000 of 1000 reports were rejected as malformed: see docs/reasons.md: do the clients and this job "
+        "1000 of 1000 messages were rejected as malformed: see docs/reasons.md: do the clients and this job "
         "use the same collections?",
     ),
     # estimate
@@ -1424,4 +1426,4 @@ def test_every_refusal_has_a_row():
         with pytest.raises(Exception) as caught:  # which one it is: test_sentence
             call()
         missing -= {refusals[place] for place in places(caught.tb) if place in refusals}
-    assert not sorted(missing), sorted(missing)
+    assert not sorted(missing), "\n".join(sorted(missing))
