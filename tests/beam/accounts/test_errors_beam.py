@@ -6,6 +6,7 @@ import argparse
 import ast
 import dataclasses
 import gzip
+import io
 import json
 import os
 import shlex
@@ -20,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from apache_beam.pvalue import PCollection
 from google.api_core.exceptions import NotFound, RetryError
 
 import uldp_transforms
@@ -68,7 +70,7 @@ from uldp_transforms.jobs.records.run_accounts import read_accounts
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.jobs.reestimate.stored_counts import _check_no_copies
-from uldp_transforms.jobs.report import report_command, whole_period
+from uldp_transforms.jobs.report import charts, report_command, whole_period
 from uldp_transforms.jobs.report.reading import RowDirectory
 from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.simulate import simulate_command as simulate
@@ -165,6 +167,7 @@ FILES = {
     "local.csv": "value,event_time\n0,2001-10-28 02:30:00\n",
     "day.parquet": "PAR1",
     "counted.parquet": parquet(**COUNTED_ROW),
+    "unread/rejected.avro": "5\n",
     "half.parquet": parquet(code=[1, 2], value=["1000000001", None], half=[[0.5], [1.5]]),
     "no-rows.csv": "value\n",
     "none.csv": "value\nnone\nerror\n",
@@ -185,6 +188,17 @@ FILES = {
         for number, name, size in ((1, "gone.avro", 1), (2, "good.avro", 2), (3, "good.avro", 3))
     },
 }
+
+
+class Unreadable(io.BytesIO):
+    """A file whose disk fails."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        raise OSError("of this test")
+
+
+def names(**fields: Any) -> PCollection[Any]:
+    return PCollection(beam.Pipeline(), element_type=str, **fields)
 
 
 ADDING = ("--allow_origin", "--collection", "--counts", "--dimension", "--input", "--kafka_property", "--topic")
@@ -773,6 +787,38 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         lambda: ReadReportFiles("good.avro", "no*.json"),
         "ReadReportFiles.manifest must match at least one file, got 'no*.json'",
+    ),
+    (SpecError, estimating("--num_reports ''"), "--num_reports must be the name of a column, got none"),
+    (
+        SpecError,
+        lambda: ReadReportFiles(manifest="listed2.json"),
+        "ReadReportFiles.manifest needs ReadReportFiles.pattern, got none",
+    ),
+    (
+        SpecError,
+        lambda: beam.Pipeline() | ReadReportFiles(),
+        "ReadReportFiles needs ReadReportFiles.pattern or a PCollection of names, got neither",
+    ),
+    (
+        SpecError,
+        lambda: names() | ReadReportFiles("good.avro"),
+        "ReadReportFiles needs ReadReportFiles.pattern or a PCollection of names, got both",
+    ),
+    (
+        SpecError,
+        lambda: names(is_bounded=False) | ReadReportFiles(),
+        "ReadReportFiles needs a bounded PCollection of names of files, got an unbounded one",
+    ),
+    (OSError, lambda: list(report_tables.read_table(Unreadable(b"PAR1"), "a")), "of this test"),
+    (
+        SpecError,
+        lambda: list(check._rejected("unread")),
+        "unread/rejected.avro must contain rows of uldp estimate (the content is not shown)",
+    ),
+    (
+        SpecError,
+        lambda: charts.svg_of({"data": {"values": [{}]}, "mark": "point", "title": "toString"}),
+        "charts must be drawn by vl-convert with all of their 1 marks, got 0",
     ),
     (SpecError, estimating("--manifest no*.json"), "--manifest must match at least one file, got 'no*.json'"),
     (
