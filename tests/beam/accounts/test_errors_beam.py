@@ -809,7 +809,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: names(is_bounded=False) | ReadReportFiles(),
         "ReadReportFiles needs a bounded PCollection of names of files, got an unbounded one",
     ),
-    (OSError, lambda: list(report_tables.read_table(Unreadable(b"PAR1"), "a")), "of this test"),
+    (OSError, lambda: report_tables.periods_in(Unreadable(bytes(99))), "of this test"),
     (
         SpecError,
         lambda: list(check._rejected("unread")),
