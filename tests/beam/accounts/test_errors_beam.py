@@ -197,6 +197,16 @@ class Unreadable(io.BytesIO):
         raise OSError("of this test")
 
 
+def reading_from_a_disk_that_fails() -> None:
+    """As a reader that hides why it could not read."""
+    watched = report_tables._Watched(Unreadable())
+    with watched.for_content():
+        try:
+            watched.read()
+        except OSError:
+            raise ValueError("no table") from None
+
+
 def names(**fields: Any) -> PCollection[Any]:
     return PCollection(beam.Pipeline(), element_type=str, **fields)
 
@@ -809,7 +819,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: names(is_bounded=False) | ReadReportFiles(),
         "ReadReportFiles needs a bounded PCollection of names of files, got an unbounded one",
     ),
-    (OSError, lambda: report_tables.periods_in(Unreadable(bytes(99))), "of this test"),
+    (OSError, reading_from_a_disk_that_fails, "of this test"),
     (
         SpecError,
         lambda: list(check._rejected("unread")),
