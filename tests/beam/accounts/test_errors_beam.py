@@ -6,6 +6,7 @@ import argparse
 import ast
 import dataclasses
 import gzip
+import io
 import json
 import os
 import shlex
@@ -20,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from apache_beam.pvalue import PCollection
 from google.api_core.exceptions import NotFound, RetryError
 
 import uldp_transforms
@@ -68,7 +70,7 @@ from uldp_transforms.jobs.records.run_accounts import read_accounts
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.jobs.reestimate.stored_counts import _check_no_copies
-from uldp_transforms.jobs.report import report_command, whole_period
+from uldp_transforms.jobs.report import charts, report_command, whole_period
 from uldp_transforms.jobs.report.reading import RowDirectory
 from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.simulate import simulate_command as simulate
@@ -104,6 +106,8 @@ def parquet(**columns: list[Any]) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
+COUNTED_ROW = {"collection": [b"krr"], "event_time": [0], "cohort": [0], "payload": [b"\0"]}
+COUNTED_ROW |= {report_tables.NUMBER: [1], report_tables.PERIOD: [900_000]}
 SHARED = {"id": "hashed", "num_buckets": 4, "num_clear_buckets": 4, "non_sensitive": [str(i) for i in range(8193)]}
 OPEN = collection("open", {"id": "hashed", "num_buckets": 4}, "krr")
 COUNTS = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME"}
@@ -162,7 +166,8 @@ FILES = {
     "leap.csv": "value,event_time\n0,2023-02-29T00:00:00Z\n",
     "local.csv": "value,event_time\n0,2001-10-28 02:30:00\n",
     "day.parquet": "PAR1",
-    "counted.parquet": parquet(**{report_tables.PERIOD: [900_000]}),
+    "counted.parquet": parquet(**COUNTED_ROW),
+    "unread/rejected.avro": "5\n",
     "half.parquet": parquet(code=[1, 2], value=["1000000001", None], half=[[0.5], [1.5]]),
     "no-rows.csv": "value\n",
     "none.csv": "value\nnone\nerror\n",
@@ -185,6 +190,27 @@ FILES = {
 }
 
 
+class Unreadable(io.BytesIO):
+    """A file whose disk fails."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        raise OSError("of this test")
+
+
+def reading_from_a_disk_that_fails() -> None:
+    """As a reader that hides why it could not read."""
+    watched = report_tables._Watched(Unreadable())
+    with watched.for_content():
+        try:
+            watched.read()
+        except OSError:
+            raise ValueError("no table") from None
+
+
+def names(**fields: Any) -> PCollection[Any]:
+    return PCollection(beam.Pipeline(), element_type=str, **fields)
+
+
 ADDING = ("--allow_origin", "--collection", "--counts", "--dimension", "--input", "--kafka_property", "--topic")
 """Options that may be given several times, and one of which a row says that it may not."""
 
@@ -192,7 +218,7 @@ ADDING = ("--allow_origin", "--collection", "--counts", "--dimension", "--input"
 def run(configure: Callable[[list[str]], Any], argv: str) -> Callable[[], Any]:
     """Reads a command line, in which the last value of an option counts; if it is that of ``simulate``, does what it
     says."""
-    adding = () if configure is simulate.configure else ADDING
+    adding = ("--dimension_column",) if configure is simulate.configure else ADDING
 
     def call() -> None:
         configured = configure(last_of_each(shlex.split(argv), adding))
@@ -431,7 +457,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (ValueError, lambda: Neighbours.from_bytes(b"\x01" * 9), "Neighbours reads versions 2 to 4, got version 1"),
     (ValueError, lambda: unpacked(b"\x09" * 50), f"unpacked reads version {entry_columns._VERSION}, got version 9"),
     (ValueError, lambda: ReportBatchCoder().decode(b"\x02" * 50), "ReportBatchCoder reads version 1, got version 2"),
-    (ValueError, lambda: GatheredCoder().decode(b"\x02" * 6), "GatheredCoder reads version 1, got version 2"),
+    (ValueError, lambda: GatheredCoder().decode(b"\x03" * 6), "GatheredCoder reads versions 1 and 2, got version 3"),
     (ValueError, lambda: MixedReportsCoder().decode(b"\x02" * 5), "MixedReportsCoder reads version 1, got version 2"),
     # transforms
     (
@@ -772,11 +798,43 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: ReadReportFiles("good.avro", "no*.json"),
         "ReadReportFiles.manifest must match at least one file, got 'no*.json'",
     ),
+    (SpecError, estimating("--num_reports ''"), "--num_reports must be the name of a column, got none"),
+    (
+        SpecError,
+        lambda: ReadReportFiles(manifest="listed2.json"),
+        "ReadReportFiles.manifest needs ReadReportFiles.pattern, got none",
+    ),
+    (
+        SpecError,
+        lambda: beam.Pipeline() | ReadReportFiles(),
+        "ReadReportFiles needs ReadReportFiles.pattern or a PCollection of names, got neither",
+    ),
+    (
+        SpecError,
+        lambda: names() | ReadReportFiles("good.avro"),
+        "ReadReportFiles needs ReadReportFiles.pattern or a PCollection of names, got both",
+    ),
+    (
+        SpecError,
+        lambda: names(is_bounded=False) | ReadReportFiles(),
+        "ReadReportFiles needs a bounded PCollection of names of files, got an unbounded one",
+    ),
+    (OSError, reading_from_a_disk_that_fails, "of this test"),
+    (
+        SpecError,
+        lambda: list(check._rejected("unread")),
+        "unread/rejected.avro must contain rows of uldp estimate (the content is not shown)",
+    ),
+    (
+        SpecError,
+        lambda: charts.svg_of({"data": {"values": [{}]}, "mark": "point", "title": "toString"}),
+        "charts must be drawn by vl-convert with all of their 1 marks, got 0",
+    ),
     (SpecError, estimating("--manifest no*.json"), "--manifest must match at least one file, got 'no*.json'"),
     (
         SpecError,
         lambda: ReadReportFiles("good.avro", "listed1.json"),
-        "HERE/listed1.json must list files that match 'good.avro', got 'gone.avro'",
+        "HERE/listed1.json must list files that match 'HERE/good.avro', got 'gone.avro'",
     ),
     (
         SpecError,
@@ -793,7 +851,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: Watch(JobSpec(collections=(KRR,), max_rejected_share=0)).look(
             MessageDecoder(CollectionCatalog([KRR])).decode([b""] * 1000)
         ),
-        "1000 of 1000 reports were rejected as malformed: see docs/reasons.md: do the clients and this job "
+        "1000 of 1000 messages were rejected as malformed: see docs/reasons.md: do the clients and this job "
         "use the same collections?",
     ),
     # estimate
@@ -1424,4 +1482,4 @@ def test_every_refusal_has_a_row():
         with pytest.raises(Exception) as caught:  # which one it is: test_sentence
             call()
         missing -= {refusals[place] for place in places(caught.tb) if place in refusals}
-    assert not sorted(missing), sorted(missing)
+    assert not sorted(missing), "\n".join(sorted(missing))

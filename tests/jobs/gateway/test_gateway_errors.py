@@ -244,8 +244,29 @@ def used_for_another_message() -> None:
     used.use(a_token(60), b"second")
 
 
+def too_many_lines_of_navigations() -> None:
+    desk = NavigationDesk(mock.Mock(), mock.Mock(), Meters(print), most=1)
+    asyncio.run(desk.deliver(b"a line\nanother\n"))
+
+
+def a_head_without_a_host() -> None:
+    parser = SimpleNamespace(get_http_version=lambda: "1.1")
+    BoundedRequests.on_headers_complete(mock.Mock(_hosts=0, parser=parser))
+
+
+def of_a_file_that_cannot_be_finished() -> None:
+    files = SimpleNamespace(settle=mock.AsyncMock(return_value=None))
+    used = SimpleNamespace(_open={0: {b"token": 1}}, _files=files)
+    asyncio.run(UsedTokens.is_delivered(used, SimpleNamespace(slot=0, name=b"token")))  # type: ignore[arg-type]
+
+
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (Refused, too_many_navigations, "too_large"),
+    (Refused, too_many_lines_of_navigations, "too_large"),
+    (ValueError, a_head_without_a_host, "a request must have one Host"),
+    (Undelivered, of_a_file_that_cannot_be_finished, "a file of reports cannot be finished"),
+    (Refused, lambda: Origins().check("http://own.example", "own.example"), "origin"),
+    (Refused, lambda: Origins(hosts=["own.example"]).check_host("other.example"), "host"),
     *(
         (SpecError, lambda argv=argv: configure(shlex.split(argv)), sentence)
         for argv, sentence in (

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +31,7 @@ from uldp_transforms.jobs.sinks.bigquery_tables import table_schema
 from uldp_transforms.jobs.sinks.pubsub_topics import PublishRows
 from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.json_and_avro import as_dict
+from uldp_transforms.rows.json_and_avro import as_dict, to_json
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, HEALTH_SCHEMA, REJECTED_SCHEMA, WindowedEstimate
 from uldp_transforms.windows import rfc3339
 
@@ -258,7 +257,7 @@ def pull(subscriber: Any, name: str) -> list[Any]:
 def test_the_filter_of_the_page(server: str) -> None:
     [text] = re.findall(r"--message-filter='(.*)'", GCLOUD)
     rows = [
-        replace(ROW, collection_id=name, status=status)
+        ROW._replace(collection_id=name, status=status)
         for name in ("flights", "animals")
         for status in ("ok", "suppressed")
     ]
@@ -279,7 +278,7 @@ def test_a_row_that_is_given_back_comes_again_and_then_goes_to_the_dead_letters(
             subscriber.modify_ack_deadline(subscription=CONSUMER, ack_ids=ack_ids, ack_deadline_seconds=0)
         assert pull(subscriber, CONSUMER) == []
         [dead] = pull(subscriber, f"{PROJECT}/subscriptions/dead")
-    assert read(dead) == json.loads(ROW.to_json())
+    assert read(dead) == json.loads(to_json(ROW))
     assert copies == [dead.message] * 5
 
 

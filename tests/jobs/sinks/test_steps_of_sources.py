@@ -28,7 +28,7 @@ from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
-from uldp_transforms.messages.report_tables import PERIOD
+from uldp_transforms.messages.report_tables import NUMBER, PERIOD
 from uldp_transforms.windows import Windows
 
 GROUPED = Collection.from_json(
@@ -115,7 +115,9 @@ def test_patterns_that_match_nothing_of_use_are_refused(words: str, sentence: st
     ],
 )
 def test_counted_rows_fit_whole_windows(periods: list[int], length: int, wrong: int | None, folder: Path) -> None:
-    parquet.write_table(pa.table({PERIOD: periods}), folder / "1.parquet")
+    reports = {"collection": [b"c"], "event_time": [0], "cohort": [0], "payload": [b"x"], NUMBER: [1]}
+    counted = {name: column * len(periods) for name, column in reports.items()} | {PERIOD: periods}
+    parquet.write_table(pa.table(counted), folder / "1.parquet")
     write_files(folder, {"2.parquet": container([])})
     source = AvroFiles(f"{folder}/*.parquet")
     source.check_windows(None)

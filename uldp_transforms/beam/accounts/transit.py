@@ -12,8 +12,9 @@ from typing import Any
 
 import apache_beam as beam
 from apache_beam.pvalue import PCollection
-from apache_beam.transforms.window import GlobalWindow, GlobalWindows, TimestampedValue
+from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
+from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.beam.accounts.ledger import IN_TRANSIT, LedgerEntry
 from uldp_transforms.beam.runtime.beam_windows import as_duration
@@ -59,7 +60,7 @@ def _counts_entry(
     delay: Duration,
     window: Any = beam.DoFn.WindowParam,
     timestamp: Any = beam.DoFn.TimestampParam,
-) -> TimestampedValue[LedgerEntry]:
+) -> WindowedValue:
     return _window_entry(fingerprint_of(sums[0]), 1, window, max(timestamp, window.max_timestamp() + delay))
 
 
@@ -68,12 +69,11 @@ def _row_entry(
     delay: Duration,
     window: Any = beam.DoFn.WindowParam,
     timestamp: Any = beam.DoFn.TimestampParam,
-) -> TimestampedValue[LedgerEntry]:
+) -> WindowedValue:
     return _window_entry(bytes.fromhex(row.fingerprint), -1, window, max(timestamp, window.max_timestamp() + delay))
 
 
-def _window_entry(fingerprint: bytes, number: int, window: Any, moment: Timestamp) -> TimestampedValue[LedgerEntry]:
+def _window_entry(fingerprint: bytes, number: int, window: Any, moment: Timestamp) -> WindowedValue:
+    """An entry in the window of its element, also where the interactive runner replays a windowed input as global."""
     start = None if window == GlobalWindow() else window.start.micros // 1000
-    return TimestampedValue[LedgerEntry](
-        LedgerEntry(IN_TRANSIT, fingerprint, start, number), min(moment, MAX_TIMESTAMP)
-    )
+    return WindowedValue(LedgerEntry(IN_TRANSIT, fingerprint, start, number), min(moment, MAX_TIMESTAMP), (window,))

@@ -30,7 +30,8 @@ def check_estimator(
     - Noiseless counts give the truth.
     - Raw frequencies, standard errors, and what is said of unlisted values are those of the linear estimate; so are
       intervals, extended to contain the shares.
-    - The estimate has the requested values in their order; of a complete list, they are picked from that of all values.
+    - The estimate has the requested values in their order, and then further ones of a public list; of a complete list,
+      they are picked from that of all values.
     - Equal counts give equal shares: of a copy, of the model alone, in ``estimate_each``; of ``PostProcessed``
       estimators, also twice as many equal reports.
     - A few reports give an estimate or an ``EstimationError``, without warnings; no reports a ``NoReportsError``.
