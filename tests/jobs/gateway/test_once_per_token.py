@@ -391,3 +391,25 @@ def test_kills_lose_and_repeat_no_navigation(is_before: bool, tmp_path: Path) ->
             assert navigated(running, token, body) == (202, {"spooled": 2})
         stopped(running)
     assert Counter(each["duration"] for each in kept(folder)) == Counter(range(120))
+
+
+@pytest.mark.parametrize("before", ["spool", "navigations"])
+def test_a_restart_with_another_directory_of_used_tokens_repeats_nothing(before: str, tmp_path: Path) -> None:
+    folder, elsewhere = tmp_path / before, tmp_path / "elsewhere"
+    collection = KRR if before == "spool" else None
+    first = f"--{before}={folder}"
+    then = [first, f"--used_tokens={elsewhere}"] if before == "spool" else [first, f"--spool={tmp_path / 'new'}"]
+    chosen = elsewhere if before == "spool" else tmp_path / "new" / "tokens"
+    token, message = sign(KEY), single() if before == "spool" else LINE
+    send_it = send if before == "spool" else navigated
+    with started(tmp_path, first, collection=collection) as running:
+        assert send_it(running, token, message)[0] == 202
+        stopped(running)
+    with pytest.raises(AssertionError, match="must be moved to"), started(tmp_path, *then):
+        pass
+    chosen.parent.mkdir(exist_ok=True)
+    (folder / "tokens").rename(chosen)
+    with started(tmp_path, *then) as running:
+        assert send_it(running, token, message) == (202, {"spooled": 1})
+        stopped(running)
+    assert len(spooled(folder) if before == "spool" else kept(folder)) == 1

@@ -22,7 +22,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.gateway.admission import Admission
 from uldp_transforms.jobs.gateway.apps.app_keys import Tokens
 from uldp_transforms.jobs.gateway.apps.signed_tokens import UsedTokens
-from uldp_transforms.jobs.gateway.apps.used_token_files import FOLDER, UsedTokenFiles
+from uldp_transforms.jobs.gateway.apps.used_token_files import FOLDER, UsedTokenFiles, has_valid_tokens
 from uldp_transforms.jobs.gateway.bounded_requests import BoundedRequests
 from uldp_transforms.jobs.gateway.gateway_options import GatewayConfig
 from uldp_transforms.jobs.gateway.limits import Connections, Limits
@@ -90,11 +90,18 @@ def _token_files(config: GatewayConfig) -> UsedTokenFiles | None:
     """Where used tokens are stored: in a folder of their own, or beside the reports or navigations."""
     if not config.signed_tokens:
         return None
-    if config.used_tokens is not None:
-        return UsedTokenFiles(Path(config.used_tokens), time.time)
-    for option, folder in (("--spool", config.spool), ("--navigations", config.navigations)):
-        if folder is not None:
-            return UsedTokenFiles(Path(folder) / FOLDER, time.time, (option, folder))
+    beside = (("--spool", config.spool), ("--navigations", config.navigations))
+    places = [("--used_tokens", config.used_tokens, Path(config.used_tokens))] if config.used_tokens else []
+    places += [(option, folder, Path(folder) / FOLDER) for option, folder in beside if folder is not None]
+    if places:
+        (option, given, chosen), *others = places
+        for _, _, other in others:
+            if other.resolve() != chosen.resolve() and has_valid_tokens(other, time.time()):
+                raise SpecError(
+                    f"--used_tokens must name the directory of tokens that were used before, {str(other)!r}, or that "
+                    f"must be moved to {str(chosen)!r}, because tokens in it have not expired and would count twice"
+                )
+        return UsedTokenFiles(chosen, time.time, (option, given))
     _say(
         "used tokens are not stored without --used_tokens or --spool: after a restart, each can send its message "
         "again, or another one"

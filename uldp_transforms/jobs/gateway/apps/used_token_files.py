@@ -103,7 +103,7 @@ class UsedTokenFiles:
             for file in [file for file, found in self._unsealed.items() if not found.is_there]:
                 del self._unsealed[file]
         uses, seals = [], dict[bytes, int]()
-        for use in self._records(since):
+        for use in _records(self._folder, since):
             if use.expires > since:
                 uses.append(use)
             elif use.place is not None and not use.expires:
@@ -120,21 +120,10 @@ class UsedTokenFiles:
 
     def _learn(self) -> None:
         """What is not sealed."""
-        sealed = {use.place.file for use in self._records() if use.place is not None and not use.expires}
-        for use in self._records():
+        sealed = {use.place.file for use in _records(self._folder) if use.place is not None and not use.expires}
+        for use in _records(self._folder):
             if use.place is not None and use.expires and use.place.file not in sealed:
                 self._register([use], use.place, is_there=False)
-
-    def _records(self, since: float = 0) -> Iterator[Use]:
-        """The records of files whose tokens expire later; a seal is where the uses are that it is about."""
-        for path in sorted(self._folder.iterdir()):
-            period = _period_of(path)
-            if period is None or (period + 1) * _PERIOD <= since:
-                continue
-            form = _RECORD if path.suffix == _FORM else _WITHOUT_PLACE
-            content = path.read_bytes()
-            for values in form.iter_unpack(content[: len(content) // form.size * form.size]):
-                yield Use(values[0], values[1], values[2], Place(values[3], values[4]) if values[3:] else None)
 
     # ---------------------------------------------------------------- places
 
@@ -268,3 +257,20 @@ def _period_of(path: Path) -> int | None:
 
 def _hashes(record: _Record) -> bytes:
     return record[1][8:]
+
+
+def has_valid_tokens(folder: Path, now: float) -> bool:
+    """Whether a folder, which need not be there, has used tokens that have not expired by now; raises OSError."""
+    return folder.is_dir() and any(use.expires > now for use in _records(folder, now))
+
+
+def _records(folder: Path, since: float = 0) -> Iterator[Use]:
+    """The records of files whose tokens expire later; a seal is where the uses are that it is about."""
+    for path in sorted(folder.iterdir()):
+        period = _period_of(path)
+        if period is None or (period + 1) * _PERIOD <= since:
+            continue
+        form = _RECORD if path.suffix == _FORM else _WITHOUT_PLACE
+        content = path.read_bytes()
+        for values in form.iter_unpack(content[: len(content) // form.size * form.size]):
+            yield Use(values[0], values[1], values[2], Place(values[3], values[4]) if values[3:] else None)
