@@ -160,6 +160,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "ldp/utility": ("ldp/planning",),
     "ldp/versions": ("ldp/versions", "ldp/numbers", "ldp/solvers/test_pooled_versions.py"),
     "messages": ("messages", "beam/accounts/test_manifests.py"),
+    "messages/files": ("messages", "jobs/commands/test_unread_files.py", "beam/accounts/test_transit.py"),
     "rows": (
         *("beam/rows", "beam/windows/test_smooth_estimates.py", "beam/windows/test_smooth_numbers.py"),
         *("beam/windows/test_pool_versions.py", "jobs/commands/test_reestimate.py"),

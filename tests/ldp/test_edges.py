@@ -162,6 +162,7 @@ def test_reasons_keep_their_numbers() -> None:
         "impossible_report": 25, "no_report_id": 26,
         "time_range": 30, "too_early": 31, "too_old": 32,
         "bad_magic": 40, "corrupt_block": 41, "block_too_large": 42, "not_as_listed": 43,
+        "unknown_codec": 44,
     }  # fmt: skip
 
 

@@ -1256,6 +1256,11 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     (
         SpecError,
+        lambda: ReportBatch.concatenate([batch(), dataclasses.replace(batch(), times=2)]),
+        "ReportBatch.concatenate needs batches with the same ReportBatch.times",
+    ),
+    (
+        SpecError,
         lambda: CLOSED.count(batch(fingerprint=bytes(32))),
         f"{ID} version 1 has the fingerprint {CLOSED.fingerprint.hex()[:16]}..., got reports for 0000000000000000...",
     ),

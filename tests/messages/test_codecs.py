@@ -153,3 +153,12 @@ def test_a_codec_that_pyarrow_was_built_without_is_unknown(monkeypatch: pytest.M
     monkeypatch.setattr(codecs, "_pyarrow", lambda: without)
     assert read(container([(40, snappy(BODY))], codec=b"snappy")) == ([], ["unknown_codec"])
     assert codecs.codec_of(b"zstandard") is not None
+
+
+@pytest.mark.parametrize("place", [-1, 5])
+def test_the_checksum_of_snappy_is_verified(place: int) -> None:
+    """A byte of the checksum, and of a literal, after which the block still has its declared size."""
+    body, read = bytearray(snappy_by_hand(b"0123456789")), codecs.codec_of(b"snappy")
+    assert read is not None and read(bytes(body)) == b"0123456789"
+    body[place] ^= 1
+    assert read(bytes(body)) == Reason.CORRUPT_BLOCK

@@ -6,6 +6,30 @@ from tests.campaigns.planted.plant import Plant
 
 MESSAGES_AND_ROWS = (
     Plant(
+        "parts of a file as files",
+        "uldp_transforms/messages/files/file_account.py",
+        "num_files = int(not self.is_unread)",
+        "num_files = 1",
+        "several damaged parts of a file are one unread file",
+        ("tests/jobs/commands/test_unread_files.py",),
+    ),
+    Plant(
+        "a refused file as one that was read",
+        "uldp_transforms/messages/files/file_account.py",
+        "self.refused or self.num_bytes == size",
+        "self.refused or self.num_bytes <= size",
+        "bytes that nobody has read may hold reports, so the file stays in transit",
+        ("tests/beam/accounts/test_manifests.py", "tests/messages/test_containers.py"),
+    ),
+    Plant(
+        "snappy without its checksum",
+        "uldp_transforms/messages/files/codecs.py",
+        'zlib.crc32(content).to_bytes(4, "big") != body[-4:]',
+        'zlib.crc32(content).to_bytes(4, "big") == b""',
+        "a block of Snappy that was damaged is read as if it were whole",
+        ("tests/messages/test_codecs.py",),
+    ),
+    Plant(
         "bytes the other way round",
         "uldp_transforms/messages/wire.py",
         'cohorts.astype("<u2")',
