@@ -30,8 +30,8 @@ TIMES = NOON + np.array([0, 1000, 2 * HOUR, HOUR // 2, -HOUR])
 MESSAGES = [*wire.encode_reports(KRR.perturb(["1"] * 3, np.random.default_rng(1), np.full(3, NOON))), b"", single()]
 
 
-def run(grouped: bool, *, ends: bool, options: PipelineOptions) -> dict[Any, Counter[str]]:
-    """The ledger of the same messages, in groups of two, or one by one."""
+def run(grouped: bool, *, ends: bool, options: PipelineOptions) -> tuple[Counter[str], Counter[str]]:
+    """The ledger of the same messages, in groups of two, or one by one; and the messages that could not be read."""
     spec = replay.spec([KRR], Windows(size=HOUR), bounded=ends, allowed_lateness=HOUR)
     with replay.collector() as (collect, found):
         with beam.Pipeline(options=options) as pipeline:
@@ -45,7 +45,9 @@ def run(grouped: bool, *, ends: bool, options: PipelineOptions) -> dict[Any, Cou
                 messages = messages | "One" >> beam.FlatMap(_one_by_one).with_output_types(bytes)
             out = messages | EstimateReports(spec)
             _ = out.ledger | "Ledger" >> collect
-        return replay.sum_ledger([row for row, _, _ in found])
+        rows = [row for row, _, _ in found]
+        assert not replay.unbalanced(rows)
+        return sum(replay.sum_ledger(rows).values(), Counter()), replay.sum_unread(rows)[0]
 
 
 def _one_by_one(group: Any) -> list[Any]:
@@ -59,10 +61,10 @@ FILES, STREAM = PipelineOptions(["--runner=FnApiRunner"]), replay.stream_options
 def test_groups_are_counted_as_their_messages_are(ends: bool, options: PipelineOptions) -> None:
     grouped, alone = (run(grouped, ends=ends, options=options) for grouped in (True, False))
     assert grouped == alone
-    total = sum(grouped.values(), Counter())
-    assert total["received"] == len(MESSAGES)
-    assert total["malformed"] == 1
-    assert bool(total["too_old"]) is not ends
+    reports, unread = grouped
+    assert reports["received"] == len(MESSAGES) - 1
+    assert unread == Counter(malformed=1)
+    assert bool(reports["too_old"]) is not ends
 
 
 def test_groups_cross_between_workers() -> None:

@@ -237,7 +237,10 @@ def test_decode_refuses_messages_in_windows() -> None:
     messages = bounded() | beam.Create([b""])
     with pytest.raises(SpecError) as error:
         _ = messages | beam.WindowInto(FixedWindows(60)) | DecodeReports(SPEC)
-    expected = "DecodeReports needs elements in the global window (reports carry their own time), got FixedWindows"
+    expected = (
+        "DecodeReports needs elements in the global window (reports carry their own time), got FixedWindows; use: "
+        'elements | "Unwindowed" >> beam.WindowInto(beam.window.GlobalWindows())'
+    )
     assert str(error.value) == expected
 
 

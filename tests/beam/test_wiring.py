@@ -283,7 +283,7 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         "Dataflow's streaming mode must be exactly-once, because reports would count twice, got "
         "streaming_mode_at_least_once",
     ),
-    (lambda: ReadReportFiles(5), "ReadReportFiles.pattern must be a text, got 5"),
+    (lambda: ReadReportFiles(5), "ReadReportFiles.pattern must be a text or a list of texts, got 5"),
     (lambda: ReadReportFiles("*.avro", grouped=1), "ReadReportFiles.grouped must be true or false, got 1"),
     (
         lambda: DecodeReports(JobSpec(collections=(KRR,)), mixed=None),
@@ -385,6 +385,7 @@ def test_the_output_of_files_goes_through_the_pipe_as_it_is(tmp_path: Path, grou
     with beam.Pipeline(options=PipelineOptions([])) as pipeline:
         files = pipeline | ReadReportFiles(f"{tmp_path}/*.avro", grouped=grouped)
         whole, part = files | "Whole" >> EstimateReports(FIXED), files.messages | "Part" >> EstimateReports(FIXED)
-        for name, outputs, received in (("whole", whole, [1, 5]), ("part", part, [5])):
-            numbers = outputs.ledger | f"Received {name}" >> beam.Map(lambda row: row.received)
-            assert_that(numbers, equal_to(received), label=f"Check {name}")
+        unread = (0, {"bad_magic": 1})
+        for name, outputs, expected in (("whole", whole, [(5, {}), unread]), ("part", part, [(5, {})])):
+            numbers = outputs.ledger | f"Numbers {name}" >> beam.Map(lambda row: (row.received, row.unread_files))
+            assert_that(numbers, equal_to(expected), label=f"Check {name}")

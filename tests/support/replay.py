@@ -208,6 +208,15 @@ def sum_ledger(rows: Sequence[LedgerRow]) -> dict[Place, Counter[str]]:
     return sums
 
 
+def sum_unread(rows: Sequence[LedgerRow]) -> tuple[Counter[str], Counter[str]]:
+    """Messages and files that could not be read, by reason: they are no reports, and in no equation."""
+    messages, files = Counter[str](), Counter[str]()
+    for row in rows:
+        messages.update(row.unread_messages)
+        files.update(row.unread_files)
+    return messages, files
+
+
 def unbalanced(rows: Sequence[LedgerRow]) -> list[Place]:
     """Where received is not accepted + duplicates + rejected, or something got lost between two steps."""
     in_transit: Counter[Place] = Counter()

@@ -66,6 +66,7 @@ class Model:
         self.sent: list[bytes] = []
         self.counted: dict[tuple[Key, bytes], Row] = {}
         self.books: Counter[str] = Counter()
+        self.unread: Counter[str] = Counter()
         self._tags = 0
 
     def report(self, of: Collection, age: int) -> tuple[Collection, Row]:
@@ -85,7 +86,7 @@ class Model:
         self.sent.append(message)
         verdict = REFERENCE.judge(message, self.now)
         for (reason, _, _), number in verdict.refused.items():
-            self.books[reason] += number
+            (self.unread if verdict.is_unread else self.books)[reason] += number
         for row in verdict.accepted:
             key = ((verdict.collection or b"", row[1] // BASE * BASE), row[2])
             known = self.counted.get(key)
@@ -123,6 +124,7 @@ class Collector:
         self._known: dict[Key, KnownReports] = {}
         self._sums: dict[Key, bytes] = {}
         self.books: Counter[str] = Counter()
+        self.unread: Counter[str] = Counter()
         self.received = 0
 
     def receive(self, messages: list[bytes], arrival: int) -> None:
@@ -130,6 +132,7 @@ class Collector:
         self.received += sum(entry.num_reports for entry in received_entries(decoded, BasePeriods(BASE)))
         for rejection in decoded.rejections:
             self.books[rejection.reason.code] += rejection.num_reports
+            self.unread[rejection.reason.code] += rejection.num_messages
         for batch in decoded.batches:
             shipped = ReportBatchCoder().decode(ReportBatchCoder().encode(batch))
             for period in np.unique(shipped.event_times // BASE).tolist():
@@ -157,7 +160,7 @@ class Collector:
         """Another collector, which knows only the stored bytes of this one."""
         other = Collector()
         other._log, other._sums = dict(self._log), dict(self._sums)
-        other.books, other.received = Counter(self.books), self.received
+        other.books, other.unread, other.received = Counter(self.books), Counter(self.unread), self.received
         return other
 
     def counts(self) -> dict[Key, CohortCounts]:
@@ -219,11 +222,14 @@ class Stream:
         return messages
 
 
-def check(model: Model, counts: dict[Key, CohortCounts], books: Counter[str], received: int) -> None:
+def check(
+    model: Model, counts: dict[Key, CohortCounts], books: Counter[str], unread: Counter[str], received: int
+) -> None:
     """The collector's counts, ledger and tags are the model's."""
     expected = model.counts()
     assert {key: value for key, value in counts.items() if value.total} == expected
     assert +books == +model.books
+    assert +unread == +model.unread
     assert received == books.total()
     for value in counts.values():
         assert value.cells.min() >= 0
@@ -272,7 +278,8 @@ class AnySequence(RuleBasedStateMachine):
 
     @invariant()
     def everything_is_counted_once(self) -> None:
-        check(self.stream.model, self.collector.counts(), self.collector.books, self.collector.received)
+        found = self.collector
+        check(self.stream.model, found.counts(), found.books, found.unread, found.received)
 
 
 TestAnySequence = AnySequence.TestCase
@@ -323,7 +330,8 @@ def test_the_main_job_counts_the_same(seed: int) -> None:
     for row in rows["ledger"]:
         books.update(row.rejected)
         books.update(accepted=row.accepted, duplicates=row.duplicates)
-    check(stream.model, counts, books, sum(row.received for row in rows["ledger"]))
+    unread, _ = replay.sum_unread(rows["ledger"])
+    check(stream.model, counts, books, unread, sum(row.received for row in rows["ledger"]))
 
 
 def test_random_messages_are_no_operation() -> None:

@@ -7,7 +7,8 @@ Lines of a transcript (times without a date are those of its ``day``; ``00:05x3`
     {arrive: T, again: N}            the messages of the N-th line that has some, byte for byte
     {watermark: T}, {clock: 60s}     the watermark reaches T; processing time goes on
     panes:   collection, start and end of the window, index, timing, number of reports, status
-    ledger:  collection, start of the base period, number of reports by what became of them
+    ledger:  collection, start of the base period, number of reports by what became of them; garbage, which is no
+             report, as unread messages: unread_malformed=N
 and options of the job that are not the usual ones: allowed_lateness: 1h, early_every: 60s, late_every: 60s,
 lateness_slack: 1m, min_reports: 5, deduplicate: yes, release: final; corrections of a window wait for nothing else
 """
@@ -69,9 +70,9 @@ class Transcript:
         self.job = {name: read(content.pop(name)) for name, read in OPTIONS.items() if name in content}
         self.panes = sorted(" ".join(line.split()) for line in content.pop("panes", ()))
         self.ledger = sorted(" ".join(line.split()) for line in content.pop("ledger", ()))
-        self.num_reports = 0
+        self.num_reports = self.num_garbage = 0
         self._rng = np.random.default_rng(5)
-        self._sent: list[tuple[int, list[bytes]]] = []  # number of reports, messages
+        self._sent: list[tuple[int, list[bytes]]] = []  # number of reports, messages and garbage
         self.events = [self._event(dict(event)) for event in content.pop("events")]
         assert not content.keys() - {"what"}
 
@@ -90,6 +91,7 @@ class Transcript:
             number, messages = self._sent[again - 1] if again else self._messages(line)
             self._sent.append((number, messages))
             self.num_reports += number
+            self.num_garbage += messages.count(GARBAGE)
             event = replay.arrive(arrival, messages)
         assert not line
         return event
@@ -97,7 +99,7 @@ class Transcript:
     def _messages(self, line: dict[str, Any]) -> tuple[int, list[bytes]]:
         """The messages that a line describes, and how many reports they hold."""
         messages = [GARBAGE] * int(line.pop("garbage", 0))
-        number = len(messages)
+        number = 0
         for batch in self._batches(line.pop("reports", {})):
             messages += wire.encode_reports(batch, single_object=len(messages) % 2 == 1)
             number += len(batch)
@@ -135,6 +137,7 @@ class Transcript:
         for row in rows:
             key = f"{name(row)} {self.time(row.window_start)}"
             by_reason = Counter(accepted=row.accepted, duplicates=row.duplicates) + Counter(row.rejected)
+            by_reason += Counter({f"unread_{reason}": n for reason, n in row.unread_messages.items()})
             if row.received or by_reason:
                 sums[key] = sums.get(key, Counter()) + by_reason
         return sorted(" ".join((key, *(f"{what}={n}" for what, n in sums[key].items()))) for key in sums)
@@ -203,6 +206,8 @@ def rows_of(transcript: Transcript, events: Sequence[Event]) -> dict[str, list[A
     rejected: list[RejectedReport] = rows["rejected"]
     assert not replay.unbalanced(ledger)
     assert sum(row.received for row in ledger) == transcript.num_reports
+    unread, _ = replay.sum_unread(ledger)
+    assert unread.total() == sum(row.num_messages or 0 for row in rejected) == transcript.num_garbage
     for reason in {reason for row in ledger for reason in row.rejected} | {row.reason for row in rejected}:
         in_ledger = sum(row.rejected.get(reason, 0) for row in ledger)
         assert in_ledger == sum(row.num_reports for row in rejected if row.reason == reason), reason

@@ -90,7 +90,7 @@ class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
         ...         | beam.combiners.ToList()
         ...     )
         ...     _ = totals | beam.Map(lambda pairs: print(sorted(pairs)))
-        [(1, 0), (3, 3)]
+        [(0, 0), (3, 3)]
 
     Args:
         spec: specification of the job.
