@@ -198,6 +198,7 @@ def test_json_says_the_same(folder: Folder, capsys: pytest.CaptureFixture[str]) 
         **{"received": 25, "accepted": 22, "duplicates": 0, "rejected": 3, "balanced": 1},
         **{"windows_with_numbers": 2, "latest_window_end_seconds": (NOW - 60_000 - HOUR) / 1000},
         **{"windows_with_alarms": 0, "killed_runs": 0, "reports_lost_by_killed_runs": 0},
+        **{"unread_messages": 0, "unread_files": 0},
     }
     assert check.main([str(folder.path / "nothing"), "--json"]) == 2
 

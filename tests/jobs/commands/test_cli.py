@@ -772,18 +772,21 @@ GARBAGE = {
     "batches.avro": container([(2, BATCH_OF_FIVE + packed(STRANGER))], BATCH),
 }
 OF_MESSAGES = {"cohort_range": 3, "payload_length": 1, "value_domain": 1, "time_range": 1}
-OF_NOBODY = {"bad_magic": 2, "unknown_schema": 1, "corrupt_block": 1, "unknown_collection": 3}
+OF_NOBODY = {"unknown_collection": 3}
+UNREAD_FILES = {"bad_magic": 2, "unknown_schema": 1, "corrupt_block": 1}
 GOOD_REPORTS = 3 + 2 + 1 + 3
 SUMMARY = (
-    "estimate: 22 received = 9 accepted + 13 rejected (bad_magic 2, cohort_range 3, corrupt_block 1, "
-    "payload_length 1, time_range 1, unknown_collection 3, unknown_schema 1, value_domain 1)"
+    "estimate: 18 received = 9 accepted + 9 rejected (cohort_range 3, payload_length 1, time_range 1, "
+    "unknown_collection 3, value_domain 1); unread files: 4 (bad_magic 2, corrupt_block 1, unknown_schema 1)\n"
+    "estimate: 4 files could not be read in full (bad_magic 2, corrupt_block 1, unknown_schema 1): "
+    "are these raw values, which uldp simulate must perturb first?; uldp check out names them"
 )
 
 
 def test_bad_data_is_counted_and_the_job_goes_on(folder, capfd):
     (folder / "in").mkdir()
     write_files(folder / "in", GARBAGE)
-    assert run("estimate", f"{JOB} --input 'in/*.avro' --window 1h --min_reports 1 --max_rejected_share 1") == 0
+    assert run("estimate", f"{JOB} --input 'in/*.avro' --window 1h --min_reports 1 --max_rejected_share 1") == 7
     assert capfd.readouterr() == ("", f"{SUMMARY}\n")
     assert [row["num_reports"] for row in read_lines(folder / "out/estimates.jsonl")] == [GOOD_REPORTS]
     ledger = {(row["collection_id"], row["window_start"]): row for row in read_lines(folder / "out/ledger.jsonl")}
@@ -792,15 +795,20 @@ def test_bad_data_is_counted_and_the_job_goes_on(folder, capfd):
         ("krr", None): (sum(OF_MESSAGES.values()), 0, OF_MESSAGES),
         (None, None): (sum(OF_NOBODY.values()), 0, OF_NOBODY),
     }
+    assert {key: row["unread_files"] for key, row in ledger.items() if row["unread_files"]} == {
+        (None, None): UNREAD_FILES
+    }
+    assert all(row["unread_messages"] == {} for row in ledger.values())
     reasons: Counter[str] = Counter()
     files = {}
     for row in read_avro(folder / "out/rejected.avro")[1]:
-        reasons[row["reason"]] += row["num_reports"]
+        reasons[row["reason"]] += row["num_reports"] or row["num_files"]
+        assert row["num_files"] == (row["source"] != "message")
         assert row["received_at"] is row["window_start"] is row["window_end"] is None
         assert (row["collection_id"] == "krr") == (row["reason"] in OF_MESSAGES)
         if row["source"] != "message":
             files[row["source"]] = (row["reason"], row["message_bytes"])
-    assert reasons == OF_MESSAGES | OF_NOBODY
+    assert reasons == OF_MESSAGES | OF_NOBODY | UNREAD_FILES
     assert files == {
         "random.avro": ("bad_magic", len(GARBAGE["random.avro"])),
         "empty.avro": ("bad_magic", 0),

@@ -63,7 +63,7 @@ def test_bash_offers_programs_options_and_values(tmp_path):
     script = written("bash", tmp_path)
     assert bash_offers(script, "uldp", "") == list(uldp.PROGRAMS)
     assert bash_offers(script, "uldp", "comp") == ["compare", "compact", "completion"]
-    assert bash_offers(script, "uldp", "plan", "--mis") == ["--missing"]
+    assert bash_offers(script, "uldp", "plan", "--mis") == ["--missing", "--missing_texts"]
     assert bash_offers(script, "uldp", "plan", "--missing", "") == ["refuse", "skip", "keep"]
     assert bash_offers(script, "uldp", "completion", "z") == ["zsh"]
     assert bash_offers(script, "uldp", "describe", "C") == []  # files, by bash itself

@@ -23,6 +23,7 @@ from uldp_transforms.ldp.errors import SpecError
 
 COUNTED = {"received": 12, "accepted": 9, "duplicates": 1, "rejected_too_old": 2, "windows_ok": 5}
 SUMS = {"received": 12, "accepted": 9, "duplicates": 1, "rejected": {"too_old": 2}}
+UNREAD: dict[str, dict[str, int]] = {"unread_messages": {}, "unread_files": {}}
 
 
 @pytest.fixture(autouse=True)
@@ -46,7 +47,7 @@ def test_they_are_on_disk_before_rows_are_written(tmp_path: Path, monkeypatch: p
     assert seen == [9, 14]
     accounts = read_accounts(str(tmp_path), "a")
     assert accounts is not None
-    assert accounts == SUMS | {"accepted": 14, "time": accounts["time"]}
+    assert accounts == SUMS | UNREAD | {"accepted": 14, "time": accounts["time"]}
     remove_accounts(str(tmp_path), "a")
     assert read_accounts(str(tmp_path), "a") is None
     before_rows()  # of a run that keeps none

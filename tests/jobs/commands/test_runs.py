@@ -128,7 +128,8 @@ def test_a_job_in_a_used_directory_replaces_everything_of_the_run_before(inputs:
     [first] = records(output)
     assert (first.end, first.bounded, first.resumes, first.launched) == ("complete", True, False, False)
     assert first.sentence == f"{FEW} received = {FEW} accepted + 0 rejected"
-    assert first.ledger == {"received": FEW, "accepted": FEW, "duplicates": 0, "rejected": {}, "balanced": True}
+    sums = {"received": FEW, "accepted": FEW, "duplicates": 0, "rejected": {}, "balanced": True}
+    assert first.ledger == sums | {"unread_messages": {}, "unread_files": {}}
     assert first.source == {"option": "--input", "name": f"{inputs}/few.avro", "bounded": True, "resumes": False}
     assert estimate.main(options(inputs, "many-0.avro", output, "--window=1d")) == 0
     [second] = records(output)
@@ -393,6 +394,7 @@ def test_sums_of_runs_are_added_up_and_balance_each() -> None:
     first, second = ledger_sums.sums_of(whole), ledger_sums.sums_of(torn)
     assert (first["balanced"], second["balanced"]) == (True, False)
     both = ledger_sums.add_up([first, second])
-    assert both == {"received": 6, "accepted": 2, "duplicates": 0, "rejected": {"too_old": 4}, "balanced": False}
+    sums = {"received": 6, "accepted": 2, "duplicates": 0, "rejected": {"too_old": 4}, "balanced": False}
+    assert both == sums | {"unread_messages": {}, "unread_files": {}}
     assert ledger_sums.summary(both) == "6 received = 2 accepted + 4 rejected (too_old 4)"
     assert np.array_equal([ledger_sums.add_up([])[name] for name in ("received", "balanced")], [0, True])

@@ -26,6 +26,8 @@ SPEC = {
 }
 AGAIN = Collection.from_json(SPEC)
 DAYS = 30
+START = 1_000_000_000 // 86_400 * 86_400
+"""Midnight, in seconds."""
 
 
 def write_values(path: Path, people: int, days: int) -> None:
@@ -34,7 +36,7 @@ def write_values(path: Path, people: int, days: int) -> None:
     with path.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["who", "value", "event_time"])
-        rows.writerows([f"p{i}", held[i], day * 86_400] for day in range(days) for i in range(people))
+        rows.writerows([f"p{i}", held[i], START + day * 86_400] for day in range(days) for i in range(people))
 
 
 def reports(path: Path, *options: str) -> list[dict[str, object]]:

@@ -76,8 +76,8 @@ def rows_of(kind: str, folder: str) -> list[dict[str, Any]]:
     return sorted(rows, key=json.dumps)
 
 
-def estimated(name: str, folder: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    assert main(shlex.split(f"{JOB} --input {name} --output {folder}")) == 0
+def estimated(name: str, folder: str, options: str = "") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    assert main(shlex.split(f"{JOB} --input {name} --output {folder} {options}")) == 0
     return rows_of("estimates", folder), rows_of("ledger", folder)
 
 
@@ -172,6 +172,7 @@ def test_copies_count_once_if_asked(database: duckdb.DuckDBPyConnection) -> None
 def test_impossible_numbers_are_malformed(
     number: int | None, database: duckdb.DuckDBPyConnection, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    """A row without a number stands for one report."""
     shown = "NULL" if number is None else str(number)
     text = (
         f"SELECT * EXCLUDE report_id, CASE WHEN cohort = 1 THEN {shown} ELSE 1 END::BIGINT AS num_reports FROM reports"
@@ -181,8 +182,8 @@ def test_impossible_numbers_are_malformed(
     missing = database.execute("SELECT count(*) FROM reports WHERE payload IS NULL OR collection IS NULL").fetchone()
     assert ones is not None and missing is not None
     both = database.execute("SELECT count(*) FROM reports WHERE cohort = 1 AND (payload IS NULL OR collection IS NULL)")
-    malformed = ones[0] + missing[0] - both.fetchall()[0][0]
-    estimated(written(database, text, "n.parquet"), "out")
+    malformed = missing[0] if number is None else ones[0] + missing[0] - both.fetchall()[0][0]
+    estimated(written(database, text, "n.parquet"), "out", "--num_reports num_reports")
     assert f"malformed {malformed}" in capfd.readouterr().err
 
 
