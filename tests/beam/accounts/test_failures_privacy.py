@@ -16,7 +16,7 @@ from tests.beam.accounts.test_secrets import FILES, messages, shown
 from tests.support import cases
 from tests.support.messages_cases import KRR, decoder, write_files
 from tests.support.tolerance import binomial_limits, generator, within
-from uldp_transforms.jobs import estimate
+from uldp_transforms.jobs import cli, estimate
 from uldp_transforms.ldp.sampling import SeededSource
 
 FOLDER = Path(uldp_transforms.__file__).parent
@@ -100,7 +100,7 @@ def test_no_log_line_shows_what_somebody_sent(tmp_path, monkeypatch, caplog):
     write_files(tmp_path, {"krr.json": KRR})
     write_files(tmp_path / "in", FILES)
     argv = "--collection krr.json --input in/* --output out --min_reports 1 --max_rejected_share 1"
-    assert estimate.main(shlex.split(argv)) == 0
+    assert estimate.main(shlex.split(argv)) == cli.UNREAD
     lines = [record.getMessage() for record in caplog.records]
     assert "a line of its own" in lines
     assert not list(filter(shown, lines))

@@ -7,8 +7,10 @@ import concurrent.futures
 import os
 import shlex
 import socket
+import struct
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +24,7 @@ from tests.servers.pubsub_servers import IN_PROCESS, serving
 from tests.support import live
 from tests.support.messages_cases import KRR, packed, single, write_files
 from uldp_transforms.jobs import gateway
-from uldp_transforms.jobs.gateway import spool_file, web
+from uldp_transforms.jobs.gateway import serve, spool_file, web
 from uldp_transforms.jobs.gateway.apps.app_keys import App, Key, Tokens
 from uldp_transforms.jobs.gateway.apps.signed_tokens import Token, UsedTokens
 from uldp_transforms.jobs.gateway.bounded_requests import MOST_HEADERS, BoundedRequests
@@ -244,6 +246,17 @@ def used_for_another_message() -> None:
     used.use(a_token(60), b"second")
 
 
+def tokens_of_another_directory() -> None:
+    """A record of a token that expires in an hour is beside the reports."""
+    period = int(time.time()) // 3600 + 1
+    folder = Path("s", "tokens")
+    folder.mkdir(parents=True)
+    (folder / f"{period}-x.2").write_bytes(struct.pack(">q16s16s8sq", 3600 * period, b"", b"", b"", 0))
+    options = "--collection krr.json --spool s --token_file keys --signed_tokens --used_tokens u"
+    Path("keys").write_text("k" * 40, encoding="utf-8")
+    serve._token_files(configure(shlex.split(options)))
+
+
 def too_many_lines_of_navigations() -> None:
     desk = NavigationDesk(mock.Mock(), mock.Mock(), Meters(print), most=1)
     asyncio.run(desk.deliver(b"a line\nanother\n"))
@@ -263,6 +276,12 @@ def of_a_file_that_cannot_be_finished() -> None:
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (Refused, too_many_navigations, "too_large"),
     (Refused, too_many_lines_of_navigations, "too_large"),
+    (
+        SpecError,
+        tokens_of_another_directory,
+        "--used_tokens must name the directory of tokens that were used before, 's/tokens', or that must be moved to "
+        "'u', because tokens in it have not expired and would count twice",
+    ),
     (ValueError, a_head_without_a_host, "a request must have one Host"),
     (Undelivered, of_a_file_that_cannot_be_finished, "a file of reports cannot be finished"),
     (Refused, lambda: Origins().check("http://own.example", "own.example"), "origin"),
