@@ -98,7 +98,7 @@ def test_polars_counts_the_same(database: duckdb.DuckDBPyConnection) -> None:
     start = pl.col("event_time") - pl.col("event_time").mod(sql.QUARTER_HOUR)
     keys = ["collection", start, "cohort", "payload"]
     frame.group_by(keys).agg(pl.len().alias("num_reports")).write_parquet("frame.parquet")
-    assert estimated("frame.parquet", "frame") == expected
+    assert estimated("frame.parquet", "frame", "--num_reports num_reports") == expected
 
 
 def test_times_may_be_timestamps(database: duckdb.DuckDBPyConnection) -> None:
