@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from tests.support.messages_cases import KRR, container, single, write_files
 from uldp_transforms.beam.runtime.row_coders import timestamp_of
 from uldp_transforms.beam.spec.spec_fields import SHOW
 from uldp_transforms.jobs import estimate
+from uldp_transforms.jobs.cli import UNREAD
 from uldp_transforms.jobs.estimate.run import configure
 from uldp_transforms.jobs.sinks.bigquery_tables import INSERTS, LOADS, WriteTable, native_row, table_row, table_schema
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
@@ -90,13 +92,17 @@ def test_types_by_hand():
 OF_TABLES = [(row, schema) for row, schema in ROWS if schema in TABLES.values()]
 
 
+def maps_of(record: dict[str, Any]) -> dict[str, Any]:
+    """The maps of a row of the ledger, which are repeated records in a table."""
+    names = [name for name in ("rejected", "unread_messages", "unread_files") if name in record]
+    return {name: {entry["key"]: entry["value"] for entry in record[name]} for name in names}
+
+
 @pytest.mark.parametrize(("row", "schema"), OF_TABLES)
 def test_rows_fit_their_tables_and_lose_nothing(row, schema):
     record = table_row(row, schema)
     assert list(misfits(record, table_schema(schema)["fields"])) == []
-    if "rejected" in record:
-        record["rejected"] = {entry["key"]: entry["value"] for entry in record["rejected"]}
-    assert record == as_dict(row)
+    assert record | maps_of(record) == as_dict(row)
 
 
 def test_the_server_of_these_tests_refuses_what_does_not_fit():
@@ -284,15 +290,15 @@ BATCH = "--collection krr.json --input good.avro --output out --window 1h"
 
 def test_a_job_over_files_loads_all_its_rows(server, dataset, folder):
     argv = f"{BATCH} --bigquery some-project:{dataset} --temp_location gs://bucket/tmp --write_counts"
-    assert estimate.main(argv.split()) == 0
+    assert estimate.main(argv.split()) == UNREAD
     assert {name.removeprefix(f"{dataset}.") for name in server.tables} == set(TABLES)
     assert by_text(server.rows[f"{dataset}.estimates"]) == by_text(read_lines(folder / "out/estimates.jsonl"))
     assert by_text(server.rows[f"{dataset}.health"]) == by_text(read_lines(folder / "out/health.jsonl"))
-    ledger = server.rows[f"{dataset}.ledger"]
-    for row in ledger:
-        row["rejected"] = {entry["key"]: entry["value"] for entry in row["rejected"]}
+    ledger = [row | maps_of(row) for row in server.rows[f"{dataset}.ledger"]]
+    assert sum((Counter(row["unread_files"]) for row in ledger), Counter()) == {"corrupt_block": 1}
     assert by_text(ledger) == by_text(read_lines(folder / "out/ledger.jsonl"))
-    assert [row["num_reports"] for row in server.rows[f"{dataset}.rejected"]] == [1]
+    refused = server.rows[f"{dataset}.rejected"]
+    assert [(row["num_reports"], row["num_files"]) for row in refused] == [(0, 1)]
     assert read_lines(folder / "out/undelivered.jsonl") == []
 
 

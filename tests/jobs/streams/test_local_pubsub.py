@@ -241,7 +241,7 @@ def test_what_failed_is_not_acknowledged(tmp_path: Path, monkeypatch: pytest.Mon
         code, output = stopped(tmp_path, "--window=1h", lambda: PULLED["messages"] >= 7)
         assert code == 0
     last = read_records(str(output))[-1]
-    assert last.sentence == "stopped: 7 received = 0 accepted + 7 rejected (malformed 7)"
+    assert last.sentence == "stopped: 0 received = 0 accepted + 0 rejected; unread messages: 7 (malformed 7)"
 
 
 @pytest.mark.parametrize("server", params(SHORT_LEASES))
