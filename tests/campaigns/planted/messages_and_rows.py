@@ -19,7 +19,7 @@ MESSAGES_AND_ROWS = (
         "self.refused or self.num_bytes == size",
         "self.refused or self.num_bytes <= size",
         "bytes that nobody has read may hold reports, so the file stays in transit",
-        ("tests/beam/accounts/test_manifests.py", "tests/messages/test_containers.py"),
+        ("tests/messages/test_containers.py::test_every_byte_of_a_file_is_accounted_for",),
     ),
     Plant(
         "snappy without its checksum",
