@@ -32,4 +32,4 @@ def test_any_place_with_something_else_is_refused_or_read() -> None:
         except Exception as error:
             pytest.fail(f"{place}: {error!r}")
     with pytest.raises(SpecError, match=r"^JobSpec needs the key 'collections', got 1$"):
-        JobSpec.from_json({1: 2})  # type: ignore[dict-item]
+        JobSpec.from_json({1: 2})  # type: ignore[dict-item]  # what is refused

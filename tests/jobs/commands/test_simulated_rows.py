@@ -87,7 +87,7 @@ def rows_in(directory: Path) -> dict[str, list[dict[str, Any]]]:
         if path.suffix == ".jsonl":
             rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         elif path.suffix == ".avro":
-            rows = [dict(row) for row in fastavro.reader(io.BytesIO(path.read_bytes()))]  # type: ignore[arg-type]
+            rows = [dict(row) for row in fastavro.reader(io.BytesIO(path.read_bytes()))]  # type: ignore[arg-type]  # records, of which fastavro knows no type
         elif path.suffix == ".parquet":
             rows = pq.read_table(path).to_pylist()
         else:

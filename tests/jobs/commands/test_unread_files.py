@@ -119,8 +119,8 @@ def test_a_file_that_cannot_be_read_is_no_report(
     assert f"check: 1 file could not be read in full ({reason} 1): {name} ({reason}); " in said
     with open("out/rejected.avro", "rb") as file:
         rows = list(fastavro.reader(file))
-    assert [row["num_files"] for row in rows] == [1, *[0] * (len(rows) - 1)]  # type: ignore[call-overload, index]
-    assert {row["source"] for row in rows} == {name}  # type: ignore[call-overload, index]
+    assert [row["num_files"] for row in rows] == [1, *[0] * (len(rows) - 1)]  # type: ignore[call-overload, index]  # rows are records
+    assert {row["source"] for row in rows} == {name}  # type: ignore[call-overload, index]  # the same
 
 
 def test_what_a_manifest_misses_is_named(capfd: pytest.CaptureFixture[str]) -> None:

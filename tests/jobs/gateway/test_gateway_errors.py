@@ -270,7 +270,7 @@ def a_head_without_a_host() -> None:
 def of_a_file_that_cannot_be_finished() -> None:
     files = SimpleNamespace(settle=mock.AsyncMock(return_value=None))
     used = SimpleNamespace(_open={0: {b"token": 1}}, _files=files)
-    asyncio.run(UsedTokens.is_delivered(used, SimpleNamespace(slot=0, name=b"token")))  # type: ignore[arg-type]
+    asyncio.run(UsedTokens.is_delivered(used, SimpleNamespace(slot=0, name=b"token")))  # type: ignore[arg-type]  # stand-ins of both
 
 
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [

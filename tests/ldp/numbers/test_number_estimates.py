@@ -393,7 +393,7 @@ def test_the_sum_of_memos_is_as_uncertain_as_their_people_are_few(others: tuple[
     """If all m reports of a person agree, a sum has m times the variance; fresh noise of each report averages out."""
     memos = {"id": "krr", "epsilon": 1.0, "epsilon_inf": 2.0}
     spec = {"id": "numbers", "version": 1, "alphabet": {"id": "ordered", "low": 10, "high": 50, "num_bins": 4}}
-    spec["alphabet"]["others"] = list(others)  # type: ignore[index]
+    spec["alphabet"]["others"] = list(others)  # type: ignore[index]  # JSON
     counts = one([3000, 2800, 2600, 2400, *[2000 for _ in others]])
     for mechanism, factor in ((memos, 4.0), ({"id": "krr", "epsilon": 1.0}, 1.0)):
         item = Collection.from_json(spec | {"mechanism": mechanism})
