@@ -1264,8 +1264,16 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         answering("--design direct", "answer\n1\n0\n2\n"),
-        "answers.csv must have at most the share 0.05 of --max_unreadable of people in rows whose content cannot be "
-        "read, got 0.3333; 1 row: an answer in answer that is neither 1/yes/true nor 0/no/false (line 4)",
+        "answers.csv must have at most 0.05 of its people in rows that cannot be read (--max_unreadable), got 0.3333; "
+        "1 row: an answer in answer that is neither 1/yes/true nor 0/no/false (line 4); name the texts of answers with "
+        "--yes and --no",
+    ),
+    (
+        SpecError,
+        answering("--design crosswise:rate", "answer;rate\n1;0,2\n0;0,2\n"),
+        "answers.csv must have at most 0.05 of its people in rows that cannot be read (--max_unreadable), got 1; "
+        "2 rows: no rates of crosswise that tell yes from no in rate (line 2, line 3); write rates such as "
+        "0.2 or 1/5, with a decimal point",
     ),
     *(
         (SpecError, regressing(options), sentence)

@@ -122,7 +122,8 @@ class _Reading:
         unknown = (is_yes == is_no)[codes]
         self._check_pairs(question, is_yes[codes], is_no[codes], unknown)
         wanted = f"{'/'.join(yes)} nor {'/'.join(no)}"
-        self._cells.leave_out(unknown, f"an answer in {column} that is neither {wanted}", unreadable=True)
+        cure = "name the texts of answers with --yes and --no"
+        self._cells.leave_out(unknown, f"an answer in {column} that is neither {wanted}", cure=cure)
         return is_yes.astype(np.int64)[codes]
 
     def _check_pairs(self, question: np.ndarray, is_yes: np.ndarray, is_no: np.ndarray, unknown: np.ndarray) -> None:
@@ -167,7 +168,8 @@ class _Reading:
         kind = kind.reshape(-1)
         known = np.array([design is not None for design in found])
         wrong = "no known design" if option.name is None else f"no rates of {option.name} that tell yes from no"
-        self._cells.leave_out(~known[kind], f"{wrong} in {where}", unreadable=True)
+        form = "designs as --design does" if option.name is None else "rates such as 0.2 or 1/5, with a decimal point"
+        self._cells.leave_out(~known[kind], f"{wrong} in {where}", cure=f"write {form}")
         designs = tuple(dict.fromkeys(design for design in found if design is not None))
         number = np.array([designs.index(design) if design is not None else 0 for design in found])
         return designs, number[kind]
@@ -178,7 +180,7 @@ class _Reading:
             return np.ones(len(self._cells.keep), dtype=np.int64)
         numbers = self._cells.numbers(column)
         whole = (numbers == np.floor(numbers)) & (numbers >= 0) & (numbers <= _MOST_PEOPLE)
-        self._cells.leave_out(~whole, f"no whole number of people in {column}", unreadable=True)
+        self._cells.leave_out(~whole, f"no whole number of people in {column}", cure="write whole numbers of people")
         self._cells.leave_out(numbers == 0, f"0 people in {column}")
         return np.where(whole, numbers, 0).astype(np.int64)
 

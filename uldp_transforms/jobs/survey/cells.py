@@ -83,8 +83,8 @@ class Cells:
             raise SpecError(f"{path} must have at least one row, got none")
         self._cells = pa.Table.from_batches(batches)
         self._reasons = [""]
+        self._cures: list[str | None] = [None]
         self._reason = np.zeros(len(self._cells), dtype=np.int64)
-        self._unreadable = np.zeros(len(self._cells), dtype=bool)
 
     @property
     def keep(self) -> np.ndarray:
@@ -118,22 +118,23 @@ class Cells:
         texts, codes = self.coded(column)
         self.leave_out(are_missing(texts)[codes], f"no number in {column}")
         numbers = np.array([_number(text) for text in texts])[codes]
-        self.leave_out(~np.isfinite(numbers), f"something else than a number in {column}{otherwise}", unreadable=True)
+        reason = f"something else than a number in {column}{otherwise}"
+        self.leave_out(~np.isfinite(numbers), reason, cure="write numbers with a decimal point, such as 0.5")
         return np.where(np.isfinite(numbers), numbers, 0.0)
 
-    def leave_out(self, rows: np.ndarray, reason: str, *, unreadable: bool = False) -> None:
+    def leave_out(self, rows: np.ndarray, reason: str, *, cure: str | None = None) -> None:
         """Omit these rows (N,) for this reason, unless they already have one.
 
         Args:
             rows: (N,) bool.
             reason: a sentence without a subject.
-            unreadable: whether a cell has a content that the program does not understand.
+            cure: what to do if the program does not understand the content of a cell; None if it does.
         """
         rows = rows & (self._reason == 0)
         if rows.any():
             self._reason[rows] = len(self._reasons)
             self._reasons.append(reason)
-            self._unreadable |= rows & unreadable
+            self._cures.append(cure)
 
     def check_unreadable(self, most: float, option: str, people: np.ndarray) -> None:
         """Refuse a table of which too many rows were left out because their content is not understood.
@@ -144,17 +145,17 @@ class Cells:
             people: (N,) numbers of people; 0 where it is unknown, which counts as the mean of the others.
 
         Raises:
-            SpecError: names the reason of most of these rows, and their places.
+            SpecError: names the reason of most of these rows, their places, and the cure.
         """
+        unreadable = np.array([cure is not None for cure in self._cures])
         known = people > 0
         weights = np.where(known, people, people[known].mean() if known.any() else 1.0)
-        share = weights[self._unreadable].sum() / weights.sum()
+        share = weights[unreadable[self._reason]].sum() / weights.sum()
         if share > most:
-            reasons = [int(reason) for reason in np.unique(self._reason[self._unreadable])]
-            first = max(self.left_out(reasons), key=lambda reason: reason.num_rows)
+            first = int(np.bincount(self._reason[unreadable[self._reason]]).argmax())
             raise SpecError(
-                f"{self._path} must have at most the share {most:g} of {option} of people in rows whose content cannot "
-                f"be read, got {share:.4g}; {first}"
+                f"{self._path} must have at most {most:g} of its people in rows that cannot be read ({option}), got "
+                f"{share:.4g}; {next(self.left_out([first]))}; {self._cures[first]}"
             )
 
     def left_out(self, reasons: Sequence[int] | None = None) -> Iterator[LeftOut]:
