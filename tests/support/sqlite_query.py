@@ -37,7 +37,7 @@ def answer(sql: str, tables: dict[str, dict[str, Any]], rows: dict[str, list[dic
 
 def translated(sql: str) -> str:
     """``UNNEST(a) AS e`` becomes ``json_each(a) AS e``, and a field ``e.x`` a field of its JSON value."""
-    for name in re.findall(r"UNNEST\([\w.]+\) AS (\w+)", sql):
+    for name in dict.fromkeys(re.findall(r"UNNEST\([\w.]+\) AS (\w+)", sql)):
         sql = re.sub(rf"\b{name}\.(\w+)", rf"json_extract({name}.__value, '$.\1')", sql)
     return re.sub(r"UNNEST\(([\w.]+)\)", r"json_each(\1)", sql).replace("__value", "value")
 
