@@ -41,7 +41,8 @@ CAUSES: Mapping[Reason, Cause] = {
     ),
     Reason.UNKNOWN_SCHEMA: Cause("their first bytes are not those of a report", "does the input contain other data?"),
     Reason.BAD_MAGIC: Cause(
-        "they do not begin like Avro files", "are these raw values, which uldp simulate must perturb first?"
+        "they do not begin like Avro files",
+        "are they empty, cut off, or raw values, which uldp simulate must perturb first?",
     ),
     Reason.NOT_AS_LISTED: Cause("files lack content that their manifest lists", "is the delivery complete?"),
     Reason.UNKNOWN_CODEC: Cause(

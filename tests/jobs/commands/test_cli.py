@@ -779,7 +779,7 @@ SUMMARY = (
     "estimate: 18 received = 9 accepted + 9 rejected (cohort_range 3, payload_length 1, time_range 1, "
     "unknown_collection 3, value_domain 1); unread files: 4 (bad_magic 2, corrupt_block 1, unknown_schema 1)\n"
     "estimate: 4 files could not be read in full (bad_magic 2, corrupt_block 1, unknown_schema 1): "
-    "are these raw values, which uldp simulate must perturb first?; uldp check out names them"
+    "are they empty, cut off, or raw values, which uldp simulate must perturb first?; uldp check out names them"
 )
 
 
