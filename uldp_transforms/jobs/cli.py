@@ -379,6 +379,15 @@ def name_and_value(text: str) -> tuple[str, str]:
     return name, value
 
 
+def by_name(option: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Values of a repeated option by name; raises SpecError, without the values, if a name has two different ones."""
+    values: dict[str, str] = {}
+    for name, value in pairs:
+        if values.setdefault(name, value) != value:
+            raise SpecError(f"{option} must have one value for each name, got two different ones for {name}")
+    return values
+
+
 def dimension_from(kind: str) -> OptionType:
     """An argparse type: NAME=kind:KEY, the name of a dimension and what gives its text; a header has a name of HTTP."""
     key = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+" if kind == "header" else "[!-~]+"

@@ -82,7 +82,7 @@ def configure(argv: Sequence[str]) -> Configuration:
     if len(set(covariates)) != len(covariates):
         raise SpecError(f"--covariates must name each column once, got {describe(','.join(covariates))}")
     categories = args.categories or []
-    bases = dict(args.base or [])
+    bases = cli.by_name("--base", args.base or [])
     for option, names in (("--categories", categories), ("--base", list(bases))):
         unknown = [name for name in names if name not in covariates]
         if unknown:

@@ -1280,6 +1280,10 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         for options, sentence in (
             ("--categories z", "--categories must name columns of --covariates, got 'z'"),
             ("--base x=1", "--base must name columns of categories, got 'x', a column of numbers"),
+            (
+                "--covariates y --base y=b --base y=c",
+                "--base must have one value for each name, got two different ones for y",
+            ),
             ("--covariates y --base y=c", "--base must name a category of y, got one that no row has"),
             (
                 "--covariates z",
@@ -1288,12 +1292,12 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         )
     ),
     *(
-        (SpecError, simulating(options), f"--dimension_column must name {sentence}")
+        (SpecError, simulating(options), f"--dimension_column must {sentence}")
         for options, sentence in (
-            ("--dimension_column a=x", "dimensions of the collection (none), got 'a'"),
+            ("--dimension_column a=x", "name dimensions of the collection (none), got 'a'"),
             (
                 "--collection set.json --dimension_column country=x --dimension_column country=y",
-                "each dimension once, got 'country' twice",
+                "have one value for each name, got two different ones for country",
             ),
         )
     ),

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable
 
+from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.kafka.settings import read_lines, refuse_taken, variable_of
 from uldp_transforms.ldp.errors import SpecError
 
@@ -42,10 +43,9 @@ def refuse_secrets(properties: Iterable[tuple[str, str]], file_option: str, refe
         SpecError: for the first secret, or a name with two values, of which one would silently count; names are shown,
             values never.
     """
-    given: dict[str, str] = {}
-    for name, value in properties:
-        if given.setdefault(name, value) != value:
-            raise SpecError(f"--kafka_property must have one value for each name, got two different ones for {name}")
+    given = list(properties)
+    cli.by_name("--kafka_property", given)
+    for name, value in given:
         referred = references and _REFERENCE.fullmatch(value.strip())
         if _OPTION.search(value) or (_NAME.search(name) and not referred):
             raise SpecError(

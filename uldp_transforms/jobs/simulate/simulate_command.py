@@ -128,15 +128,13 @@ def configure(argv: Sequence[str]) -> Simulation:
 
 
 def _dimension_columns(collection: Collection, named: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Dimension -> its column; raises SpecError if ``named`` has another dimension, or one twice."""
+    """Dimension -> its column; raises SpecError if ``named`` has another dimension, or one with two columns."""
     columns = {one.name: one.name for one in collection.dimensions}
     for name, _ in named:
         if name not in columns:
             known = ", ".join(columns) or "none"
             raise SpecError(f"--dimension_column must name dimensions of the collection ({known}), got {name!r}")
-        if [other for other, _ in named].count(name) > 1:
-            raise SpecError(f"--dimension_column must name each dimension once, got {name!r} twice")
-    return columns | dict(named)
+    return columns | cli.by_name("--dimension_column", named)
 
 
 def _table(args: argparse.Namespace) -> ValuesFile:
