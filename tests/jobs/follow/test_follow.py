@@ -32,9 +32,11 @@ from tests.ldp.alphabets.test_dimensions import GROUPED
 from tests.support import set_clock
 from tests.support.messages_cases import KRR
 from uldp_transforms.jobs import check, cli, estimate, reestimate
+from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.estimate.options import command_line
-from uldp_transforms.jobs.follow.follow_job import _record, follow_job
+from uldp_transforms.jobs.follow.follow_job import _record, follow_job, run_follow
 from uldp_transforms.jobs.follow.follow_reading import _groups
+from uldp_transforms.jobs.follow.follower import Follower
 from uldp_transforms.jobs.follow.spool_reading import SpoolReader, SpoolSource, unfinished_since
 from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile, manifest_path
@@ -163,6 +165,30 @@ def test_a_damaged_file_is_counted_as_by_the_job_over_files(tmp_path):
     followed.steps(1)
     followed.assert_exact(cli.UNREAD)
     assert sum(sum(row["unread_files"].values()) for row in followed.rows("ledger")) == 1
+
+
+@pytest.mark.parametrize(("damaged", "code"), [(True, cli.UNREAD), (False, cli.DONE)])
+def test_a_stop_after_a_file_that_could_not_be_read_has_its_own_code(damaged, code, tmp_path, capsys):
+    followed = Followed(tmp_path, "--min_reports", "10")
+    followed.add_file()
+    path = followed.spool / followed.add_file()
+    if damaged:
+        path.write_bytes(path.read_bytes()[:-7])
+    parser = command_line()
+    signals, (args, rest) = Signals("estimate"), parser.parse_known_args(followed.argv())
+    step = Follower.step
+
+    def only_once(self):
+        step(self)
+        signals.stop.set()
+
+    with mock.patch.object(Follower, "step", only_once):
+        assert run_follow(follow_job(args, parser, rest), signals) == code
+    said = capsys.readouterr().err
+    assert (f"not read in full: {path.name} (corrupt_block)" in said) is damaged
+    assert ("unread files: 1 (corrupt_block 1)" in said) is damaged
+    assert check.main([str(followed.output)]) == int(damaged)
+    assert (f"{path.name} (corrupt_block)" in capsys.readouterr().out) is damaged
 
 
 def test_a_counted_file_may_be_deleted(tmp_path):
