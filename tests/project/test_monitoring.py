@@ -31,10 +31,12 @@ needs_promtool = pytest.mark.skipif(
 
 def kind_of(name: str) -> str:
     """``rejected_REASON`` of a name, a pattern or a prefix that stands for some of these."""
-    for kind, what in ((metrics.REJECTED, "REASON"), (metrics.WINDOWS, "STATUS"), (metrics.ALARMS, "NAME")):
+    of_reasons = (metrics.REJECTED, metrics.UNREAD_MESSAGES, metrics.UNREAD_FILES)
+    kinds = dict.fromkeys(of_reasons, "REASON") | {metrics.WINDOWS: "STATUS", metrics.ALARMS: "NAME"}
+    for kind, what in kinds.items():
         if re.fullmatch(rf"{kind}_(\.\+|\*|\w+)", name):
             rest = name.removeprefix(f"{kind}_")
-            assert kind != metrics.REJECTED or rest in {".+", "*"} | {reason.code for reason in Reason}
+            assert kind not in of_reasons or rest in {".+", "*"} | {reason.code for reason in Reason}
             return f"{kind}_{what}"
     return name
 
@@ -56,7 +58,7 @@ def test_every_metric_exists() -> None:
     }
     assert of_flink == set(OF_FLINK)
     assert {panel.google for panel in PANELS if panel.google} == set(OF_GOOGLE)
-    assert len(OF_PAGE) == 10
+    assert len(OF_PAGE) == 12
 
 
 def test_rules_are_short_enough_to_read() -> None:
@@ -115,6 +117,8 @@ HEALTHY = {
     f"{FLINK}accepted": steady(0, 989),
     f"{FLINK}duplicates": steady(0, 10),
     f"{FLINK}rejected_too_old": steady(0, 1),
+    f"{FLINK}unread_messages_malformed": steady(3, 0),
+    f"{FLINK}unread_files_bad_magic": steady(2, 0),
     f"{FLINK}windows_ok": steady(0, 1),
     f"{FLINK}after_release": steady(0, 0),
     f"{FLINK}alarms_cohorts": steady(3, 0),
@@ -128,6 +132,7 @@ HEALTHY = {
 
 TROUBLE: dict[str, dict[str, str | None]] = {
     "UldpReportsRefused": {f"{FLINK}accepted": steady(0, 890), f"{FLINK}rejected_too_old": steady(0, 100)},
+    "UldpMessagesUnread": {f"{FLINK}unread_messages_malformed": steady(0, 2)},
     "UldpNothingReceived": {f"{FLINK}{name}": steady(5, 0) for name in ("received", "accepted")}
     | {f"{FLINK}{name}": steady(0, 0) for name in ("duplicates", "rejected_too_old")},
     "UldpWatermarkStuck": {"flink_taskmanager_job_task_currentInputWatermark": steady(60_000, 0)},
@@ -189,6 +194,11 @@ def restarted(minute: int) -> dict[str, str | None]:
 
 
 SEEN_ON_FLINK: dict[str, tuple[list[str], dict[str, str | None]]] = {
+    "messages that cannot be read, for the first time": (
+        ["UldpMessagesUnread"],
+        {f"{FLINK}unread_messages_malformed": f"_x{MINUTES - 30} 0+2x40"},
+    ),
+    "few messages among many that cannot be read": ([], {f"{FLINK}unread_messages_malformed": steady(0, 1)}),
     "half an hour after a restart": ([], restarted(MINUTES - 30)),
     "an hour after a restart": ([], restarted(MINUTES - 75)),
     "checkpoints that fail while a job starts": (
@@ -236,6 +246,8 @@ VALUES: dict[str, list[float]] = {
     "Reports received in 10 minutes": [20_000],
     "Share of reports that are refused": [0.001],
     "Refused reports, by reason": [2 * 179],
+    "Unread messages, by reason": [6],
+    "Unread files, by reason": [4],
     "Duplicates in 10 minutes": [200],
     "Age of the watermark": [0],
     "Share of time in which steps wait for others": [0.1],
@@ -257,6 +269,7 @@ def test_every_query_of_the_dashboard_has_an_answer(tmp_path: Path) -> None:
         label = "__name__" if "by (__name__)" in query else "job_name"
         kind = re.findall(rf"{FLINK}(\w+)_\.\+", query)
         of = {"rejected": "rejected_too_old", "windows": "windows_ok", "alarms": "alarms_cohorts"}
+        of |= {"unread_messages": "unread_messages_malformed", "unread_files": "unread_files_bad_magic"}
         labels = f"{FLINK}{of[kind[0]]}" if label == "__name__" else '{job_name="estimate"}'
         labels = f"{query}{labels}" if query in {rule.name for rule in RECORDED} else labels
         samples = [{"labels": labels, "value": value} for value in VALUES[title]]

@@ -116,7 +116,7 @@ _RESTARTS, _FAILED, _COMPLETED = (
 )
 _LAG = "time() - min by (job_name) (flink_taskmanager_job_task_currentInputWatermark{}) / 1000"
 _BUSY = "max by (job_name) (flink_taskmanager_job_task_backPressuredTimeMsPerSecond) / 1000"
-_RECEIVED, _REJECTED = grown("received", 10), grown("rejected_.+", 10)
+_RECEIVED, _REJECTED, _UNREAD = (grown(name, 10) for name in ("received", "rejected_.+", "unread_messages_.+"))
 
 
 def _unsettled() -> str:
@@ -128,6 +128,7 @@ def _unsettled() -> str:
 
 RECORDED = (
     *map(summed, ("received", "accepted", "duplicates", "rejected_.+", "alarms_.+", "after_release")),
+    summed("unread_messages_.+"),
     *map(summed, (_RESTARTS, _FAILED, _COMPLETED)),
     Recorded(total("unsettled"), _unsettled()),
 )
@@ -138,6 +139,8 @@ PANELS = (
     Panel("Reports received in 10 minutes", "short", _RECEIVED, ("received",)),
     Panel("Share of reports that are refused", "percentunit", f"{_REJECTED} / ({_RECEIVED} > 0)"),
     Panel("Refused reports, by reason", "short", by_kind("rejected"), ("rejected_*",)),
+    Panel("Unread messages, by reason", "short", by_kind("unread_messages"), ("unread_messages_*",)),
+    Panel("Unread files, by reason", "short", by_kind("unread_files"), ("unread_files_*",)),
     Panel("Duplicates in 10 minutes", "short", grown("duplicates", 10), ("duplicates",)),
     Panel("Age of the watermark", "s", _LAG.format(" > 0"), google="dataflow.googleapis.com/job/data_watermark_age"),
     Panel("Share of time in which steps wait for others", "percentunit", _BUSY),
@@ -163,6 +166,8 @@ PANELS = (
 ALERTS = (
     Alert("UldpReportsRefused", f"{_REJECTED} > 0.05 * {_RECEIVED} and {_RECEIVED} > 100", 10, "ticket",
           "More than 5 % of the reports of 10 minutes were refused."),
+    Alert("UldpMessagesUnread", f"{_UNREAD} > clamp_min(0.001 * {_RECEIVED}, 5)", 10, "ticket",
+          "More than 5 messages of 10 minutes could not be read, and more than one for each 1,000 reports."),
     Alert("UldpNothingReceived", f"{grown('received', 30)} == 0 or absent({FLINK}received)", 30, "page",
           "No report came for an hour."),
     Alert("UldpWatermarkStuck", f"{_LAG.format('')} > 900 and {total(_COMPLETED)} > 0", 10, "page",
