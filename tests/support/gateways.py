@@ -96,7 +96,10 @@ async def posted(address: str, messages: Sequence[bytes], tokens: Sequence[str] 
         tokens: of the messages, if they need tokens.
     """
     place, statuses = urlsplit(address), []
-    reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    try:
+        reader, writer = await asyncio.open_connection(place.hostname, place.port)
+    except ConnectionError:  # it has ended
+        return [0]
     try:
         for number, message in enumerate(messages):
             head = f"POST /reports HTTP/1.1\r\nHost: {place.netloc}\r\nContent-Length: {len(message)}\r\n"

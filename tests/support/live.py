@@ -105,6 +105,11 @@ def books(output: Path) -> Counter[str]:
     return +total
 
 
+def unread_messages(output: Path) -> Counter[str]:
+    """Of the ledger the messages that could not be read, by reason; they are no reports."""
+    return sum((Counter(row["unread_messages"]) for row in rows(output, "ledger")), Counter())
+
+
 def balance(found: Counter[str]) -> int:
     """Received minus everything that became of it."""
     return 2 * found["received"] - found.total()

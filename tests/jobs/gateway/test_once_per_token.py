@@ -169,7 +169,11 @@ def test_kills_at_each_call_of_fsync_lose_and_repeat_nothing_in_a_spool(is_befor
     spool, options = tmp_path / "spool", [f"--spool={tmp_path / 'spool'}", "--spool_every=100ms"]
     messages, tokens = singles(160, 3), [sign(KEY) for _ in range(160)]
     for call in range(1, 21):
-        with contextlib.suppress(AssertionError), killed_at(tmp_path, call, is_before, *options) as running:
+        with contextlib.ExitStack() as stack:
+            try:
+                running = stack.enter_context(killed_at(tmp_path, call, is_before, *options))
+            except AssertionError:  # killed before it listened
+                continue
             for message, token in zip(messages[: 8 * call], tokens):  # also those of earlier processes
                 if asyncio.run(posted(running.address, [message], [token])) == [0]:
                     break

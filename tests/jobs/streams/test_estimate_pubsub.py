@@ -116,11 +116,6 @@ def number_of_refused(output: Path) -> int:
     return found
 
 
-def unread_messages(output: Path) -> Counter[str]:
-    """The messages that are no reports, by reason."""
-    return sum((Counter(row["unread_messages"]) for row in live.rows(output, "ledger")), Counter())
-
-
 def number_in_last_row(output: Path) -> int:
     """Reports in the last pane of the only window; 0 if there is none."""
     rows = [row for row in live.rows(output, "estimates") if not row["group"]]
@@ -159,7 +154,7 @@ def test_messages_with_ordering_keys_count_once_and_none_is_given_back(server: s
             publish(publisher, messages[key::5], ordering_key=f"gateway-{key}")
         books = books_of_job(tmp_path, GARBAGE)
     assert books == Counter(received=NUMBER, accepted=NUMBER)
-    assert unread_messages(tmp_path / "output") == Counter(malformed=GARBAGE)
+    assert live.unread_messages(tmp_path / "output") == Counter(malformed=GARBAGE)
 
 
 @pytest.mark.parametrize("server", params(DEAD_LETTERS))
@@ -174,7 +169,7 @@ def test_what_cannot_be_read_is_no_dead_letter(server: str, tmp_path: Path) -> N
         books = books_of_job(tmp_path, GARBAGE)
         assert pull(live.SUBSCRIPTION) == pull(from_dead) == []
     assert books == Counter(received=NUMBER, accepted=NUMBER)
-    assert unread_messages(tmp_path / "output") == Counter(malformed=GARBAGE)
+    assert live.unread_messages(tmp_path / "output") == Counter(malformed=GARBAGE)
 
 
 # ---------------------------------------------------------------------- attributes

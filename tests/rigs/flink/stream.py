@@ -109,7 +109,11 @@ class Job:
         for row in self.rows("ledger"):
             entries = {name: row[name] for name in ("received", "accepted", "duplicates")} | row["rejected"]
             found.setdefault(row["window_start"], Counter()).update(entries)
-        return {period: +entries for period, entries in found.items()}
+        return {period: +entries for period, entries in found.items() if +entries}
+
+    def unread(self) -> Counter[str]:
+        """Messages that could not be read, by reason."""
+        return sum((Counter(row["unread_messages"]) for row in self.rows("ledger")), Counter())
 
     def panes(self) -> dict[str, list[int]]:
         """Numbers of reports of the rows of each window, in order."""
@@ -124,7 +128,8 @@ class Job:
 
     def has(self, sent: Sent) -> bool:
         """Whether the counts and the ledger are those of what was sent."""
-        return self.latest() == sent.counts and self.ledger() == sent.ledger
+        is_complete = self.ledger() == sent.ledger and self.unread() == sent.unread
+        return is_complete and self.latest() == sent.counts
 
     def wait(self, done: Callable[[], bool]) -> None:
         """Look again until it is so.
@@ -183,10 +188,11 @@ def rows_by_window(sent: Sent, corrected: Job, final: Job) -> str:
             counted = once[window][-1] if window in once else 0
             rows = f"{len(panes.get(window, [])):>16}{len(once.get(window, [])):>7}"
             lines.append(f"{window:<22}{numbers}{counted:>9}{rows}")
-    if None in sent.ledger:
-        lines.append(f"in no window: {dict(sent.ledger[None])}")
+    if sent.unread:
+        lines.append(f"messages that could not be read: {dict(sent.unread)}")
     for name, each in (("corrected", corrected), ("final", final)):
-        lines.append(f"ledger of {name}: {'exact' if each.ledger() == sent.ledger else 'not exact'}")
+        is_exact = each.ledger() == sent.ledger and each.unread() == sent.unread
+        lines.append(f"ledger of {name}: {'exact' if is_exact else 'not exact'}")
     return "\n".join(lines)
 
 

@@ -30,11 +30,13 @@ class Sent:
     Attributes:
         messages: their number; one is a report, a packed batch, or garbage.
         ledger: what the sums of the ledger must be, by start of the base period (None: of no period).
+        unread: messages that could not be read, by reason.
         late: reports that came after the end of their window and in time, by start of the window.
     """
 
     messages: int = 0
     ledger: dict[str | None, Counter[str]] = dataclasses.field(default_factory=lambda: defaultdict(Counter))
+    unread: Counter[str] = dataclasses.field(default_factory=Counter)
     late: Counter[str] = dataclasses.field(default_factory=Counter)
 
     def enter(self, event_time: int | None, number: int, became: str) -> None:
@@ -71,8 +73,7 @@ def send(server: str, topic: str, spec: Path, rate: int, seconds: int) -> Sent:
     for second in range(seconds):
         now = time.time_ns() // 1_000_000
         messages: list[bytes | None] = [None, b"garbage", *copies]
-        sent.enter(None, 1, "malformed")
-        sent.enter(None, 1, "unknown_schema")
+        sent.unread.update(("malformed", "unknown_schema"))
         if copies:
             sent.enter(before, len(copies), "duplicates")
         new = _messages(collection, rng, rate, now)
