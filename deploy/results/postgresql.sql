@@ -80,6 +80,7 @@ SELECT
   (content->>'window_end')::timestamptz AS window_end,
   finding->>'name' AS name,
   (finding->>'p_value')::float8 AS p_value,
-  finding->>'sentence' AS sentence
+  finding->>'sentence' AS sentence,
+  (content->>'collection_version')::int AS collection_version  -- last: a view that is there gets it too
 FROM latest_rows, jsonb_array_elements(content->'findings') AS finding
 WHERE kind = 'health' AND (finding->>'fired')::boolean;

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +58,11 @@ def statements(name: str) -> list[str]:
     return [statement for statement in map(str.strip, text.split(";")) if statement]
 
 
-@pytest.fixture
-def duckdb_rows(output: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A function that asks DuckDB a query."""
+def duckdb_over(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A function that asks DuckDB a query over the rows of this folder."""
     import duckdb  # noqa: PLC0415  # tests without it are skipped
 
-    monkeypatch.chdir(output)
+    monkeypatch.chdir(folder)
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute((SQL / "latest_duckdb.sql").read_text("utf-8"))
@@ -72,14 +70,13 @@ def duckdb_rows(output: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda query: connection.execute(query).df()
 
 
-@pytest.fixture
-def postgres_rows(socket: Path, output: Path) -> Iterator[Any]:  # noqa: F811  # the fixture
+def postgres_over(folder: Path, socket: Path) -> Any:  # noqa: F811  # the fixture
     """A function that asks PostgreSQL a query, after the files were loaded as the comment of the views says."""
     psql(socket, f"--file={RESULTS / 'postgresql.sql'}")
     load = re.findall(r"^--   (\\copy .*)$", (RESULTS / "postgresql.sql").read_text("utf-8"), re.MULTILINE)
     assert len(load) == 1
     for table in ("estimates", "health", "totals"):
-        path = output / f"{table}.jsonl"
+        path = folder / f"{table}.jsonl"
         command = load[0].replace("uldp_estimates", f"uldp_{table}").replace("estimates.jsonl", str(path))
         psql(socket, f"--command=TRUNCATE uldp_{table}")
         psql(socket, f"--command={command}")
@@ -89,7 +86,7 @@ def postgres_rows(socket: Path, output: Path) -> Iterator[Any]:  # noqa: F811  #
         lines = answer.splitlines()
         return pd.read_csv(pd.io.common.StringIO("\n".join(lines)), keep_default_na=False, na_values=[])
 
-    yield ask
+    return ask
 
 
 def check_answers(ask: Any, output: Path) -> None:
@@ -119,20 +116,39 @@ def check_answers(ask: Any, output: Path) -> None:
 
 
 @needs_duckdb
-def test_duckdb_answers_four_questions(duckdb_rows: Any, output: Path) -> None:
-    check_answers(duckdb_rows, output)
+def test_duckdb_answers_four_questions(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_answers(duckdb_over(output, monkeypatch), output)
 
 
 @needs_postgres
-def test_postgresql_answers_four_questions(postgres_rows: Any, output: Path) -> None:
-    check_answers(postgres_rows, output)
+def test_postgresql_answers_four_questions(socket: Path, output: Path) -> None:  # noqa: F811  # the fixture
+    check_answers(postgres_over(output, socket), output)
+
+
+@pytest.fixture(scope="module")
+def with_another_version(output: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same rows, and beside them those of a second version, by a tenth of the people, who all sleep well."""
+    folder = shutil.copytree(output, tmp_path_factory.mktemp("versions") / "out")
+    for path in folder.glob("*.parquet"):
+        path.unlink()
+    for name in ("estimates", "health"):
+        path = folder / f"{name}.jsonl"
+        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        for row in rows:
+            row |= {"collection_version": 2, "fingerprint": "f" * 64}
+            if name == "estimates":
+                row["num_reports"] = row["num_reports"] and row["num_reports"] // 10
+                row["estimates"] = [each | {"frequency": float(each["value"] == "well")} for each in row["estimates"]]
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(row) + "\n" for row in rows)
+    return folder
 
 
 def queries_of_dashboard() -> dict[str, str]:
     """Each query of the dashboard with Grafana's macros and variables replaced, as Grafana does."""
     found = {panel["title"]: panel["targets"][0]["rawSql"] for panel in DASHBOARD["panels"]}
     found |= {variable["name"]: variable["query"] for variable in DASHBOARD["templating"]["list"]}
-    chosen = {"collection": "sleep", "group": "", "value": "well"}
+    chosen = {"collection": "sleep", "version": "1", "group": "", "value": "well"}
     for name, query in found.items():
         text = re.sub(
             r"\$__timeFilter\((\w+)\)", r"\1 BETWEEN '2026-11-01T00:00:00Z' AND '2026-12-01T00:00:00Z'", query
@@ -155,18 +171,24 @@ def check_dashboard(ask: Any) -> None:
     assert groups["windows"].tolist() == [14] * 4
     assert groups["with_numbers"].to_dict() == {"everybody": 14, "arm=control": 14, "arm=new": 14, "arm=rare": 0}
     assert answers["collection"].iloc[:, 0].tolist() == ["sleep"]
+    assert answers["version"].astype(str).to_numpy().tolist() == [["2", "2"], ["1", "1"]]
     assert answers["group"].to_numpy().tolist()[0] == ["everybody", ""]
     assert answers["value"]["value"].tolist()[0] == "well"
 
 
 @needs_duckdb
-def test_the_queries_of_the_dashboard_run_in_duckdb(duckdb_rows: Any) -> None:
-    check_dashboard(duckdb_rows)
+def test_the_queries_of_the_dashboard_run_in_duckdb(
+    with_another_version: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_dashboard(duckdb_over(with_another_version, monkeypatch))
 
 
 @needs_postgres
-def test_the_queries_of_the_dashboard_run_in_postgresql(postgres_rows: Any) -> None:
-    check_dashboard(postgres_rows)
+def test_the_queries_of_the_dashboard_run_in_postgresql(
+    socket: Path,  # noqa: F811  # the fixture
+    with_another_version: Path,
+) -> None:
+    check_dashboard(postgres_over(with_another_version, socket))
 
 
 def test_the_dashboard_has_what_grafana_needs() -> None:
