@@ -84,6 +84,8 @@ class Personalised(Experiment):
             _draw(by_number, tagged, "asked")
             by_epsilon.set(xlabel="epsilon", title=f"{name}: uRR, {PEOPLE:,} people")
             by_number.set(xlabel="people", title=f"{name}: uRR, epsilon {EPSILON:g}; dashed: floors")
+        for axes in panels.flat:
+            axes.title.set_size(10)
         panels[0, 0].legend(fontsize=7)
         figure.supylabel(f"{'squared l2' if self.squared else 'total variation'} distance to the truth")
 
