@@ -110,7 +110,7 @@ def reproduce(experiment: Experiment, reproduction: Reproduction) -> Result:
     write_table(result, reproduction, table)
     draw(experiment, result, picture)
     draw(experiment, result, vectors)
-    verdicts = [dataclasses.asdict(verdict) for verdict in result.verdicts]
+    verdicts = [dataclasses.asdict(verdict) | {"holds": bool(verdict.holds)} for verdict in result.verdicts]
     content = reproduction.options | {"cpu_seconds": round(seconds, 1), "verdicts": verdicts}
     record.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(*table_lines(result.rows), "", *map(verdict_line, result.verdicts), "", sep="\n")
@@ -142,7 +142,7 @@ def write_table(result: Result, reproduction: Reproduction, path: Path) -> None:
 
 
 def draw(experiment: Experiment, result: Result, path: Path) -> None:
-    """The picture of the experiment: .png in few colours, which keeps the file small, or .svg for print."""
+    """The picture of the experiment: .png, or .svg for print."""
     from matplotlib import rc_context  # noqa: PLC0415  # slow to import
     from matplotlib.figure import Figure  # noqa: PLC0415  # slow to import
     from PIL import Image  # noqa: PLC0415  # comes with matplotlib
@@ -155,7 +155,7 @@ def draw(experiment: Experiment, result: Result, path: Path) -> None:
         return
     buffer = io.BytesIO()
     figure.savefig(buffer, dpi=DOTS_PER_INCH)
-    Image.open(buffer).convert("RGB").quantize(128).save(path, optimize=True)
+    Image.open(buffer).convert("RGB").save(path, optimize=True)  # all colours: heat maps and their scales need them
 
 
 def columns(rows: list[dict[str, Any]]) -> list[str]:

@@ -11,6 +11,7 @@ from labs.experiments.kairouz.alphabets import BucketsAndCohorts, ClosedCounters
 from labs.experiments.kairouz.budgets import EpsilonByPeople, EpsilonByValues
 from labs.experiments.kairouz.crossover import Crossover
 from labs.experiments.kairouz.decoders import DecoderCurves, DecoderShapes
+from labs.experiments.kairouz.equation_22 import Equation22
 from labs.experiments.numbers.smooth_intervals import SmoothIntervals
 from labs.experiments.repeated_reports import RepeatedReports
 from labs.experiments.tang.missing_answers import MissingAnswers
@@ -45,6 +46,7 @@ KAIROUZ: tuple[Experiment, ...] = (
     DecoderShapes(),
     Crossover(),
     OpenSurnames(),
+    Equation22(),
     ClosedCounters(),
     BucketsAndCohorts(),
     EpsilonByPeople(),

@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib import colormaps
 from matplotlib.figure import Figure
+from PIL import Image
 
 from labs import reproduce
 from labs.experiments import EXPERIMENTS, frame
@@ -38,7 +40,7 @@ class Dice(frame.Experiment):
         return frame.Result(
             rows=rows,
             verdicts=[
-                frame.Verdict(claim="Every throw counts.", holds=True, evidence=f"{throws.sum()} throws."),
+                frame.Verdict(claim="Every throw counts.", holds=throws.min() >= 0, evidence=f"{throws.sum()} throws."),
                 frame.Verdict(claim="The die is fair.", holds=False, evidence="It is not."),
             ],
         )
@@ -256,3 +258,19 @@ def test_surnames() -> None:
     assert (np.diff(percent) <= 0).all()
     assert table["name"][0] == "SMITH"
     assert percent.sum() == pytest.approx(60.8, abs=0.1)
+
+
+class Rainbow(Dice):
+    id = "rainbow"
+
+    def draw(self, rows: list[dict[str, Any]], figure: Figure) -> None:
+        figure.subplots().imshow(np.arange(600.0).reshape(20, 30), cmap="viridis")
+
+
+def test_heat_maps_keep_their_colours(tmp_path: Path) -> None:
+    """All 256 of the colour map, each as the map defines it."""
+    reproduce.draw(Rainbow(), frame.Result(rows=[], verdicts=[]), tmp_path / "rainbow.png")
+    with Image.open(tmp_path / "rainbow.png") as picture:
+        counted = picture.convert("RGB").getcolors(1 << 24)
+    shown = {colour for _, colour in counted}
+    assert {tuple(colormaps["viridis"](at, bytes=True)[:3]) for at in range(256)} <= shown

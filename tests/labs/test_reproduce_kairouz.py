@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,7 @@ FINDINGS: dict[str, list[bool | None]] = {
     "kairouz-decoder-shapes": [True, False, True],
     "kairouz-crossover": [True, True, False],
     "kairouz-open-surnames": [True, True],
+    "kairouz-equation-22": [True],
     "kairouz-closed-counters": [False, True],
     "kairouz-buckets-cohorts": [True, True],
     "kairouz-epsilon-people": [False, True, False, True],
@@ -296,3 +298,13 @@ def test_geometric_shares_have_mean_one_fifth() -> None:
 
 def test_step_gives_nine_tenths_to_a_tenth() -> None:
     assert inputs.step(100)[:10].sum() == pytest.approx(0.9)
+
+
+def test_the_minimum_of_the_proof_of_proposition_5_is_at_eight_values() -> None:
+    """By the library's variances, and by the closed form k r (r + 1)^2 / ((k - 1) (3 k - 2)) with r = sqrt(k)."""
+    found = {k: kairouz_crossover.ratio_at_logarithm(k) for k in range(2, 257)}
+    assert [round(found[k], 4) for k in (7, 8, 9)] == [2.1593, 2.1536, 2.16]
+    assert min(found, key=lambda k: found[k]) == 8
+    for k, ratio in found.items():
+        root = math.sqrt(k)
+        assert ratio == pytest.approx(k * root * (root + 1) ** 2 / ((k - 1) * (3 * k - 2)), rel=1e-6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from labs import reproduce
 from labs.experiments import EXPERIMENTS
 from labs.experiments.frame import Result
 from labs.experiments.tang import missing_answers as tang_missing
+from labs.experiments.tang import printed_aoue
 from labs.experiments.tang import priors as tang_priors
 from labs.experiments.tang import two_stage as tang_two_stage
 from tests.support.tolerance import chi_square_limits, generator, within
@@ -22,7 +24,7 @@ BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}
 FINDINGS = {
     "tang-figure-1": [True, True, True],
     "tang-figure-2": [True, True],
-    "tang-priors": [True, True, True],
+    "tang-priors": [True, True, True, False],
     "tang-missing-answers": [True, True, False],
 }
 """What the verdicts say, in order; they follow from formulas, or are six standard errors away from the other answer."""
@@ -99,3 +101,24 @@ def test_rates_give_the_wanted_probability_to_keep_a_missing_answer(p2: float) -
     alpha, beta = tang_two_stage.rates_for(p2, 0.1)
     assert beta <= 0.1 <= alpha + 1e-12
     assert tang_two_stage.kept(tang_two_stage.two_stage(alpha, beta)) == pytest.approx(p2)
+
+
+# ------------------------------------------------------------------------------------------- the printed noise of AOUE
+
+EXCEEDED = ((0.726, 0.2959), (1.817, 0.2056))  # log ratio with the printed noise, and q of this library
+
+
+@pytest.mark.parametrize(("example", "numbers"), list(zip(printed_aoue.COUNTEREXAMPLES, EXCEEDED)))
+def test_the_printed_noise_of_aoue_does_not_protect_states(example: tuple, numbers: tuple[float, float]) -> None:
+    """The printed omega is that of one value; reports have the bits of all. The library's noise is exactly enough."""
+    (priors, epsilon), (exceeded, used) = example, numbers
+    printed = printed_aoue.largest_log_ratio(priors, printed_aoue.noise(priors, epsilon, printed=True))
+    assert round(printed, 3) == exceeded > epsilon
+    here = printed_aoue.noise(priors, epsilon, printed=False)
+    assert round(here, 4) == used
+    assert printed_aoue.largest_log_ratio(priors, here) == pytest.approx(epsilon, abs=1e-12)
+    mechanism = tang_priors.collection("AOUE", priors, epsilon).mechanism
+    assert float(mechanism.noise_rate) == pytest.approx(here, abs=2**-31)
+    rows = mechanism.channel()[1]
+    shares = [[float(sum(p * q for p, q in zip(map(Fraction, state), row))) for state in priors] for row in rows]
+    assert max(max(of) / min(of) for of in shares) <= np.exp(epsilon)

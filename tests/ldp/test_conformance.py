@@ -302,6 +302,12 @@ class CountedTwice(KaryRR):
         return dataclasses.replace(outcomes, counts=2 * outcomes.counts)
 
 
+class ClaimsReportsInClear(KaryRR):
+    @property
+    def sends_clear(self):
+        return True
+
+
 class OtherJson(KaryRR):
     def to_json(self):
         return super().to_json() | {"epsilon": 1.0}
@@ -321,6 +327,7 @@ FAULTS = [
     (LittleHarm, "got smallest_effects that differ from those of the reports"),
     (WrongOutcomes, "got outcomes of reports that are not proportional to the channel"),
     (CountedTwice, "got outcomes that do not count each report once"),
+    (ClaimsReportsInClear, "got sends_clear = True, whereas no report has a single sender"),
     (OtherJson, "got a JSON form that makes another mechanism"),
     (LastIsWrong, "got reports of symbol 4 whose frequencies differ from the channel"),
     (TooOften, "got reports of symbol 0 whose frequencies differ from the channel"),

@@ -11,8 +11,9 @@ from fractions import Fraction
 import pytest
 
 from tests.support.cases import ALL_COLLECTIONS as COLLECTIONS
-from tests.support.cases import ANY_VALUES
+from tests.support.cases import ANY_VALUES, UTILITY_OPTIMIZED
 from uldp_transforms.jobs import audit as program
+from uldp_transforms.jobs import describe
 from uldp_transforms.ldp import Collection, privacy
 from uldp_transforms.ldp.alphabets import Hashed
 from uldp_transforms.ldp.mechanisms import KaryRR, Rappor, UtilityOptimizedRappor, UtilityOptimizedRR
@@ -77,29 +78,54 @@ def test_the_worst_pair_of_randomized_response():
     assert found.notes == ("Non-sensitive symbols are not protected: each is sent in clear with probability 0.462.",)
 
 
+@pytest.mark.parametrize("name", UTILITY_OPTIMIZED | {"usw": {}})
+def test_every_mechanism_with_reports_in_clear_says_so(name, tmp_path, capsys):
+    """In the audit's notes, and on the command line of ``audit`` and ``describe``."""
+    numbers = {"id": "ordered", "edges": [0, 1, 2, 3, 4], "sensitive": [[0, 2]]}
+    spec = {"id": name, "epsilon": 1.0} | UTILITY_OPTIMIZED.get(name, {})
+    of = closed(spec if name != "usw" else spec | {"id": "urr"}, sensitive=["bee", "cat", "dog"])
+    if name == "usw":
+        of = Collection.from_json(of.to_json() | {"alphabet": numbers, "mechanism": spec})
+    clear = [row[-1] for row in of.mechanism.channel()[1] if not any(row[:-1])]
+    note = f"Non-sensitive symbols are not protected: each is sent in clear with probability {float(sum(clear)):.3g}."
+    assert audit(of).notes == (note,)
+    path = tmp_path / "C.json"
+    path.write_text(json.dumps(of.to_json()), encoding="utf-8")
+    assert program.main(["--collection", str(path)]) == 0
+    assert f"note        {note}" in capsys.readouterr().out.splitlines()
+    assert describe.main([str(path)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"Not protected: {note}" in said and "Other answers are often sent as they are." in said
+
+
 @pytest.mark.parametrize(
-    ("mechanism", "protects", "note"),
+    ("mechanism", "protects", "notes"),
     [
-        ({"id": "krr", "epsilon": 1.0}, "every value", None),
+        ({"id": "krr", "epsilon": 1.0}, "every value", ()),
         (
             {"id": "agrr", "epsilon": 0.5, "priors": PRIORS},
             "every declared state",
-            "States are protected under the declared priors only. Values are not: the log ratio between two values is "
-            "1.07696.",
+            (
+                "States are protected under the declared priors only. Values are not: the log ratio between two values "
+                "is 1.07696.",
+            ),
         ),
         (
             {"id": "tsp", "epsilon": 1.0, "missing_rates": [0.4, 0.2]},
             "every declared state",
-            "That an answer is missing is protected under the declared rates only, and if answers do not depend on the "
-            "state; if every answer is a state of its own, the largest log ratio is 1.28768.",
+            (
+                "Whether an answer is missing is reported in clear, because the declared rates alone satisfy epsilon.",
+                "That an answer is missing is protected under the declared rates only, and if answers do not depend on "
+                "the state; if every answer is a state of its own, the largest log ratio is 1.28768.",
+            ),
         ),
     ],
 )
-def test_what_is_protected_and_what_is_not(mechanism, protects, note):
+def test_what_is_protected_and_what_is_not(mechanism, protects, notes):
     values = [*ANIMALS, "missing"] if mechanism["id"] == "tsp" else ANIMALS[:3]
     found = audit(closed(mechanism, values))
     assert found.protects == protects
-    assert found.notes == ((note,) if note else ())
+    assert found.notes == notes
 
 
 # ---------------------------------------------------------------------- memos

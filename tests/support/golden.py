@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support import dataflow_template, form_types, row_fields, spec_page, views
+from tests.support import dataflow_template, form_types, protection_lists, row_fields, spec_page, views
 from uldp_transforms.jobs.gateway import openapi
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
 
@@ -71,7 +71,9 @@ def pages() -> dict[str, str]:
     of_payload = [[", ".join(names), payload] for payload, names in payloads.items()]
     of_readme = [[f"`{cls.id}`", *cls.about[:3]] for cls in classes]
     return {
-        "README.md": _with_tables("README.md", (["mechanism", "sends", "protects", "source"], of_readme)),
+        "README.md": protection_lists.filled(
+            _with_tables("README.md", (["mechanism", "sends", "protects", "source"], of_readme))
+        ),
         "clients/javascript/src/form.js": _with_mechanisms("clients/javascript/src/form.js", classes),
         "docs/client.md": _with_tables(
             "docs/client.md",
@@ -81,6 +83,7 @@ def pages() -> dict[str, str]:
         "schemas/gateway.openapi.json": json.dumps(openapi.document(), indent=2) + "\n",
         dataflow_template.PATH: dataflow_template.text(ROOT),
         spec_page.PATH: _with_tables(spec_page.PATH, (spec_page.HEADER, spec_page.rows())),
+        "docs/threat-model.md": protection_lists.filled(_with_tables("docs/threat-model.md")),
         "docs/wire.md": _with_tables("docs/wire.md", (["mechanism", "payload"], of_payload)),
         "schemas/collection.schema.json": _with_schemas("schemas/collection.schema.json", classes),
         **row_fields.files(ROOT),

@@ -298,7 +298,7 @@ def consent(collection: Collection) -> str:
         return "None: what this mechanism protects depends on background knowledge (see above). Find your own words."
     doubt = 1 / (1 + math.exp(min(mechanism.epsilon, _LARGE)))
     sure = f"{100 * (1 - doubt):.0f} %" if doubt > 5e-3 else "more than 99 %"
-    some = mechanism.num_sensitive < mechanism.num_symbols
+    some = mechanism.sends_clear
     changed = "A sensitive answer is changed" if some else "Your answer is changed"
     again = _asked_again(collection)
     names, added = ([one.name for one in collection.dimensions if one.is_own is own] for own in (True, False))

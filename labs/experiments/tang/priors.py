@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labs.experiments.frame import Experiment, Result, Verdict, draw_people, simulate_counts, squared_error
+from labs.experiments.tang.printed_aoue import printed_noise_suffices, rows_of_counterexamples
 from uldp_transforms.ldp import Collection
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ class DeclaredPriors(Experiment):
         "Exact mean squared error per value and report, times the number of reports, of estimated value "
         "frequencies, and simulations of 10,000 (reduced: 5,000) people beside it, whose states are equally common. "
         "Priors: two states and three values that overlap; two states that a value gives away (omega = 1); and priors "
-        "drawn at random, with 2 to 5 states, 2 to 16 values and epsilon 0.1 to 4. The data "
-        "of the report are not at hand."
+        "drawn at random, with 2 to 5 states, 2 to 16 values and epsilon 0.1 to 4. Two "
+        "counterexamples to the printed noise of AOUE are enumerated. The data of the report are not at hand."
     )
 
     def run(self, rng: np.random.Generator, *, reduced: bool, runs: int | None) -> Result:
@@ -53,7 +54,9 @@ class DeclaredPriors(Experiment):
             for row in prior_rows(name, priors, epsilon, number=number, runs=simulations, rng=rng)
             if name != "random" or row["mechanism"] in PAIRS.values()
         ]
-        return Result(rows=rows, verdicts=[never_worse(rows), equal_if_telling(rows), guarantee_kept(rows)])
+        verdicts = [never_worse(rows), equal_if_telling(rows), guarantee_kept(rows)]
+        rows += rows_of_counterexamples()
+        return Result(rows=rows, verdicts=[*verdicts, printed_noise_suffices(rows)])
 
     def draw(self, rows: list[dict[str, Any]], figure: Figure) -> None:
         panels = figure.subplots(1, 3)

@@ -47,9 +47,18 @@ def one_run(
     for name, protecting in ((NOTHING_HIDDEN, mechanism), (ALL_PROTECTED, "RR")):
         untagged = data.plain_collection(protecting, epsilon)
         counts = simulate_counts(untagged, data.values, plain, rng)
-        found = untagged.estimate(counts).frequencies
-        losses = {"loss": total_variation(found, data.frequencies), "squared": squared_error(found, data.frequencies)}
-        yield {"knowledge": name} | losses
+        yield {"knowledge": name} | _losses(data, untagged, counts)
+
+
+def _losses(data: CheckIns, collection: Collection, counts: CohortCounts) -> dict[str, float]:
+    """Losses of the unbiased estimate and, under names that end with threshold, of the one with the threshold."""
+    unbiased, tested = (collection.estimate(counts, name).frequencies for name in ("empirical", "threshold"))
+    return {
+        "loss": total_variation(unbiased, data.frequencies),
+        "squared": squared_error(unbiased, data.frequencies),
+        "threshold": total_variation(tested, data.frequencies),
+        "squared_threshold": squared_error(tested, data.frequencies),
+    }
 
 
 def judged(data: CheckIns, collection: Collection, belief: np.ndarray | None, counts: CohortCounts) -> dict[str, float]:
@@ -62,15 +71,14 @@ def judged(data: CheckIns, collection: Collection, belief: np.ndarray | None, co
         counts: of the reports.
 
     Returns:
-        loss: total variation distance to the truth.
-        squared, squared_expected, squared_floor: the same of the squared l2 distance.
+        loss, threshold: total variation distance to the truth, of the unbiased estimate and with the threshold.
+        squared, squared_threshold, squared_expected, squared_floor: the same of the squared l2 distance.
         expected: its expected value; errors are taken for normal, and for small where nothing is known of a tag.
         floor: what is left of it with any number of people.
         bound: of the loss, by theorem 1, from this run's intermediate estimate r and assumed distributions pi behind
             the tags: (l1 error of r + sum over tags of abs(r(tag)) * l1 error of pi) / 2.
         home, work: total variation between assumed and true distribution behind the tag.
     """
-    estimate = collection.estimate(counts).frequencies
     found = collection.mechanism.invert(counts.pooled())[0]
     texts = (*data.values, *TAGS)
     true = symbol_frequencies(collection, texts, data.intermediate)
@@ -80,15 +88,14 @@ def judged(data: CheckIns, collection: Collection, belief: np.ndarray | None, co
     means, deviations = _after_tags(collection, true, counts.total)
     bias = means[order[: len(data.values)]] - data.frequencies
     own = deviations[order[: len(data.values)]]
-    return {
-        "loss": total_variation(estimate, data.frequencies),
-        "squared": squared_error(estimate, data.frequencies),
+    return _losses(data, collection, counts) | {
         "squared_expected": float((bias**2 + own**2).sum()),
         "squared_floor": float((bias**2).sum()),
         "expected": expected_with_bias(bias, own),
         "floor": float(np.abs(bias).sum() / 2),
         "bound": total_variation(found, true) + float(tags @ wrong),
-    } | dict(zip(TAGS, wrong))
+        **dict(zip(TAGS, wrong)),
+    }
 
 
 def _assumed(data: CheckIns, belief: np.ndarray | None, found: np.ndarray) -> np.ndarray:

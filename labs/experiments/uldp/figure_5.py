@@ -90,7 +90,7 @@ def loss_rows(
     rng: np.random.Generator,
 ) -> list[dict[str, Any]]:
     """A row for each epsilon, mechanism and decoder."""
-    base = {"data": population.name, "asked": asked}
+    base = {"data": population.name, "values": len(population.values), "asked": asked}
     alone = expected_total_variation(covariance(None, population.frequencies, asked, population.size))
     rows: list[dict[str, Any]] = [base | {"mechanism": NO_PRIVACY, "expected": alone.mean}]
     for epsilon in levels:

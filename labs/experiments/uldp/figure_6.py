@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SMALL_EPSILON = 0.1
+DECODERS = ("empirical", "threshold")
 EVERYBODY = {"RR": "uRR", "RAPPOR": "uRAP"}
 """Mechanisms that protect every value, and what they are a special case of."""
 
@@ -46,9 +47,9 @@ class SensitiveValues(Experiment):
     source = "Murakami and Kawamoto 2019, figure 6"
     abstract = (
         "Half of the people of the American Community Survey 2023 (in place of the US census of the paper) report "
-        "once, drawn without replacement. In every run another random set of the 277 values is sensitive. Unbiased "
-        "estimates; loss against the distribution of all people; lines are the expected loss, by the normal "
-        "approximation, averaged over the same random sets."
+        "once, drawn without replacement. In every run another random set of the 277 values is sensitive. Loss against "
+        "the distribution of all people, of the unbiased estimate and with the threshold; lines are the expected loss "
+        "of the former, by the normal approximation, averaged over the same random sets."
     )
 
     def run(self, rng: np.random.Generator, *, reduced: bool, runs: int | None) -> Result:
@@ -68,11 +69,14 @@ class SensitiveValues(Experiment):
         )
 
     def draw(self, rows: list[dict[str, Any]], figure: Figure) -> None:
+        figure.set_size_inches(9, 7)
         levels = sorted({row["epsilon"] for row in rows})
-        for axes, epsilon in zip(figure.subplots(1, len(levels)), levels):
-            draw_losses(axes, [row for row in rows if row["epsilon"] == epsilon], against="sensitive values")
-            axes.set_title(f"epsilon {epsilon:.3g}")
-        figure.axes[0].set_ylabel(LABELS[self.squared])
+        panels = [(decoder, epsilon) for decoder in DECODERS for epsilon in levels]
+        for axes, (decoder, epsilon) in zip(figure.subplots(len(DECODERS), len(levels), sharey="row").flat, panels):
+            here = [row for row in rows if (row["epsilon"], row.get("decoder", decoder)) == (epsilon, decoder)]
+            draw_losses(axes, here, against="sensitive values")
+            axes.set_title(f"epsilon {epsilon:.3g}, {decoder}")
+        figure.supylabel(LABELS[self.squared])
         figure.axes[0].legend(fontsize=8)
 
 
@@ -99,7 +103,8 @@ def loss_rows(
     rng: np.random.Generator,
     squared: bool = False,
 ) -> list[dict[str, Any]]:
-    """A row for each mechanism and number of sensitive values; mechanisms that protect all values have one."""
+    """A row for each mechanism, decoder and number of sensitive values; mechanisms that protect all values have no
+    such number."""
     base = {"asked": asked, "epsilon": epsilon}
     told = covariance(None, population.frequencies, asked, population.size)
     alone = expected_squared_error(told) if squared else expected_total_variation(told)
@@ -107,18 +112,22 @@ def loss_rows(
     cases: list[tuple[str, int | None]] = [(mechanism, None) for mechanism in EVERYBODY]
     cases += [(mechanism, number) for mechanism in EVERYBODY.values() for number in numbers]
     for mechanism, number in cases:
-        losses, expected = [], []
+        expected, losses = [], {decoder: list[float]() for decoder in DECODERS}
         for _ in range(runs):
             asking = population if number is None else _sensitive(population, number, rng)
             collection = asking.collection(mechanism, epsilon)
             frequencies = symbol_frequencies(collection, asking.values, asking.frequencies)
             deviations = standard_deviations(collection.mechanism, frequencies, asked, asking.size)
-            estimates = simulated_estimates(asking, collection, ["empirical"], asked=asked, runs=1, rng=rng)
+            estimates = simulated_estimates(asking, collection, DECODERS, asked=asked, runs=1, rng=rng)
             expected.append(float((deviations**2).sum()) if squared else expected_with_bias(np.zeros(1), deviations))
             distance = squared_error if squared else total_variation
-            losses.append(distance(estimates["empirical"][0], asking.frequencies))
-        found = mean_and_error(losses) | {"expected": float(np.mean(expected)), "runs": runs}
-        rows.append(base | {"mechanism": mechanism} | ({"sensitive values": number} if number else {}) | found)
+            for decoder in DECODERS:
+                losses[decoder].append(distance(estimates[decoder][0], asking.frequencies))
+        about = base | {"mechanism": mechanism, "runs": runs} | ({"sensitive values": number} if number else {})
+        for decoder in DECODERS:
+            found = mean_and_error(losses[decoder])
+            found |= {"expected": float(np.mean(expected))} if decoder == "empirical" else {}
+            rows.append(about | {"decoder": decoder} | found)
     return rows
 
 
@@ -129,11 +138,12 @@ def _sensitive(population: Population, number: int, rng: np.random.Generator) ->
 
 
 def _series(rows: list[dict[str, Any]], mechanism: str, small: bool, column: str = "loss") -> dict[int, float]:
-    """Loss by number of sensitive values; 0 where the mechanism protects all."""
+    """Loss of the unbiased estimate by number of sensitive values; 0 where the mechanism protects all."""
     return {
         row.get("sensitive values", 0): row[column]
         for row in rows
         if row["mechanism"] == mechanism and (row["epsilon"] == SMALL_EPSILON) == small
+        if row.get("decoder", "empirical") == "empirical"
     }
 
 

@@ -37,7 +37,7 @@ STYLES = {
     NOTHING_HIDDEN: ("#555555", "no tags, homes in clear"),
 }
 
-TRAITS = ("expected", "floor", "bound", "home", "work")
+TRAITS = ("threshold", "expected", "floor", "bound", "home", "work")
 
 
 class Personalised(Experiment):
@@ -51,8 +51,9 @@ class Personalised(Experiment):
         "Independent people report one check-in each; everybody hides the own home and workplace behind the tags "
         "'home' and 'work', and 15 cells are sensitive to all. The collector knows nothing about the cells behind a "
         f"tag, takes them for uniform, has asked {SURVEYED:,} people per tag, or knows their true distribution. "
-        "Unbiased estimates of the perturbed distribution; loss against the one that people are drawn from. Data: a "
-        "simulated city (25 x 25 cells) and the homelocator messages, in place of Foursquare check-ins in Manhattan."
+        "Estimates of the perturbed distribution, unbiased and with the threshold; loss against the one that people "
+        "are drawn from. Data: a simulated city (25 x 25 cells) and the homelocator messages, in place of Foursquare "
+        "check-ins in Manhattan."
     )
 
     def run(self, rng: np.random.Generator, *, reduced: bool, runs: int | None) -> Result:
@@ -71,16 +72,20 @@ class Personalised(Experiment):
         return Result(rows=rows, verdicts=[*verdicts, _theorem(shares_of_bound)])
 
     def draw(self, rows: list[dict[str, Any]], figure: Figure) -> None:
-        figure.set_size_inches(9, 7)
+        figure.set_size_inches(12, 7)
         names = list(dict.fromkeys(row["data"] for row in rows))
-        panels = figure.subplots(len(names), 2, squeeze=False)
-        for name, (by_epsilon, by_number) in zip(names, panels):
+        panels = figure.subplots(len(names), 3, squeeze=False)
+        for name, (by_epsilon, tested, by_number) in zip(names, panels):
             own = [row for row in rows if row["data"] == name and row["mechanism"] == "uRR"]
             _draw(by_epsilon, [row for row in own if row["asked"] == PEOPLE], "epsilon")
+            _draw(tested, [_with_threshold(row) for row in own if row["asked"] == PEOPLE], "epsilon")
+            tested.set(xlabel="epsilon", title=f"{name}: the same, with the threshold", ylim=by_epsilon.get_ylim())
             tagged = [row for row in own if row["epsilon"] == EPSILON and row["knowledge"] != ALL_PROTECTED]
             _draw(by_number, tagged, "asked")
             by_epsilon.set(xlabel="epsilon", title=f"{name}: uRR, {PEOPLE:,} people")
             by_number.set(xlabel="people", title=f"{name}: uRR, epsilon {EPSILON:g}; dashed: floors")
+        for axes in panels.flat:
+            axes.title.set_size(10)
         panels[0, 0].legend(fontsize=7)
         figure.supylabel(f"{'squared l2' if self.squared else 'total variation'} distance to the truth")
 
@@ -101,7 +106,7 @@ class SquaredPersonalised(Personalised):
 
 def _in_squares(record: dict[str, Any]) -> dict[str, Any]:
     """A record of one run whose losses are the squared ones."""
-    names = {"squared": "loss", "squared_expected": "expected", "squared_floor": "floor"}
+    names = {"squared": "loss"} | {f"squared_{name}": name for name in ("threshold", "expected", "floor")}
     rest = {name: value for name, value in record.items() if name not in (*names, *names.values(), "bound")}
     return rest | {name: record[squared] for squared, name in names.items() if squared in record}
 
@@ -216,6 +221,11 @@ def _theorem(shares_of_bound: list[float]) -> Verdict:
         evidence=f"Loss / bound: {min(shares_of_bound):.2f} to {max(shares_of_bound):.2f} in "
         f"{len(shares_of_bound)} estimates.",
     )
+
+
+def _with_threshold(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with the loss of the estimate with the threshold, whose expectation is not known."""
+    return {name: cell for name, cell in row.items() if name != "expected"} | {"loss": row["threshold"]}
 
 
 def _draw(axes: Any, rows: list[dict[str, Any]], against: str) -> None:

@@ -60,7 +60,7 @@ class SquaredError(Experiment):
 def loss_rows(population: Population, reduced: bool, runs: int, rng: np.random.Generator) -> list[dict[str, Any]]:
     """A row for each epsilon and mechanism."""
     asked = 10_000 if reduced else population.size // 2
-    base = {"data": population.name, "asked": asked}
+    base = {"data": population.name, "values": len(population.values), "asked": asked}
     alone = expected_squared_error(covariance(None, population.frequencies, asked, population.size))
     rows: list[dict[str, Any]] = [base | {"mechanism": NO_PRIVACY, "expected": alone.mean}]
     for epsilon in epsilons(population, reduced):

@@ -70,7 +70,7 @@ def test_a_range_of_sensitive_numbers() -> None:
         "where in it. All numbers below 6 are in the first bin, and all from 18 on in the last one (ordered) "
     ) in text
     assert "non-sensitive ones often in clear (usw)" in text and "half_width" not in text
-    assert "Not protected: What is not sensitive is sent in clear with probability 0." in text
+    assert "Not protected: Non-sensitive symbols are not protected: each is sent in clear with probability 0." in text
     assert "A value is a single bin here" in text
     middle = hours | {"others": [], "sensitive": [[6, 12], [12, 18]], "unit": "h"}
     assert "Sensitive: numbers from 6 and below 18 h Answers: a number (in h). " in text_of(

@@ -266,7 +266,8 @@ def test_what_is_not_protected_is_told() -> None:
         r"Non-sensitive symbols are not protected: each is sent in clear with probability 0\.\d+\.", found
     )
     of = collection("usw", alphabet=ORDERED | {"sensitive": [[10, 20]], "others": ["none"]})
-    clear = f"What is not sensitive is sent in clear with probability {of.mechanism.reveal_rate:.3g}."
+    share = f"{of.mechanism.reveal_rate:.3g}"
+    clear = f"Non-sensitive symbols are not protected: each is sent in clear with probability {share}."
     assert said(of, "Not protected") == clear
     assert "Not protected" not in dict(facts_of(collection(), {}))
 

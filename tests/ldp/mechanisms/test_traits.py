@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, UtilityOptimizedRappor
+from tests.support.cases import MECHANISM_CASES
+from tests.support.protection_lists import LISTS, members
+from uldp_transforms.ldp.mechanisms import MECHANISMS, DeclaredChannel, Mechanism, UtilityOptimizedRappor
 from uldp_transforms.schemas import load
 
 TRAITS = {  # and the mechanisms that have them
@@ -51,3 +53,40 @@ def test_its_schema_is_the_published_one(name: str) -> None:
 def test_pairs_of_up_to_256_bits_are_counted(num_sensitive: int, pairs: int) -> None:
     mechanism = UtilityOptimizedRappor(num_symbols=300, num_sensitive=num_sensitive, epsilon=1.0)
     assert mechanism.num_patterns == num_sensitive + 1 + pairs
+
+
+# ---------------------------------------------------------------------- what reports reveal
+
+DIRECT = (("1", "0"), ("0", "1"))
+FORCED_YES = (("1/2", "0"), ("1/2", "1"))  # only one symbol sends output 0
+RULES_OUT = (("1/2", "1/2", "0"), ("1/2", "0", "1/2"), ("0", "1/2", "1/2"))  # every output has two senders
+INFINITE = [
+    DeclaredChannel(num_symbols=len(matrix[0]), num_sensitive=1, matrix=matrix)
+    for matrix in (DIRECT, FORCED_YES, RULES_OUT)
+]
+
+
+def reveals(of: Mechanism) -> bool:
+    """Whether a report has one possible sender, by enumeration of the channel."""
+    return any(sum(share > 0 for share in row) == 1 for row in of.channel()[1])
+
+
+@pytest.mark.parametrize("name", list(MECHANISMS))
+def test_a_mechanism_sends_clear_if_a_report_has_one_possible_sender(name: str) -> None:
+    cases = MECHANISM_CASES[name] + INFINITE * (name == "channel")
+    assert [of for of in cases if of.sends_clear != reveals(of)] == []
+    assert [of for of in cases if of.sends_clear and not of.caveats] == [], "audit and describe say nothing"
+
+
+def test_forced_answers_reveal_and_rules_of_exclusion_do_not() -> None:
+    assert [of.sends_clear for of in INFINITE] == [True, True, False]
+    assert all(of.caveats[0].startswith("No epsilon holds: output 0 rules out symbol") for of in INFINITE)
+
+
+def test_pages_put_each_mechanism_in_one_list() -> None:
+    """TSP reveals whether an answer is missing, where the declared rates need no noise: its own caveat says so."""
+    assert sorted(name for each in LISTS for name in members(each)) == sorted(MECHANISMS)
+    assert members("some reports are in clear") == ["urr", "urap", "uss", "uhr", "usw"]
+    assert members("epsilon is derived") == ["channel"]
+    clear = [of for of in MECHANISM_CASES["tsp"] if of.sends_clear]
+    assert clear and all("is missing is reported in clear" in of.caveats[0] for of in clear)

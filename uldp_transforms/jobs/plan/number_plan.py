@@ -154,9 +154,8 @@ def _explained() -> list[str]:
 
 
 def _advice(best: NumberForecast) -> list[str]:
-    return [
-        f"Recommended: {best.collection.mechanism.id}. With other numbers of reports it has these half widths:",
-    ]
+    mechanism, widths = best.collection.mechanism, "With other numbers of reports it has these half widths:"
+    return [" ".join([f"Recommended: {mechanism.id}.", *mechanism.caveats, widths])]
 
 
 def _by_reports(later: dict[int, NumberForecast]) -> list[str]:

@@ -130,7 +130,7 @@ def advice(planning: Planning, found: Plan) -> list[str]:
     lie = f"One false report counts as {found.amplification.sensitive:.2f} honest reports of a sensitive value"
     clear = found.amplification.clear
     lines.append(lie + (f", {clear:.2f} of another one." if clear is not None else "."))
-    return lines
+    return lines + setup.mechanism.caveats
 
 
 def over_time(planning: Planning, found: Plan) -> list[str]:

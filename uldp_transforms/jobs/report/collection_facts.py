@@ -82,8 +82,6 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
     if has_unknown_repeats(collection):
         facts.append(("Reports of one person", _UNKNOWN_REPEATS))
     caveats = " ".join(mechanism.caveats)
-    if not caveats and mechanism.num_sensitive < mechanism.num_symbols:
-        caveats = f"What is not sensitive is sent in clear with probability {mechanism.reveal_rate:.3g}."
     return facts + [("Not protected", caveats)] * bool(caveats)
 
 

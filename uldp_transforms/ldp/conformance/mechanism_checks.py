@@ -52,10 +52,10 @@ def check_mechanism(
 ) -> None:
     """Enumerate the reports of small instances and compare them with the declared properties.
 
-    The checks cover the exact channel (probabilities that sum to 1, epsilon, privacy loss of memos), the structure of
-    the noise, the accepted payloads, counts (additive, with the declared response), the inverse (unbiased, with the
-    declared variances and covariances), the effects of one report, outcomes for likelihoods, the forms in JSON and for
-    clients, and ``DRAWS`` reports that the client draws for each symbol.
+    The checks cover the exact channel (probabilities that sum to 1, epsilon, privacy loss of memos, ``sends_clear``),
+    the structure of the noise, the accepted payloads, counts (additive, with the declared response), the inverse
+    (unbiased, with the declared variances and covariances), the effects of one report, outcomes for likelihoods, the
+    forms in JSON and for clients, and ``DRAWS`` reports that the client draws for each symbol.
 
     Example:
         >>> from uldp_transforms.ldp.mechanisms import KaryRR
@@ -118,6 +118,9 @@ def _refuse(mechanism: Mechanism, faults: Callable[[], Iterator[str]]) -> None:
 
 def _privacy(mechanism: Mechanism) -> Iterator[str]:
     yield from audit(Collection(id="conformance", version=1, alphabet=_alphabet(mechanism), mechanism=mechanism)).faults
+    reveals = any(sum(share > 0 for share in row) == 1 for row in mechanism.channel()[1])
+    if reveals != mechanism.sends_clear:
+        yield f"sends_clear = {mechanism.sends_clear}, whereas {'some' if reveals else 'no'} report has a single sender"
 
 
 def _alphabet(mechanism: Mechanism) -> Alphabet:

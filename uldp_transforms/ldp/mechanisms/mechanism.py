@@ -193,9 +193,21 @@ class Mechanism(abc.ABC):
         return self.about
 
     @property
+    def sends_clear(self) -> bool:
+        """Whether some report can come from one symbol only, and thus reveals it.
+
+        By default, such reports come from symbols that are not sensitive. Tests compare this with the channel.
+        """
+        return self.num_sensitive < self.num_symbols
+
+    @property
     def caveats(self) -> list[str]:
-        """Limitations of the guarantee, as sentences."""
-        return []
+        """Limitations of the guarantee, as sentences; a subclass adds its own."""
+        if self.num_sensitive == self.num_symbols or not self.sends_clear:
+            return []
+        return [
+            f"Non-sensitive symbols are not protected: each is sent in clear with probability {self.reveal_rate:.3g}."
+        ]
 
     @property
     @abc.abstractmethod

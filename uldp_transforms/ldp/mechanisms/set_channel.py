@@ -300,10 +300,7 @@ class SetChannel(Mechanism):
 
     @property
     def caveats(self) -> list[str]:
-        found = []
-        if self.num_sensitive < self.num_symbols:
-            share = f"each is sent in clear with probability {self.kappa:.3g}"
-            found.append(f"Non-sensitive symbols are not protected: {share}.")
+        found = super().caveats
         if self.epsilon_inf is not None:
             found.append("Memos are kept for each symbol: that a symbol changes, and when, is not protected.")
         return found

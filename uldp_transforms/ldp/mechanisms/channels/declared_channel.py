@@ -138,7 +138,7 @@ class DeclaredChannel(MatrixChannel):
         telling = [(y, [x for x, weight in enumerate(row) if not weight]) for y, row in enumerate(self.weights)]
         telling = [(output, symbols) for output, symbols in telling if symbols]
         if not telling:
-            return []
+            return super().caveats
         named = "; ".join(f"output {y} rules out {_listed('symbol', symbols)}" for y, symbols in telling[:_FEW])
         more = f"; and {len(telling) - _FEW} more outputs rule symbols out" if len(telling) > _FEW else ""
         return [f"No epsilon holds: {named}{more}."]

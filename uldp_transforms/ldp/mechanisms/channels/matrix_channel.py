@@ -64,6 +64,10 @@ class MatrixChannel(IntegerReportMechanism):
             np.linalg.svd(self.probabilities / np.sqrt(expected), compute_uv=False)[-1] > SMALLEST_SINGULAR_VALUE
         )
 
+    @property
+    def sends_clear(self) -> bool:
+        return any(sum(weight > 0 for weight in row) == 1 for row in self.weights)
+
     def kinds(self) -> Iterator[Kind]:
         """Each output, under the symbols that send it most and least often."""
         for output, row in enumerate(self.weights):

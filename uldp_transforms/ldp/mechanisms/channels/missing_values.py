@@ -141,7 +141,8 @@ class TwoStage(MatrixChannel):
 
     @property
     def caveats(self) -> list[str]:
-        return [
+        clear = "Whether an answer is missing is reported in clear, because the declared rates alone satisfy epsilon."
+        return [clear] * self.sends_clear + [
             "That an answer is missing is protected under the declared rates only, and if answers do not depend on the "
             "state; if every answer is a state of its own, the largest log ratio is "
             f"{self.epsilon_if_state_is_value:.6g}."
