@@ -330,6 +330,13 @@ def test_the_agreement_of_versions_is_told(window: Any, fired: bool, sentence: s
     )
 
 
+def test_versions_with_too_few_reports_are_said_not_to_be_tested() -> None:
+    window = SimpleNamespace(agreement=None, loss=np.array([1.0]), left_out=(), used=(0, 1))
+    sentence = "Not tested: all versions but one have too few reports to be compared."
+    expected = Finding(name="agreement", statistic=0.0, p_value=1.0, fired=False, sentence=sentence)
+    assert finding_of_agreement(window) == expected  # type: ignore[arg-type]  # what is read of a window is enough
+
+
 @functools.cache
 def asked_twice(**fields: Any) -> tuple[Any, dict[bytes, CohortCounts]]:
     """A question with two versions, and counts of which the second version's are the same."""
@@ -433,7 +440,7 @@ def test_the_health_of_a_question_is_its_worst_finding(
     window.estimate = SimpleNamespace(fit_p_value=fit)
     row = _health(asked_twice()[0], ONE_DAY, window, None, 77)
     assert (row.status, [one.name for one in row.findings], row.num_reports) == (status, names, 77)
-    alone = SimpleNamespace(agreement=None, estimate=window.estimate)
+    alone = SimpleNamespace(agreement=None, estimate=window.estimate, used=(0,))
     assert [one.name for one in _health(asked_twice()[0], ONE_DAY, alone, None, 77).findings] == names[1:]  # type: ignore[arg-type]  # what is read of a window is enough
 
 
