@@ -226,10 +226,21 @@ def test_people_who_may_repeat_themselves_are_not_judged() -> None:
         (KRR_ONE, week, True),
     ):
         row = health_of_window(item, alarming, place, None, 1e-9)
-        assert (row.status, bool(row.findings)) == (("alarm", True) if judged else ("ok", False))
+        assert row.status == ("alarm" if judged else "ok")
+        assert (len(row.findings) > 1) is judged
         assert row.num_reports == 30_000
     fit = health_of_window(KRR_ONE, EVEN, ONE_DAY, None, 1e-9)
     assert (fit.status, fit.findings[-1].name) == ("misfit", "fit")
+
+
+def test_a_row_says_that_the_number_of_reports_of_a_person_is_not_known() -> None:
+    """Weekly windows over people who keep memos and may answer every day."""
+    week = ONE_DAY | span_of(0, 7 * DAY)
+    (found,) = health_of_window(UNKNOWN, EVEN, week, None, None).findings
+    assert (found.name, found.p_value, found.fired) == ("repeats", 1.0, False)
+    assert "Intervals are valid only if nobody reports twice in this window" in found.sentence
+    assert health_of_window(DAILY, EVEN, week, None, None).findings == []
+    assert health_of_window(UNKNOWN, EVEN, week, "partial", None).findings == []
 
 
 @pytest.mark.parametrize("p_value", [0.0, 1e-300, 1e-4, 1e-3, 0.0013, 0.5, 1.0])
