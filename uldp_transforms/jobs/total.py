@@ -293,6 +293,7 @@ def _lines(spec: JobSpec, period: Period) -> Iterator[str]:
     figures = numbers_of([json.loads(to_json(row))], _unit(spec, row))
     if figures is not None:
         yield from aligned(list(_figures(figures)))
+        yield from [figures.advice] * bool(figures.advice)
         return
     entries = sorted(row.estimates, key=lambda entry: -entry.frequency)
     if not entries:
@@ -312,15 +313,16 @@ def _unit(spec: JobSpec, row: WindowedEstimate) -> str:
 
 
 def _figures(numbers: NumberPart) -> Iterator[tuple[str, ...]]:
-    """A table of the figures of numbers, in their unit, and of shares of people."""
-    title = "smooth 95 % interval" if numbers.is_smooth else "95 % interval"
-    yield "figure", numbers.unit or "value", title, "without smoothness"
+    """A table of the figures of numbers, in their unit, and of shares of people; of few reports, the interval that does
+    not depend on smoothness is first."""
+    titles = ["smooth 95 % interval" if numbers.is_smooth else "95 % interval", "without smoothness"]
+    order = slice(None, None, -1 if numbers.advice else 1)
+    yield "figure", numbers.unit or "value", *titles[order]
     for figure in numbers.figures:
         digits = 4 if figure.is_share else digits_of_figure(figure)
-        spans = (
-            number_span(*ends, digits) for ends in ((figure.low, figure.high), (figure.sure_low, figure.sure_high))
-        )
-        yield printable(figure.name), number_text(figure.value, digits), *spans
+        ends = ((figure.low, figure.high), (figure.sure_low, figure.sure_high))
+        spans = [number_span(*each, digits) for each in ends]
+        yield printable(figure.name), number_text(figure.value, digits), *spans[order]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

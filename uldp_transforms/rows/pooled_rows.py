@@ -28,6 +28,8 @@ DISAGREE = (
     "others."
 )
 
+TOO_FEW = "Not tested: all versions but one have too few reports to be compared."
+
 
 def estimate_question(
     question: VersionedQuestion,
@@ -102,7 +104,7 @@ def _health(
     """Findings about the versions together; sentinels judge each version in its own row."""
     findings: list[Finding] = []
     status = withheld or "ok"
-    if window is not None and window.agreement is not None:
+    if window is not None and len(window.used) > 1:
         findings.append(finding_of_agreement(window))
         status = "alarm" if findings[0].fired else status
     if window is not None and window.estimate.fit_p_value is not None:
@@ -119,10 +121,11 @@ def _health(
 
 
 def finding_of_agreement(window: PooledWindow) -> Finding:
-    """Whether the versions of a window agree, as a finding, with how many of them could be pooled."""
-    assert window.agreement is not None, "two versions or more"
-    fired = window.agreement.p_value < FALSE_ALARMS
-    sentence = DISAGREE if fired else NOTHING_UNUSUAL
+    """Whether two or more versions of a window agree, as a finding, with how many of them could be pooled."""
+    test = window.agreement
+    statistic, p_value = (0.0, 1.0) if test is None else (test.statistic, test.p_value)
+    fired = p_value < FALSE_ALARMS
+    sentence = TOO_FEW if test is None else DISAGREE if fired else NOTHING_UNUSUAL
     if window.left_out:
         number = len(window.left_out)
         sentence += f" Not pooled, because they cannot be estimated: {number} of {number + len(window.used)} versions."
@@ -134,8 +137,8 @@ def finding_of_agreement(window: PooledWindow) -> Finding:
         )
     return Finding(
         name=AGREEMENT,
-        statistic=window.agreement.statistic,
-        p_value=window.agreement.p_value,
+        statistic=statistic,
+        p_value=p_value,
         fired=fired,
         sentence=sentence,
     )

@@ -16,6 +16,19 @@ from uldp_transforms.rows.row_types import HealthFinding, WindowHealth
 FIT = "fit"
 _LEAST, _MOST = 1e-300, 1 - 1e-16  # limits of probabilities, so that z-scores are finite
 
+REPEATS = "repeats"
+
+UNKNOWN_REPEATS = Finding(
+    name=REPEATS,
+    statistic=0.0,
+    p_value=1.0,
+    fired=False,
+    sentence="Not tested: the number of reports per person is not known, and they share noise (memos). Intervals are "
+    "valid only if nobody reports twice in this window; if people do, they are too short. Name a client_window in the "
+    "next version of the collection.",
+)
+"""The finding about windows of collections with memos in which people may report any number of times."""
+
 MISFIT = "The cohorts do not agree on these candidates: a frequent value is not listed, or clients are not honest."
 
 
@@ -28,8 +41,8 @@ def health_of_window(
 ) -> WindowHealth:
     """The row of one window and pane; without findings if the window's numbers are withheld.
 
-    Sentinels and goodness of fit assume independent reports. There are no findings if a person can have several reports
-    with the same memo, or if this is unknown.
+    Sentinels and goodness of fit assume independent reports. They are off if a person can have several reports with the
+    same memo. If it is unknown whether a person can, the only finding says so.
 
     Args:
         collection: collection of the reports.
@@ -40,8 +53,9 @@ def health_of_window(
     """
     status, findings = withheld, []
     if withheld is None:
-        independent = not keeps_memos(collection) or reports_of_a_person(collection, place) == 1
-        findings = examine(collection, counts) if independent else []
+        times = reports_of_a_person(collection, place)
+        independent = not keeps_memos(collection) or times == 1
+        findings = examine(collection, counts) if independent else [UNKNOWN_REPEATS] * (times is None)
         fit = [] if fit_p_value is None or not independent else [finding_of_fit(fit_p_value)]
         status = "alarm" if any(found.fired for found in findings) else "misfit" if any(f.fired for f in fit) else "ok"
         findings += fit

@@ -226,10 +226,21 @@ def test_people_who_may_repeat_themselves_are_not_judged() -> None:
         (KRR_ONE, week, True),
     ):
         row = health_of_window(item, alarming, place, None, 1e-9)
-        assert (row.status, bool(row.findings)) == (("alarm", True) if judged else ("ok", False))
+        assert row.status == ("alarm" if judged else "ok")
+        assert (len(row.findings) > 1) is judged
         assert row.num_reports == 30_000
     fit = health_of_window(KRR_ONE, EVEN, ONE_DAY, None, 1e-9)
     assert (fit.status, fit.findings[-1].name) == ("misfit", "fit")
+
+
+def test_a_row_says_that_the_number_of_reports_of_a_person_is_not_known() -> None:
+    """Weekly windows over people who keep memos and may answer every day."""
+    week = ONE_DAY | span_of(0, 7 * DAY)
+    (found,) = health_of_window(UNKNOWN, EVEN, week, None, None).findings
+    assert (found.name, found.p_value, found.fired) == ("repeats", 1.0, False)
+    assert "Intervals are valid only if nobody reports twice in this window" in found.sentence
+    assert health_of_window(DAILY, EVEN, week, None, None).findings == []
+    assert health_of_window(UNKNOWN, EVEN, week, "partial", None).findings == []
 
 
 @pytest.mark.parametrize("p_value", [0.0, 1e-300, 1e-4, 1e-3, 0.0013, 0.5, 1.0])
@@ -328,6 +339,13 @@ def test_the_agreement_of_versions_is_told(window: Any, fired: bool, sentence: s
     assert finding_of_agreement(window) == Finding(
         name="agreement", statistic=12.5, p_value=window.agreement.p_value, fired=fired, sentence=sentence
     )
+
+
+def test_versions_with_too_few_reports_are_said_not_to_be_tested() -> None:
+    window = SimpleNamespace(agreement=None, loss=np.array([1.0]), left_out=(), used=(0, 1))
+    sentence = "Not tested: all versions but one have too few reports to be compared."
+    expected = Finding(name="agreement", statistic=0.0, p_value=1.0, fired=False, sentence=sentence)
+    assert finding_of_agreement(window) == expected  # type: ignore[arg-type]  # what is read of a window is enough
 
 
 @functools.cache
@@ -433,7 +451,7 @@ def test_the_health_of_a_question_is_its_worst_finding(
     window.estimate = SimpleNamespace(fit_p_value=fit)
     row = _health(asked_twice()[0], ONE_DAY, window, None, 77)
     assert (row.status, [one.name for one in row.findings], row.num_reports) == (status, names, 77)
-    alone = SimpleNamespace(agreement=None, estimate=window.estimate)
+    alone = SimpleNamespace(agreement=None, estimate=window.estimate, used=(0,))
     assert [one.name for one in _health(asked_twice()[0], ONE_DAY, alone, None, 77).findings] == names[1:]  # type: ignore[arg-type]  # what is read of a window is enough
 
 

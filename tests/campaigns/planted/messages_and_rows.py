@@ -360,7 +360,7 @@ MESSAGES_AND_ROWS = (
     Plant(
         "sentinels for people who repeat themselves",
         "uldp_transforms/rows/window_health.py",
-        "findings = examine(collection, counts) if independent else []",
+        "findings = examine(collection, counts) if independent else [UNKNOWN_REPEATS] * (times is None)",
         "findings = examine(collection, counts)",
         "memos make the same noise count twice, and sentinels fire without a cause",
         ("tests/beam/rows/test_row_parts.py::test_people_who_may_repeat_themselves_are_not_judged",),

@@ -13,6 +13,7 @@ from tests.support.messages_cases import write_files
 from tests.support.tolerance import generator
 from uldp_transforms.jobs import estimate, reestimate, simulate, uldp
 from uldp_transforms.jobs.reestimate.stored_counts import stored_counts
+from uldp_transforms.jobs.report.numbers.number_facts import FEW_REPORTS
 from uldp_transforms.jobs.report.whole_period import FILE
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers
@@ -79,12 +80,20 @@ def test_the_total_prints_figures_of_each_arm(folder: Path, capsys: pytest.Captu
     assert "8,000 reports in 2 windows" in heading
     table = said.split(heading)[1].splitlines()[1:6]
     assert [line.split("  ")[0] for line in table] == ["figure", "mean", "median", "p90", "share from 40 ms"]
-    assert "smooth 95 % interval" in table[0]
-    assert "without smoothness" in table[0]
+    assert table[0].endswith("without smoothness  smooth 95 % interval"), "of 8,000 reports"
+    assert said.split(heading)[1].splitlines()[7] == FEW_REPORTS
     rows = {row["group"]: row["numbers"] for row in rows_of(folder / "job" / FILE)}
     for arm, level in LEVELS.items():
         mean = rows[f"arm={arm}"]["mean"]
         assert abs(mean["value"] - level) < 4 * (mean["high"] - mean["low"]) / 2  # 7.8 standard errors
+
+
+def test_of_many_reports_the_smooth_interval_is_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert uldp.main(["total", str(folder / "job"), *FIGURES]) == 0
+    said = capsys.readouterr().out
+    assert "16,000 reports" in said
+    assert "smooth 95 % interval  without smoothness\n" in said
+    assert FEW_REPORTS not in said
 
 
 def test_stored_counts_are_estimated_again_by_arm(folder: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from tests.support.cases import MECHANISM_CASES
 from tests.support.tolerance import binomial_limits, generator
@@ -26,7 +27,6 @@ from uldp_transforms.ldp.errors import BudgetSpentError, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import DeclaredChannel, Mechanism
 from uldp_transforms.ldp.mechanisms.channels.declared_channel import _text
-from uldp_transforms.ldp.mechanisms.count_intervals import score_intervals
 from uldp_transforms.ldp.privacy import audit
 from uldp_transforms.ldp.sampling import WORD, exp_bounds, word_source
 
@@ -235,19 +235,20 @@ def test_three_outputs_and_three_symbols_are_named(size, named):
     assert mechanism.caveats == [f"No epsilon holds: {named}."]
 
 
-@pytest.mark.parametrize("strict", [False, True])
-def test_intervals_have_the_variance_of_the_symbols_own_frequency(strict):
+@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.999])
+def test_an_end_is_z_standard_errors_of_its_own_population_away(confidence):
     """Three outputs of two symbols, of which none alone tells a symbol: entry by entry."""
     matrix = (("1/2", "1/8"), ("1/4", "3/4"), ("1/4", "1/8"))
     mechanism = DeclaredChannel(num_symbols=2, num_sensitive=2, matrix=matrix)
-    counts, shares = CohortCounts(np.array([400]), np.array([[130, 190, 80]])), np.array([0.3, 0.7])
-    channel, inverse = mechanism.probabilities, mechanism.inverse
-    found = mechanism.intervals(counts, shares, 0.9, strict)
+    n, cells, shares = 400, np.array([130, 190, 80]), np.array([0.3, 0.7])
+    channel, inverse, z = mechanism.probabilities, mechanism.inverse, norm.isf((1 - confidence) / 2)
+    ends = mechanism.intervals(CohortCounts(np.array([n]), cells[np.newaxis]), shares, confidence)
+    strict = mechanism.intervals(CohortCounts(np.array([n]), cells[np.newaxis]), shares, confidence, strict=True)
     for x in range(2):
-        others = sum(inverse[x, y] ** 2 * channel[y, 1 - x] * shares[1 - x] for y in range(3))
-        own = sum(inverse[x, y] ** 2 * channel[y, x] for y in range(3))
-        raw = np.array([sum(inverse[x, y] * counts.cells[0, y] for y in range(3)) / 400])
-        counted = counts.cells[0, max(range(3), key=lambda y: inverse[x, y])] / 400
-        law = np.array([others / 400]), own / 400, 1 / 400, max(inverse[x]) / 400, counted
-        expected = score_intervals(raw, *law, confidence=0.9, strict=strict)
-        np.testing.assert_allclose([end[x] for end in found], np.ravel(expected), rtol=1e-9)
+        raw = sum(inverse[x, y] * cells[y] for y in range(3)) / n
+        for sign, end in zip((-1, 1), ends):
+            law = [end[x] * channel[y, x] + (1 - end[x]) * channel[y, 1 - x] for y in range(3)]
+            variance, third = (sum(law[y] * (inverse[x, y] - end[x]) ** power for y in range(3)) for power in (2, 3))
+            shift = (z**2 - 1) / 6 * third / variance / n - sign * 0.25 * max(abs(inverse[x])) / n
+            assert abs(raw - shift - end[x]) == pytest.approx(z * math.sqrt(variance / n), rel=2e-3)
+    assert (strict[0] <= ends[0]).all() and (strict[1] >= ends[1]).all()

@@ -368,7 +368,8 @@ def test_disagreement_of_long_lists_is_found_by_the_value_that_differs_most() ->
 @pytest.mark.parametrize("size", [64, 65])
 def test_how_versions_with_few_and_with_many_values_agree_by_the_formula(size: int) -> None:
     """Up to 64 values by all of them together, with 63 degrees of freedom for each version but one. Beyond, by the
-    value that differs most: its chi-square probability for 3 versions, times the number of values, at most 1."""
+    value that differs most: its chi-square probability for 3 versions, times the number of values, at most 1. Its
+    distance is that at which a normal variable is as rare as a Poisson count."""
     versions = [version(number, "krr", epsilon, texts(size)) for number, epsilon in enumerate((1.0, 2.0, 3.0), 1)]
     rng = generator("agreement", size)
     for extra in (5, 900):
@@ -385,7 +386,10 @@ def test_how_versions_with_few_and_with_many_values_agree_by_the_formula(size: i
             np.array([getattr(one, name) for one in each]) for name in ("raw_frequencies", "standard_errors")
         )
         mean = np.average(raw, axis=0, weights=errors**-2.0)
-        largest = (((raw - mean) / errors) ** 2).sum(axis=0).max()
+        jumps = np.array([[one.mechanism.jumps[0] / part.total] for one, part in zip(versions, counts)])
+        distances, fewest = (((raw - mean) / errors) ** 2).sum(axis=0), ((errors / jumps) ** 2).min(axis=0)
+        excess = np.sqrt(distances / fewest)
+        largest = (2 * fewest * ((1 + excess) * np.log(1 + excess) - excess)).max()
         assert (found.statistic, found.degrees) == (pytest.approx(largest), 2)
         assert found.p_value == pytest.approx(min(1.0, size * math.exp(-largest / 2)))
         assert (found.p_value < 1) == (extra == 900)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,6 +19,7 @@ def homogeneity(model: Model, groups: Sequence[CohortCounts]) -> Agreement | Non
     """Chi-square test whether all groups have the same shares.
 
     It has (G - 1)(K - 1) degrees of freedom, and G more if the frequencies of a group do not sum to 1 by themselves.
+    Values with too few expected reports are merged, group by group, which leaves fewer.
 
     A large p-value does not say that groups are alike: noise hides much. The intervals of ``compare`` say how much.
 
@@ -37,7 +39,7 @@ def homogeneity(model: Model, groups: Sequence[CohortCounts]) -> Agreement | Non
         groups: counts of two groups or more; those without reports are left out.
 
     Returns:
-        The test; None if fewer than two groups have reports.
+        The test; None if fewer than two groups have enough reports for it.
 
     Raises:
         SpecError: for fewer than two groups, counts of another shape, or values that share symbols.
@@ -56,18 +58,19 @@ def noticeable_shift(model: Model, groups: Sequence[CohortCounts], alpha: float 
     V is the covariance of one report at the pooled estimate, and s the direction of the shift.
 
     Args:
-        model, groups: as for ``homogeneity``, which does not return None for them.
+        model, groups: as for ``homogeneity``.
         alpha: largest p-value of a difference that is noticed.
         power: probability, above ``alpha``.
 
     Returns:
-        d, the largest over values and groups; above 1 if no shift is noticed so often.
+        d, the largest over values and groups; above 1 if no shift is noticed so often, infinity if there is no test.
 
     Source: Patnaik 1949, for the power of chi-square tests.
     """
     pooled = PooledVersions([model] * len(groups))
     found = pooled.estimate(groups)
-    assert found.agreement is not None, "see the arguments"
+    if found.agreement is None:
+        return math.inf
     degrees = found.agreement.degrees
     sizes = np.array([group.total for group in groups if group.total], dtype=np.float64)
     held = clip_and_normalize(found.raw_frequencies) + 0.5 / sizes.sum()

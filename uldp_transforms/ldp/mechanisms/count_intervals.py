@@ -103,11 +103,11 @@ def score_intervals(
     often = np.asarray(counted) > 0.5
     below, above = raw - skew - np.where(often, jump / 2, 0), raw - skew + np.where(often, 0, jump / 2)
     possible = null + slope * below - curvature * below**2 > 0  # otherwise no p, and no root, is below
-    low = np.where(possible, _root(below, null, slope, curvature, square, -1), below)
-    return low, _root(above, null, slope, curvature, square, 1)
+    low = np.where(possible, score_root(below, null, slope, curvature, square, -1), below)
+    return low, score_root(above, null, slope, curvature, square, 1)
 
 
-def _root(
+def score_root(
     near: np.ndarray,
     null: np.ndarray,
     slope: np.ndarray | float,

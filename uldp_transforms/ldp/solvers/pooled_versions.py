@@ -25,6 +25,7 @@ from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import NoReportsError, SpecError
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.model import Model
+from uldp_transforms.ldp.solvers.enough_reports import LEAST_EXPECTED, expected_reports, merged_values
 from uldp_transforms.ldp.solvers.intervals import quantile
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
@@ -32,6 +33,7 @@ MAX_VALUES = 1024
 """Maximum number of values of a pooled question: matrices have its square as entries."""
 
 _SMALLEST = 1e-10  # relative to the sum of variances; a smaller variance of their sum is a rounding error
+_SINGULAR = 1e-13  # relative; directions with less information are those that no version sees
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ class Agreement:
     Attributes:
         statistic: sum over versions of the squared distance to the pooled estimate, in units of the noise.
         degrees: its degrees of freedom.
-        p_value: probability of such a statistic, or a larger one; asymptotic in the reports of each version.
+        p_value: probability of such a statistic, or a larger one.
     """
 
     statistic: float
@@ -148,11 +150,43 @@ class PooledVersions:
     ) -> Agreement | None:
         """The test at the pooled estimate, as if half a report more had each value.
 
-        A value that is sent in clear and that nobody holds would have no variance, and the test no inverse.
+        A value that is sent in clear and that nobody holds would have no variance, and the test no inverse. Values with
+        too few expected reports of a version are merged in this version, and a version without enough for two sums says
+        nothing; see ``enough_reports``.
         """
         held = plausible + 0.5 / sizes.sum()
-        ranks = alone.size - int(self._certain[chosen].sum())
-        return _agreement(alone, self._inverses(chosen, held / held.sum()), ranks, sizes)
+        held /= held.sum()
+        inverses, ranks = self._inverses(chosen, held), alone.shape[1] - self._certain[chosen].astype(int)
+        known = [np.ones((1, alone.shape[1]))]
+        for place, index in enumerate(chosen):
+            sums = self._sums_to_compare(index, held, sizes[place])
+            if len(sums) < alone.shape[1]:
+                inverses[place], ranks[place] = self._inverse_of_sums(index, held, sums)
+            known.append(sums)
+        if np.count_nonzero([len(sums) for sums in known[1:]]) < 2:
+            return None
+        whole = any(len(sums) == alone.shape[1] for sums in known)
+        dimensions = alone.shape[1] if whole else int(np.linalg.matrix_rank(np.concatenate(known)))
+        return _agreement(alone, inverses, int(ranks.sum()), sizes, dimensions - 1)
+
+    def _sums_to_compare(self, index: int, frequencies: np.ndarray, num_reports: float) -> np.ndarray:
+        """(G, K): the sums of a version's shares that have enough expected reports; all K of them without a covariance
+        if possible."""
+        mechanism, held = self.versions[index].mechanism, self._held(index, frequencies)
+        order = self._orders[index]
+        if (expected_reports(mechanism.variances(held), mechanism.jumps, num_reports) >= LEAST_EXPECTED).all():
+            return np.eye(len(held))
+        jumps = mechanism.jumps if order is None else mechanism.jumps[order]
+        return merged_values(self.covariance_of_report(index, frequencies), jumps, num_reports)
+
+    def _inverse_of_sums(self, index: int, frequencies: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, int]:
+        """S^T (S V_a S^T)^-1 S for the sums S (G, K), and its rank; zeros without sums."""
+        if not len(sums):
+            return np.zeros((len(frequencies), len(frequencies))), 0
+        covariance = sums @ self.covariance_of_report(index, frequencies) @ sums.T
+        certain = int(self._certain[index])
+        added = certain * np.trace(covariance) / len(sums) ** 2
+        return sums.T @ np.linalg.inv(covariance + added) @ sums, len(sums) - certain
 
     def covariance(self, sizes: Sequence[int], frequencies: np.ndarray) -> np.ndarray:
         """Exact covariance (K, K) of the raw pooled frequencies.
@@ -287,7 +321,7 @@ def _nearest(inverses: np.ndarray, alone: np.ndarray, sizes: np.ndarray) -> np.n
     """(K,): the estimate nearest to those of all versions (A, K), in units of their noise, with the sum 1."""
     even = 1 / alone.shape[1]
     pulls = sizes @ (inverses @ (alone - even)[:, :, np.newaxis])[:, :, 0]
-    steps = np.linalg.solve(_information(inverses, sizes), pulls[:-1] - pulls[-1])
+    steps = _solve(_information(inverses, sizes), pulls[:-1] - pulls[-1])
     nearest: np.ndarray = even + np.append(steps, -steps.sum())
     return nearest
 
@@ -299,9 +333,20 @@ def _maps(inverses: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.concatenate([steps, -steps.sum(axis=1, keepdims=True)], axis=1)
 
 
-def _agreement(alone: np.ndarray, inverses: np.ndarray, ranks: int, sizes: np.ndarray) -> Agreement | None:
-    """The test, by distances from the estimate nearest to all versions; ``ranks`` is the sum of those of all V_a."""
+def _solve(information: np.ndarray, pulls: np.ndarray) -> np.ndarray:
+    """The steps (K - 1,), the shortest ones if no version tells some values apart."""
+    steps: np.ndarray = np.linalg.lstsq(information, pulls, rcond=_SINGULAR)[0]
+    return steps
+
+
+def _agreement(
+    alone: np.ndarray, inverses: np.ndarray, ranks: int, sizes: np.ndarray, dimensions: int
+) -> Agreement | None:
+    """The test, by distances from the estimate nearest to all versions.
+
+    ``ranks`` is the sum of those of all inverses, and ``dimensions`` the number of contrasts that any of them sees.
+    """
     gaps = (alone - _nearest(inverses, alone, sizes))[:, :, np.newaxis]
     statistic = max(float(sizes @ (gaps.transpose(0, 2, 1) @ inverses @ gaps)[:, 0, 0]), 0.0)  # rounding may be below 0
-    degrees = ranks - (alone.shape[1] - 1)
+    degrees = ranks - dimensions
     return Agreement(statistic, degrees, float(special.chdtrc(degrees, statistic))) if degrees > 0 else None

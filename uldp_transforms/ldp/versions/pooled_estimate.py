@@ -29,6 +29,7 @@ from uldp_transforms.ldp.estimators.estimator import (
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.repeated_people import with_repeated_people
+from uldp_transforms.ldp.solvers.enough_reports import expected_reports, normal_distance
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.linear import Intervals, LinearEstimate, estimate_linear
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement, PooledVersions
@@ -51,7 +52,7 @@ class PooledWindow:
             version; it depends on the numbers of reports and the mechanisms only.
         used: positions of the versions that have reports and can be estimated.
         left_out: positions of the versions that have reports but cannot be estimated.
-        agreement: test whether these versions describe one population; None for one version.
+        agreement: test whether these versions describe one population; None if fewer than two have enough reports.
     """
 
     estimate: Estimate
@@ -265,7 +266,7 @@ def _fit(alone: Sequence[Estimate]) -> float | None:
 
 
 def agreement_of(parts: Sequence[_Part], weights: np.ndarray) -> Agreement | None:
-    """Whether versions describe one population.
+    """Whether versions describe one population; None if fewer than two have enough reports to be compared.
 
     For up to ``MOST_EXACT`` values with symbols of their own, the chi-square test of all values together. Otherwise the
     value that differs most, in units of its standard errors, with the p-value times the number of values (Bonferroni).
@@ -275,11 +276,25 @@ def agreement_of(parts: Sequence[_Part], weights: np.ndarray) -> Agreement | Non
     if raw.shape[1] <= MOST_EXACT and all(part.problem.own.all() for part in parts):
         plausible = clip_and_normalize(_mean(weights, raw))
         return _together(tuple(part.model for part in parts), parts[0].alone.values).agreement(raw, plausible, sizes)
-    precisions = 1 / np.array([part.alone.standard_errors for part in parts]) ** 2
+    return _of_each_value(parts, raw, sizes)
+
+
+def _of_each_value(parts: Sequence[_Part], raw: np.ndarray, sizes: np.ndarray) -> Agreement:
+    """The value that differs most, judged by the tail of counts of the version that expects the fewest."""
+    errors = np.array([part.alone.standard_errors for part in parts])
+    jumps = np.array([_jumps(part.model, part.alone.values) for part in parts])
+    expected = expected_reports(errors**2 * sizes[:, np.newaxis], jumps, sizes[:, np.newaxis]).min(axis=0)
+    precisions = 1 / errors**2
     nearest = (precisions * raw).sum(axis=0) / precisions.sum(axis=0)
-    statistic = float((precisions * (raw - nearest) ** 2).sum(axis=0).max())
-    degrees = len(parts) - 1
+    statistics = normal_distance((precisions * (raw - nearest) ** 2).sum(axis=0), expected)
+    statistic, degrees = float(statistics.max()), len(parts) - 1
     return Agreement(statistic, degrees, min(1.0, raw.shape[1] * float(special.chdtrc(degrees, statistic))))
+
+
+def _jumps(model: Model, values: tuple[str, ...]) -> np.ndarray:
+    """(S,): effects of a counted report on the symbols that values have in the first cohort."""
+    jumps: np.ndarray = model.mechanism.jumps[model.alphabet.symbol_table(values, 1)[0]]
+    return jumps
 
 
 @functools.lru_cache(maxsize=64)

@@ -11,6 +11,14 @@ import numpy as np
 
 from uldp_transforms.jobs.report.differences import FigurePanel
 
+ENOUGH_REPORTS = 10_000
+"""Minimum number of reports for which the coverage of smooth intervals has been measured; see docs/numbers.md."""
+
+FEW_REPORTS = (
+    f"Fewer than {ENOUGH_REPORTS:,} reports cannot show whether neighbouring bins are alike, which smooth intervals "
+    "take for granted: rely on the intervals without smoothness, and declare numbers that many people have as atoms."
+)
+
 MEDIAN = "median"
 SUM = "sum"
 _NAMES = ("value", "low", "high", "sure_low", "sure_high", "smoothed", "smoothed_low", "smoothed_high")
@@ -94,6 +102,7 @@ class NumberPart:
         figures: those of the latest window with numbers.
         bars: its curve; empty if the row has none.
         trends: of the mean and the quantiles; empty if there is one window.
+        num_reports: of the latest window with numbers; None if unknown.
     """
 
     unit: str
@@ -101,6 +110,13 @@ class NumberPart:
     figures: Sequence[Figure]
     bars: Sequence[Bar]
     trends: Sequence[FigureTrend]
+    num_reports: int | None = None
+
+    @property
+    def advice(self) -> str:
+        """What to know about smooth intervals of few reports; empty if there are none."""
+        few = self.num_reports is not None and self.num_reports < ENOUGH_REPORTS
+        return FEW_REPORTS if self.is_smooth and few else ""
 
 
 def numbers_of(rows: Sequence[Mapping[str, Any]], unit: str) -> NumberPart | None:
@@ -122,6 +138,7 @@ def numbers_of(rows: Sequence[Mapping[str, Any]], unit: str) -> NumberPart | Non
         figures=figures,
         bars=_bars(numbers.get("curve") or ()),
         trends=[_trend(figure, by_window) for figure in figures if _has_trend(figure)] if len(rows) > 1 else [],
+        num_reports=told[-1].get("num_reports"),
     )
 
 

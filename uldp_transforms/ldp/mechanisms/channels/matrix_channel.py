@@ -24,7 +24,8 @@ from scipy import sparse
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
-from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals, score_intervals
+from uldp_transforms.ldp.mechanisms.channels.channel_intervals import ChannelIntervals
+from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals
 from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import Kind
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
@@ -149,21 +150,31 @@ class MatrixChannel(IntegerReportMechanism):
     def intervals(
         self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The score interval, with the variance of own reports (B**2)^T Q; see ``Mechanism.intervals``.
+        """Score intervals with the skewness of the channel, see ``channel_intervals`` and ``Mechanism.intervals``.
 
         If one output alone determines the frequency of a symbol, its count is binomial, and the interval is that of its
         probability.
         """
-        own, n = ((self.inverse**2) * self.probabilities.T).sum(axis=1), counts.total
-        null, counted = self.null_variances(frequencies), counts.cells[0, self.inverse.argmax(axis=1)] / n
-        raw, jump = self.invert(counts)[0], self.jumps / n
-        low, high = score_intervals(raw, null / n, own / n, 1 / n, jump, counted, confidence=confidence, strict=strict)
-        symbols, outputs, base, slope = self._outputs_that_tell
-        which = np.broadcast_to(confidence, raw.shape)[symbols]
+        n, (symbols, outputs, base, slope) = counts.total, self._outputs_that_tell
+        low, high = np.zeros((2, self.num_symbols))
+        if len(symbols) < self.num_symbols:
+            low, high = self._contrasts(counts, frequencies).of(confidence, strict)
+        which = np.broadcast_to(confidence, low.shape)[symbols]
         ends = binomial_intervals(counts.cells[0, outputs], n, which if strict else confidence, strict)
         ends = tuple((end - base) / slope for end in ends)
         low[symbols], high[symbols] = np.minimum(*ends), np.maximum(*ends)
         return low, high
+
+    def _contrasts(self, counts: CohortCounts, frequencies: np.ndarray) -> ChannelIntervals:
+        return ChannelIntervals(
+            raw=self.invert(counts)[0],
+            plausible=frequencies,
+            covariance=self.covariance(frequencies),
+            squares=self.inverse**2 @ self.probabilities,
+            cubes=self.inverse**3 @ self.probabilities,
+            effects=np.abs(self.inverse).max(axis=1),
+            num_reports=counts.total,
+        )
 
     @functools.cached_property
     def _outputs_that_tell(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
