@@ -48,7 +48,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "jobs/compare": (
         *("jobs/commands/test_compare_words.py", "jobs/commands/test_compare.py"),
-        "jobs/commands/test_borrow_option.py",
+        *("jobs/commands/test_borrow_option.py", "jobs/commands/test_simulated_rows.py"),
     ),
     "jobs/completion": ("jobs/commands/test_completion.py",),
     "jobs/demo": (
@@ -77,6 +77,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "jobs/gateway/apps": (
         *("jobs/gateway/test_app_limits.py", "jobs/gateway/test_signed_tokens.py"),
         *("jobs/gateway/test_used_tokens.py", "jobs/gateway/test_gateway_parts.py"),
+        "jobs/gateway/test_once_per_token.py",
     ),
     "jobs/gateway/navigations": ("jobs/gateway/test_navigation_gateway.py", "jobs/follow/test_simulation.py"),
     "jobs/gateway/outlets": ("jobs/gateway/test_outlets.py", "jobs/gateway/test_gateway_errors.py"),

@@ -16,6 +16,7 @@ from uldp_transforms.beam.runtime.coders import MixedReportsCoder
 from uldp_transforms.beam.transforms.decode_reports import received_entries
 from uldp_transforms.beam.transforms.period_counts import count_batches, count_periods
 from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder, _order_of, _runs, _runs_of
@@ -75,8 +76,9 @@ def test_mixed_messages_get_the_verdicts_that_each_gets_alone(gate: TimeGate | N
     assert together.num_received.total() > len(COLLECTIONS) * 12 * 2
     keys = [(batch.fingerprint, len(batch.report_ids) > 0) for batch in together.batches]
     assert max(Counter(keys).values()) <= 2  # of single messages, and of packed ones
-    for reason, worst in together.off_by.items():
-        assert worst == max(decoded.off_by.get(reason, 0) for decoded in alone)
+    reasons = {reason for decoded in alone for reason in decoded.off_by}
+    assert reasons == (set() if gate is None else {Reason.TOO_EARLY, Reason.TOO_OLD})
+    assert together.off_by == {reason: max(decoded.off_by.get(reason, 0) for decoded in alone) for reason in reasons}
 
 
 def added(pairs: Any) -> dict[Any, CohortCounts]:

@@ -128,6 +128,10 @@ def metric(text: str, name: str) -> float:
     return sum(map(float, found))
 
 
+class NotListening(AssertionError):
+    """A gateway ended before it listened; the message is its log."""
+
+
 @contextlib.contextmanager
 def gateway(
     options: Sequence[str],
@@ -174,7 +178,7 @@ def _address(process: Process, log: Path) -> str:
         if found := re.search(r"POST (\S+)/(?:reports|navigations)\n", log.read_text("utf-8")):
             return found[1]
         time.sleep(0.05)
-    raise AssertionError(log.read_text("utf-8"))
+    raise NotListening(log.read_text("utf-8"))
 
 
 def singles(number: int, seed: int, collection: Collection = KRR, event_time: int | None = None) -> list[bytes]:

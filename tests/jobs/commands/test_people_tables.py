@@ -19,6 +19,7 @@ import pytest
 
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.jobs.files import progress, values_file
+from uldp_transforms.jobs.files.cell_texts import texts_of
 from uldp_transforms.jobs.files.event_times import Clock, milliseconds
 from uldp_transforms.jobs.files.json_table import cells_of_line
 from uldp_transforms.jobs.files.people_options import people_in, refuse_people_options, say_missing
@@ -112,6 +113,34 @@ def test_timestamps_of_parquet_have_any_unit(unit: str) -> None:
     assert read(pa.array([2 * per_second], pa.timestamp(unit)), "Europe/Berlin") == [2000 - 3_600_000]
     assert read(pa.array([1_999_999], pa.timestamp("ns", "UTC"))) == [1]
     assert read(pa.array([-1, -1_000_001], pa.timestamp("ns", "UTC"))) == [-1, -2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (pa.timestamp("s"), "2020-01-31 09:30:05"),
+        (pa.timestamp("us"), "2020-01-31 09:30:05.000000"),
+        (pa.timestamp("s", "UTC"), "2020-01-31 09:30:05Z"),
+        (pa.timestamp("ms", "Europe/Berlin"), "2020-01-31 09:30:05.000Z"),
+    ],
+    ids=str,
+)
+def test_timestamps_among_values_are_texts(kind: pa.DataType, expected: str) -> None:
+    """A moment ends with Z, in whatever time zone a column shows it; the time of a local clock does not."""
+    moment = pa.array([1_580_463_005, None], pa.timestamp("s")).cast(pa.timestamp(kind.unit)).cast(pa.int64())
+    assert texts_of(moment.cast(kind), "at").to_pylist() == [expected, None]
+
+
+def test_bare_numbers_are_seconds_of_1990_to_2099() -> None:
+    first, behind = 631_152_000, 4_102_444_800
+    clock = Clock("at")
+    assert clock.read(pa.array([first, behind - 1])).milliseconds.tolist() == [1000 * first, 1000 * (behind - 1)]
+    assert clock.read(pa.array([first, behind - 1])).faults.tolist() == [0, 0]
+    found = clock.read(pa.array([first - 1, behind]))
+    assert found.milliseconds.tolist() == [0, 0]
+    assert [clock.sentence(fault).partition("; ")[0] for fault in found.faults.tolist()] == [
+        "at must be RFC 3339 or seconds since 1970 in the years 1990 to 2099, got another number"
+    ] * 2
 
 
 @pytest.mark.parametrize("timezone", [None, "Europe/Berlin"])

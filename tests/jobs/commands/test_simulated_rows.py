@@ -147,7 +147,7 @@ def test_comparisons_say_it_in_rows_and_in_words(
     assert capsys.readouterr().out.count("Some or all of these reports are simulated.") == 3
 
 
-def test_one_simulated_side_is_enough(folder: Path, tmp_path: Path) -> None:
+def test_one_simulated_side_is_enough(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The other one is not: its clients drew from the system's source."""
     files = ["--values", f"{folder}/pets.csv", "--output", f"{tmp_path}/real.avro"]
     assert uldp.main(["simulate", "--collection", f"{folder}/pets.json", *files]) == 0
@@ -156,7 +156,9 @@ def test_one_simulated_side_is_enough(folder: Path, tmp_path: Path) -> None:
     assert {row["simulated"] for rows in rows_in(tmp_path / "real").values() for row in rows} == {False}
     words = ["--collection", f"{folder}/pets.json", "--output", f"{tmp_path}/rows.jsonl"]
     for sides in ((f"{tmp_path}/real", f"{folder}/out"), (f"{folder}/out", f"{tmp_path}/real")):
+        capsys.readouterr()
         assert uldp.main(["compare", sides[0], "--with", sides[1], *words]) == 0
+        assert capsys.readouterr().out.count("Some or all of these reports are simulated.") == 1
         assert {row["simulated"] for row in rows_in(tmp_path)["rows.jsonl"]} == {True}
 
 

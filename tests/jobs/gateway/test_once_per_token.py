@@ -22,7 +22,7 @@ from google.cloud import pubsub_v1
 from tests.jobs.gateway.test_navigation_gateway import LINE, kept
 from tests.jobs.gateway.test_signed_tokens import KEY, OTHER, sign
 from tests.support import live
-from tests.support.gateways import Running, gateway, posted, singles
+from tests.support.gateways import NotListening, Running, gateway, posted, singles
 from tests.support.live import PATIENCE
 from tests.support.messages_cases import BATCH_HEADER, KRR, NOON, decoder, packed, single
 from uldp_transforms.jobs.gateway import spool_file
@@ -59,9 +59,9 @@ def started(folder: Path, *options: str, **others: Any) -> Any:
     return gateway([*options, *own], folder, **others)
 
 
-def killed_at(folder: Path, call: int, is_before: bool, *options: str) -> Any:
+def killed_at(folder: Path, call: int, is_before: bool, *options: str, **others: Any) -> Any:
     variables = {"KILL_AT": str(call), "KILL_BEFORE": str(int(is_before))}
-    return started(folder, *options, first=KILLED, variables=variables)
+    return started(folder, *options, first=KILLED, variables=variables, **others)
 
 
 def stopped(running: Running) -> None:
@@ -168,17 +168,20 @@ def test_kills_at_each_call_of_fsync_lose_and_repeat_nothing_in_a_spool(is_befor
     """Each process is killed at a later point; all messages are sent again until they are acknowledged."""
     spool, options = tmp_path / "spool", [f"--spool={tmp_path / 'spool'}", "--spool_every=100ms"]
     messages, tokens = singles(160, 3), [sign(KEY) for _ in range(160)]
+    served = 0
     for call in range(1, 21):
         with contextlib.ExitStack() as stack:
             try:
                 running = stack.enter_context(killed_at(tmp_path, call, is_before, *options))
-            except AssertionError:  # killed before it listened
+            except NotListening:  # killed
                 continue
+            served += 1
             for message, token in zip(messages[: 8 * call], tokens):  # also those of earlier processes
                 if asyncio.run(posted(running.address, [message], [token])) == [0]:
                     break
                 time.sleep(0.01)
             assert running.process.wait(PATIENCE) == -signal.SIGKILL
+    assert served >= 10, "most processes were killed while they took messages"
     with started(tmp_path, *options) as running:
         assert asyncio.run(posted(running.address, messages, tokens)) == [202] * len(messages)
         stopped(running)
@@ -196,10 +199,15 @@ def posted_by_many(running: Running, messages: Sequence[bytes], tokens: Sequence
 
 
 def sent_until_killed(running: Running, messages: Sequence[bytes], tokens: Sequence[str]) -> set[bytes]:
-    """Ids of the reports that were acknowledged before a kill at a random moment; 20 connections send them."""
-    delay = random.uniform(0.05, 0.6)  # any moment will do: the test holds for each
+    """Ids of the reports that were acknowledged before a kill at a random moment; 20 connections send them.
+
+    At least one is: of more messages than connections that are done, a connection has sent its next one.
+    """
+    delay = random.uniform(0, 0.5)  # any moment will do: the test holds for each
 
     def kill() -> None:
+        while running.counted("reports_delivered_total") + running.counted("copies_total") <= 20:
+            time.sleep(0.01)
         time.sleep(delay)
         running.process.kill()
 
@@ -212,6 +220,7 @@ def sent_until_killed(running: Running, messages: Sequence[bytes], tokens: Seque
     for first, part in enumerate(statuses):
         assert set(part) <= {200, 202, 0}
         done |= {message[9:25] for message, status in zip(messages[first::20], part) if status}
+    assert done
     return done
 
 
@@ -382,14 +391,19 @@ def test_kills_lose_and_repeat_no_navigation(is_before: bool, tmp_path: Path) ->
     folder, options = tmp_path / "navigations", [f"--navigations={tmp_path / 'navigations'}", "--token_reports=2"]
     bodies = [b"\n".join([line(2 * number), line(2 * number + 1)]) for number in range(60)]
     tokens = [sign(KEY) for _ in bodies]
+    served = 0
     for call in range(1, 13):
-        variables = {"KILL_AT": str(call), "KILL_BEFORE": str(int(is_before))}
-        with (
-            contextlib.suppress(AssertionError, OSError, http.client.HTTPException),
-            started(tmp_path, *options, collection=None, first=KILLED, variables=variables) as running,
-        ):
-            for token, body in list(zip(tokens, bodies))[: 5 * call]:
-                navigated(running, token, body)
+        with contextlib.ExitStack() as stack:
+            try:
+                running = stack.enter_context(killed_at(tmp_path, call, is_before, *options, collection=None))
+            except NotListening:  # killed
+                continue
+            served += 1
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                for token, body in list(zip(tokens, bodies))[: 5 * call]:
+                    navigated(running, token, body)
+            assert running.process.wait(PATIENCE) == -signal.SIGKILL
+    assert served >= 6, "most processes were killed while they took lines"
     with started(tmp_path, *options, collection=None) as running:
         for token, body in zip(tokens, bodies):
             assert navigated(running, token, body) == (202, {"spooled": 2})

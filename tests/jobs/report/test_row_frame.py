@@ -12,6 +12,7 @@ import polars
 import pyarrow as pa
 import pytest
 
+from tests.jobs.report.test_report_everything import everything
 from tests.support import report_rows as rows
 from uldp_transforms import read_rows
 from uldp_transforms.jobs import uldp
@@ -35,6 +36,16 @@ def directory(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with rows of every kind."""
+    folder = everything(tmp_path_factory.mktemp("everything")).parent
+    text = (folder / "ledger.jsonl").read_text(encoding="utf-8")
+    refused = json.loads(text) | {"source": "message", "reason": "malformed", "num_reports": 10}
+    rows.write(folder, "rejected.jsonl", [{**refused, "base_period_start": None, "num_messages": 0, "num_files": 0}])
+    return folder
+
+
 def test_one_row_for_each_value_of_the_row_that_counts(directory: Path) -> None:
     frame = read_rows(str(directory))
     assert list(frame.columns) == [field["name"] for field in load("estimated_value.avsc")["fields"]]
@@ -55,9 +66,12 @@ def test_windows_without_numbers_are_windows(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_arrow_has_the_same_rows(kind: str, directory: Path) -> None:
-    table, frame = read_rows(str(directory), kind, "arrow"), read_rows(str(directory), kind)
-    assert table.column_names == list(frame.columns) and table.num_rows == len(frame)
+def test_arrow_has_the_same_rows(kind: str, directory: Path, full: Path) -> None:
+    """Of directories with and without rows of this kind."""
+    for folder in (directory, full):
+        table, frame = read_rows(str(folder), kind, "arrow"), read_rows(str(folder), kind)
+        assert table.column_names == list(frame.columns) and table.num_rows == len(frame)
+    assert table.num_rows > 0
 
 
 @pytest.mark.parametrize(
@@ -83,10 +97,12 @@ def test_a_directory_without_rows_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_polars_has_the_same_rows(kind: str, directory: Path) -> None:
-    frame = read_rows(str(directory), kind, "polars")
-    assert isinstance(frame, polars.DataFrame)
-    assert frame.to_dicts() == read_rows(str(directory), kind, "arrow").to_pylist()
+def test_polars_has_the_same_rows(kind: str, directory: Path, full: Path) -> None:
+    for folder in (directory, full):
+        frame = read_rows(str(folder), kind, "polars")
+        assert isinstance(frame, polars.DataFrame)
+        assert frame.to_dicts() == read_rows(str(folder), kind, "arrow").to_pylist(maps_as_pydicts="strict")
+    assert frame.height > 0
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars"])

@@ -31,11 +31,14 @@ from tests.support.kafka_cluster import Cluster
 from tests.support.tolerance import RATE, generator, normal_limit
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.navigations.navigation_lines import table_of_paths
+from uldp_transforms.jobs.navigations.navigation_words import shown
 from uldp_transforms.jobs.navigations.navigations_command import _quantile, configure
+from uldp_transforms.jobs.navigations.navigations_page import page_of
 from uldp_transforms.jobs.navigations.navigations_table import Columns, Navigations, read_navigations
+from uldp_transforms.jobs.report.charts import FEW, SMOOTHED, TRUTH
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.clear_numbers import share_of
-from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, rfc3339
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "navigations.md").read_text(encoding="utf-8")
@@ -304,6 +307,41 @@ def test_the_page_of_charts_has_all_numbers_and_loads_nothing(
         assert row.get("window_start", "") in text
     assert uldp.main(["navigations", "navigations", "--html", "whole.html"]) == 0
     assert "<svg" not in Path("whole.html").read_text(encoding="utf-8")
+
+
+def page_of_windows(number: int) -> str:
+    """A page with this many windows, each with a known share and known times."""
+    known = {"value": 200.0, "low": 190.0, "high": 210.0}
+    durations = [{"class": name, "mean": known, "quantile": {"q": 0.5, **known}} for name in ("high", "low", "all")]
+    share = {"frequency": 0.5, "raw_frequency": 0.5, "ci_low": 0.4, "ci_high": 0.6, "misfit": None, "num_reports": 10}
+    row = {**share, "durations": durations, "rates": [], "agreement": None}
+    return page_of(row, [{**row, "window_start": rfc3339(60_000 * at)} for at in range(number)], [])
+
+
+@pytest.mark.parametrize("number", [1, FEW, FEW + 1])
+def test_each_window_is_visible_in_the_charts(number: int) -> None:
+    """A line through one window has no length: all times have points, and shares as long as the windows are few."""
+    shares, times = re.findall(r"<svg.*?</svg>", page_of_windows(number), flags=re.DOTALL)
+    titles = [html.unescape(title) for title in re.findall("<title>(.*?)</title>", shares)]
+    said = [f"{rfc3339(60_000 * at)}: 50.0 % (40.0 to 60.0 %)" for at in range(number)]
+    assert titles == (said if number <= FEW else [])
+    assert ("mark-line" in shares) == (number > FEW)
+    for colour in (SMOOTHED, TRUTH):
+        assert len(re.findall(rf'<path transform="translate\([^>]*fill="{colour}"', times)) == number, colour
+
+
+@pytest.mark.parametrize(
+    ("length", "texts"),
+    [
+        (20, ("100", "90 to 110")),
+        (2, ("100", "99 to 101")),
+        (1.9, ("100.0", "99.0 to 101.0")),
+        (0.19, ("100.00", "99.91 to 100.09")),
+        (0, ("100", "exactly 100")),
+    ],
+)
+def test_an_interval_has_the_digits_that_tell_its_ends_apart(length: float, texts: tuple[str, str]) -> None:
+    assert shown({"value": 100.0, "low": 100 - length / 2, "high": 100 + length / 2}) == texts
 
 
 def test_lines_in_files_and_in_kafka_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -119,8 +119,8 @@ def test_post_processed_frequencies_are_a_distribution(name, estimator, n):
 def test_estimates_are_finite_or_refused_for_any_number_of_reports(name, estimator):
     """Each number and array of an estimate, whichever fields it has; figures of numbers have tests of their own."""
     item = COLLECTIONS[name]
-    rng = generator("few", name)
-    for n, _ in itertools.product((1, 2, 3, 6, 12, 40), range(2)):
+    rng, answered = generator("few", name), set()
+    for n, _ in itertools.product((1, 2, 3, 6, 12, 40, 400), range(2)):
         counts = item.count(item.perturb(rng.choice(VALUES, n).tolist(), rng))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -134,6 +134,8 @@ def test_estimates_are_finite_or_refused_for_any_number_of_reports(name, estimat
         numbers = {field: value for field, value in shown.items() if isinstance(value, (float, np.ndarray))}
         assert numbers.keys() >= {"frequencies", "raw_frequencies", "standard_errors", "ci_low", "ci_high"}
         assert [field for field, value in numbers.items() if not np.isfinite(value).all()] == [], n
+        answered.add(n)
+    assert 400 in answered
 
 
 @collections

@@ -89,16 +89,18 @@ def assert_held(held: np.ndarray, among: np.ndarray, low: float = 0.94, high: fl
     Intervals of one window are not independent; windows are. The error of the share is that of a ratio of sums over
     windows, and the limit on it Student's, at the rate of the suite.
     """
-    wrong = {}
+    wrong, judged = {}, 0
     for name, hits, sizes in zip(CLASSES, held.T, among.T):
         windows, total = np.count_nonzero(sizes), sizes.sum()
         if total < fewest or windows < 8:
             continue
+        judged += 1
         share = hits.sum() / total
         error = np.sqrt(((hits - share * sizes) ** 2).sum() * windows / (windows - 1)) / total
         slack = stats.t.isf(RATE / 2, windows - 1) * max(error, np.sqrt(0.95 * 0.05 / total))
         if not low - slack <= share <= high + slack:
             wrong[name] = (share, slack)
+    assert judged
     assert not wrong
 
 
