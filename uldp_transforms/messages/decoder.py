@@ -9,6 +9,7 @@ collection allow are accepted; the decoder never masks, clamps or guesses a valu
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import itertools
 import operator
@@ -173,6 +174,12 @@ class MessageDecoder:
         self._require_ids = require_ids
         self._splitter = Splitter(catalog)
         self._have_tails = bool(catalog.tails[:, 0].all())
+
+    def with_gate(self, gate: TimeGate) -> MessageDecoder:
+        """The same decoder with another gate."""
+        other = copy.copy(self)
+        other._gate = gate
+        return other
 
     def decode(self, messages: Sequence[bytes], arrival_times: np.ndarray | None = None) -> Decoded:
         """Decode n messages to reports and verdicts.

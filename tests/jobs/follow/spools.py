@@ -43,7 +43,8 @@ class Followed:
         self._rng = np.random.default_rng(26)
 
     def argv(self) -> list[str]:
-        common = ["--output", str(self.output), "--write_counts", "--late_every", "0s", *self.window]
+        common = ["--output", str(self.output), "--write_counts", "--late_every", "0s"]
+        common += ["--allowed_lateness", "20000d", *self.window]  # events are of 2001, and arrive now
         return [*self.source(), "--follow", *self.collections, *last_of_each(common)]
 
     def source(self) -> list[str]:

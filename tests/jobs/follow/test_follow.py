@@ -35,10 +35,10 @@ from uldp_transforms.jobs import check, cli, estimate, reestimate
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow.follow_job import _record, follow_job, run_follow
-from uldp_transforms.jobs.follow.follow_reading import _groups
+from uldp_transforms.jobs.follow.follow_reading import Reading, _groups
 from uldp_transforms.jobs.follow.follower import Follower
-from uldp_transforms.jobs.follow.spool_reading import SpoolReader, SpoolSource, unfinished_since
-from uldp_transforms.jobs.follow.state import FollowState
+from uldp_transforms.jobs.follow.spool_reading import SpoolReader, SpoolSource, list_spool
+from uldp_transforms.jobs.follow.state import CountedFile, FollowState
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile, manifest_path
 from uldp_transforms.jobs.records.run_records import STOPPED
 from uldp_transforms.ldp import SpecError
@@ -137,10 +137,10 @@ def test_corrections_do_not_wait_for_a_clock_that_was_set(ahead, tmp_path):
 def test_windows_wait_for_files_that_were_begun_before_their_end(tmp_path):
     followed = Followed(tmp_path)
     begun = SpoolFile(followed.spool)
-    since = unfinished_since(str(followed.spool))
+    since = list_spool(str(followed.spool)).begun
     assert since is not None and time.time() * 1000 - 5000 < since <= time.time() * 1000
     begun.finish()
-    assert unfinished_since(str(followed.spool)) is None
+    assert list_spool(str(followed.spool)).begun is None
 
 
 def test_a_copy_under_another_name_does_not_count(tmp_path, capsys):
@@ -429,11 +429,14 @@ def test_a_transaction_has_at_most_64_files(tmp_path: Path) -> None:
         (tmp_path / name).touch()
         manifest_path(tmp_path / name).touch()
     (tmp_path / "reports-131.avro").touch()
-    state: Any = SimpleNamespace(names=lambda: {names[0]})
+    state: Any = SimpleNamespace(counted_of={names[0]}.intersection)
     source = SpoolSource(str(tmp_path), configured().spec, state)
-    with mock.patch.object(source, "_read", side_effect=list):
-        read: list[Any] = list(source.news(5))
-    assert read == [names[1:65], names[65:129], names[129:]]
+    with mock.patch.object(
+        source, "_read", side_effect=lambda part: Reading(files=[CountedFile(name, "", False) for name in part])
+    ):
+        read = [[file.name for file in reading.files] for reading in source.news(5)]
+        assert read == [names[1:65], names[65:129], names[129:]]
+        assert list(source.news(5)) == []
     assert source.seen_until == 5
 
 
@@ -441,7 +444,7 @@ def test_a_transaction_has_at_most_64_files(tmp_path: Path) -> None:
 def test_windows_wait_ten_minutes_for_a_file_that_is_not_finished(late: int, seen: int, tmp_path: Path) -> None:
     (tmp_path / "reports-20011027T220000-x.avro.part").touch()
     begun = moment_of("2001-10-27T22:00:00Z")
-    state: Any = SimpleNamespace(names=set)
+    state: Any = SimpleNamespace(counted_of=set)
     source = SpoolSource(str(tmp_path), configured().spec, state)
     assert not list(source.news(begun + late))
     assert source.seen_until == begun + seen

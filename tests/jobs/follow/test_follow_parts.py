@@ -29,7 +29,7 @@ from uldp_transforms.jobs.follow.follow_reading import MessageCounter, Reading
 from uldp_transforms.jobs.follow.follower import Follower
 from uldp_transforms.jobs.follow.notices import Notices
 from uldp_transforms.jobs.follow.row_outbox import put_rows, write_outbox
-from uldp_transforms.jobs.follow.spool_reading import check_spool, finished_files, unfinished_since
+from uldp_transforms.jobs.follow.spool_reading import check_spool, list_spool
 from uldp_transforms.jobs.follow.state import NAME, CountedFile, FollowState, PendingWindow, run_of
 from uldp_transforms.jobs.follow.topic_identity import OtherTopicError, TopicIdentity
 from uldp_transforms.jobs.follow.topic_reading import Start, TopicSource, start_of
@@ -108,16 +108,16 @@ def test_windows_are_due_when_all_is_counted_and_late_ones_after_a_while(state: 
 
 
 def test_files_offsets_and_the_topic_are_remembered(state: FollowState) -> None:
-    assert (state.names(), state.simulated(), state.offsets(), state.topic_id()) == (set(), False, {}, None)
+    assert (state.counted_of("abcd"), state.simulated(), state.offsets(), state.topic_id()) == (set(), False, {}, None)
     with state:
         for number, name in enumerate("cab"):
             state.list_file(CountedFile(name, "hash" if number else "other", False))
-    assert (state.names(), state.same_content("hash"), state.same_content("none")) == ({*"abc"}, "a", None)
+    assert (state.counted_of("abcd"), state.same_content("hash"), state.same_content("none")) == ({*"abc"}, "a", None)
     assert not state.simulated()
     with pytest.raises(sqlite3.IntegrityError), state:
         state.list_file(CountedFile("d", "d", True))
         state.list_file(CountedFile("a", "e", True))
-    assert (state.names(), state.simulated()) == ({*"abc"}, False), "all of a transaction or nothing"
+    assert (state.counted_of("abcd"), state.simulated()) == ({*"abc"}, False), "all of a transaction or nothing"
     with state:
         state.list_file(CountedFile("d", "d", True))
         state.advance({0: 5, 1: 7}, {0: 100})
@@ -214,13 +214,13 @@ def test_a_spool_has_finished_files_and_the_earliest_that_is_not(tmp_path: Path)
         check_spool(str(tmp_path))
     (tmp_path / "lock").touch()
     check_spool(str(tmp_path))
-    assert unfinished_since(str(tmp_path)) is None
+    assert list_spool(str(tmp_path))[:2] == ([], None)
     for name in ("b.avro", "b.manifest.json", "a.avro", "a.manifest.json", "c.avro", "d.manifest.json"):
         (tmp_path / name).touch()
-    assert finished_files(str(tmp_path)) == ["a.avro", "b.avro"]
+    assert list_spool(str(tmp_path)).finished == ["a.avro", "b.avro"]
     for name in ("reports-20261126T120001-x", "reports-20261126T120000-y", "other", "reports-2026-z"):
         (tmp_path / f"{name}.avro.part").touch()
-    assert unfinished_since(str(tmp_path)) == 1_795_694_400_000
+    assert list_spool(str(tmp_path)).begun == 1_795_694_400_000
 
 
 def test_a_sentence_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -302,7 +302,8 @@ class Topic:
 
 
 def of_records(*records: tuple[int, int, int]) -> Polled:
-    return Polled([single(KRR)] * len(records), *np.array(records).T)
+    """Partition, offset and time after the events of the reports, in milliseconds."""
+    return Polled([single(KRR)] * len(records), *np.add(records, [0, 0, NOON]).T)
 
 
 def test_records_are_counted_up_to_the_last_one_of_each_partition(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,8 +314,8 @@ def test_records_are_counted_up_to_the_last_one_of_each_partition(monkeypatch: p
     topic.polled = [of_records((1, 2, 30), (0, 0, 20), (1, 3, 10)), of_records((0, 1, 40))]
     begun, first, second = topic.news()
     assert (begun.offsets, begun.entries, begun.counts) == ({0: 0, 1: 2}, [], {})
-    assert (first.offsets, first.times) == ({0: 1, 1: 4}, {0: 20, 1: 10})
-    assert (second.offsets, second.times) == ({0: 2}, {0: 40})
+    assert (first.offsets, first.times) == ({0: 1, 1: 4}, {0: NOON + 20, 1: NOON + 10})
+    assert (second.offsets, second.times) == ({0: 2}, {0: NOON + 40})
     assert sum(found.total for found in first.counts.values()) == 3
     assert topic.identity.check_id.call_count == 2
     assert [call.args[0] for call in topic.reader.poll.call_args_list] == [1.0, 0.5, 0.25]
@@ -439,13 +440,13 @@ def test_the_time_of_a_record_is_that_at_its_offset(monkeypatch: pytest.MonkeyPa
     assert topic_identity._times_at("t", options, {}) == {}
     options.reader.assert_not_called()
     reader.poll.side_effect = [None, of_records((0, 5, 100), (0, 6, 101), (1, 8, 300)), None]
-    assert topic_identity._times_at("t", options, {0: 5, 1: 7, 2: 9}) == {0: 100}
+    assert topic_identity._times_at("t", options, {0: 5, 1: 7, 2: 9}) == {0: NOON + 100}
     assert reader.poll.call_args_list == [mock.call(0.1)] * 3
     reader.seek.assert_called_once_with({0: 5, 1: 7, 2: 9})
     reader.close.assert_called_once_with()
     moments = iter([0.0, 0.0])
     reader.poll.side_effect = [of_records((0, 5, 100))]
-    assert topic_identity._times_at("t", options, {0: 5}) == {0: 100}
+    assert topic_identity._times_at("t", options, {0: 5}) == {0: NOON + 100}
 
 
 # ---------------------------------------------------------------------- passes and runs
@@ -532,7 +533,7 @@ def test_a_run_ends_with_a_code_a_sentence_and_a_record(
         assert signals.can_drain and pauses == ([1.0] if fault is None else [])
         closed.assert_called_once_with()
         with pytest.raises(sqlite3.ProgrammingError):
-            job.state.names()
+            job.state.simulated()
         assert capsys.readouterr().err == f"estimate: a warning\nestimate: {sentence}\n"
         [path] = (tmp_path / "0" / "out").glob("run-*.json")
         record = json.loads(path.read_text("utf-8"))
@@ -588,7 +589,7 @@ def test_a_job_is_what_its_command_line_says(options: tuple[str, ...], late: int
 def test_messages_are_received_rejected_and_in_transit() -> None:
     """What a decoder does not name is handed on by nobody."""
     reading, counter = Reading(), MessageCounter(SPEC)
-    counter.count(reading, [single(KRR), b"garbage", single(URR), single(KRR)])
+    counter.count(reading, [single(KRR), b"garbage", single(URR), single(KRR)], NOON)
     bins: dict[str, int] = {}
     for entry in reading.entries:
         bins[entry.bin] = bins.get(entry.bin, 0) + entry.num_reports

@@ -52,7 +52,7 @@ _SUPPORTED = (
     *("collection", "input", "follow", "output", "write_counts"),
     *("kafka_topic", "bootstrap_servers", "kafka_from", "kafka_timestamps", "kafka_idle_lag"),
     *("kafka_property", "kafka_consumer_config", "dimension"),
-    *("window", "slide", "window_offset", "timezone", "late_every", "bit_patterns", "by"),
+    *("window", "slide", "window_offset", "timezone", "allowed_lateness", "late_every", "bit_patterns", "by"),
     *("estimator", "candidates", "limits", "quantiles", "min_reports", "show", "liars", "borrow"),
 )
 """Options of ``uldp estimate`` that may be given with ``--follow``."""
@@ -94,7 +94,6 @@ def follow_job(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence
     run = run_of(args.output, new_run_id())
     values = given(args)
     late_every = values.pop("late_every", None) or JobSpec.late_every
-    # as for files, reports have no time of arrival here
     spec = JobSpec.of(collections=cli.matching("--collection", args.collection), bounded=True, run=run, **values)
     spec.check_candidates()
     directory = RunDirectory(args.output, run, bounded=False, launched=False)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
 
 from uldp_transforms.beam.accounts.ledger import ACCEPTED, RECEIVED, LedgerEntry
 from uldp_transforms.beam.accounts.transit import handed_on
@@ -12,9 +14,10 @@ from uldp_transforms.beam.transforms.decode_reports import received_entries
 from uldp_transforms.beam.transforms.period_counts import count_batches
 from uldp_transforms.jobs.follow.state import CountedFile, Period
 from uldp_transforms.ldp import CohortCounts
-from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.group_keys import is_total
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.windows import TimeGate
 
 _AT_ONCE = 1 << 22  # bytes of messages that are decoded together
 
@@ -62,25 +65,42 @@ class Reading:
 
 
 class MessageCounter:
-    """Counts the reports of messages.
+    """Counts the reports of messages that arrived in time.
 
     Args:
         spec: specification of the job, with windows.
     """
 
     def __init__(self, spec: JobSpec):
+        assert spec.periods is not None, "follow_job refuses a job without windows"
         self._spec = spec
-        self._decoder = MessageDecoder(spec.catalog)
+        self._gate = TimeGate(
+            periods=spec.periods, allowed_lateness=spec.allowed_lateness, future_skew=spec.future_skew
+        )
+        self._decoder = MessageDecoder(spec.catalog, self._gate)
 
-    def count(self, reading: Reading, messages: Iterable[bytes]) -> None:
-        """Decode messages, and add their counts, ledger entries and rejections."""
+    def count(self, reading: Reading, messages: Sequence[bytes], arrived: int | np.ndarray, within: int = 0) -> None:
+        """Decode messages, and add their counts, ledger entries and rejections.
+
+        Args:
+            reading: is added to.
+            messages: n messages.
+            arrived: (n,) int64, milliseconds since 1970: earliest time at which each may have arrived; or one for all.
+            within: milliseconds after that time within which they arrived.
+        """
+        decoder = self._decoder
+        if within:
+            decoder = decoder.with_gate(dataclasses.replace(self._gate, future_skew=self._gate.future_skew + within))
+        times, done = np.broadcast_to(np.asarray(arrived, dtype=np.int64), len(messages)), 0
         for group in _groups(messages):
-            self._count(reading, group)
+            decoded = decoder.decode(group, times[done : done + len(group)])
+            reading.entries.append(handed_on(len(group) - decoded.num_messages))
+            self._add(reading, decoded)
+            done += len(group)
 
-    def _count(self, reading: Reading, messages: list[bytes]) -> None:
-        spec, decoded = self._spec, self._decoder.decode(messages)
+    def _add(self, reading: Reading, decoded: Decoded) -> None:
+        spec = self._spec
         reading.entries += received_entries(decoded, spec.periods)
-        reading.entries.append(handed_on(len(messages) - decoded.num_messages))
         reading.rejections += decoded.rejections
         for (owner, start), counts in count_batches(
             spec.catalog, decoded.parts, spec.periods, spec.bit_patterns, spec.by

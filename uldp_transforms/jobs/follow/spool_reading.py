@@ -5,8 +5,10 @@ from __future__ import annotations
 import datetime
 import os
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from uldp_transforms.beam.accounts.transit import handed_on
 from uldp_transforms.beam.spec.job_spec import JobSpec
@@ -32,6 +34,9 @@ FILES_AT_ONCE = 64
 LONGEST_WAIT = 600_000
 """Milliseconds for which windows wait for a file that the gateway has begun before their end and has not finished."""
 
+_TICK = 2_000_000_000
+"""Nanoseconds after which every file system gives a change another time; FAT has the coarsest clock."""
+
 _BEGUN = re.compile(r"reports-(\d{8}T\d{6})-")
 
 
@@ -43,19 +48,41 @@ def check_spool(path: str) -> None:
         )
 
 
-def finished_files(spool: str) -> list[str]:
-    """Names of the files that are finished: those with a manifest, which the gateway writes first."""
-    return sorted(path.name for path in Path(spool).glob(f"*{WHOLE}") if manifest_path(path).is_file())
-
-
-def unfinished_since(spool: str) -> int | None:
-    """Time at which the earliest file that the gateway is still writing was started, in milliseconds since 1970; None
-    without such a file."""
-    begun = [match[1] for path in Path(spool).glob(f"*{PART}") if (match := _BEGUN.match(path.name))]
-    if not begun:
+def begun_at(name: str) -> int | None:
+    """Time at which the gateway began a file, by its name, in milliseconds since 1970; None for other names."""
+    match = _BEGUN.match(name)
+    if match is None:
         return None
-    moment = datetime.datetime.strptime(min(begun), "%Y%m%dT%H%M%S").replace(tzinfo=datetime.timezone.utc)
+    moment = datetime.datetime.strptime(match[1], "%Y%m%dT%H%M%S").replace(tzinfo=datetime.timezone.utc)
     return int(moment.timestamp()) * 1000
+
+
+class Listing(NamedTuple):
+    """What a spool has.
+
+    Attributes:
+        finished: names of the files that are finished: those with a manifest, which the gateway writes first; in order.
+        begun: time at which the earliest file that the gateway is still writing was begun, in milliseconds since 1970;
+            None without such a file.
+        changed: time of the last change of the directory before it was listed, in nanoseconds since 1970.
+        is_settled: whether a later change has another time.
+    """
+
+    finished: list[str]
+    begun: int | None
+    changed: int
+    is_settled: bool
+
+
+def list_spool(spool: str) -> Listing:
+    """List a spool; raises OSError."""
+    looked, changed = time.time_ns(), os.stat(spool).st_mtime_ns
+    # first, so that a file that is finished meanwhile counts
+    begun = [begun_at(name) for name in os.listdir(spool) if name.endswith(PART)]
+    names = set(os.listdir(spool))
+    finished = [name for name in names if name.endswith(WHOLE) and manifest_path(Path(name)).name in names]
+    known = [moment for moment in begun if moment is not None]
+    return Listing(sorted(finished), min(known, default=None), changed, changed < looked - _TICK)
 
 
 class SpoolReader:
@@ -89,11 +116,17 @@ class SpoolReader:
                     messages, reports = messages + 1, reports + reports_in(item)
             while hashed.read(1 << 20):  # what follows a part that cannot be read
                 pass
+            status = os.fstat(file.fileno())
         lost = [item for item in items if isinstance(item, Rejection)]
-        found = ListedFile(name, path.stat().st_size, hashed.sha256, messages, reports)
+        found = ListedFile(name, status.st_size, hashed.sha256, messages, reports)
         difference = listed.difference(found, sum(item.number for item in lost), account)
         reading.reject(lost if difference is None else [*lost, difference])
-        self._counter.count(reading, (item for item in items if isinstance(item, bytes)))
+        written = status.st_mtime_ns // 1_000_000
+        begun = begun_at(name)
+        arrived = written if begun is None else begun
+        self._counter.count(
+            reading, [item for item in items if isinstance(item, bytes)], arrived, max(0, written - arrived)
+        )
         reading.entries.append(handed_on(0 if account.is_complete(found.bytes) else 1))
         reading.files.append(CountedFile(name, found.sha256, (account.randomness or "").startswith(SEEDED)))
         return reading
@@ -110,6 +143,8 @@ class SpoolReader:
 class SpoolSource:
     """The spool of a gateway that may be running.
 
+    A look at a directory that did not change lists nothing. Memory holds the names of the files that are there.
+
     Args:
         spool: directory of the files.
         spec: specification of the job, with windows.
@@ -120,17 +155,32 @@ class SpoolSource:
         self._spool, self._state = spool, state
         self._reader = SpoolReader(spool, spec)
         self._notices = Notices()
+        self._listing: Listing | None = None
+        self._new: list[str] = []
+        self._counted: set[str] = set()
         self.seen_until: int | None = None
 
     def news(self, time: int) -> Iterator[Reading]:
         """All files that are finished now and not in the manifest; see ``Source``. Raises OSError, sqlite3.Error."""
-        # before the files are listed, so that one that is finished meanwhile counts
-        begun = unfinished_since(self._spool)
-        known = self._state.names()
-        new = [name for name in finished_files(self._spool) if name not in known]
+        begun = self._look().begun
+        new = self._new
         for first in range(0, len(new), FILES_AT_ONCE):
-            yield self._read(new[first : first + FILES_AT_ONCE])
+            reading = self._read(new[first : first + FILES_AT_ONCE])
+            yield reading
+            self._counted.update(file.name for file in reading.files)
+        self._new = [name for name in new if name not in self._counted]
         self.seen_until = time if begun is None else max(min(time, begun), time - LONGEST_WAIT)
+
+    def _look(self) -> Listing:
+        """List the directory again if it may have changed."""
+        before = self._listing
+        if before is not None and before.is_settled and before.changed == os.stat(self._spool).st_mtime_ns:
+            return before
+        self._listing = listing = list_spool(self._spool)
+        self._counted.intersection_update(listing.finished)
+        self._counted |= self._state.counted_of(name for name in listing.finished if name not in self._counted)
+        self._new = [name for name in listing.finished if name not in self._counted]
+        return listing
 
     def close(self) -> None:
         """Nothing is kept open."""

@@ -152,9 +152,10 @@ class FollowState:
 
     # ---------------------------------------------------------------- files and counts
 
-    def names(self) -> set[str]:
-        """Names of all files that were counted."""
-        return {name for (name,) in self._database.execute("SELECT name FROM files")}
+    def counted_of(self, names: Iterable[str]) -> set[str]:
+        """Those of these names of files that were counted."""
+        query = "SELECT 1 FROM files WHERE name = ?"
+        return {name for name in names if self._database.execute(query, (name,)).fetchone()}
 
     def same_content(self, sha256: str) -> str | None:
         """Name of a counted file with this content; None if there is none."""

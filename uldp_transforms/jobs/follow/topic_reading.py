@@ -181,7 +181,7 @@ class TopicSource:
             offsets=dict(zip(numbers, (polled.offsets[last] + 1).tolist())),
             times=dict(zip(numbers, polled.times[last].tolist())),
         )
-        self._counter.count(reading, polled.values)
+        self._counter.count(reading, polled.values, polled.times)
         return reading
 
     def _check_topic(self, reader: Reader) -> None:

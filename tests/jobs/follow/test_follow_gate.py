@@ -1,0 +1,172 @@
+"""``uldp estimate --follow`` rejects reports by the time at which they arrived, as a stream does."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from tests.jobs.follow.spools import Followed
+from tests.support.messages_cases import KRR
+from uldp_transforms.jobs.estimate.options import command_line
+from uldp_transforms.jobs.follow import spool_reading
+from uldp_transforms.jobs.follow.follow_job import follow_job
+from uldp_transforms.jobs.follow.follower import Follower
+from uldp_transforms.jobs.gateway.spool_file import SpoolFile, manifest_path
+from uldp_transforms.messages import wire
+
+SECOND, MINUTE, HOUR = 1_000, 60_000, 3_600_000
+
+
+class Hours(Followed):
+    """A job with windows of an hour and the usual lateness."""
+
+    def __init__(self, folder: Path, *options: str):
+        super().__init__(folder, "--window", "1h", *options, of=(KRR,))
+
+    def argv(self) -> list[str]:
+        found = super().argv()
+        if "--allowed_lateness" in self.window:
+            return found
+        place = found.index("--allowed_lateness")
+        return found[:place] + found[place + 2 :]
+
+    def add_reports(self, times: Sequence[int], begun: int | None = None, open_for: int = 0) -> Path:
+        """Finish a file with a packed report of each event time, begun at a time and written to for a while."""
+        file = SpoolFile(self.spool)
+        file.append([wire.encode_batch(KRR.perturb(["0"] * len(times), np.random.default_rng(5), list(times)))])
+        whole = file.finish()
+        assert whole is not None
+        if begun is not None:
+            name = f"reports-{time.strftime('%Y%m%dT%H%M%S', time.gmtime(begun / 1000))}-{whole.stem[-12:]}.avro"
+            manifest = manifest_path(whole)
+            text = manifest.read_text("utf-8").replace(whole.name, name)
+            manifest_path(whole.with_name(name)).write_text(text, encoding="utf-8")
+            manifest.unlink()
+            whole = whole.rename(whole.with_name(name))
+            os.utime(whole, ns=((begun + open_for) * 1_000_000,) * 2)
+        return whole
+
+    def verdicts(self) -> Counter[str]:
+        """What became of the reports."""
+        found: Counter[str] = Counter()
+        for row in self.rows("ledger"):
+            found.update(row["rejected"])
+            found.update({name: row[name] for name in ("received", "accepted")})
+        return +found
+
+
+def now() -> int:
+    """The current time in milliseconds, of a whole second."""
+    return time.time_ns() // 1_000_000_000 * SECOND
+
+
+def test_one_request_with_60_000_hours_makes_no_windows_of_them(tmp_path: Path) -> None:
+    followed, arrival = Hours(tmp_path), now()
+    followed.add_reports([arrival - i * HOUR for i in range(-30_000, 30_000)])
+    followed.steps(2)
+    found = followed.verdicts()
+    assert found["received"] == 60_000 == found["accepted"] + found["too_old"] + found["too_early"]
+    assert found["accepted"] <= 3 and found["too_early"] >= 29_999
+    assert len(followed.rows("estimates")) <= 3
+
+
+@pytest.mark.parametrize("minutes", [0, 59, 600])
+def test_limits_are_those_of_the_file_that_holds_the_reports(minutes: int, tmp_path: Path) -> None:
+    """A report may have arrived at any time at which the file was written to, and gets the benefit of it: an hour of
+    lateness from when the file was begun, five minutes of a clock that is ahead from when it was written to last."""
+    begun = now() // HOUR * HOUR + 7 * MINUTE - 48 * HOUR  # the job was not running for two days
+    written = begun + minutes * MINUTE
+    followed = Hours(tmp_path)
+    accepted = [begun - 67 * MINUTE, begun, written + 5 * MINUTE]
+    followed.add_reports([*accepted, begun - 127 * MINUTE - 1], begun, minutes * MINUTE)
+    followed.add_reports([written + 5 * MINUTE + 1], begun + SECOND, minutes * MINUTE - SECOND if minutes else 0)
+    followed.steps(1)
+    expected = {"received": 5, "accepted": 3, "too_old": 1}
+    if minutes:
+        assert followed.verdicts() == expected | {"too_early": 1}
+    else:  # the second file was begun a second later
+        assert followed.verdicts() == expected | {"accepted": 4}
+
+
+def test_a_longer_lateness_may_be_given(tmp_path: Path) -> None:
+    """Also for reports that waited in a file that was copied, whose name says when it was begun."""
+    begun = now() - 48 * HOUR
+    for days, accepted in ((1, 0), (3, 2)):
+        followed = Hours(tmp_path / str(days), "--allowed_lateness", f"{days}d")
+        whole = followed.add_reports([begun - 60 * HOUR] * 2, begun)
+        os.utime(whole)
+        followed.steps(1)
+        assert followed.verdicts()["accepted"] == accepted
+
+
+def test_a_file_of_another_name_arrived_when_it_was_written(tmp_path: Path) -> None:
+    followed, arrival = Hours(tmp_path), now()
+    whole = followed.add_reports([arrival - MINUTE, arrival - 5 * HOUR])
+    named = whole.with_name("restored.avro")
+    manifest = manifest_path(whole)
+    manifest_path(named).write_text(manifest.read_text("utf-8").replace(whole.name, named.name), encoding="utf-8")
+    manifest.unlink()
+    whole.rename(named)
+    followed.steps(1)
+    assert followed.verdicts() == {"received": 2, "accepted": 1, "too_old": 1}
+
+
+# ---------------------------------------------------------------------- looks
+
+
+def test_a_look_at_a_spool_that_did_not_change_lists_nothing(tmp_path: Path) -> None:
+    followed, looks = Hours(tmp_path), list[str]()
+    followed.add_reports([now()])
+    os.utime(followed.spool, ns=(time.time_ns() - 10**10,) * 2)
+    listing = spool_reading.list_spool
+
+    def counted(spool: str) -> spool_reading.Listing:
+        looks.append(spool)
+        return listing(spool)
+
+    with mock.patch.object(spool_reading, "list_spool", counted):
+        followed.steps(5)
+    assert len(looks) == 1
+    assert followed.verdicts() == {"received": 1, "accepted": 1}
+
+
+def test_a_change_within_the_tick_of_a_clock_is_seen(tmp_path: Path) -> None:
+    """A directory that was changed just before it was listed may change again at the same time."""
+    followed = Hours(tmp_path)
+    followed.add_reports([now()])
+    changed = os.stat(followed.spool).st_mtime_ns
+
+    def add_another(point: str) -> None:
+        if point == "after counts are committed" and followed.verdicts()["received"] == 0:
+            followed.add_reports([now()])
+            os.utime(followed.spool, ns=(changed, changed))
+
+    followed.steps(2, add_another)
+    assert followed.verdicts() == {"received": 2, "accepted": 2}
+
+
+def test_a_file_that_is_moved_away_and_back_counts_once(tmp_path: Path) -> None:
+    followed, away = Hours(tmp_path), tmp_path / "away"
+    away.mkdir()
+    followed.add_reports([now()])
+    names = sorted(path.name for path in followed.spool.glob("reports-*"))
+
+    parser = command_line()
+    args, rest = parser.parse_known_args(followed.argv())
+    job = follow_job(args, parser, rest)
+    follower = Follower(job.source, str(followed.output), job.spec, job.state, late_every=0)
+    follower.step()
+    for here, there in ((followed.spool, away), (away, followed.spool)):
+        for name in names:
+            (here / name).rename(there / name)
+        follower.step()
+    job.state.close()
+    job.directory.close()
+    assert followed.verdicts() == {"received": 1, "accepted": 1}
