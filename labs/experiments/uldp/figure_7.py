@@ -68,7 +68,7 @@ class AlphabetSize(Experiment):
 
     def run(self, rng: np.random.Generator, *, reduced: bool, runs: int | None) -> Result:
         runs = runs or (4 if reduced else 5)
-        attributes = (4, 6) if reduced else (4, 5, 6, 7, 8, 9)
+        attributes = (4, 5) if reduced else (4, 5, 6, 7, 8, 9)
         populations = [adult_attributes(number) for number in attributes]
         rows = [
             row

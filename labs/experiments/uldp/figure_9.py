@@ -91,7 +91,7 @@ class Distributions(Experiment):
             image = _map(axes, here, max(row["share"] for row in of_tag))
             axes.set(title=f"{names[-1]}, behind {tag}: {knowledge}", xlabel="column of the grid")
             axes.title.set_size(10)
-            lower.colorbar(image, ax=axes, shrink=0.7)
+            lower.colorbar(image, ax=axes, shrink=0.7, label="people, %")
 
 
 def _names(rows: list[dict[str, Any]]) -> list[str]:
