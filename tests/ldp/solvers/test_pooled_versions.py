@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 
 from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.counts.enough_reports import merged_values
 from uldp_transforms.ldp.errors import NoReportsError, SpecError
-from uldp_transforms.ldp.solvers.enough_reports import merged_values
 from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
 
 # Answers (0, 1) of MTURK in the R package GLMMRR 0.6.0 (Hoeglinger and Jann, University of Bern social sciences working

@@ -22,10 +22,10 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.counts.enough_reports import LEAST_EXPECTED, expected_reports, merged_values
 from uldp_transforms.ldp.errors import NoReportsError, SpecError
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.model import Model
-from uldp_transforms.ldp.solvers.enough_reports import LEAST_EXPECTED, expected_reports, merged_values
 from uldp_transforms.ldp.solvers.intervals import quantile
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 

@@ -15,6 +15,7 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.counts.enough_reports import expected_reports, normal_distance
 from uldp_transforms.ldp.errors import EstimationError, NoReportsError
 from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.estimators.empirical import Empirical
@@ -29,7 +30,6 @@ from uldp_transforms.ldp.estimators.estimator import (
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.repeated_people import with_repeated_people
-from uldp_transforms.ldp.solvers.enough_reports import expected_reports, normal_distance
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.linear import Intervals, LinearEstimate, estimate_linear
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement, PooledVersions
