@@ -32,7 +32,7 @@ def homogeneity(model: Model, groups: Sequence[CohortCounts]) -> Agreement | Non
         >>> counts = [collection.count(collection.perturb(arm, rng)) for arm in arms]
         >>> test = homogeneity(collection, counts)
         >>> test.degrees, bool(test.p_value < 0.001)
-        (3, True)
+        (2, True)
 
     Args:
         model: the collection of all groups, in which every value has a symbol of its own.
