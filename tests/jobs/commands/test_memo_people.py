@@ -155,12 +155,16 @@ def test_sentinels_judge_days_and_no_weeks(rows: Rows) -> None:
 
 
 def test_jobs_over_unnamed_windows_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In one sentence that names the way out, and without findings; the exit code stays."""
+    """In one sentence that names the way out, and in a finding that never fires; the exit code stays."""
     reports = made(tmp_path, UNNAMED, 50)
     written = reports.estimate("1w")
     assert reports.said.count(f"estimate: {WARNING}\n") == 1
     capsys.readouterr()
-    assert [(row["status"], row["findings"]) for row in written["health"]] == [("ok", [])] * 2
+    assert [row["status"] for row in written["health"]] == ["ok"] * 2
+    for row in written["health"]:
+        [finding] = row["findings"]
+        assert (finding["name"], finding["fired"]) == ("repeats", False)
+        assert "Name a client_window" in finding["sentence"]
     output = tmp_path / "by-1w"
     assert check.main([str(output)]) == 0
     assert f"memos    {WARNING}\n" in capsys.readouterr().out
