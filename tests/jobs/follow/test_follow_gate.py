@@ -106,10 +106,11 @@ def test_a_longer_lateness_may_be_given(tmp_path: Path) -> None:
         assert followed.verdicts()["accepted"] == accepted
 
 
-def test_a_file_of_another_name_arrived_when_it_was_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["restored.avro", "reports-20269999T999999-0.avro"])
+def test_a_file_of_another_name_arrived_when_it_was_written(name: str, tmp_path: Path) -> None:
     followed, arrival = Hours(tmp_path), now()
     whole = followed.add_reports([arrival - MINUTE, arrival - 5 * HOUR])
-    named = whole.with_name("restored.avro")
+    named = whole.with_name(name)
     manifest = manifest_path(whole)
     manifest_path(named).write_text(manifest.read_text("utf-8").replace(whole.name, named.name), encoding="utf-8")
     manifest.unlink()

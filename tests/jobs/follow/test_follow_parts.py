@@ -306,6 +306,16 @@ def of_records(*records: tuple[int, int, int]) -> Polled:
     return Polled([single(KRR)] * len(records), *np.add(records, [0, 0, NOON]).T)
 
 
+def test_records_arrived_at_their_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The usual hour after the end of a window of a minute, and five minutes of a clock that is ahead."""
+    topic = Topic(monkeypatch)
+    end = 60_000 - NOON % 60_000
+    topic.polled = [of_records((0, 0, end + 3_599_999), (0, 1, end + 3_600_000), (0, 2, -300_000), (0, 3, -300_001))]
+    _, found = topic.news()
+    assert sum(counted.total for counted in found.counts.values()) == 2
+    assert sorted(rejection.reason.code for rejection in found.rejections) == ["too_early", "too_old"]
+
+
 def test_records_are_counted_up_to_the_last_one_of_each_partition(monkeypatch: pytest.MonkeyPatch) -> None:
     """For a second, and only if brokers say that the topic is still the same."""
     topic = Topic(monkeypatch)

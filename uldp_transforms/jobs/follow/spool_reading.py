@@ -16,7 +16,7 @@ from uldp_transforms.files.text_files import read_text
 from uldp_transforms.jobs.follow.follow_reading import MessageCounter, Reading
 from uldp_transforms.jobs.follow.notices import Notices
 from uldp_transforms.jobs.follow.state import CountedFile, FollowState
-from uldp_transforms.jobs.gateway.spool_file import PART, WHOLE, manifest_path
+from uldp_transforms.jobs.gateway.spool_file import PART, WHOLE, manifest_name, manifest_path
 from uldp_transforms.ldp.checks import parse_json
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.containers import SEEDED, read_messages
@@ -53,7 +53,10 @@ def begun_at(name: str) -> int | None:
     match = _BEGUN.match(name)
     if match is None:
         return None
-    moment = datetime.datetime.strptime(match[1], "%Y%m%dT%H%M%S").replace(tzinfo=datetime.timezone.utc)
+    try:
+        moment = datetime.datetime.strptime(match[1], "%Y%m%dT%H%M%S").replace(tzinfo=datetime.timezone.utc)
+    except ValueError:  # digits that are no time
+        return None
     return int(moment.timestamp()) * 1000
 
 
@@ -80,7 +83,7 @@ def list_spool(spool: str) -> Listing:
     # first, so that a file that is finished meanwhile counts
     begun = [begun_at(name) for name in os.listdir(spool) if name.endswith(PART)]
     names = set(os.listdir(spool))
-    finished = [name for name in names if name.endswith(WHOLE) and manifest_path(Path(name)).name in names]
+    finished = [name for name in names if name.endswith(WHOLE) and manifest_name(name) in names]
     known = [moment for moment in begun if moment is not None]
     return Listing(sorted(finished), min(known, default=None), changed, changed < looked - _TICK)
 

@@ -163,7 +163,12 @@ def sent_path(whole: Path) -> Path:
 
 
 def manifest_path(whole: Path) -> Path:
-    return whole.with_name(whole.name.removesuffix(WHOLE) + MANIFEST)
+    return whole.with_name(manifest_name(whole.name))
+
+
+def manifest_name(whole: str) -> str:
+    """Name of the manifest of a file with this name."""
+    return whole.removesuffix(WHOLE) + MANIFEST
 
 
 def _long(number: int) -> bytes:
