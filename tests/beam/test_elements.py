@@ -23,7 +23,7 @@ from tests.support import replay
 from tests.support.messages_cases import BATCH as BATCH_SCHEMA
 from tests.support.messages_cases import KRR, NOON, REPORT, container, write_files
 from uldp_transforms import DecodeReports, EstimateReports, JobSpec, as_dict, to_avro, to_json, to_message
-from uldp_transforms.beam.transforms.gather_messages import GATHERED
+from uldp_transforms.beam.transforms.gather_messages import GATHERED, only_bytes
 from uldp_transforms.jobs.sinks import Output
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages import wire
@@ -88,6 +88,16 @@ def test_elements_of_an_unknown_type_are_malformed(make: Any, transform: Any, ca
     assert "SENSITIVE" not in caplog.text
 
 
+def test_the_log_speaks_of_unread_messages(caplog: pytest.LogCaptureFixture) -> None:
+    class Strange: ...
+
+    with caplog.at_level(logging.WARNING):
+        assert only_bytes([Strange(), b"a"]) == [b"", b"a"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "EstimateReports and DecodeReports need bytes; elements of type Strange are unread messages (malformed)"
+    ]
+
+
 def test_groups_of_a_source_may_hold_deleted_records() -> None:
     pipeline, groups = bounded([([MESSAGE, None], []), ([None, bytearray(MESSAGE)], [])])
     groups.element_type = GATHERED
@@ -107,7 +117,7 @@ KNOWN: list[tuple[Any, str]] = [
     (beam.typehints.Tuple[bytes, bytes], "Tuple[<class 'bytes'>, <class 'bytes'>]" + MAP.format("message[1]")),
     (TimestampedValue, "TimestampedValue" + MAP.format("message")),
     (int, "int"),
-    (str, "str"),
+    (str, "str; use, if they are names of files: names | ReadReportFiles()"),
 ]
 
 

@@ -17,6 +17,7 @@ from uldp_transforms.beam.accounts.ledger import ACCEPTED, LedgerEntry
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto, beam_periods, beam_window, beam_windows, window_into
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, RunningSumCoder, key_of_sum, owner_and_start
+from uldp_transforms.beam.runtime.outputs import NamedOutputs
 from uldp_transforms.beam.runtime.panes import cadence
 from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
@@ -47,11 +48,17 @@ _NO_WINDOW = (GlobalWindow(),)
 _ONLY_PANE = PaneInfo(is_first=True, is_last=True, timing=PaneInfoTiming.ON_TIME, index=0, nonspeculative_index=0)
 
 
-class CountedReports(NamedTuple):
-    """Outputs of ``CountReports``."""
-
+class _CountedReports(NamedTuple):
     counts: PCollection[tuple[bytes, CohortCounts]]
     ledger: PCollection[LedgerEntry]
+
+
+class CountedReports(NamedOutputs, _CountedReports):
+    """Outputs of ``CountReports``."""
+
+    __slots__ = ()
+
+    owner, example = "CountReports", "counted.counts"
 
 
 def kind_of_reports(elements: object) -> type:
