@@ -11,7 +11,7 @@ _Row = TypeVar("_Row", bound=type)
 
 def with_attributes(row: _Row) -> _Row:
     """Refuse texts as index of the rows of a class: a SpecError with the attribute to use instead."""
-    row.__getitem__ = _item  # type: ignore[attr-defined]  # a NamedTuple has no other base
+    row.__getitem__ = _item  # type: ignore[index]  # a NamedTuple has no other base
     return row
 
 

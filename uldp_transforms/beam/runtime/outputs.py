@@ -27,7 +27,6 @@ class NamedOutputs(tuple[Any, ...]):
 
     owner: ClassVar[str]
     example: ClassVar[str]
-    _fields: ClassVar[tuple[str, ...]]
 
     def __or__(self, step: object) -> Any:
         raise SpecError(self._in_words("several outputs", "a step for all", f"{self.example} | step"))

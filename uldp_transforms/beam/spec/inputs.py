@@ -93,11 +93,14 @@ def require_elements(needed: str, elements: object, kind: Any) -> None:
         raise SpecError(f"{needed}, got one of {_name(came)}{cure_of(came) if kind is bytes else ''}")
 
 
+_OF_PAIR = 'message[1] or b""'
+"""A record that was deleted from a Kafka topic has None, which Beam's coder of bytes refuses."""
+
 _BYTES_OF: tuple[tuple[Any, str], ...] = (
     (ReportBatch, "wire.encode_batch(message)"),
     (PubsubMessage, "message.data"),
-    (Tuple[AnyType, Optional[bytes]], "message[1]"),
-    (tuple, "message[1]"),
+    (Tuple[AnyType, Optional[bytes]], _OF_PAIR),
+    (tuple, _OF_PAIR),
     (TimestampedValue, "message"),
     (Dict[AnyType, AnyType], "to_message(message)"),
     (dict, "to_message(message)"),

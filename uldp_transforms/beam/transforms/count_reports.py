@@ -234,8 +234,25 @@ class _InWindowFn(beam.DoFn):
 
 
 class SumCountsFn(beam.CombineFn):
-    """Adds counts. The accumulator is a sum that grows in place, None before the first counts; inputs and accumulators
-    that are merged are not modified."""
+    """Combiner of counts of one collection: the counts of all their reports, None if there are none.
+
+    The accumulator is a sum that grows in place, None before the first counts; inputs and accumulators that are merged
+    are not modified.
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import SumCountsFn
+        >>> from uldp_transforms.ldp import Collection
+        >>> collection = Collection.from_json("C.json")
+        >>> parts = [
+        ...     collection.count(collection.perturb(["flu"] * n)) for n in (600, 400)
+        ... ]
+        >>> with beam.Pipeline() as pipeline:
+        ...     counts = pipeline | beam.Create(parts)
+        ...     summed = counts | beam.CombineGlobally(SumCountsFn())
+        ...     _ = summed | beam.Map(lambda total: print(total.total))
+        1000
+    """
 
     def create_accumulator(self) -> RunningSum | None:
         return None

@@ -175,7 +175,7 @@ def _patterns_of(pattern: object) -> list[str]:
     texts = [os.fspath(one) if isinstance(one, os.PathLike) else one for one in patterns]
     if not texts or not all(isinstance(one, str) for one in texts):
         raise SpecError(f"ReadReportFiles.pattern must be a text or a list of texts, got {describe(pattern)}")
-    return [absolute(one) for one in texts]
+    return [absolute(str(one)) for one in texts]
 
 
 def _names(source: PCollection[str], patterns: list[str] | None) -> PCollection[str]:
