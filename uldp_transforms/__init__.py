@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from uldp_transforms.beam.estimate_reports import EstimateReports as EstimateReports
     from uldp_transforms.beam.spec.job_spec import JobSpec as JobSpec
     from uldp_transforms.beam.transforms.count_reports import CountReports as CountReports
+    from uldp_transforms.beam.transforms.count_reports import SumCountsFn as SumCountsFn
     from uldp_transforms.beam.transforms.decode_reports import DecodeReports as DecodeReports
     from uldp_transforms.beam.transforms.discover_values import DiscoverValues as DiscoverValues
     from uldp_transforms.beam.transforms.estimate_distribution import CountsRows as CountsRows
@@ -48,6 +49,7 @@ else:
         "ReadReportFiles": "beam.transforms.read_report_files",
         "ReleaseOnce": "beam.transforms.release_once",
         "SmoothEstimates": "beam.transforms.smooth_estimates",
+        "SumCountsFn": "beam.transforms.count_reports",
         "SummarizeLedger": "beam.accounts.ledger",
         "WindowedEstimate": "beam.runtime.row_coders",
         "Windows": "windows",
@@ -81,6 +83,7 @@ __all__ = [
     "ReadReportFiles",
     "ReleaseOnce",
     "SmoothEstimates",
+    "SumCountsFn",
     "SummarizeLedger",
     "WindowedEstimate",
     "Windows",

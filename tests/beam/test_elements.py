@@ -23,9 +23,9 @@ from tests.support import replay
 from tests.support.messages_cases import BATCH as BATCH_SCHEMA
 from tests.support.messages_cases import KRR, NOON, REPORT, container, write_files
 from uldp_transforms import DecodeReports, EstimateReports, JobSpec, as_dict, to_avro, to_json, to_message
-from uldp_transforms.beam.transforms.gather_messages import GATHERED
+from uldp_transforms.beam.transforms.gather_messages import GATHERED, only_bytes
 from uldp_transforms.jobs.sinks import Output
-from uldp_transforms.ldp import SpecError
+from uldp_transforms.ldp import ReportBatch, SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.schemas import load
 from uldp_transforms.yaml.named_outputs import EstimateReports as NamedOutputs
@@ -88,6 +88,16 @@ def test_elements_of_an_unknown_type_are_malformed(make: Any, transform: Any, ca
     assert "SENSITIVE" not in caplog.text
 
 
+def test_the_log_speaks_of_unread_messages(caplog: pytest.LogCaptureFixture) -> None:
+    class Strange: ...
+
+    with caplog.at_level(logging.WARNING):
+        assert only_bytes([Strange(), b"a"]) == [b"", b"a"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "EstimateReports and DecodeReports need bytes; elements of type Strange are unread messages (malformed)"
+    ]
+
+
 def test_groups_of_a_source_may_hold_deleted_records() -> None:
     pipeline, groups = bounded([([MESSAGE, None], []), ([None, bytearray(MESSAGE)], [])])
     groups.element_type = GATHERED
@@ -104,10 +114,10 @@ def test_a_type_with_none_is_a_type_of_messages() -> None:
 MAP = "; use: messages | beam.Map(lambda message: {}).with_output_types(bytes)"
 KNOWN: list[tuple[Any, str]] = [
     (PubsubMessage, "PubsubMessage" + MAP.format("message.data")),
-    (beam.typehints.Tuple[bytes, bytes], "Tuple[<class 'bytes'>, <class 'bytes'>]" + MAP.format("message[1]")),
+    (beam.typehints.Tuple[bytes, bytes], "Tuple[<class 'bytes'>, <class 'bytes'>]" + MAP.format('message[1] or b""')),
     (TimestampedValue, "TimestampedValue" + MAP.format("message")),
     (int, "int"),
-    (str, "str"),
+    (str, "str; use, if they are names of files: names | ReadReportFiles()"),
 ]
 
 
@@ -123,21 +133,26 @@ def test_elements_of_another_known_type_are_refused(owner: str, kind: Any, came:
     assert str(caught.value) == f"{owner} needs a PCollection of bytes, got one of {came}"
 
 
-CURED: dict[str, tuple[Any, Any]] = {
-    "pairs": (beam.typehints.Tuple[bytes, bytes], (b"key", MESSAGE)),
-    "messages with attributes": (PubsubMessage, PubsubMessage(MESSAGE, {})),
-    "timestamped messages": (TimestampedValue, MESSAGE),
+PAIRS, DELETED = beam.typehints.Tuple[bytes, bytes], beam.typehints.Tuple[bytes, beam.typehints.Optional[bytes]]
+CURED: dict[str, tuple[Any, list[Any], int]] = {
+    "pairs": (PAIRS, [(b"key", MESSAGE)], 0),
+    "pairs that may be deleted": (DELETED, [(b"key", None), (b"key", MESSAGE)], 1),
+    "messages with attributes": (PubsubMessage, [PubsubMessage(MESSAGE, {})], 0),
+    "timestamped messages": (TimestampedValue, [MESSAGE], 0),
+    "records": (beam.typehints.Dict[str, Any], [*wire.report_records(BATCH), {}], 1),
+    "batches": (ReportBatch, [BATCH], 0),
 }
 
 
-@pytest.mark.parametrize(("kind", "element"), CURED.values(), ids=CURED)
-def test_the_line_of_the_sentence_cures_it(kind: Any, element: Any) -> None:
-    pipeline, messages = bounded([element], kind)
+@pytest.mark.parametrize(("kind", "elements", "unread"), CURED.values(), ids=CURED)
+def test_the_line_of_the_sentence_cures_it(kind: Any, elements: list[Any], unread: int) -> None:
+    pipeline, messages = bounded(elements, kind)
     with pytest.raises(SpecError) as caught:
         _ = messages | "Refused" >> EstimateReports(collections=[KRR])
     line = str(caught.value).partition("; use: ")[2]
-    messages = eval(line, {"beam": beam, "messages": messages})
-    assert ledger_of(pipeline, messages, EstimateReports(collections=[KRR])) == (counted(120), Counter())
+    messages = eval(line, {"beam": beam, "messages": messages, "to_message": to_message, "wire": wire})
+    found = ledger_of(pipeline, messages, EstimateReports(collections=[KRR]))
+    assert found == (counted(120), Counter({"malformed": unread} if unread else {}))
 
 
 def test_the_line_for_windowed_messages_cures_them() -> None:

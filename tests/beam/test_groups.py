@@ -20,7 +20,7 @@ from uldp_transforms.beam.transforms.gather_messages import GATHERED, GatheredCo
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
-from uldp_transforms.messages.joined_messages import JoinedMessages
+from uldp_transforms.messages.joined_messages import JoinedMessages, RepeatedMessages
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import Windows
 
@@ -77,6 +77,18 @@ def test_groups_cross_between_workers() -> None:
             assert np.asarray(again).tolist() == list(times)
     assert coder.decode(coder.encode(([], [])))[0] == []
     assert coder.is_deterministic()
+
+
+def test_a_group_that_was_cut_off_is_refused() -> None:
+    """At every byte, in a sentence."""
+    coder = GatheredCoder()
+    for messages in (MESSAGES, RepeatedMessages(MESSAGES, 3)):
+        for times in (TIMES, []):
+            encoded = coder.encode((messages, times))
+            assert len(coder.decode(encoded)[0]) == len(MESSAGES)
+            for length in range(len(encoded)):
+                with pytest.raises(ValueError, match="GatheredCoder reads whole groups of messages, got"):
+                    coder.decode(encoded[:length])
 
 
 def test_the_size_of_a_group_is_estimated_without_encoding_it() -> None:

@@ -102,7 +102,11 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
         "DecodeReports needs a PCollection of bytes, got one of Dict[<class 'str'>, <class 'int'>]; use: messages | "
         "beam.Map(lambda message: to_message(message)).with_output_types(bytes)",
     ),
-    (lambda: some("text") | DecodeReports(FIXED), "DecodeReports needs a PCollection of bytes, got one of str"),
+    (
+        lambda: some("text") | DecodeReports(FIXED),
+        "DecodeReports needs a PCollection of bytes, got one of str; use, if they are names of files: "
+        "names | ReadReportFiles()",
+    ),
     (
         lambda: some(b"", 1) | DecodeReports(FIXED),
         "DecodeReports needs a PCollection of bytes, got one of Union[<class 'bytes'>, <class 'int'>]",
@@ -132,7 +136,8 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: (some() | DecodeReports(FIXED)) | EstimateReports(FIXED),
-        "EstimateReports needs a PCollection of bytes, got DecodedReports",
+        "DecodeReports has several outputs (reports, rejected, ledger), got a step for all; use: "
+        "decoded.reports | step",
     ),
     (lambda: beam.Pipeline() | DecodeReports(FIXED), "DecodeReports needs a PCollection of bytes, got PBegin"),
     (lambda: beam.Pipeline() | EstimateReports(FIXED), "EstimateReports needs a PCollection of bytes, got PBegin"),

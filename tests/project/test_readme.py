@@ -92,4 +92,6 @@ def test_the_names_of_the_papers_stand_beside_our_ids(page):
 @pytest.mark.parametrize("page", ["README.md", "docs/glossary.md"])
 @pytest.mark.parametrize("word", ["OSLDP", "ULDP", "combiner", "cohort"])
 def test_terms_of_the_papers_and_of_beam_are_found(page, word):
-    assert re.search(rf"\b{word}s?\b", (ROOT / page).read_text(encoding="utf-8"))
+    """In a table."""
+    rows = [line for line in (ROOT / page).read_text(encoding="utf-8").splitlines() if line.startswith("|")]
+    assert any(re.search(rf"\b{word}s?\b", row) for row in rows)

@@ -10,6 +10,7 @@ from typing_extensions import Unpack
 
 from uldp_transforms.beam.accounts.ledger import SummarizeLedger
 from uldp_transforms.beam.accounts.transit import WindowsInTransit
+from uldp_transforms.beam.runtime.outputs import NamedOutputs
 from uldp_transforms.beam.spec.inputs import require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.beam.spec.plain_values import SpecValues
@@ -22,6 +23,7 @@ from uldp_transforms.beam.transforms.gather_messages import Gathered, kind_of_me
 from uldp_transforms.beam.transforms.read_report_files import ReadFiles
 from uldp_transforms.beam.transforms.release_once import ReleaseOnce
 from uldp_transforms.ldp.checks import describe
+from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.row_types import (
@@ -46,7 +48,7 @@ class _Outputs(NamedTuple):
     discovered: PCollection[DiscoveredValue] | None = None
 
 
-class EstimatedReports(_Outputs):
+class EstimatedReports(NamedOutputs, _Outputs):
     """Outputs of ``EstimateReports``, as attributes.
 
     Raises:
@@ -54,6 +56,8 @@ class EstimatedReports(_Outputs):
     """
 
     __slots__ = ()
+
+    owner, example = "EstimateReports", "estimated.values"
 
     @property
     def counts(self) -> PCollection[WindowCounts]:
@@ -68,19 +72,6 @@ class EstimatedReports(_Outputs):
         if output is None:
             raise SpecError(f"EstimateReports has no output {name} unless it is asked for; use: {argument}")
         return output
-
-    def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, str):
-            names = ", ".join(self._fields)
-            example = at if at in self._fields else "values"
-            raise SpecError(f"EstimateReports has its outputs as attributes ({names}), got [{at!r}]; use: .{example}")
-        return super().__getitem__(at)
-
-    def __or__(self, step: object) -> Any:
-        names = ", ".join(self._fields)
-        raise SpecError(
-            f"EstimateReports has several outputs ({names}), got a step for all; use: estimated.values | step"
-        )
 
 
 class EstimateReports(beam.PTransform[Any, EstimatedReports]):
@@ -122,6 +113,10 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
         if not isinstance(with_counts, bool):
             raise SpecError(f"EstimateReports.with_counts must be true or false, got {describe(with_counts)}")
         self._with_counts = with_counts
+        if isinstance(spec, (str, list, tuple, dict, Collection)):
+            raise SpecError(
+                f"EstimateReports needs a JobSpec, got {describe(spec)}; use: EstimateReports(collections=[...])"
+            )
         if spec is not None and values:
             raise SpecError(f"EstimateReports needs a JobSpec or plain values, got both ({', '.join(values)})")
         self._spec = JobSpec.of(**values) if spec is None else require_spec("EstimateReports", spec)

@@ -144,7 +144,7 @@ def to_message(record: Any) -> bytes:
         record: mapping of the fields of a schema to their values.
 
     Returns:
-        the message; an empty one, which is rejected as malformed, for anything else than a record of these schemas.
+        the message; an empty one, which counts as unread (malformed), for anything else than a record of these schemas.
     """
     try:
         return _datum(record)

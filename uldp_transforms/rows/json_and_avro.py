@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.avro_fields import time_fields
 from uldp_transforms.windows import rfc3339
 
@@ -31,8 +32,15 @@ def as_dict(row: NamedTuple) -> dict[str, Any]:
 
     Args:
         row: a row of any output of ``EstimateReports``.
+
+    Raises:
+        SpecError: if it is no row.
     """
-    return {name: value if type(value) in _SCALARS else _plain(value) for name, value in zip(row._fields, row)}
+    try:
+        fields = row._fields
+    except AttributeError:
+        raise SpecError(f"as_dict, to_json and to_avro need a row, got {type(row).__name__}") from None
+    return {name: value if type(value) in _SCALARS else _plain(value) for name, value in zip(fields, row)}
 
 
 def _plain(value: Any) -> Any:

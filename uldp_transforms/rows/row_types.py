@@ -8,9 +8,11 @@ out, because Beam derives schemas from nothing else.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Optional
 
+from uldp_transforms.rows.row_attributes import with_attributes
 from uldp_transforms.schemas import load
 
 
+@with_attributes
 class ValueEstimate(NamedTuple):
     """One value of an estimate."""
 
@@ -28,6 +30,7 @@ class ValueEstimate(NamedTuple):
     smoothed_high: Optional[float] = None
 
 
+@with_attributes
 class MeanFigure(NamedTuple):
     """Mean of the numbers of a window, with its interval."""
 
@@ -46,6 +49,7 @@ class MeanFigure(NamedTuple):
     smoothed_high: Optional[float] = None
 
 
+@with_attributes
 class QuantileFigure(NamedTuple):
     """Quantile of the numbers of a window, with its interval."""
 
@@ -61,6 +65,7 @@ class QuantileFigure(NamedTuple):
     smoothed_high: Optional[float] = None
 
 
+@with_attributes
 class ShareFigure(NamedTuple):
     """Share of people whose number is at least a limit, with its interval."""
 
@@ -76,6 +81,7 @@ class ShareFigure(NamedTuple):
     smoothed_high: Optional[float] = None
 
 
+@with_attributes
 class CurveBin(NamedTuple):
     """The share of people whose number is in one bin."""
 
@@ -86,6 +92,7 @@ class CurveBin(NamedTuple):
     display_high: float
 
 
+@with_attributes
 class ShareBelow(NamedTuple):
     """The share of people whose number is below an edge between two bins."""
 
@@ -95,6 +102,7 @@ class ShareBelow(NamedTuple):
     common_variance: Optional[float] = None
 
 
+@with_attributes
 class SumFigure(NamedTuple):
     """Sum of the numbers of all reports of a window, with its interval."""
 
@@ -104,6 +112,7 @@ class SumFigure(NamedTuple):
     half_bins: Optional[float] = None
 
 
+@with_attributes
 class NumberFigures(NamedTuple):
     """Figures of the numbers of a window."""
 
@@ -116,6 +125,7 @@ class NumberFigures(NamedTuple):
     sum: SumFigure = SumFigure()
 
 
+@with_attributes
 class DimensionValue(NamedTuple):
     """A dimension of a group."""
 
@@ -123,6 +133,7 @@ class DimensionValue(NamedTuple):
     value: str
 
 
+@with_attributes
 class WindowedEstimate(NamedTuple):
     """Estimated distribution of one collection in one window and pane, as one row.
 
@@ -172,6 +183,7 @@ class WindowedEstimate(NamedTuple):
     borrowed: Optional[float] = None
 
 
+@with_attributes
 class EstimatedValue(NamedTuple):
     """Estimate of one value in one window and pane, as one flat row.
 
@@ -224,6 +236,7 @@ class EstimatedValue(NamedTuple):
     borrowed: Optional[float] = None
 
 
+@with_attributes
 class HealthFinding(NamedTuple):
     """Finding of one sentinel."""
 
@@ -234,6 +247,7 @@ class HealthFinding(NamedTuple):
     sentence: str
 
 
+@with_attributes
 class WindowHealth(NamedTuple):
     """Findings of all sentinels for one window; the fields are those of ``schemas/health.avsc``."""
 
@@ -251,6 +265,7 @@ class WindowHealth(NamedTuple):
     pooled: Optional[bool] = None
 
 
+@with_attributes
 class WindowCounts(NamedTuple):
     """The counts of one collection in one window; the fields are those of ``schemas/counts.avsc``."""
 
@@ -270,6 +285,7 @@ class WindowCounts(NamedTuple):
     group: Optional[str] = None
 
 
+@with_attributes
 class DiscoveredValue(NamedTuple):
     """A frequent value that was discovered in one window, as one row.
 
@@ -302,6 +318,7 @@ class DiscoveredValue(NamedTuple):
     run: Optional[str] = None
 
 
+@with_attributes
 class ComparedValue(NamedTuple):
     """Comparison of a value or figure in two groups or windows; fields as in ``schemas/compared_value.avsc``."""
 
@@ -333,6 +350,7 @@ class ComparedValue(NamedTuple):
     simulated: Optional[bool] = None
 
 
+@with_attributes
 class LedgerRow(NamedTuple):
     """Numbers of reports of one collection and period; the fields are those of ``schemas/ledger.avsc``."""
 
@@ -351,6 +369,7 @@ class LedgerRow(NamedTuple):
     unread_files: Mapping[str, int] = {}
 
 
+@with_attributes
 class RejectedReport(NamedTuple):
     """Reports that were not counted; the fields are those of ``schemas/rejected_report.avsc``."""
 
@@ -369,6 +388,7 @@ class RejectedReport(NamedTuple):
     num_files: Optional[int] = None
 
 
+@with_attributes
 class UndeliveredRow(NamedTuple):
     """A row that BigQuery refused; the fields are those of ``schemas/undelivered_row.avsc``."""
 

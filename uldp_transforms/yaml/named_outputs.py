@@ -30,8 +30,8 @@ class EstimateReports(beam.PTransform[Any, "dict[str, PCollection[Any]]"]):
     """The whole pipeline, from files or messages to estimates, with named outputs.
 
     Input: none, with ``files``; otherwise messages, as ``bytes`` or as rows with one field, or a field ``payload``,
-    that contains bytes or their Base64 text. All other input is counted as received and rejected as one malformed
-    message.
+    that contains bytes or their Base64 text. All other input counts as one unread message
+    (malformed).
 
     Output: ``estimates``, ``values``, ``health``, ``ledger``, ``rejected`` and ``counts``, and ``discovered`` if the
     job searches for values, with the rows of ``uldp_transforms.EstimateReports``. Unreadable files and blocks appear in

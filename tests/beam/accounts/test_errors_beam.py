@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from apache_beam.io.filesystem import FileMetadata
 from apache_beam.pvalue import PCollection
 from google.api_core.exceptions import NotFound, RetryError
 
@@ -50,8 +51,10 @@ from uldp_transforms import (
 )
 from uldp_transforms.beam.accounts.rejected_share import RejectedShareError, Watch
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder, MixedReportsCoder, ReportBatchCoder
+from uldp_transforms.beam.runtime.outputs import NoOutputError
 from uldp_transforms.beam.transforms.deduplicate import _split
 from uldp_transforms.beam.transforms.gather_messages import GatheredCoder, _require_times
+from uldp_transforms.beam.transforms.read_report_files import _ReadFn
 from uldp_transforms.files.text_files import read_lines, read_text
 from uldp_transforms.jobs import check, cli, regress, sql, tokens
 from uldp_transforms.jobs.demo import demo_command as demo
@@ -87,8 +90,9 @@ from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
 from uldp_transforms.rows import entry_columns
 from uldp_transforms.rows.entry_columns import unpacked
+from uldp_transforms.rows.json_and_avro import as_dict
 from uldp_transforms.rows.row_identity import name_of, span_of
-from uldp_transforms.rows.row_types import COUNTS_SCHEMA, WindowCounts
+from uldp_transforms.rows.row_types import COUNTS_SCHEMA, DimensionValue, WindowCounts
 from uldp_transforms.rows.window_history import Neighbours
 from uldp_transforms.windows import parse_duration
 
@@ -441,6 +445,8 @@ def outputs_of_estimates() -> Any:
     return beam.Pipeline() | beam.Create([b""]) | EstimateReports(collections=[KRR])
 
 
+DIMENSION: Any = DimensionValue("arm", "new")
+
 SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (AttributeError, lambda: uldp_transforms.Decode, f"module 'uldp_transforms' has the names {NAMES}, got 'Decode'"),
     (
@@ -458,6 +464,34 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (ValueError, lambda: unpacked(b"\x09" * 50), f"unpacked reads version {entry_columns._VERSION}, got version 9"),
     (ValueError, lambda: ReportBatchCoder().decode(b"\x02" * 50), "ReportBatchCoder reads version 1, got version 2"),
     (ValueError, lambda: GatheredCoder().decode(b"\x03" * 6), "GatheredCoder reads versions 1 and 2, got version 3"),
+    (
+        ValueError,
+        lambda: GatheredCoder().decode(b"\x02\x03"),
+        "GatheredCoder reads whole groups of messages, got 2 bytes of one",
+    ),
+    (
+        OSError,
+        lambda: list(_ReadFn(None, grouped=False, numbers=None).process(FileMetadata("/proc/self/mem", 1))),
+        "[Errno 5] Input/output error: '/proc/self/mem'",
+    ),
+    (SpecError, lambda: as_dict(None), "as_dict, to_json and to_avro need a row, got NoneType"),  # type: ignore[arg-type]
+    (SpecError, lambda: DIMENSION["names"], "DimensionValue has the fields name, value, got ['names']"),
+    (
+        SpecError,
+        lambda: DIMENSION["name"],
+        "DimensionValue has its fields as attributes, got ['name']; use: row.name, or as_dict(row)['name']",
+    ),
+    (
+        NoOutputError,
+        lambda: outputs_of_estimates().estimate,
+        f"EstimateReports has its outputs as attributes ({OUTPUTS}), got .estimate; use: .estimates",
+    ),
+    (
+        NoOutputError,
+        lambda: outputs_of_estimates().element_type,
+        f"EstimateReports has several outputs ({OUTPUTS}), got a step for all; use: estimated.values | step",
+    ),
+    (AttributeError, lambda: outputs_of_estimates()._element_type, "_element_type"),
     (ValueError, lambda: MixedReportsCoder().decode(b"\x02" * 5), "MixedReportsCoder reads version 1, got version 2"),
     # transforms
     (
@@ -553,7 +587,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         lambda: EstimateReports({"collections": []}),  # type: ignore[arg-type]
-        "EstimateReports needs a JobSpec, got {'collections': []}",
+        "EstimateReports needs a JobSpec, got {'collections': []}; use: EstimateReports(collections=[...])",
     ),
     (
         SpecError,

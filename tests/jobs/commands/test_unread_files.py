@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import shutil
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -29,6 +33,8 @@ from uldp_transforms.messages import wire
 
 JOB = "estimate --collection krr.json --output out --min_reports 1 --window 1h"
 HOUR = 3_600_000
+UNPRIVILEGED = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+"""Permissions of files do not hold for root, unless its processes give up these capabilities."""
 
 
 @pytest.fixture(autouse=True)
@@ -236,6 +242,38 @@ def test_a_file_that_several_patterns_match_is_read_once(named: bool, grouped: b
         totals = estimated.ledger | beam.Map(lambda row: (row.received, row.accepted, row.in_transit))
         summed = totals | beam.CombineGlobally(lambda rows: tuple(map(sum, zip(*rows))) or (0, 0, 0)).without_defaults()
         assert_that(summed, equal_to([(430, 430, 0)]), label="ledger")
+
+
+@pytest.mark.skipif(
+    bool(UNPRIVILEGED) and shutil.which("setpriv") is None, reason="setpriv is not installed (util-linux)"
+)
+@pytest.mark.parametrize("options", ["", " --window 1h"])
+@pytest.mark.parametrize("pattern", ["R*.avro", "R2.avro"])
+def test_a_file_without_permission_is_named_before_anything_runs(pattern: str, options: str) -> None:
+    """It may be whole, so it is no unread file; a run without it would be a wrong one."""
+    write_avro("R2.avro")
+    Path("R2.avro").chmod(0)
+    command = f"-m uldp_transforms.jobs.uldp estimate --collection krr.json --output out --input {pattern}{options}"
+    ended = subprocess.run(
+        [*UNPRIVILEGED, sys.executable, *command.split()], check=False, capture_output=True, text=True
+    )
+    refused = f"got the file without read permission '{Path.cwd()}/R2.avro'\n"
+    assert ended.stderr == f"estimate: --input must match files that can be read, {refused}"
+    assert ended.returncode == 2
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_file_that_a_disk_does_not_give_back_is_named(*, grouped: bool) -> None:
+    Path("R2.avro").symlink_to("/proc/self/mem")  # opens, and fails at the first byte
+    with pytest.raises(Exception, match=r"Input/output error: '.*R2\.avro'"), beam.Pipeline() as pipeline:
+        _ = pipeline | beam.Create(["R1.avro", "R2.avro"]) | ReadReportFiles(grouped=grouped)
+
+
+def test_a_path_is_a_pattern() -> None:
+    with beam.Pipeline() as pipeline:
+        files = pipeline | ReadReportFiles([Path("R1.avro"), "R1*"])
+        assert_that(files.simulated | beam.combiners.Count.Globally(), equal_to([1]))
 
 
 def test_names_and_patterns_are_refused_together_or_if_there_are_neither() -> None:

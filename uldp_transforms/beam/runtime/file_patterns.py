@@ -22,26 +22,35 @@ def absolute(pattern: str) -> str:
 
 
 def check_files(where: str, pattern: str) -> None:
-    """Refuse a local pattern that matches an entry that Beam would silently skip.
+    """Refuse a local pattern that matches an entry that Beam would silently skip, or a file that may not be read.
 
     Raises:
-        SpecError: for a directory, a broken or circular link, or an entry that is not a regular file, such as a pipe;
-        ``where`` names the field.
+        SpecError: for a directory, a broken or circular link, an entry that is not a regular file, such as a pipe, or a
+        file without permission; ``where`` names the field.
     """
     if "://" in pattern:
         return
     pattern = absolute(pattern)
     constant = re.split(r"[\[*?]", pattern, maxsplit=1)[0]
     if constant == pattern:
+        if os.path.isfile(pattern):
+            _check_entry(where, pattern)
         return
     matches = re.compile(FileSystem.translate_pattern(pattern))
     for folder, folders, files in os.walk(os.path.dirname(constant)):
         for path in sorted(os.path.join(folder, name) for name in (*folders, *files)):
-            if matches.match(path) and not os.path.isfile(path):
-                raise SpecError(f"{where} must match files that can be read, got {_kind(path)} {path!r}")
+            if matches.match(path):
+                _check_entry(where, path)
+
+
+def _check_entry(where: str, path: str) -> None:
+    if not os.path.isfile(path) or not os.access(path, os.R_OK):
+        raise SpecError(f"{where} must match files that can be read, got {_kind(path)} {path!r}")
 
 
 def _kind(path: str) -> str:
+    if os.path.isfile(path):
+        return "the file without read permission"
     if os.path.isdir(path):
         return "the directory"
     return "the broken link" if os.path.islink(path) else "the special file"

@@ -18,6 +18,7 @@ from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.calendar_windows import CalendarWindows
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.reports import ReportBatch
 
 _MARK = "_uldp_spec"
 """Attribute of a PCollection that holds the specification for which it was made."""
@@ -92,10 +93,14 @@ def require_elements(needed: str, elements: object, kind: Any) -> None:
         raise SpecError(f"{needed}, got one of {_name(came)}{cure_of(came) if kind is bytes else ''}")
 
 
+_OF_PAIR = 'message[1] or b""'
+"""A record that was deleted from a Kafka topic has None, which Beam's coder of bytes refuses."""
+
 _BYTES_OF: tuple[tuple[Any, str], ...] = (
+    (ReportBatch, "wire.encode_batch(message)"),
     (PubsubMessage, "message.data"),
-    (Tuple[AnyType, Optional[bytes]], "message[1]"),
-    (tuple, "message[1]"),
+    (Tuple[AnyType, Optional[bytes]], _OF_PAIR),
+    (tuple, _OF_PAIR),
     (TimestampedValue, "message"),
     (Dict[AnyType, AnyType], "to_message(message)"),
     (dict, "to_message(message)"),
@@ -105,6 +110,8 @@ _BYTES_OF: tuple[tuple[Any, str], ...] = (
 
 def cure_of(came: Any) -> str:
     """End of a sentence about elements that are no messages: the line that makes messages of them, if there is one."""
+    if came is str:
+        return "; use, if they are names of files: names | ReadReportFiles()"
     for kind, expression in _BYTES_OF:
         if is_consistent_with(came, kind):
             return f"; use: messages | beam.Map(lambda message: {expression}).with_output_types(bytes)"

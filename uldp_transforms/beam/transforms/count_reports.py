@@ -17,6 +17,7 @@ from uldp_transforms.beam.accounts.ledger import ACCEPTED, LedgerEntry
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto, beam_periods, beam_window, beam_windows, window_into
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, RunningSumCoder, key_of_sum, owner_and_start
+from uldp_transforms.beam.runtime.outputs import NamedOutputs
 from uldp_transforms.beam.runtime.panes import cadence
 from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
@@ -47,11 +48,17 @@ _NO_WINDOW = (GlobalWindow(),)
 _ONLY_PANE = PaneInfo(is_first=True, is_last=True, timing=PaneInfoTiming.ON_TIME, index=0, nonspeculative_index=0)
 
 
-class CountedReports(NamedTuple):
-    """Outputs of ``CountReports``."""
-
+class _CountedReports(NamedTuple):
     counts: PCollection[tuple[bytes, CohortCounts]]
     ledger: PCollection[LedgerEntry]
+
+
+class CountedReports(NamedOutputs, _CountedReports):
+    """Outputs of ``CountReports``."""
+
+    __slots__ = ()
+
+    owner, example = "CountReports", "counted.counts"
 
 
 def kind_of_reports(elements: object) -> type:
@@ -227,8 +234,25 @@ class _InWindowFn(beam.DoFn):
 
 
 class SumCountsFn(beam.CombineFn):
-    """Adds counts. The accumulator is a sum that grows in place, None before the first counts; inputs and accumulators
-    that are merged are not modified."""
+    """Combiner of counts of one collection: the counts of all their reports, None if there are none.
+
+    The accumulator is a sum that grows in place, None before the first counts; inputs and accumulators that are merged
+    are not modified.
+
+    Examples:
+        >>> import apache_beam as beam
+        >>> from uldp_transforms import SumCountsFn
+        >>> from uldp_transforms.ldp import Collection
+        >>> collection = Collection.from_json("C.json")
+        >>> parts = [
+        ...     collection.count(collection.perturb(["flu"] * n)) for n in (600, 400)
+        ... ]
+        >>> with beam.Pipeline() as pipeline:
+        ...     counts = pipeline | beam.Create(parts)
+        ...     summed = counts | beam.CombineGlobally(SumCountsFn())
+        ...     _ = summed | beam.Map(lambda total: print(total.total))
+        1000
+    """
 
     def create_accumulator(self) -> RunningSum | None:
         return None

@@ -17,6 +17,7 @@ from uldp_transforms.beam.accounts.ledger import RECEIVED, LedgerEntry
 from uldp_transforms.beam.accounts.rejected_share import Watch
 from uldp_transforms.beam.accounts.transit import handed_on
 from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.beam.runtime.outputs import NamedOutputs
 from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.beam.transforms.gather_messages import GATHERED, Gathered, GatherMessages, kind_of_messages
@@ -31,12 +32,18 @@ from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import BasePeriods, split_runs_by_period
 
 
-class DecodedReports(NamedTuple):
-    """Outputs of ``DecodeReports``."""
-
+class _DecodedReports(NamedTuple):
     reports: PCollection[ReportBatch] | PCollection[MixedReports]
     rejected: PCollection[Rejection]
     ledger: PCollection[LedgerEntry]
+
+
+class DecodedReports(NamedOutputs, _DecodedReports):
+    """Outputs of ``DecodeReports``."""
+
+    __slots__ = ()
+
+    owner, example = "DecodeReports", "decoded.reports"
 
 
 class DecodeReports(beam.PTransform[Any, DecodedReports]):

@@ -13,6 +13,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder
+from uldp_transforms.beam.runtime.outputs import NamedOutputs
 from uldp_transforms.beam.runtime.panes import is_partial, place_of
 from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
@@ -36,11 +37,17 @@ _TOGETHER, _MOST_CELLS = 256, 1 << 20
 """Numbers of windows, and of cells of their counts, from which a bundle's estimates are made before its end."""
 
 
-class EstimatedWindows(NamedTuple):
-    """Outputs of ``EstimateDistribution``."""
-
+class _EstimatedWindows(NamedTuple):
     estimates: PCollection[WindowedEstimate]
     health: PCollection[WindowHealth]
+
+
+class EstimatedWindows(NamedOutputs, _EstimatedWindows):
+    """Outputs of ``EstimateDistribution``."""
+
+    __slots__ = ()
+
+    owner, example = "EstimateDistribution", "windows.estimates"
 
 
 class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], EstimatedWindows]):

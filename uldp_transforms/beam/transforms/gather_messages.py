@@ -35,8 +35,10 @@ Gathered = tuple[Sequence[bytes], Sequence[int] | np.ndarray]
 (int64) or None."""
 
 _CODER_VERSION, _REPEATED_VERSION = 1, 2
+_REPEATED = bytes([_REPEATED_VERSION])
 _TIMES = struct.Struct("<BI")  # version, how often each report counts; then the bytes of version 1
 _HEADER = struct.Struct("<BBI")  # version, whether there are arrival times, number of messages
+_END = struct.Struct("<q")  # position behind a message
 _LOOKED_AT = 64
 _LOG = logging.getLogger(__name__)
 
@@ -64,14 +66,17 @@ class GatheredCoder(coders.Coder):
         return b"".join((head, joined.ends, times, joined.data))
 
     def decode(self, encoded: bytes) -> Gathered:
-        if encoded[0] == _REPEATED_VERSION:
+        if encoded[:1] == _REPEATED and len(encoded) >= _TIMES.size:
             messages, arrived = self.decode(encoded[_TIMES.size :])
             return RepeatedMessages(messages, _TIMES.unpack_from(encoded)[1]), arrived
-        version, with_times, number = _HEADER.unpack_from(encoded)
-        if version != _CODER_VERSION:
+        version, with_times, number = _HEADER.unpack_from(encoded.ljust(_HEADER.size, b"\0"))
+        if version not in (_CODER_VERSION, _REPEATED_VERSION) and encoded:
             raise ValueError(f"GatheredCoder reads versions 1 and 2, got version {version}")
         times_at = _HEADER.size + 8 * number
         data_at = times_at + 8 * number * with_times
+        size = len(encoded) - data_at
+        if size < 0 or size != (_END.unpack_from(encoded, times_at - _END.size)[0] if number else 0):
+            raise ValueError(f"GatheredCoder reads whole groups of messages, got {len(encoded)} bytes of one")
         times = np.frombuffer(encoded[times_at:data_at], dtype="<i8").astype(np.int64)
         return JoinedMessages(encoded[data_at:], encoded[_HEADER.size : times_at]), times
 
@@ -99,8 +104,8 @@ def kind_of_messages(elements: object) -> Any:
 
 
 def only_bytes(elements: Sequence[Any]) -> Sequence[bytes]:
-    """The same elements if all are ``bytes``; an empty message, which is rejected as malformed, instead of each element
-    that contains no bytes, such as None for a deleted record of a Kafka topic.
+    """The same elements if all are ``bytes``; an empty message, which counts as unread (malformed), instead of each
+    element that contains no bytes, such as None for a deleted record of a Kafka topic.
     """
     if isinstance(elements, JoinedMessages) or set(map(type, elements)) <= {bytes}:
         return elements
@@ -120,7 +125,7 @@ def _as_bytes(element: Any) -> bytes:
 def _warn_of(kind: Any) -> None:
     """Log that elements of this type are no messages, once in each process."""
     _LOG.warning(
-        "EstimateReports and DecodeReports need bytes; elements of type %s are rejected as malformed%s",
+        "EstimateReports and DecodeReports need bytes; elements of type %s are unread messages (malformed)%s",
         kind.__name__,
         cure_of(kind),
     )

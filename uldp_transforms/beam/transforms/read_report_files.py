@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
@@ -16,6 +18,7 @@ from uldp_transforms.beam.accounts.ledger import RECEIVED, LedgerEntry
 from uldp_transforms.beam.accounts.transit import handed_on
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.file_patterns import absolute, check_files, files_of
+from uldp_transforms.beam.runtime.outputs import NamedOutputs
 from uldp_transforms.beam.spec.inputs import require_elements
 from uldp_transforms.beam.transforms.gather_messages import GATHERED, Gathered, Grouping
 from uldp_transforms.files import stores
@@ -31,14 +34,24 @@ from uldp_transforms.messages.manifest import HashedFile, ListedFile, files_of_m
 from uldp_transforms.messages.rejection import Rejection
 
 
-class ReadFiles(NamedTuple):
-    """Outputs of ``ReadReportFiles``."""
-
+class _ReadFiles(NamedTuple):
     messages: PCollection[bytes] | PCollection[Gathered]
     rejected: PCollection[Rejection]
     ledger: PCollection[LedgerEntry]
     simulated: PCollection[bool]
     counted: PCollection[Gathered]
+
+
+class ReadFiles(NamedOutputs, _ReadFiles):
+    """Outputs of ``ReadReportFiles``."""
+
+    __slots__ = ()
+
+    owner, example = "ReadReportFiles", "files.messages"
+
+    def __or__(self, step: object) -> Any:
+        """Leave it to the step: some take all outputs, such as ``EstimateReports`` and steps that are made of it."""
+        return NotImplemented
 
 
 _NOTE_EVERY = 64  # blocks of messages
@@ -70,8 +83,8 @@ class ReadReportFiles(beam.PTransform["PBegin | PCollection[str]", ReadFiles]):
         False
 
     Args:
-        pattern: file pattern, such as ``reports-*.avro`` or ``gs://bucket/reports-*.avro``, or a list of patterns. Each
-            must match a file. None: the input has the names.
+        pattern: file pattern or path, such as ``reports-*.avro`` or ``gs://bucket/reports-*.avro``, or a list of
+            them. Each must match a file. None: the input has the names.
         manifest: pattern of manifests, which list the expected content of the files (see ``docs/wire.md``). Missing
             content and unlisted files are rejected as ``not_as_listed``. None: accept the files as they are.
         grouped: emit the messages in groups, which costs less per message (default: one by one).
@@ -87,7 +100,7 @@ class ReadReportFiles(beam.PTransform["PBegin | PCollection[str]", ReadFiles]):
 
     def __init__(
         self,
-        pattern: str | Sequence[str] | None = None,
+        pattern: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
         manifest: str | None = None,
         *,
         grouped: bool = False,
@@ -156,12 +169,13 @@ class ReadReportFiles(beam.PTransform["PBegin | PCollection[str]", ReadFiles]):
         return {name: value for name, value in shown.items() if value is not None}
 
 
-def _patterns_of(pattern: str | Sequence[str]) -> list[str]:
+def _patterns_of(pattern: object) -> list[str]:
     """The patterns, local ones absolute; raises SpecError unless they are a text, or a list of at least one text."""
-    patterns = [pattern] if isinstance(pattern, str) else pattern
-    if not isinstance(patterns, (list, tuple)) or not patterns or not all(isinstance(one, str) for one in patterns):
+    patterns = pattern if isinstance(pattern, (list, tuple)) else [pattern]
+    texts = [os.fspath(one) if isinstance(one, os.PathLike) else one for one in patterns]
+    if not texts or not all(isinstance(one, str) for one in texts):
         raise SpecError(f"ReadReportFiles.pattern must be a text or a list of texts, got {describe(pattern)}")
-    return [absolute(one) for one in patterns]
+    return [absolute(str(one)) for one in texts]
 
 
 def _names(source: PCollection[str], patterns: list[str] | None) -> PCollection[str]:
@@ -247,8 +261,16 @@ def _noted(items: Iterator[Item], file: IO[bytes], size: int) -> Iterator[Item]:
     metrics.SEEN[metrics.READ_BYTES] += size - noted
 
 
-def _open(metadata: Any) -> IO[bytes]:
-    return stores.opened(metadata.path)
+@contextlib.contextmanager
+def _open(metadata: Any) -> Iterator[IO[bytes]]:
+    """The file; an OSError names it, also if reading fails later, as on a damaged disk."""
+    try:
+        with stores.opened(metadata.path) as file:
+            yield file
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, metadata.path) from error
 
 
 def _tagged(items: Iterator[bytes | Gathered | RepeatedMessages | Rejection]) -> Iterator[Any]:

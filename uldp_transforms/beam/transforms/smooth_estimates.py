@@ -16,6 +16,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto
+from uldp_transforms.beam.runtime.outputs import NamedOutputs
 from uldp_transforms.beam.spec.inputs import require_spec, spec_for
 from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp.errors import SpecError
@@ -35,11 +36,17 @@ _ROWS = typehints.Tuple[WindowedEstimate, WindowHealth]
 _KEYED_BYTES = typehints.Tuple[bytes, bytes]
 
 
-class SmoothedWindows(NamedTuple):
-    """Outputs of ``SmoothEstimates``."""
-
+class _SmoothedWindows(NamedTuple):
     estimates: PCollection[WindowedEstimate]
     health: PCollection[WindowHealth]
+
+
+class SmoothedWindows(NamedOutputs, _SmoothedWindows):
+    """Outputs of ``SmoothEstimates``."""
+
+    __slots__ = ()
+
+    owner, example = "SmoothEstimates", "windows.estimates"
 
 
 class SmoothEstimates(beam.PTransform[PCollection[tuple[bytes, Rows]], SmoothedWindows]):

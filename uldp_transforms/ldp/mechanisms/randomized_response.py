@@ -40,7 +40,7 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
     about: ClassVar[About] = About(
         sends="one symbol; non-sensitive ones often in clear",
         protects="sensitive values. One sensitive of two: Mangat 1994",
-        source="uRR: Murakami & Kawamoto 2019, definition 4",
+        source="uRR: Murakami & Kawamoto 2019, definition 4; ULDP, which implies OSLDP",
         payload=ONE_SYMBOL,
     )
 
