@@ -1282,6 +1282,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
                 "--design direct --question answer",
                 "--question, --answer and --people must name different columns, got answer, answer",
             ),
+            ("--design direct --weight answer", "--weight must name a column of its own, got 'answer'"),
             (
                 "--design direct --people x",
                 "--people must name one column of answers.csv, got 'x', found 0 times",

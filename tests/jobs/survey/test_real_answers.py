@@ -18,7 +18,7 @@ import pytest
 
 from uldp_transforms import schemas
 from uldp_transforms.jobs import estimate, survey
-from uldp_transforms.jobs.survey.survey_command import collection_of
+from uldp_transforms.jobs.survey.share_rows import collection_of
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.mechanisms.channels.survey_designs import SurveyDesign
 from uldp_transforms.messages import wire
@@ -144,4 +144,9 @@ def test_a_table_of_the_same_answers_has_the_same_estimates(estimated, tmp_path,
     assert survey.main(["answers.csv", *options.split()]) == 0
     rows = [json.loads(line) for line in Path("rows").read_text(encoding="utf-8").splitlines()]
     found = {(row["question"], row["design"]): (row["raw_frequency"], row["standard_error"]) for row in rows}
-    assert found == estimated
+    assert {key: found[key] for key in estimated} == estimated
+    several = {(row["question"], row["design"]) for row in rows if row["num_designs"] > 1}
+    assert set(found) - set(estimated) == several
+    for question, (_, crosswise, _, unrelated) in PUBLISHED.items():
+        for name, published in (("crosswise", crosswise), ("unrelated", unrelated)):
+            assert found[question, name] == pytest.approx(published, abs=1e-4)
