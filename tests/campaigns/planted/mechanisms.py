@@ -135,6 +135,22 @@ MECHANISMS = (
         ("tests/ldp/answers/test_shares.py::test_designs_with_hardly_any_answers_are_not_tested",),
     ),
     Plant(
+        "shares against the wrong number of people",
+        "uldp_transforms/ldp/answers/samples.py",
+        "weighted * (self.people.sum() / weighted.sum())",
+        "weighted * (len(self.people) / weighted.sum())",
+        "a table of counts would be as uncertain as if each row were one person",
+        ("tests/ldp/answers/test_samples.py::test_the_covariance_of_clusters_is_that_of_a_loop",),
+    ),
+    Plant(
+        "a misfit by its own standard error alone",
+        "uldp_transforms/ldp/answers/shares.py",
+        "if max(errors, ratio) <= MOST_OUTSIDE:",
+        "if errors <= MOST_OUTSIDE:",
+        "60 of 60 ones would have an estimate although at most 80 % can be ones",
+        ("tests/jobs/survey/test_pooled_designs.py::test_answers_that_do_not_fit_their_design",),
+    ),
+    Plant(
         "an interval of an unlucky sample",
         "uldp_transforms/ldp/answers/shares.py",
         "at_share = answers if raw == share else",
