@@ -129,7 +129,7 @@ MECHANISMS = (
     Plant(
         "a test of agreement in hardly any answers",
         "uldp_transforms/ldp/answers/shares.py",
-        "np.minimum(chances, 1 - chances) >= _EXPECTED)",
+        "np.minimum(chances, 1 - chances) >= FEW)",
         "np.minimum(chances, 1 - chances) >= 0)",
         "chi-square does not hold for designs with a few answers",
         ("tests/ldp/answers/test_shares.py::test_designs_with_hardly_any_answers_are_not_tested",),
@@ -149,6 +149,22 @@ MECHANISMS = (
         "if errors <= MOST_OUTSIDE:",
         "60 of 60 ones would have an estimate although at most 80 % can be ones",
         ("tests/jobs/survey/test_pooled_designs.py::test_answers_that_do_not_fit_their_design",),
+    ),
+    Plant(
+        "an anchor that is true of nobody",
+        "uldp_transforms/ldp/answers/inattention.py",
+        "np.nan_to_num(self.known)",
+        "np.nan_to_num(0 * self.known)",
+        "the known share of an anchor would count as 0",
+        ("tests/ldp/answers/test_inattention.py::test_both_shares_have_the_largest_likelihood",),
+    ),
+    Plant(
+        "nobody inattentive, for certain",
+        "uldp_transforms/ldp/answers/inattention.py",
+        "if followers == 1 or yes in (0, 1):",
+        "if followers == 2:",
+        "an unlucky sample without inattentive people would have a shorter interval than a lucky one",
+        ("tests/ldp/answers/test_inattention.py::test_an_unlucky_sample_has_the_interval_of_the_edge",),
     ),
     Plant(
         "an interval of an unlucky sample",

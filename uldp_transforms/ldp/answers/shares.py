@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy
-from scipy import special
+from scipy import optimize, special
 
 MOST_OUTSIDE = 4.0
 """Standard errors that a share may lie outside [0, 1], by their number or by the likelihood ratio. By the latter,
@@ -30,9 +30,12 @@ of people (Chernoff's bound), and about 1 in 16,000 at many."""
 DISAGREE = 0.001
 """Largest p-value of designs that disagree."""
 
-_STEPS = 200  # halvings of an interval
+FEW = 5
+"""Expected answers 1, or 0, below which a design is not tested."""
+
 _TINY = 1e-12
-_EXPECTED = 5  # answers 1, and answers 0, of a design that is tested
+_CLOSE = 1e-13  # to the number at which a function is 0
+_STEPS = 1000
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -104,15 +107,25 @@ class DesignedAnswers:
         chances = self.chances(share)
         return float(self.slope @ ((self.ones - self.people * chances) / (chances * (1 - chances))))
 
+    def peak(self, low: float = -np.inf, high: float = np.inf) -> float:
+        """Where ``height`` is largest, between these ends and where all chances are from 0 to 1."""
+        moving = self.slope != 0
+        no, slope = self.no[moving], self.slope[moving]
+        ends = np.sort(np.stack([-no / slope, (1 - no) / slope]), axis=0)
+        return falls(self.rise, float(ends[0].max(initial=low)), float(ends[1].min(initial=high)))
+
+    def expected(self, share: float) -> DesignedAnswers:
+        """The same with answers 1 as expected at a share."""
+        return dataclasses.replace(self, ones=self.people * self.chances(share))
+
 
 def share_of_yes(answers: DesignedAnswers) -> Share:
     """The most likely share of yes; of one design it is the unbiased estimate."""
-    ends = np.sort(np.stack([-answers.no / answers.slope, (1 - answers.no) / answers.slope]), axis=0)
-    raw = _falls(answers.rise, float(ends[0].max()), float(ends[1].min())) + 0.0  # no -0
+    raw = answers.peak() + 0.0  # no -0
     share = float(np.clip(raw, 0.0, 1.0))
-    at_share = answers if raw == share else dataclasses.replace(answers, ones=answers.people * answers.chances(share))
+    at_share = answers if raw == share else answers.expected(share)
     error, effect = _error(answers, share)
-    low, high = _interval(at_share.height, share, effect * float(scipy.stats.t.ppf(0.975, answers.degrees)) ** 2)
+    low, high = likely_interval(at_share.height, share, effect * drop(answers.degrees))
     return Share(raw=raw, share=share, standard_error=error, ci_low=low, ci_high=high)
 
 
@@ -139,20 +152,37 @@ def agreement(answers: DesignedAnswers) -> tuple[float, int, float] | None:
         chi-square, its degrees of freedom, p-value; None if fewer than two designs can be tested.
     """
     chances = answers.chances(share_of_yes(answers).share)
-    answers = answers.of(answers.people * np.minimum(chances, 1 - chances) >= _EXPECTED)
-    degrees = len(answers.people) - 1
-    left = answers.degrees - degrees + 1
-    if degrees < 1 or left < 1:
+    answers = answers.of(answers.people * np.minimum(chances, 1 - chances) >= FEW)
+    if len(answers.people) < 2:  # to compare
         return None
-    chances, covariance = answers.chances(share_of_yes(answers).raw), answers.covariance
+    apart = answers.ones / answers.people - answers.no
+    return contrast_test(answers, apart, answers.slope[:, np.newaxis], answers.chances(share_of_yes(answers).raw))
+
+
+def contrast_test(
+    answers: DesignedAnswers, apart: np.ndarray, columns: np.ndarray, chances: np.ndarray
+) -> tuple[float, int, float] | None:
+    """Test whether fractions of answers 1 are linear functions of P numbers.
+
+    Args:
+        answers: of A designs.
+        apart: (A,) the fractions, less what does not depend on the numbers.
+        columns: (A, P), of independent columns: by how much each number changes the fractions.
+        chances: (A,) estimated probabilities of answer 1.
+
+    Returns:
+        as ``agreement``.
+    """
+    covariance = answers.covariance
     if covariance is None:
         covariance = np.diag(chances * (1 - chances) / answers.people)
-    shares = (answers.ones / answers.people - answers.no) / answers.slope
-    contrasts = np.eye(len(shares))[1:] - np.eye(len(shares))[0]
-    spread = contrasts @ (covariance / np.outer(answers.slope, answers.slope)) @ contrasts.T
-    if np.linalg.matrix_rank(spread) < degrees:
+    contrasts = scipy.linalg.null_space(columns.T).T
+    degrees = len(contrasts)
+    left = answers.degrees - degrees + 1
+    spread = contrasts @ covariance @ contrasts.T
+    if degrees < 1 or left < 1 or np.linalg.matrix_rank(spread) < degrees:
         return None
-    statistic = float(contrasts @ shares @ np.linalg.solve(spread, contrasts @ shares))
+    statistic = float(contrasts @ apart @ np.linalg.solve(spread, contrasts @ apart))
     if np.isinf(left):
         return statistic, degrees, float(scipy.stats.chi2.sf(statistic, degrees))
     return statistic, degrees, float(scipy.stats.f.sf(statistic * left / (answers.degrees * degrees), degrees, left))
@@ -170,23 +200,23 @@ def _error(answers: DesignedAnswers, share: float) -> tuple[float, float]:
     return float(np.sqrt(effect * plain)), effect
 
 
-def _interval(height: Callable[[float], float], at: float, limit: float) -> tuple[float, float]:
+def drop(degrees: float) -> float:
+    """By how much twice the log-likelihood may be below its maximum in a 95 % interval."""
+    return float(scipy.stats.t.ppf(0.975, degrees)) ** 2
+
+
+def likely_interval(height: Callable[[float], float], at: float, limit: float) -> tuple[float, float]:
     """The numbers in [0, 1] whose log-likelihood is at most half of ``limit`` below that of the most likely one."""
     floor = height(at) - limit / 2
-    low = 0.0 if height(0.0) >= floor else _falls(lambda x: floor - height(x), 0.0, at)
-    high = 1.0 if height(1.0) >= floor else _falls(lambda x: height(x) - floor, at, 1.0)
+    low = 0.0 if height(0.0) >= floor else falls(lambda x: floor - height(x), 0.0, at)
+    high = 1.0 if height(1.0) >= floor else falls(lambda x: height(x) - floor, at, 1.0)
     return low, high
 
 
-def _falls(function: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function becomes negative, by halving; an end if it does not."""
+def falls(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function becomes negative; an end if it does not."""
     if function(low) <= 0:
         return low
     if function(high) >= 0:
         return high
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if function(middle) > 0 else (low, middle)
-    return (low + high) / 2
+    return float(optimize.brentq(function, low, high, xtol=_CLOSE, maxiter=_STEPS))
