@@ -47,8 +47,7 @@ def test_codes_of_which_one_looks_like_yes_are_refused_until_both_are_named(caps
     found = capsys.readouterr()
     assert found.out == ""
     assert "--yes and --no" in found.err
-    *rows, together = surveyed(CODED, *columns, "--yes", "1", "--no", "2")
-    assert (together["num_reports"], together["num_designs"]) == (355, 2)
+    rows = surveyed(CODED, *columns, "--yes", "1", "--no", "2")
     assert [(row["num_reports"], row["num_ones"]) for row in rows] == [(170, 60), (185, 140)]
     assert [row["raw_frequency"] for row in rows] == [
         pytest.approx((60 / 170 - 0.8) / (0.4 - 1)),

@@ -27,9 +27,28 @@ def table(*lines: str) -> None:
 
 
 def rows_of(options: str, code: int = 0) -> list[dict]:
-    """What is written with --json."""
-    assert survey.main(shlex.split(f"answers.csv {options} --json rows.jsonl")) == code
-    return [json.loads(line) for line in Path("rows.jsonl").read_text(encoding="utf-8").splitlines()]
+    """What is written with --json, and after that with --json_pooled."""
+    assert survey.main(shlex.split(f"answers.csv {options} --json rows.jsonl --json_pooled pooled.jsonl")) == code
+    texts = [Path(name).read_text(encoding="utf-8") for name in ("rows.jsonl", "pooled.jsonl")]
+    return [json.loads(line) for text in texts for line in text.splitlines()]
+
+
+def test_lines_by_design_are_a_file_of_their_own():
+    """Whoever sums their numbers of people counts nobody twice; rows of several designs are in another file."""
+    table(
+        "q,design,answer,people",
+        *[f"{q},{line}" for q in "ab" for p in (0.2, 0.7) for line in cells(f"crosswise:{p}", 500, 0.3)],
+    )
+    rows = rows_of("--design design --question q --people people")
+    assert [(row["question"], row["design"]) for row in rows] == [
+        *((q, f"crosswise:{p}") for q in "ab" for p in (0.2, 0.7)),
+        *((q, "crosswise") for q in "ab"),
+    ]
+    by_design, pooled = rows[:4], rows[4:]
+    assert {tuple(row) for row in by_design} == {
+        ("question", "design", "epsilon", "num_reports", "num_ones", "value", *NUMBERS, "fits", "problem")
+    }
+    assert [row["num_reports"] for row in pooled] == [1000, 1000]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +73,7 @@ def test_answers_that_do_not_fit_their_design(design, zeros, ones, outside, caps
 
 @pytest.mark.parametrize("design", ["crosswise:0.2", "forced:2/3,1/2", "unrelated:0.778,0.49", "direct"])
 def test_no_interval_has_width_0(design):
-    """Nor is it shorter than half a standard error."""
+    """Nor is it shorter than half a standard error, nor than that of an estimate of 0, or 1, by one below, or above."""
     numbers = [(people, ones) for people in (1, 7, 53, 400) for ones in range(people + 1)]
     lines = [f"{n} {k:03},{answer},{count}" for n, k in numbers for answer, count in enumerate((n - k, k))]
     table("q,answer,n", *lines)
@@ -66,6 +85,12 @@ def test_no_interval_has_width_0(design):
         assert 0 <= row["ci_low"] < row["ci_high"] <= 1
         assert row["ci_low"] <= row["frequency"] <= row["ci_high"]
         assert row["ci_high"] - row["ci_low"] > min(row["standard_error"], 1) / 2
+        of_as_many = [other for other in shown if other["num_reports"] == row["num_reports"]]
+        inside = [other for other in of_as_many if 0 <= other["raw_frequency"] <= 1]
+        if inside and row["raw_frequency"] < 0:
+            assert row["ci_high"] >= min(inside, key=lambda other: other["raw_frequency"])["ci_high"]
+        if inside and row["raw_frequency"] > 1:
+            assert row["ci_low"] <= max(inside, key=lambda other: other["raw_frequency"])["ci_low"]
 
 
 def cells(design: str, people: int, share: float) -> list[str]:

@@ -193,3 +193,18 @@ def test_equal_weights_give_the_same_coefficients():
         assert other["coefficient"] == pytest.approx(one["coefficient"], abs=1e-6)
         assert other["standard_error"] == pytest.approx(one["standard_error"], rel=0.1)
         assert other["p_likelihood_ratio"] is None
+
+
+@pytest.mark.parametrize("design", ["crosswise:0.2", "forced:2/3,1/2"])
+def test_no_predicted_share_has_a_short_interval(design):
+    """Of all numbers of answers 1: near an edge too, where there is a result; below it there is a sentence."""
+    size = 53
+    table("q,answer,n", *(f"{k:02},{answer},{n}" for k in range(size + 1) for answer, n in ((0, size - k), (1, k))))
+    found = results(f"--design {design} --people n --question q", code=1)
+    shown = [share for result in found for share in result["predicted"]]
+    assert len(found) == size + 1
+    assert len(shown) > size / 2
+    assert all(result["problem"] for result in found if not result["predicted"])
+    for share in shown:
+        assert 0 <= share["ci_low"] <= share["share"] <= share["ci_high"] <= 1
+        assert share["ci_high"] - share["ci_low"] > share["standard_error"] / 2

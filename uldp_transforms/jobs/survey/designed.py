@@ -11,27 +11,29 @@ from uldp_transforms.ldp.answers.samples import Sample
 from uldp_transforms.ldp.answers.shares import DesignedAnswers
 
 
-def designed(answers: Answers, rows: np.ndarray) -> tuple[np.ndarray, DesignedAnswers]:
-    """Count the answers of some rows by design.
+def designed(answers: Answers, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, DesignedAnswers]:
+    """Count the answers of some rows by question and design.
 
     Args:
         answers: of a table with N rows.
         rows: (N,) bool.
 
     Returns:
-        (A,) numbers of the designs, and their answers.
+        (A,) numbers of the questions, (A,) of the designs, and their answers.
 
     Raises:
         SpecError: if a stratum has only one cluster.
     """
-    design, cell = np.unique(answers.design[rows], return_inverse=True)
+    both = np.stack([answers.question[rows], answers.design[rows]])
+    (question, design), cell = np.unique(both, axis=1, return_inverse=True)
+    cell = cell.reshape(-1)
     answer, sample = answers.answer[rows], answers.sample(rows)
     shares = answers.people[rows].astype(np.float64) if sample is None else sample.shares
     no, yes = np.array([answers.designs[number].ones for number in design.tolist()], dtype=np.float64).T
     counted = DesignedAnswers(
         no=no, yes=yes, ones=np.bincount(cell, weights=shares * answer), people=np.bincount(cell, weights=shares)
     )
-    return design, counted if sample is None else _drawn(counted, sample, cell, answer)
+    return question, design, counted if sample is None else _drawn(counted, sample, cell, answer)
 
 
 def _drawn(counted: DesignedAnswers, sample: Sample, cell: np.ndarray, answer: np.ndarray) -> DesignedAnswers:

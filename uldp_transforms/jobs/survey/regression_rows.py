@@ -47,7 +47,7 @@ def result_of(question: str, answers: Answers, rows: np.ndarray, covariates: Cov
 
 def _of_designs(answers: Answers, rows: np.ndarray) -> tuple[str | None, float | None]:
     """The first design that answers do not fit, with the sentence; and the p-value of the agreement of designs."""
-    numbers, together = designed(answers, rows)
+    _, numbers, together = designed(answers, rows)
     problems = ((number, misfit(together.of(numbers == number))) for number in numbers.tolist())
     problem = next((f"{answers.designs[number]}: {said}" for number, said in problems if said is not None), None)
     tested = agreement(together)
