@@ -79,7 +79,6 @@ from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.jobs.sinks import row_files
 from uldp_transforms.jobs.survey import survey_command
-from uldp_transforms.jobs.survey.answer_table import read_answers
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import MECHANISMS
@@ -422,7 +421,7 @@ def answering(options: str, table: str = "answer\n1\n0\n") -> Callable[[], Any]:
 
     def call() -> None:
         Path("answers.csv").write_text(table, encoding="utf-8")
-        read_answers(survey_command.configure(shlex.split(f"answers.csv {options}")).columns)
+        survey_command.job(survey_command.configure(shlex.split(f"answers.csv {options}")))
 
     return call
 
@@ -1283,10 +1282,33 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
                 "--question, --answer and --people must name different columns, got answer, answer",
             ),
             (
+                "--design direct --anchor x=0 --question q",
+                "--anchor needs --inattentive, got none",
+            ),
+            (
+                "--design direct --anchor x=0 --inattentive one",
+                "--anchor needs --question, got none",
+            ),
+            (
+                "--design direct --anchor x=5% --inattentive one --question q",
+                "--anchor must be QUESTION=SHARE with a share from 0 to 1, got '5%'",
+            ),
+            (
+                "--design crosswise:0.2 --inattentive one",
+                "--inattentive one needs --anchor, or two rates of a design whose answers determine both shares, got "
+                "neither",
+            ),
+            ("--design direct --weight answer", "--weight must name a column of its own, got 'answer'"),
+            (
                 "--design direct --people x",
                 "--people must name one column of answers.csv, got 'x', found 0 times",
             ),
         )
+    ),
+    (
+        SpecError,
+        answering("--design crosswise:0.2 --inattentive one --anchor x=0 --question q", "q,answer\ny,1\ny,0\n"),
+        "--anchor must name a question of the table, got 'x'",
     ),
     (SpecError, answering("--design direct", "answer\n"), "answers.csv must have at least one row, got none"),
     (

@@ -25,11 +25,12 @@ from uldp_transforms.jobs.navigations import (
 )
 from uldp_transforms.jobs.navigations.navigation_lines import JsonRecords, table_of_paths
 from uldp_transforms.jobs.navigations.navigations_table import Columns, Navigations, read_navigations
-from uldp_transforms.jobs.survey import survey_command
+from uldp_transforms.jobs.survey import share_rows, survey_command, survey_table
 from uldp_transforms.jobs.survey.answer_options import DesignOption
 from uldp_transforms.jobs.survey.answer_table import read_answers
 from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing, require_column, used
 from uldp_transforms.ldp import SpecError
+from uldp_transforms.ldp.answers.shares import DesignedAnswers
 from uldp_transforms.ldp.clear_numbers import Bounded, mean_of, quantile_of, share_of, two_answer_weights
 from uldp_transforms.ldp.mechanisms.channels.survey_designs import SurveyDesign
 
@@ -157,10 +158,17 @@ def test_designs_of_options() -> None:
         assert refusal(lambda text=text: DesignOption.parse(text, [])) == f"--design must be {form}, got {text!r}"
 
 
+def row_of(design: SurveyDesign, zeros: int, ones: int) -> dict[str, Any]:
+    """The row of a question with these answers."""
+    no, yes = (np.array([float(chance)]) for chance in design.ones)
+    counted = DesignedAnswers(no=no, yes=yes, ones=np.array([float(ones)]), people=np.array([float(zeros + ones)]))
+    return share_rows.of_design("q", design, np.array([zeros, ones]), counted)
+
+
 def test_a_row_of_an_estimate() -> None:
     """Of the crosswise model at 1/4: 30 of 100 ones, and the moment estimate of the share."""
     design = SurveyDesign.parse("crosswise:0.25")
-    found = survey_command._estimate("q", design, np.array([70, 30]))
+    found = row_of(design, 70, 30)
     share = (0.3 + 0.25 - 1) / (2 * 0.25 - 1)
     error = math.sqrt(0.3 * 0.7 / 100) / 0.5
     assert found["raw_frequency"] == pytest.approx(share)
@@ -169,7 +177,7 @@ def test_a_row_of_an_estimate() -> None:
     assert (found["frequency"], found["value"], found["question"]) == (pytest.approx(share), "yes", "q")
     assert (found["num_reports"], found["num_ones"], found["design"]) == (100, 30, "crosswise:0.25")
     assert found["epsilon"] == pytest.approx(math.log(3))
-    assert survey_command._cells(found) == (
+    assert survey_table.cells_of(found) == (
         "q",
         "crosswise:0.25",
         "100",
@@ -178,10 +186,10 @@ def test_a_row_of_an_estimate() -> None:
         f"{found['ci_low']:.4f} to {found['ci_high']:.4f}",
         "1.10",
     )
-    direct = survey_command._estimate("q", SurveyDesign.parse("direct"), np.array([700, 1300]))
+    direct = row_of(SurveyDesign.parse("direct"), 700, 1300)
     assert (direct["epsilon"], direct["raw_frequency"]) == (None, pytest.approx(0.65))
-    assert survey_command._cells(direct)[-1] == "inf"
-    assert survey_command._cells(direct)[2] == "2,000"
+    assert survey_table.cells_of(direct)[-1] == "inf"
+    assert survey_table.cells_of(direct)[2] == "2,000"
 
 
 def test_what_the_command_prints(
