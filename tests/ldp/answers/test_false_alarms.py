@@ -12,7 +12,7 @@ from uldp_transforms.ldp.regression import regress
 
 pytestmark = pytest.mark.slow
 
-RUNS = 20_000
+RUNS = 10_000
 
 QUESTIONS = {
     "two halves": ([0.2, 0.8], [500, 500], 0.05),

@@ -108,10 +108,10 @@ class InattentiveAnswers:
     def most_likely(self) -> tuple[float, float]:
         """The most likely b and t in [0, 1]."""
 
-        def rise(followers: float) -> float:
-            return self.by_followers(self.by_truth(followers).peak(0.0, 1.0)).rise(followers)
+        def step(followers: float) -> float:
+            return self.by_followers(self.by_truth(followers).peak(0.0, 1.0)).step(followers)
 
-        followers = falls(rise, _NOBODY, 1.0)
+        followers = falls(step, _NOBODY, 1.0)
         return followers, self.by_truth(followers).peak(0.0, 1.0)
 
     def height_at(self, *, inattentive: float | None = None, yes: float | None = None) -> float:

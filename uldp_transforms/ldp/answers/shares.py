@@ -102,17 +102,19 @@ class DesignedAnswers:
         chances = self.chances(share)
         return float((special.xlogy(self.ones, chances) + special.xlog1py(self.people - self.ones, -chances)).sum())
 
-    def rise(self, share: float) -> float:
-        """Derivative of ``height``."""
+    def step(self, share: float) -> float:
+        """Step of Newton's method (Fisher scoring) towards the share with the largest ``height``."""
         chances = self.chances(share)
-        return float(self.slope @ ((self.ones - self.people * chances) / (chances * (1 - chances))))
+        weights = self.slope / (chances * (1 - chances))
+        information = max(float(weights @ (self.people * self.slope)), _TINY)
+        return float(weights @ (self.ones - self.people * chances)) / information
 
     def peak(self, low: float = -np.inf, high: float = np.inf) -> float:
         """Where ``height`` is largest, between these ends and where all chances are from 0 to 1."""
         moving = self.slope != 0
         no, slope = self.no[moving], self.slope[moving]
         ends = np.sort(np.stack([-no / slope, (1 - no) / slope]), axis=0)
-        return falls(self.rise, float(ends[0].max(initial=low)), float(ends[1].min(initial=high)))
+        return falls(self.step, float(ends[0].max(initial=low)), float(ends[1].min(initial=high)))
 
     def expected(self, share: float) -> DesignedAnswers:
         """The same with answers 1 as expected at a share."""
@@ -151,12 +153,12 @@ def agreement(answers: DesignedAnswers) -> tuple[float, int, float] | None:
     Returns:
         chi-square, its degrees of freedom, p-value; None if fewer than two designs can be tested.
     """
-    chances = answers.chances(share_of_yes(answers).share)
+    chances = answers.chances(float(np.clip(answers.peak(), 0.0, 1.0)))
     answers = answers.of(answers.people * np.minimum(chances, 1 - chances) >= FEW)
     if len(answers.people) < 2:  # to compare
         return None
     apart = answers.ones / answers.people - answers.no
-    return contrast_test(answers, apart, answers.slope[:, np.newaxis], answers.chances(share_of_yes(answers).raw))
+    return contrast_test(answers, apart, answers.slope[:, np.newaxis], answers.chances(answers.peak()))
 
 
 def contrast_test(
