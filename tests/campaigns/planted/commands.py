@@ -344,7 +344,7 @@ COMMANDS = (
     Plant(
         "one failing exit code",
         "uldp_transforms/jobs/survey/survey_command.py",
-        'return cli.DONE if rows and all(row["fits"] for row in rows) else NO_RESULT',
+        'return cli.DONE if rows and all(row["fits"] for row in [*rows, *by_model]) else NO_RESULT',
         "return cli.DONE",
         "a script would go on although no row was used",
         ("tests/jobs/survey/test_answer_cells.py::test_what_the_command_prints",),

@@ -197,6 +197,9 @@ def _error(answers: DesignedAnswers, share: float) -> tuple[float, float]:
     plain = 1 / (gains @ answers.slope)
     if answers.covariance is None or answers.effects is None:
         return float(np.sqrt(plain)), 1.0
+    if share in (0, 1):  # the design effect of the observed fractions, with the variances of the expected ones
+        observed = np.clip(answers.ones / answers.people, _TINY, 1 - _TINY)
+        gains = gains * np.sqrt(chances * (1 - chances) / (observed * (1 - observed)))
     own = float(gains @ answers.covariance @ gains) * plain**2
     effect = own / plain if own > 0 else float(answers.effects.max())
     return float(np.sqrt(effect * plain)), effect
