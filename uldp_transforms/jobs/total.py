@@ -25,7 +25,6 @@ from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate.reestimate_command import (
     borrowed_of,
     counts_of,
-    fields_of_stored_group,
     files_of_counts,
     sum_of_counts,
 )
@@ -275,9 +274,9 @@ def _estimate(
         quantiles=spec.quantiles,
         liars=spec.liars,
         borrowed=borrowed,
+        group=rows[0]["dimensions"],
     )
-    simulated = simulated_of([each["simulated"] for each in rows])
-    return row._replace(simulated=simulated, **fields_of_stored_group(collection, rows[0]))
+    return row._replace(simulated=simulated_of([each["simulated"] for each in rows]))
 
 
 def _lines(spec: JobSpec, period: Period) -> Iterator[str]:

@@ -57,6 +57,8 @@ class Displayed(Protocol):
     def numbers(self) -> Numbers | None: ...
     @property
     def group(self) -> Mapping[str, str]: ...
+    @property
+    def num_groups(self) -> int: ...
     def largest(self, number: int) -> np.ndarray: ...
     def display_intervals(self, number: int) -> tuple[np.ndarray, np.ndarray]: ...
 
@@ -214,9 +216,10 @@ def sentences(estimate: Displayed, number: int = SHOWN) -> list[str]:
     )
     looks = "valid at all looks together" if estimate.interval != "fixed" else "valid for one look"
     of = f"{_group(estimate.group)}: " if estimate.group else ""
+    among = f" of all {estimate.num_groups:,} groups" if estimate.num_groups > 1 else ""
     found = [
         f"{of}{estimate.num_reports:,} reports, estimator {estimate.estimator}: {listed}.",
-        f"Intervals are adjusted for the selection of the largest values and {looks}.",
+        f"Intervals are adjusted for the selection of the largest values{among} and {looks}.",
     ]
     if estimate.unexplained_status is not None:
         span = f"{_percent(estimate.unexplained_low)} to {_percent(estimate.unexplained_high)}"

@@ -80,6 +80,8 @@ class Estimate:
         borrowed: weight of the shares of all groups in ``frequencies``, from 0 to 1; None if nothing may be borrowed.
         numbers: what ``figures`` come from; None if values are no numbers, or if intervals are not for one look.
         group: dimension -> value of the people of this estimate; empty: everybody.
+        num_groups: G, number of groups that can be estimated by these dimensions; 1: everybody. ``display_intervals``
+            count the values of all of them.
     """
 
     values: tuple[str, ...]
@@ -105,6 +107,7 @@ class Estimate:
     borrowed: float | None = None
     numbers: Numbers | None = None
     group: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    num_groups: int = 1
 
     @property
     def liars(self) -> float | None:
@@ -206,15 +209,16 @@ class Estimate:
         """Selection-adjusted intervals of the R = min(number, S) values that ``largest`` selects: (R,), (R,).
 
         The plain intervals of values that are selected for their large estimates miss far more often than 5 %. Here the
-        i-th largest of all S estimated values has the level 1 - 0.05 i / S (equal ``frequencies`` are ranked by
-        position), for every R. So at most 5 % of the first 1, 2, ..., R intervals are expected to miss, for every R;
-        docs/estimation.md has the proof. These intervals contain the plain ones, and never cut into an observed count.
+        i-th largest of all S estimated values has the level 1 - 0.05 i / (S G) (equal ``frequencies`` are ranked by
+        position), for every R. So at most 5 % of the first 1, 2, ..., R intervals are expected to miss, for every R, in
+        one group and among the R largest shares of all groups together; docs/estimation.md has the proof. These
+        intervals contain the plain ones, and never cut into an observed count.
 
         Source: false coverage-statement rate (Benjamini and Yekutieli 2005), for all R simultaneously.
         """
         shown, chosen, size = self.largest(number), self._descending[:number], len(self.values)
         levels = np.full(size, np.nan)
-        levels[chosen] = 1 - (1 - CONFIDENCE) * np.arange(1, len(chosen) + 1) / size
+        levels[chosen] = 1 - (1 - CONFIDENCE) * np.arange(1, len(chosen) + 1) / (size * self.num_groups)
         low, high = self.intervals(levels, strict=True)
         return np.minimum(low, self.ci_low)[shown], np.maximum(high, self.ci_high)[shown]
 
