@@ -693,7 +693,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values other.csv"),
-        "other.csv must have a column named value, got 1 other column(s); --value_column names another",
+        "other.csv must have a column named value, got 1 other column(s); --value_column names another, and CSV must "
+        "begin with its header",
     ),
     (
         SpecError,
@@ -715,7 +716,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values time.csv"),
-        "time.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither",
+        "time.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither; "
+        "--time_format names another form",
     ),
     (
         SpecError,
@@ -764,7 +766,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values leap.csv"),
-        "leap.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither",
+        "leap.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither; "
+        "--time_format names another form",
     ),
     (
         SpecError,
@@ -1284,7 +1287,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ),
             (
                 "--design direct --people x",
-                "--people must name one column of answers.csv, got 'x', found 0 times",
+                "--people must name one column of answers.csv, got 'x', found 0 times; CSV must begin with its header",
             ),
         )
     ),
