@@ -93,7 +93,10 @@ def test_each_row_has_the_channel_of_its_design(capsys):
     ("options", "sentence"),
     [
         ("--covariates x,x", "--covariates must name each column once, got 'x,x'"),
-        ("--covariates z", "--covariates must name one column of answers.csv, got 'z', found 0 times"),
+        (
+            "--covariates z",
+            "--covariates must name one column of answers.csv, got 'z', found 0 times; CSV must begin with its header",
+        ),
         (
             "--covariates x,y",
             "regress needs covariates that are not linear combinations of others, got dependent ones",

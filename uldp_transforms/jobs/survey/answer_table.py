@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from uldp_transforms.jobs.files.cell_texts import whole_number
-from uldp_transforms.jobs.files.tables import Table, table_of
+from uldp_transforms.jobs.files.table import Table
+from uldp_transforms.jobs.files.tables import table_of
 from uldp_transforms.jobs.survey.answer_options import NO, YES, AnswerColumns, DesignOption
 from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing, are_numbers, require_column, used
 from uldp_transforms.ldp.answers.samples import Sample
