@@ -355,10 +355,23 @@ def test_intervals_in_words(value: float | None, low: float | None, high: float 
     assert navigation_words.shown({"value": value, "low": low, "high": high}) == texts
 
 
+@pytest.mark.parametrize(
+    ("share", "low", "high", "words"),
+    [
+        (0.0, 0.0, 0.018, ("0.0 %", "below 1.8 %")),
+        (1.0, 0.982, 1.0, ("100.0 %", "above 98.2 %")),
+        (0.01, 0.0, 0.018, ("1.0 %", "0.0 to 1.8 %")),
+    ],
+)
+def test_a_share_of_navigations_of_0_or_1_has_one_end(share: float, low: float, high: float, words: Any) -> None:
+    row = {"misfit": None, "frequency": share, "ci_low": low, "ci_high": high}
+    assert navigation_words.percent_in_words(row) == words
+
+
 def test_lines_of_navigations() -> None:
     whole = navigation_estimates.estimates(FOUND, 0.9)
     lines = navigations_command._lines(whole)
-    share = f"{whole['raw_frequency']:.4f} ({whole['ci_low']:.4f} to {whole['ci_high']:.4f})"
+    share = f"{whole['frequency']:.4f} ({whole['ci_low']:.4f} to {whole['ci_high']:.4f})"
     assert lines[:2] == [f"120 navigations, undisturbed: {share}", ""]
     assert lines[2].split() == ["navigations", "mean", "ms", "95", "%", "interval", "p90", "ms", "95", "%", "interval"]
     for line, each in zip(lines[3:6], whole["durations"], strict=True):

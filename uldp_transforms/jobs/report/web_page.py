@@ -30,6 +30,7 @@ from uldp_transforms.jobs.report.texts_for_readers import (
     percent,
     points,
     points_span,
+    share_words,
     shown,
     signed,
     signed_span,
@@ -97,6 +98,7 @@ def _template() -> jinja2.Template:
     environment.filters |= {"with_values": with_values, "group_words": group_words}
     environment.globals |= {
         "span": span,
+        "share_words": share_words,
         "ends_of": ends_of,
         "points": points,
         "points_span": points_span,
