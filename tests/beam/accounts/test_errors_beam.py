@@ -714,8 +714,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values header.csv"),
-        "header.csv must be CSV with a header, in UTF-8 (the content is not shown); line 1 is in another encoding, such "
-        "as Windows-1252: save the table as CSV in UTF-8",
+        "header.csv must be CSV with a header, in UTF-8 (the content is not shown); line 1 is in another encoding, "
+        "such as Windows-1252: save the table as CSV in UTF-8",
     ),
     (
         SpecError,
@@ -789,7 +789,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values half.parquet --value_column code --time_column value"),
-        "half.parquet row 2: value must be RFC 3339 or seconds since 1970, got none; --missing skip leaves such rows out",
+        "half.parquet row 2: value must be RFC 3339 or seconds since 1970, got none; --missing skip leaves such rows "
+        "out",
     ),
     (
         SpecError,
@@ -812,7 +813,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         simulating("--values local.csv --time_format %z"),
         "--time_format must have only texts and %Y %y %m %d %j %H %I %M %S %f %p %b %B %a %A %z (each once), with "
-        "%Y or %y, and %I and %p together, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, got '%z'",
+        "%Y or %y, and %I and %p together, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, "
+        "got '%z'",
     ),
     (
         SpecError,

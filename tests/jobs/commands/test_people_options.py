@@ -208,7 +208,8 @@ def test_a_format_that_would_be_misread_is_refused(form):
         Clock("at", None, form)
     assert str(caught.value) == (
         "--time_format must have only texts and %Y %y %m %d %j %H %I %M %S %f %p %b %B %a %A %z (each once), with "
-        f"%Y or %y, and %I and %p together, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, got {form!r}"
+        "%Y or %y, and %I and %p together, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, "
+        f"got {form!r}"
     )
 
 
