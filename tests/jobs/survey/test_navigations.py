@@ -306,7 +306,9 @@ def test_the_page_of_charts_has_all_numbers_and_loads_nothing(
     assert accounts in text
     for line in Path("rows.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
-        assert f"{100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f} %" in text
+        low, high = (f"{100 * row[name]:.1f}" for name in ("ci_low", "ci_high"))
+        of_edge = {0.0: f"below {high} %", 1.0: f"above {low} %"}
+        assert of_edge.get(row["frequency"], f"{low} to {high} %") in text
         assert row.get("window_start", "") in text
     assert uldp.main(["navigations", "navigations", "--html", "whole.html"]) == 0
     assert "<svg" not in Path("whole.html").read_text(encoding="utf-8")

@@ -201,7 +201,10 @@ def test_weights_that_are_none_leave_their_rows_out(capsys):
         ("--stratum alone", "Sample needs at least two people in each stratum, got one in 4 of them"),
         ("--weight answer", "--weight must name a column of its own, got 'answer'"),
         ("--cluster c --stratum c", "--cluster must name a column of its own, got 'c'"),
-        ("--weight none", "--weight must name one column of answers.csv, got 'none', found 0 times"),
+        (
+            "--weight none",
+            "--weight must name one column of answers.csv, got 'none', found 0 times; CSV must begin with its header",
+        ),
     ],
 )
 def test_refused(options, sentence, capsys):

@@ -12,7 +12,6 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from uldp_transforms.jobs.files.p_values import p_text
 from uldp_transforms.jobs.report import charts
 from uldp_transforms.jobs.report.compared.compared_rows import Difference as Compared
 from uldp_transforms.jobs.report.differences import Difference, as_json
@@ -37,6 +36,7 @@ from uldp_transforms.jobs.report.texts_for_readers import (
     span,
     with_values,
 )
+from uldp_transforms.ldp.comparisons.p_values import p_text
 from uldp_transforms.version import __version__
 
 _HERE = Path(__file__).parent

@@ -10,12 +10,12 @@ import numpy as np
 import scipy
 from scipy import special
 
-from uldp_transforms.jobs.files.p_values import p_text
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.survey.answer_table import Answers
 from uldp_transforms.jobs.survey.covariates import Covariates
 from uldp_transforms.jobs.survey.designed import designed
 from uldp_transforms.ldp.answers.shares import DISAGREE, agreement, misfit
+from uldp_transforms.ldp.comparisons.p_values import p_text
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.regression import Regression, regress
 

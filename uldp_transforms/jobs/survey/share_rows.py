@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.jobs.files.p_values import p_text
 from uldp_transforms.jobs.survey.answer_table import Answers
 from uldp_transforms.jobs.survey.designed import designed
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.answers import shares
 from uldp_transforms.ldp.answers.shares import DesignedAnswers, Share
+from uldp_transforms.ldp.comparisons.p_values import p_text
 from uldp_transforms.ldp.mechanisms.channels.survey_designs import SurveyDesign
 
 ALL = "all"

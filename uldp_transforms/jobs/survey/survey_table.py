@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from uldp_transforms.jobs.files.p_values import p_text
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.survey.inattention_rows import Model
 from uldp_transforms.jobs.survey.share_rows import is_pooled
+from uldp_transforms.ldp.comparisons.p_values import p_text
 
 _TITLES = ("question", "design", "people", "yes", "error", "95 % interval", "epsilon")
 _AGREEMENT = "p (agreement)"
