@@ -70,6 +70,22 @@ def test_what_a_pattern_matches_must_be_a_file(pattern: str, folder: Path) -> No
         place.rmdir() if place.is_dir() else place.unlink()
 
 
+@pytest.mark.parametrize(("pattern", "all_of_them"), [("**/c.x", "**c.x"), ("inner/**/*.x", "inner/***.x")])
+def test_double_stars_that_skip_files_are_refused(pattern: str, all_of_them: str, folder: Path) -> None:
+    """Shells and Python match ``/**/`` with ``/`` too; Beam does not, and would skip files without a word."""
+    begin = str(folder / pattern).partition("**")[0]
+    check_files("here", pattern)
+    skipped = Path(begin, "c.x")
+    skipped.touch()
+    assert str(skipped) not in files_of(pattern)
+    ways = f"use '{folder / all_of_them}' for all folders, or '{begin}*/{all_of_them.partition('/')[2] or all_of_them}'"
+    with pytest.raises(SpecError) as caught:
+        check_files("here", pattern)
+    said = f"here must match all files that it seems to, but /**/ skips '{skipped}'; {ways} for those below only"
+    assert str(caught.value) == said
+    assert str(skipped) in files_of(all_of_them)
+
+
 def test_a_name_and_a_pattern_of_a_store_are_left_to_beam(folder: Path) -> None:
     check_files("here", "inner")
     check_files("here", "gs://bucket/*")

@@ -140,6 +140,12 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         "ldp/alphabets/test_dimensions.py",
     ),
     "ldp/alphabets": ("ldp/alphabets", "ldp/test_edges.py", "ldp/test_limits.py", "ldp/numbers"),
+    "ldp/answers": (
+        "ldp/answers",
+        "jobs/survey/test_inattentive.py",
+        "jobs/survey/test_pooled_designs.py",
+        "ldp/test_regression.py",
+    ),
     "ldp/borrowing": ("ldp/test_borrow.py",),
     "ldp/client": ("ldp/client", "ldp/test_client_window.py", "ldp/test_limits.py", "clients/test_vectors.py"),
     "ldp/comparisons": ("ldp/comparisons",),

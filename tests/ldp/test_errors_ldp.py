@@ -17,6 +17,7 @@ import pytest
 
 from tests.ldp import test_borrow, test_clear_numbers, test_regression
 from tests.ldp.alphabets import test_dimensions
+from tests.ldp.answers import test_inattention, test_samples
 from tests.ldp.comparisons import test_comparisons
 from tests.ldp.estimators import test_estimates_in_notebooks
 from tests.ldp.mechanisms import test_survey_designs
@@ -1745,6 +1746,8 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     *test_dimensions.REFUSED,
     *test_borrow.REFUSED,
     *test_clear_numbers.REFUSED,
+    *test_samples.REFUSED,
+    *test_inattention.REFUSED,
 ]
 
 

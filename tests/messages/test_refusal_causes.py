@@ -67,7 +67,7 @@ def test_files_that_were_not_read_are_named() -> None:
     assert sentence_of_files({"bad_magic": 11, "unknown_codec": 1}, names) == (
         f"12 files could not be read in full (bad_magic 11, unknown_codec 1): "
         f"{', '.join(f'{number:02}.avro (bad_magic)' for number in range(10))}, 2 more; "
-        "are they empty, cut off, or raw values, which uldp simulate must perturb first?"
+        "are they empty, cut off, compressed as a whole, or raw values, which uldp simulate must perturb first?"
     )
 
 

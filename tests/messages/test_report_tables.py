@@ -382,6 +382,14 @@ def test_views_and_ids_of_databases_are_read(tmp_path: Path) -> None:
     assert (sum(map(len, found.batches)), refused) == (9, [])
 
 
+def test_ids_with_the_type_of_arrow_are_read() -> None:
+    """Arrow restores its own type from the schema that it stores beside that of Parquet."""
+    plain = table(wire.report_records(drawn(KRR, 9)))
+    ids = pa.ExtensionArray.from_storage(pa.uuid(), plain["report_id"].combine_chunks().cast(pa.binary(16)))
+    found, refused, _ = decoded(changed("report_id", ids))
+    assert (reports(found), refused) == (reports(decoded(parquet(plain))[0]), [])
+
+
 def as_varint(number: int) -> bytes:
     """A zigzag number in the metadata of Parquet."""
     low, rest = 2 * number & 127, 2 * number >> 7

@@ -45,7 +45,7 @@ LDP_ROOMS = [  # the same inside ldp
     {"solvers", "utility"},
     {"model"},
     {"alphabets", "mechanisms"},
-    {"clear_numbers", "client_window", "counts", "hashing", "registry", "reports", "sampling"},
+    {"answers", "clear_numbers", "client_window", "counts", "hashing", "registry", "reports", "sampling"},
     {"checks"},
     {"errors", "reasons"},
 ]

@@ -25,7 +25,6 @@ from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate.reestimate_command import (
     borrowed_of,
     counts_of,
-    fields_of_stored_group,
     files_of_counts,
     sum_of_counts,
 )
@@ -46,6 +45,7 @@ from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import BorrowedShares
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.estimators.display import one_sided
 from uldp_transforms.ldp.utility import need_of_liars
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.json_and_avro import to_json
@@ -275,9 +275,9 @@ def _estimate(
         quantiles=spec.quantiles,
         liars=spec.liars,
         borrowed=borrowed,
+        group=rows[0]["dimensions"],
     )
-    simulated = simulated_of([each["simulated"] for each in rows])
-    return row._replace(simulated=simulated, **fields_of_stored_group(collection, rows[0]))
+    return row._replace(simulated=simulated_of([each["simulated"] for each in rows]))
 
 
 def _lines(spec: JobSpec, period: Period) -> Iterator[str]:
@@ -300,11 +300,18 @@ def _lines(spec: JobSpec, period: Period) -> Iterator[str]:
         return
     table = [("value", "share", "95 % interval")]
     for entry in entries[:MOST_PRINTED]:
-        interval = f"{entry.display_low:.4f} to {entry.display_high:.4f}"
+        interval = _between(entry.frequency, entry.display_low, entry.display_high)
         table.append((printable(entry.value), f"{entry.frequency:.4f}", interval))
     yield from aligned(table)
     if len(entries) > MOST_PRINTED:
         yield f"and {len(entries) - MOST_PRINTED:,} more"
+
+
+def _between(share: float, low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "\N{EN DASH}"
+    bound = one_sided(share, low, high)
+    return f"{low:.4f} to {high:.4f}" if bound is None else f"{bound[0]} {bound[1]:.4f}"
 
 
 def _unit(spec: JobSpec, row: WindowedEstimate) -> str:

@@ -235,6 +235,10 @@ class Collection(Model):
         """Number of combinations of the dimensions' values, with ``other``; 1 without dimensions."""
         return num_groups(self.dimensions)
 
+    def num_groups_by(self, names: Sequence[str]) -> int:
+        """Number of groups by some of the dimensions, with ``other``; 1 without names."""
+        return num_groups([one for one in self.dimensions if one.name in names])
+
     @property
     def num_strata(self) -> int:
         """Groups times cohorts: the cohort numbers in reports are below it."""
@@ -351,7 +355,7 @@ class Collection(Model):
         estimator: str = "empirical",
         candidates: Sequence[str] | None = None,
     ) -> dict[tuple[str, ...], Estimate]:
-        """Estimate each group of people that has reports; each estimate has its ``group``.
+        """Estimate each group of people that has reports; each estimate has its ``group`` and the number of groups.
 
         Args:
             batch: n reports.
@@ -362,7 +366,11 @@ class Collection(Model):
             SpecError, EstimationError: as ``count_by`` and ``estimate``.
         """
         return {
-            values: dataclasses.replace(self.estimate(counts, estimator, candidates), group=dict(zip(names, values)))
+            values: dataclasses.replace(
+                self.estimate(counts, estimator, candidates),
+                group=dict(zip(names, values)),
+                num_groups=self.num_groups_by(names),
+            )
             for values, counts in self.count_by(batch, names).items()
         }
 

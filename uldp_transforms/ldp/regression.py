@@ -22,6 +22,7 @@ import numpy as np
 import scipy
 from scipy import special
 
+from uldp_transforms.ldp.answers.samples import Sample
 from uldp_transforms.ldp.errors import EstimationError, SpecError
 
 _STEPS = 100
@@ -40,13 +41,15 @@ class Regression:
         coefficients: (K - 1, P) float64: log odds of values 1 to K - 1 against value 0, per unit of each covariate.
         covariance: of ``coefficients``, row after row, ((K - 1) P, (K - 1) P): inverse of the expected information.
         log_likelihood: maximum, in nats.
-        num_people: N, with weights their sum.
+        num_people: N, with numbers of people their sum.
+        degrees: degrees of freedom of ``covariance``, if it is that of a survey sample.
     """
 
     coefficients: np.ndarray
     covariance: np.ndarray
     log_likelihood: float
     num_people: int
+    degrees: float = np.inf
 
     @property
     def standard_errors(self) -> np.ndarray:
@@ -56,16 +59,30 @@ class Regression:
     @property
     def wald_p_values(self) -> np.ndarray:
         """(K - 1, P): p-values of the hypothesis that a coefficient is 0, from its ratio to its standard error."""
-        return np.asarray(2 * scipy.stats.norm.sf(np.abs(self.coefficients / self.standard_errors)))
+        return np.asarray(2 * scipy.stats.t.sf(np.abs(self.coefficients / self.standard_errors), self.degrees))
 
     def intervals(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Ends (K - 1, P) and (K - 1, P) of the Wald intervals of the coefficients."""
-        reach = scipy.stats.norm.isf((1 - confidence) / 2) * self.standard_errors
+        reach = scipy.stats.t.isf((1 - confidence) / 2, self.degrees) * self.standard_errors
         return self.coefficients - reach, self.coefficients + reach
 
     def probabilities(self, covariates: np.ndarray) -> np.ndarray:
         """(N, K): fitted probability of each value for people with covariates (N, P)."""
         return _shares(covariates, self.coefficients)
+
+    def mean_probability(self, covariates: np.ndarray, people: np.ndarray, value: int = 1) -> tuple[float, float]:
+        """Fitted share of a value among people with covariates (N, P), and its standard error (delta method).
+
+        Args:
+            covariates: (N, P), taken as they are: their own sampling error is not included.
+            people: (N,) how many people, or weights.
+            value: from 1 to K - 1.
+        """
+        shares = self.probabilities(covariates)
+        weights = people / people.sum()
+        others = (np.arange(1, shares.shape[1]) == value) - shares[:, 1:]
+        slopes = ((weights * shares[:, value])[:, np.newaxis] * others).T @ covariates
+        return float(weights @ shares[:, value]), float(np.sqrt(slopes.ravel() @ self.covariance @ slopes.ravel()))
 
     def likelihood_ratio(self, smaller: Regression) -> tuple[float, int, float]:
         """Compare with a regression of the same reports on some of the covariates.
@@ -87,7 +104,11 @@ class Regression:
 
 
 def regress(
-    channel: np.ndarray, outputs: np.ndarray, covariates: np.ndarray, people: np.ndarray | None = None
+    channel: np.ndarray,
+    outputs: np.ndarray,
+    covariates: np.ndarray,
+    people: np.ndarray | None = None,
+    sample: Sample | None = None,
 ) -> Regression:
     """Fit the coefficients of ``Regression`` to reports.
 
@@ -96,6 +117,8 @@ def regress(
         outputs: (N,) int64 in [0, M): what each person reported.
         covariates: (N, P) float64, with a column of ones for an intercept.
         people: (N,) numbers of people with this report and these covariates (default: 1 each).
+        sample: how these people were drawn, with ``people`` of its own: the likelihood is weighted, and the covariance
+            is that of the sample by linearization (default: independently, with equal chances).
 
     Raises:
         SpecError: if shapes do not fit, a column of the channel does not sum to 1, an output or a covariate is out of
@@ -112,6 +135,8 @@ def regress(
         >>> fit.probabilities(covariates)[[0, 2], 1].round(3).tolist()
         [0.35, 0.2]
     """
+    if sample is not None:
+        people = sample.shares
     weights = np.ones(len(outputs)) if people is None else np.asarray(people, dtype=np.float64)
     _check(channel, outputs, covariates, weights)
     scaled, back = _orthonormal(covariates, weights)
@@ -119,11 +144,15 @@ def regress(
     fitted, information = problem.solve()
     num_values = channel.shape[-1]
     transform = np.kron(np.eye(num_values - 1), back)
+    covariance = np.linalg.inv(information)
+    if sample is not None:
+        covariance = covariance @ sample.covariance(problem.scores(fitted)) @ covariance
     return Regression(
         coefficients=fitted @ back.T,
-        covariance=transform @ np.linalg.inv(information) @ transform.T,
+        covariance=transform @ covariance @ transform.T,
         log_likelihood=problem.log_likelihood(fitted),
         num_people=round(weights.sum()),
+        degrees=np.inf if sample is None else sample.degrees,
     )
 
 
@@ -167,12 +196,18 @@ class _Problem:
                 return there, reached
         raise EstimationError("Regression does not converge: no step increases the likelihood")
 
-    def _derivatives(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The score (K - 1, P), and the expected information ((K - 1) P, (K - 1) P)."""
+    def scores(self, coefficients: np.ndarray) -> np.ndarray:
+        """(N, (K - 1) P): derivatives of the log-likelihood of one person of each row."""
         shares = _shares(self.covariates, coefficients)
         posterior = self.observed * shares
         posterior /= posterior.sum(axis=1, keepdims=True)
-        score = ((posterior - shares)[:, 1:] * self.weights[:, np.newaxis]).T @ self.covariates
+        apart = (posterior - shares)[:, 1:, np.newaxis] * self.covariates[:, np.newaxis]
+        return np.asarray(apart.reshape(len(shares), coefficients.size))
+
+    def _derivatives(self, coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The score (K - 1, P), and the expected information ((K - 1) P, (K - 1) P)."""
+        shares = _shares(self.covariates, coefficients)
+        score = (self.weights @ self.scores(coefficients)).reshape(coefficients.shape)
         information = np.zeros((score.size, score.size))
         for output in range(self.channel.shape[-2]):
             rates = self.channel[..., output, :]  # (K,) or (N, K)

@@ -14,11 +14,11 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms.ldp.estimators.estimator import intervals_of
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
@@ -61,12 +61,13 @@ def with_repeated_people(model: Model, estimate: Estimate, times: int | None) ->
     )
     if times == 1:
         return changed
-    rest = estimate.raw_unexplained_mass
+    raw, rest = estimate.raw_frequencies, estimate.raw_unexplained_mass
+    unclipped = functools.partial(_longer, estimate.unclipped, raw, stretch)
     return dataclasses.replace(
         changed,
-        intervals=functools.partial(_stretched, estimate.intervals, estimate.raw_frequencies, stretch),
-        unclipped=functools.partial(_longer, estimate.unclipped, estimate.raw_frequencies, stretch),
-        unexplained_intervals=functools.partial(_stretched_ends, estimate.unexplained_intervals, rest, widest),
+        intervals=functools.partial(intervals_of, unclipped, raw, estimate.frequencies),
+        unclipped=unclipped,
+        unexplained_intervals=functools.partial(_stretched, estimate.unexplained_intervals, rest, widest),
     )
 
 
@@ -128,29 +129,23 @@ def _curve(mechanism: Mechanism, symbol: int) -> np.ndarray:
 
 
 def _longer(
-    intervals: Intervals, centres: np.ndarray, stretch: np.ndarray, confidence: Confidence, strict: bool = False
+    intervals: Intervals,
+    centres: np.ndarray,
+    stretch: np.ndarray,
+    confidence: Confidence,
+    strict: bool = False,
+    at_edge: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Intervals extended on both sides of an estimate by the factor ``stretch``."""
-    low, high = intervals(confidence, strict)
+    low, high = intervals(confidence, strict, at_edge)
+    centres = np.clip(centres, 0, 1) if at_edge else centres
     return np.minimum(low, centres + stretch * (low - centres)), np.maximum(high, centres + stretch * (high - centres))
 
 
 def _stretched(
-    intervals: Intervals, centres: np.ndarray, stretch: np.ndarray, confidence: Confidence, strict: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """Intervals extended on both sides of an estimate by the factor ``stretch``, clipped to possible shares."""
-    return _clipped(intervals(confidence, strict), centres, stretch)
-
-
-def _stretched_ends(
     ends: Callable[[float], tuple[float, float]], centre: float, stretch: float, confidence: float
 ) -> tuple[float, float]:
-    """The same for the interval of one share."""
-    low, high = _clipped(ends(confidence), centre, stretch)
-    return float(low), float(high)
-
-
-def _clipped(ends: tuple[Any, Any], centres: Any, stretch: Any) -> tuple[Any, Any]:
-    low, high = ends
-    longer_low, longer_high = (np.clip(centres + stretch * (end - centres), 0, 1) for end in ends)
-    return np.minimum(low, longer_low), np.maximum(high, longer_high)
+    """The interval of one share, extended on both sides of ``centre`` and cut to [0, 1]."""
+    low, high = ends(confidence)
+    longer_low, longer_high = (float(np.clip(centre + stretch * (end - centre), 0, 1)) for end in (low, high))
+    return min(low, longer_low), max(high, longer_high)

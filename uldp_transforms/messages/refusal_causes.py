@@ -39,10 +39,16 @@ CAUSES: Mapping[Reason, Cause] = {
         "their event times are ahead of their arrival by up to {off_by}",
         "do the clients use another unit or time zone?",
     ),
-    Reason.UNKNOWN_SCHEMA: Cause("their first bytes are not those of a report", "does the input contain other data?"),
+    Reason.TIME_RANGE: Cause(
+        "their event times are not of the years 1900 to 9998", "are they in another unit than milliseconds since 1970?"
+    ),
+    Reason.UNKNOWN_SCHEMA: Cause(
+        "their first bytes are not those of a report",
+        "does the input contain other data, or other columns or types than docs/wire.md lists?",
+    ),
     Reason.BAD_MAGIC: Cause(
-        "they do not begin like Avro files",
-        "are they empty, cut off, or raw values, which uldp simulate must perturb first?",
+        "they do not begin like Avro or Parquet files",
+        "are they empty, cut off, compressed as a whole, or raw values, which uldp simulate must perturb first?",
     ),
     Reason.NOT_AS_LISTED: Cause("files lack content that their manifest lists", "is the delivery complete?"),
     Reason.UNKNOWN_CODEC: Cause(

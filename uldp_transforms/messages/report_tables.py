@@ -221,7 +221,16 @@ def _is_readable(schema: pa.Schema, name: str, columns: list[str]) -> bool:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
+    """The type of the cells, without dictionaries and types of other packages, such as ids of 16 bytes (UUID)."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain(kind.storage_type)
     return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _stored(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The same cells without types of other packages: Arrow also restores those that the file's schema names."""
+    columns = [column.storage if isinstance(column, pa.ExtensionArray) else column for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
@@ -260,6 +269,7 @@ def _read_group(
     while not opening.failed:
         with watched.for_content() as reading:
             batch = next(batches, None)
+            batch = None if batch is None else _stored(batch)
             for column in batch or ():
                 _validate(column)
         if reading.failed or batch is None:

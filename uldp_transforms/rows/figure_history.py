@@ -20,6 +20,7 @@ from scipy import special
 
 from uldp_transforms.ldp.estimators.smooth_figures import crossing_of
 from uldp_transforms.ldp.smoothing import Alarms, Change, Series, Shares, change_of
+from uldp_transforms.ldp.solvers.intervals import cut
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_types import MeanFigure, NumberFigures, QuantileFigure, ShareFigure, WindowedEstimate
@@ -129,7 +130,8 @@ def with_smoothed(row: WindowedEstimate, names: Sequence[str], shares: Shares, t
     """
     numbers = row.numbers
     place = {side_of(name).edge: at for at, name in enumerate(names)}
-    found = np.clip([shares.means[t], shares.low[t], shares.high[t]], 0, 1)
+    means = shares.means[t]
+    found = np.array([np.clip(means, 0, 1), *cut(shares.low[t], shares.high[t], means)])
     if None in place:
         return row._replace(numbers=numbers._replace(mean=_smoothed_mean(numbers, found[:, 0])))
     edges = np.array([one.edge for one in numbers.below])

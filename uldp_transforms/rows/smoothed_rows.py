@@ -13,7 +13,7 @@ from scipy import special
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.sentinels import NOTHING_UNUSUAL, Finding
 from uldp_transforms.ldp.smoothing import Alarms, Change, Series, Shares, change_of, filtered, follow, judge, smoothed
-from uldp_transforms.ldp.solvers.intervals import reaching
+from uldp_transforms.ldp.solvers.intervals import cut, reaching
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 from uldp_transforms.rows.entry_columns import EntryColumns
@@ -185,7 +185,7 @@ def _shown(
     whole = np.concatenate([means, rest[:, np.newaxis]], axis=1)
     nearest = project_onto_simplex(np.where(np.isnan(whole), _NOT_THERE, whole))
     nearest = nearest[:, :-1]
-    numbers = np.stack([nearest, *reaching(np.clip(low, 0, 1), np.clip(high, 0, 1), nearest)], axis=1)
+    numbers = np.stack([nearest, *reaching(*cut(low, high, means), nearest)], axis=1)
     places: dict[tuple[str, ...], Any] = {}
     for own, (_, row) in zip(numbers, rows):
         columns = EntryColumns.of(row.estimates)

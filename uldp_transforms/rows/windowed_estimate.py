@@ -18,7 +18,7 @@ from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.repeated_people import with_repeated_people
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.row_identity import Named, name_of, reports_of_a_person
+from uldp_transforms.rows.row_identity import Named, fields_of_group, name_of, reports_of_a_person
 from uldp_transforms.rows.row_types import (
     CurveBin,
     EstimatedValue,
@@ -58,6 +58,7 @@ def estimate_window(
     liars: float | None = None,
     borrowed: BorrowedShares | None = None,
     solved: Solved | None = None,
+    group: Sequence[tuple[str, str]] = (),
 ) -> WindowedEstimate:
     """The row of one window and pane; without numbers if reports are too few or missing, or no estimate is possible.
 
@@ -69,34 +70,39 @@ def estimate_window(
         candidates: canonical values to estimate in an open alphabet, besides its public values; None: these alone.
         withheld: status of a window whose numbers are withheld; None if they are not.
         show: maximum number of values in the row: those with the largest frequencies. None: all.
-        anytime_scale: scale of intervals that hold jointly in all rows of the window, with the row on time as the
-            planned look; None: the window has only one row.
+        anytime_scale: scale of intervals that hold jointly in all rows of the window, of which the one on time is the
+            planned look; None: it has only one row.
         entries: function that makes the entries of an estimate; None: ``value_estimates``.
         liars: largest share of false reports that intervals allow for; None: they take all reports as honest.
         borrowed: shares of a group to show instead of those of its own reports; None: those of its own reports.
         solved: the result of ``solve_windows`` for this window; None: it is solved alone.
+        group: (name, value) of each dimension of the people; none: everybody.
     """
     if withheld:
         estimate, status = None, withheld
     else:
         estimate, status = solved or solve_windows([(collection, counts)], estimator, candidates)[0]
     times = reports_of_a_person(collection, place)
-    if estimate:
-        estimate = with_repeated_people(collection, estimate, times)
+    estimate = estimate and _among_groups(collection, with_repeated_people(collection, estimate, times), group)
     if estimate and borrowed is not None:
         estimate = estimate.with_borrowed(borrowed.frequencies, borrowed.weight)
     if estimate and liars is not None:
         estimate = estimate.with_liars(collection, liars)
     if estimate and anytime_scale is not None:
         estimate = estimate.anytime(anytime_scale, planned=place["pane_timing"] == ON_TIME)
-    row = row_of_estimate(
-        collection, place, estimator.id, estimate, status, None if withheld else counts.total, show, entries
-    )
+    total = None if withheld else counts.total
+    row = row_of_estimate(collection, place, estimator.id, estimate, status, total, show, entries)
     if estimate:
         reports = [NumberReports(collection, counts, times or 1)]
         level = confidence_of_row(counts.total, anytime_scale, place)
         row = row._replace(numbers=number_figures(reports, limits, quantiles, level))
-    return row._replace(interval=FIXED if anytime_scale is None else ANYTIME)
+    interval = FIXED if anytime_scale is None else ANYTIME
+    return row._replace(interval=interval, **fields_of_group(collection, group))
+
+
+def _among_groups(collection: Collection, estimate: Estimate, group: Sequence[tuple[str, str]]) -> Estimate:
+    """The estimate whose display intervals count the values of all groups by these dimensions."""
+    return dataclasses.replace(estimate, num_groups=collection.num_groups_by([name for name, _ in group]))
 
 
 def solve_windows(

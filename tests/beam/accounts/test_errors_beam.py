@@ -10,6 +10,7 @@ import io
 import json
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -64,8 +65,10 @@ from uldp_transforms.jobs.estimate import run as estimate
 from uldp_transforms.jobs.estimate.options import _run_that_goes_on
 from uldp_transforms.jobs.evaluate import evaluate_command as evaluate
 from uldp_transforms.jobs.files.cell_texts import texts_of
+from uldp_transforms.jobs.files.event_times import milliseconds
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.gateway.apps.app_keys import read_keys
+from uldp_transforms.jobs.navigations.navigation_lines import table_of_paths
 from uldp_transforms.jobs.plan import plan_command as plan
 from uldp_transforms.jobs.pubsub import pubsub_access
 from uldp_transforms.jobs.records import run_records as runs
@@ -79,7 +82,6 @@ from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.jobs.sinks import row_files
 from uldp_transforms.jobs.survey import survey_command
-from uldp_transforms.jobs.survey.answer_table import read_answers
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import MECHANISMS
@@ -385,6 +387,30 @@ NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got a diff
 # class of the error, call, and the sentence: whole, or its beginning up to a space where the rest is not ours to choose
 
 
+OBJECTS = (
+    "a JSON object in each line, or an array of objects, whose members have different names; pandas writes them with "
+    "orient='records', jq with -c"
+)
+
+
+def parts_with(**parts: bytes) -> Callable[[], Any]:
+    """A call that reads a directory of files."""
+
+    def call() -> None:
+        shutil.rmtree("parts", ignore_errors=True)
+        for name, content in parts.items():
+            Path("parts", name).parent.mkdir(parents=True, exist_ok=True)
+            Path("parts", name).write_bytes(content)
+        list(ValuesFile("parts").rows())
+
+    return call
+
+
+def navigations_twice() -> None:
+    Path("n.jsonl").write_text("{}\n", encoding="utf-8")
+    table_of_paths(["n.jsonl", "n.jsonl"])
+
+
 def table_with(content: bytes) -> Callable[[], Any]:
     """A call that reads a table of people."""
 
@@ -422,7 +448,7 @@ def answering(options: str, table: str = "answer\n1\n0\n") -> Callable[[], Any]:
 
     def call() -> None:
         Path("answers.csv").write_text(table, encoding="utf-8")
-        read_answers(survey_command.configure(shlex.split(f"answers.csv {options}")).columns)
+        survey_command.job(survey_command.configure(shlex.split(f"answers.csv {options}")))
 
     return call
 
@@ -688,12 +714,14 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values header.csv"),
-        "header.csv must be CSV with a header, in UTF-8 (the content is not shown)",
+        "header.csv must be CSV with a header, in UTF-8 (the content is not shown); line 1 is in another encoding, "
+        "such as Windows-1252: save the table as CSV in UTF-8",
     ),
     (
         SpecError,
         simulating("--values other.csv"),
-        "other.csv must have a column named value, got 1 other column(s); --value_column names another",
+        "other.csv must have a column named value, got 1 other column(s); --value_column names another, and CSV must "
+        "begin with its header",
     ),
     (
         SpecError,
@@ -703,7 +731,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values latin.csv"),
-        "latin.csv must be CSV with a header, in UTF-8 (the content is not shown)",
+        "latin.csv must be CSV with a header, in UTF-8 (the content is not shown); line 10003 is in another encoding, "
+        "such as Windows-1252: save the table as CSV in UTF-8",
     ),
     (SpecError, simulating("--output good.csv"), "--output must be a separate file, got 'good.csv'"),
     (
@@ -715,7 +744,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values time.csv"),
-        "time.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither",
+        "time.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither; "
+        "--time_format names another form",
     ),
     (
         SpecError,
@@ -759,12 +789,14 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         simulating("--values half.parquet --value_column code --time_column value"),
-        "half.parquet row 2: value must be RFC 3339 or seconds since 1970, got none",
+        "half.parquet row 2: value must be RFC 3339 or seconds since 1970, got none; --missing skip leaves such rows "
+        "out",
     ),
     (
         SpecError,
         simulating("--values leap.csv"),
-        "leap.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither",
+        "leap.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither; "
+        "--time_format names another form",
     ),
     (
         SpecError,
@@ -781,7 +813,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         simulating("--values local.csv --time_format %z"),
         "--time_format must have only texts and %Y %y %m %d %j %H %I %M %S %f %p %b %B %a %A %z (each once), with "
-        "%Y or %y, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, got '%z'",
+        "%Y or %y, and %I and %p together, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, "
+        "got '%z'",
     ),
     (
         SpecError,
@@ -879,6 +912,31 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         lambda: ReadReportFiles("coun*"),
         "ReadReportFiles.pattern must match files that can be read, got the directory 'HERE/counted'",
+    ),
+    (
+        SpecError,
+        lambda: ReadReportFiles("**/good.avro"),
+        "ReadReportFiles.pattern must match all files that it seems to, but /**/ skips 'HERE/good.avro'; use "
+        "'HERE/**good.avro' for all folders, or 'HERE/*/**good.avro' for those below only",
+    ),
+    (
+        SpecError,
+        lambda: milliseconds("soon", "at"),
+        "at: event_time must be RFC 3339 or seconds since 1970, got neither",
+    ),
+    (SpecError, navigations_twice, "each file of navigations must be named once, got 'n.jsonl' several times"),
+    (SpecError, answering("--design direct", ""), "answers.csv must have a header, or JSON objects, got none"),
+    *(
+        (SpecError, parts_with(**parts), f"parts must have {sentence}")
+        for parts, sentence in (
+            ({"_SUCCESS": b"1"}, "at least one file with rows, got none"),
+            ({"a/b": b"value\n"}, "files only, got a directory in it; write it without partitions"),
+            ({"a": b"value\n", "b": b"value,x\n"}, "the same columns in all files, but a lacks one"),
+            (
+                {"a": parquet(value=["a"]), "b": parquet(value=[1])},
+                "columns of the same types, but b has others",
+            ),
+        )
     ),
     (
         RejectedShareError,
@@ -1283,10 +1341,33 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
                 "--question, --answer and --people must name different columns, got answer, answer",
             ),
             (
+                "--design direct --anchor x=0 --question q",
+                "--anchor needs --inattentive, got none",
+            ),
+            (
+                "--design direct --anchor x=0 --inattentive one",
+                "--anchor needs --question, got none",
+            ),
+            (
+                "--design direct --anchor x=5% --inattentive one --question q",
+                "--anchor must be QUESTION=SHARE with a share from 0 to 1, got '5%'",
+            ),
+            (
+                "--design crosswise:0.2 --inattentive one",
+                "--inattentive one needs --anchor, or two rates of a design whose answers determine both shares, got "
+                "neither",
+            ),
+            ("--design direct --weight answer", "--weight must name a column of its own, got 'answer'"),
+            (
                 "--design direct --people x",
-                "--people must name one column of answers.csv, got 'x', found 0 times",
+                "--people must name one column of answers.csv, got 'x', found 0 times; CSV must begin with its header",
             ),
         )
+    ),
+    (
+        SpecError,
+        answering("--design crosswise:0.2 --inattentive one --anchor x=0 --question q", "q,answer\ny,1\ny,0\n"),
+        "--anchor must name a question of the table, got 'x'",
     ),
     (SpecError, answering("--design direct", "answer\n"), "answers.csv must have at least one row, got none"),
     (
@@ -1338,13 +1419,29 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     *(
         (SpecError, table_with(content), sentence)
         for content, sentence in (
-            (b"\xff\xfea\0\n", "table.csv must be CSV with a header, in UTF-8 (the content is not shown)"),
-            (b"value\0\n", "table.csv must be CSV with a header, in UTF-8 (the content is not shown)"),
+            (b"\xff\xfea\0\n", "table.csv must be complete UTF-16, as it begins (the content is not shown)"),
+            (
+                b"value\0\n",
+                "table.csv must be CSV with a header, in UTF-8 (the content is not shown); line 1 has zero bytes, as "
+                "UTF-16 and files of other programs do: save the table as CSV in UTF-8",
+            ),
             (
                 b'value\na\n"b\nc\n',
                 "table.csv line 3 must end each quoted text with a quotation mark, got a text without an end",
             ),
-            (b'[{"value": 1}, 2]', "table.csv must be JSON with an array of objects (the content is not shown)"),
+            (
+                b'value\n"a \\"b\\" c"\n',
+                "table.csv line 2 must double quotation marks inside quoted texts, got a single one; Spark writes them "
+                "so with escape='\"', R with qmethod='double'",
+            ),
+            (b'[{"value": 1}, 2]', f"table.csv must be complete, with {OBJECTS} (the content is not shown)"),
+            (b'{"value": [1]}', f"table.csv must have {OBJECTS} (the content is not shown)"),
+            (b'{"value": 1}\n2', "table.csv line 2 cannot be read: no JSON object whose members have different names"),
+            (b"", "table.csv must have a header, or JSON objects, got none"),
+            (
+                parquet(value=["a"], event_time=pa.array([1.0], pa.float32())),
+                "column event_time must have a type that holds times exactly, got float",
+            ),
         )
     ),
     *(

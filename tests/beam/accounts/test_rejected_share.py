@@ -246,8 +246,8 @@ def test_a_table_of_values_is_no_file_of_reports(
     assert estimate.main(shlex.split(JOB)) == 7
     last = capfd.readouterr().err.splitlines()[-1]
     assert last == (
-        "estimate: 1 file could not be read in full (bad_magic 1): are they empty, cut off, or raw values, which uldp "
-        "simulate must perturb first?; uldp check out names them"
+        "estimate: 1 file could not be read in full (bad_magic 1): are they empty, cut off, compressed as a "
+        "whole, or raw values, which uldp simulate must perturb first?; uldp check out names them"
     )
 
 

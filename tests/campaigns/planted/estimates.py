@@ -292,7 +292,7 @@ ESTIMATES = (
     Plant(
         "the largest values with plain intervals",
         "uldp_transforms/ldp/estimators/estimator.py",
-        "levels[chosen] = 1 - (1 - CONFIDENCE) * np.arange(1, len(chosen) + 1) / size",
+        "levels[chosen] = 1 - (1 - CONFIDENCE) * np.arange(1, len(chosen) + 1) / (size * self.num_groups)",
         "levels[chosen] = CONFIDENCE",
         "the largest of many estimates are large by chance",
         ("tests/ldp/estimators/test_display.py::test_each_rank_has_its_own_level_however_many_are_shown",),

@@ -42,6 +42,7 @@ PIPELINE = (
         "            liars=self._liars,\n"
         "            borrowed=borrowed,\n"
         "            solved=solved,\n"
+        "            group=pairs_of(owner, collection, self._by),\n"
         "        )\n",
         "        try:\n"
         "            row = estimate_window(\n"

@@ -165,7 +165,7 @@ ERRORS = [
     (
         "simulate",
         f"{SIMULATE} --values empty.csv",
-        "empty.csv must have a column named value, got 0 other column(s); --value_column names another",
+        "empty.csv must have a header, or JSON objects, got none",
     ),
     (
         "simulate",
@@ -195,13 +195,15 @@ ERRORS = [
     (
         "simulate",
         f"{SIMULATE} --values time.csv",
-        "time.csv line 4: event_time must be RFC 3339 or seconds since 1970, got neither",
+        "time.csv line 4: event_time must be RFC 3339 or seconds since 1970, got neither; "
+        "--time_format names another form",
     ),
     ("simulate", f"{SIMULATE} --values huge.csv", "huge.csv line 2: event_time must "),
     (
         "simulate",
         f"{SIMULATE} --values endless.csv",
-        "endless.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither",
+        "endless.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither; "
+        "--time_format names another form",
     ),
     (
         "simulate",
@@ -779,7 +781,8 @@ SUMMARY = (
     "estimate: 18 received = 9 accepted + 9 rejected (cohort_range 3, payload_length 1, time_range 1, "
     "unknown_collection 3, value_domain 1); unread files: 4 (bad_magic 2, corrupt_block 1, unknown_schema 1)\n"
     "estimate: 4 files could not be read in full (bad_magic 2, corrupt_block 1, unknown_schema 1): "
-    "are they empty, cut off, or raw values, which uldp simulate must perturb first?; uldp check out names them"
+    "are they empty, cut off, compressed as a whole, or raw values, which uldp simulate must perturb first?; "
+    "uldp check out names them"
 )
 
 

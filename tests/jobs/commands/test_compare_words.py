@@ -14,10 +14,10 @@ from uldp_transforms import JobSpec
 from uldp_transforms.jobs.compare import compare_command, figure_rows, found_in_words, pair_rows, two_directories
 from uldp_transforms.jobs.compare.compare_command import Comparing, _declared, _pairs
 from uldp_transforms.jobs.compare.sides import Family, Side, _check_apart
-from uldp_transforms.jobs.files.p_values import p_text
 from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError, homogeneity
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
+from uldp_transforms.ldp.comparisons.p_values import p_text
 from uldp_transforms.rows.row_types import ComparedValue
 
 COLLECTION = Collection.from_json(

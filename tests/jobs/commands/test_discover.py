@@ -14,6 +14,7 @@ import pytest
 
 from tests.support import replay
 from tests.support.messages_cases import KRR, container, write_files
+from tests.support.shown_intervals import faults
 from tests.support.tolerance import generator
 from uldp_transforms.jobs import estimate, tokens
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
@@ -78,6 +79,7 @@ def test_the_job_writes_what_it_finds_window_by_window() -> None:
     assert set(rows[0]) == set(DiscoveredValue._fields) == {field["name"] for field in DISCOVERED_SCHEMA["fields"]}
     assert all(row["num_reports"] == 4000 and row["q_value"] <= 0.05 and row["simulated"] is False for row in rows)
     assert [row["estimates"] for row in lines("out/estimates.jsonl")] == [[]] * 3  # nobody named a candidate
+    assert faults(rows) == []
 
 
 @pytest.mark.usefixtures("folder")

@@ -202,13 +202,14 @@ def test_another_format_is_named_by_its_row_alone():
         read_times(["01.02.2024"], "%d.%m.%Y")
 
 
-@pytest.mark.parametrize("form", ["%H:%M", "%Y %Q", "%Y %", "%Y %Y", "days"])
+@pytest.mark.parametrize("form", ["%H:%M", "%Y %Q", "%Y %", "%Y %Y", "days", "%Y %I", "%Y %H %p"])
 def test_a_format_that_would_be_misread_is_refused(form):
     with pytest.raises(SpecError) as caught:
         Clock("at", None, form)
     assert str(caught.value) == (
         "--time_format must have only texts and %Y %y %m %d %j %H %I %M %S %f %p %b %B %a %A %z (each once), with "
-        f"%Y or %y, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, got {form!r}"
+        "%Y or %y, and %I and %p together, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, "
+        f"got {form!r}"
     )
 
 

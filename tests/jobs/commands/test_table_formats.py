@@ -1,5 +1,6 @@
 """Every program that takes a table of people takes every kind of table: one small table, written in all formats and
-with all forms of times, gives the same results as the numbers that it was made of."""
+with all forms of times, gives the same results as the numbers that it was made of. Files of other forms are refused
+with a sentence that names the cure, and no cell."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ import decimal
 import gzip
 import io
 import json
+import pickle
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,7 +29,7 @@ import pytest
 
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.report import report_command
-from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp import Collection, SpecError
 
 Columns = dict[str, list[Any]]
 
@@ -127,8 +130,20 @@ TEXT_FORMATS: dict[str, Callable[[Columns], bytes]] = {
     "lines.ndjson": json_lines,
     "lines.json": json_lines,
     "strangers.jsonl": json_with_strangers,
+    "lines of PowerShell.jsonl": lambda table: json_lines(table).decode().encode("utf-16"),
+    "texts of BigQuery.json": lambda table: json_lines(
+        table | {name: [*map(str, table[name])] for name in ("code", "age", "answer")}
+    ),
     "packed.jsonl.gz": lambda table: gzip.compress(json_lines(table)),
     "array.json": json_array,
+    "array.jsonl": json_array,
+    "array of pandas.json": lambda table: pd.DataFrame(table).to_json(orient="records").encode(),
+    "index of pandas.csv": lambda table: pd.DataFrame(table).to_csv().encode(),
+    "row names of R.csv": lambda table: text_of(
+        {"": [*range(1, ROWS + 1)]} | table, quoting=csv.QUOTE_NONNUMERIC
+    ).encode(),
+    "powers of R.csv": lambda table: text_of(table | {"code": [f"{cell}e+00" for cell in table["code"]]}).encode(),
+    "backslashes.csv": lambda table: text_of(table | {"path": ["C:\\", '"C:\\"'] * (ROWS // 2)}).encode(),
 }
 
 
@@ -203,7 +218,40 @@ PARQUET_FORMATS: dict[str, Callable[[Columns, str], None]] = {
     "polars.parquet": lambda table, path: polars.DataFrame(table).write_parquet(path),
     "duckdb.parquet": of_duckdb,
 }
-FORMATS = (*TEXT_FORMATS, *PARQUET_FORMATS)
+
+
+def parts(ending: str, write_part: Callable[[Columns, str], None]) -> Callable[[Columns, str], None]:
+    """A directory as Spark writes it, with an empty file and files that are no data."""
+
+    def write_all(table: Columns, path: str) -> None:
+        Path(path).mkdir(exist_ok=True)
+        Path(path, "_SUCCESS").write_bytes(b"")
+        Path(path, "._SUCCESS.crc").write_bytes(b"crc")
+        Path(path, f"part-00002-c000.{ending}").write_bytes(b"")
+        for number, rows in enumerate((slice(0, 25), slice(25, ROWS))):
+            part = {name: cells[rows] for name, cells in table.items()}
+            write_part(part, f"{path}/part-{number:05}-c000.{ending}")
+
+    return write_all
+
+
+def in_text(content: Callable[[Columns], bytes]) -> Callable[[Columns, str], None]:
+    return lambda table, path: void(Path(path).write_bytes(content(table)))
+
+
+def void(_: object) -> None:
+    """Nothing."""
+
+
+DIRECTORIES: dict[str, Callable[[Columns, str], None]] = {
+    "csv of Spark": parts("csv", in_text(lambda table: text_of(table).encode())),
+    "packed csv of Spark": parts("csv.gz", in_text(lambda table: gzip.compress(text_of(table).encode()))),
+    "json of Spark": parts("json", in_text(json_lines)),
+    "parquet of Spark": parts(
+        "snappy.parquet", lambda table, path: pa.parquet.write_table(arrow(table), path, compression="snappy")
+    ),
+}
+FORMATS = (*TEXT_FORMATS, *PARQUET_FORMATS, *DIRECTORIES)
 
 
 def write(name: str, table: Columns = TABLE) -> str:
@@ -211,7 +259,7 @@ def write(name: str, table: Columns = TABLE) -> str:
     if name in TEXT_FORMATS:
         Path(name).write_bytes(TEXT_FORMATS[name](table))
     else:
-        PARQUET_FORMATS[name](table, name)
+        (PARQUET_FORMATS | DIRECTORIES)[name](table, name)
     return name
 
 
@@ -387,6 +435,8 @@ TIMES: dict[str, tuple[Callable[[int], Any], tuple[str, ...]]] = {
     "fraction of BigQuery": (lambda second: f"{moment(second):%Y-%m-%d %H:%M:%S.000000 UTC}", ()),
     "fraction behind a comma": (lambda second: f"{moment(second):%Y-%m-%d %H:%M:%S,999Z}"[:-5] + ",000Z", ()),
     "web server": (lambda second: f"{moment(second):%d/%b/%Y:%H:%M:%S +0000}", ()),
+    "slashes": (lambda second: f"{moment(second):%Y/%m/%d %H:%M:%S}", UTC),
+    "Google Forms": (lambda second: f"{moment(second + 5400):%Y/%m/%d %-I:%M:%S %p} GMT+1:30", ()),
     "local": (lambda second: f"{moment(second + 3600):%Y-%m-%d %H:%M:%S}", ("--timezone", "Europe/Berlin")),
     "%z": (lambda second: f"{moment(second):%d.%m.%Y %H:%M +0000}", ("--time_format", "%d.%m.%Y %H:%M %z")),
     "%f": (lambda second: f"{moment(second):%Y%m%d %H%M%S.%f}", ("--time_format", "%Y%m%d %H%M%S.%f", *UTC)),
@@ -410,3 +460,144 @@ def test_every_program_with_times_reads_every_form_of_them(
     if name.endswith((".jsonl", ".csv")):
         cells = [str(cell) if isinstance(cell, datetime.datetime) else cell for cell in cells]
     assert program(write(name, TABLE | {"event_time": cells}), *options) == expected[program.__name__]
+
+
+# ---------------------------------------------------------------------- missing cells
+
+
+@pytest.mark.parametrize("mark", ["", "NA", "NaN", "NULL", "<NA>", "#N/A", r"\N"])
+@pytest.mark.parametrize("program", [plan, evaluate, survey], ids=lambda program: program.__name__)
+def test_a_mark_of_a_missing_cell_is_no_value(
+    program: Callable[..., Any], mark: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The results are those of the table without the row."""
+    options = () if program is survey else ("--missing", "skip")
+    marked = TABLE | {"value": [mark, *TABLE["value"][1:]]}
+    without = {name: cells[1:] for name, cells in TABLE.items()}
+    monkeypatch.setitem(globals(), "TABLE", without)
+    assert program(write("plain.csv", marked), *options) == program(write("quoted.csv", without), *options)
+
+
+def test_a_mark_of_a_missing_time_leaves_its_row_out() -> None:
+    for mark in ("", "NA", r"\N"):
+        write("plain.csv", TABLE | {"event_time": [mark, *TABLE["event_time"][1:]]})
+        found = simulated("plain.csv", CODES, "--value_column", "code", "--missing", "skip")
+        assert [moment for moment, _, _ in found] == [1000 * moment for moment in TABLE["event_time"][1:]]
+
+
+# ---------------------------------------------------------------------- files of other forms
+
+ORIENTS = ("columns", "index", "split", "table", "values")
+
+
+def pretty(table: Columns) -> bytes:
+    return "\n".join(json.dumps(dict(zip(table, cells)), indent=2) for cells in zip(*table.values())).encode()
+
+
+def of_pandas_json(orient: Any, indent: int | None) -> Callable[[Columns], bytes]:
+    return lambda table: pd.DataFrame(table).to_json(orient=orient, indent=indent).encode()
+
+
+def escaped(table: Columns) -> bytes:
+    """Quotation marks inside texts as Spark, MySQL and write.table of R write them."""
+    text = text_of(table | {"arm": ['say "hi" you', *table["arm"][1:]]}, quoting=csv.QUOTE_ALL)
+    return text.replace('""hi""', r"\"hi\"").encode()
+
+
+def zipped(table: Columns, mode: str = "zip") -> bytes:
+    file = io.BytesIO()
+    pd.DataFrame(table).to_csv(file, index=False, compression=mode)  # type: ignore[call-overload]  # its type lists constants
+    return file.getvalue()
+
+
+def avro(table: Columns) -> bytes:
+    fields = [{"name": name, "type": ["null", "string"]} for name in TEXTS]
+    file = io.BytesIO()
+    rows = [dict(zip(TEXTS, cells)) for cells in zip(*(table[name] for name in TEXTS))]
+    fastavro.writer(file, {"type": "record", "name": "Root", "fields": fields}, rows)
+    return file.getvalue()
+
+
+def pickled(table: Columns) -> bytes:
+    return pickle.dumps(pd.DataFrame(table))
+
+
+def aligned(table: Columns) -> bytes:
+    """What psql prints."""
+    rows = [" " + " | ".join(map(str, cells)) + " " for cells in (table, *zip(*table.values()))]
+    return "\n".join([rows[0], "+".join("---" for _ in table), *rows[1:], "(60 rows)"]).encode()
+
+
+SHAPE, HEADER, SAVE = "orient='records', jq with -c", "CSV must begin with its header", "save it as CSV"
+ENCODING = "save the table as CSV in UTF-8"
+OTHERS: dict[str, tuple[Callable[[Columns], bytes], str]] = {
+    **{f"{orient}.json": (of_pandas_json(orient, None), SHAPE) for orient in ORIENTS},
+    **{f"{orient} over lines.json": (of_pandas_json(orient, 2), SHAPE) for orient in ORIENTS},
+    "pretty.json": (pretty, SHAPE),
+    "pretty.jsonl": (pretty, SHAPE),
+    "cut array.json": (lambda table: json_array(table)[:-9], "must be complete"),
+    "cut.csv.gz": (lambda table: gzip.compress(text_of(table).encode())[:-20], "complete gzip file"),
+    "zip.csv.zip": (zipped, SAVE),
+    "xz.csv.xz": (lambda table: zipped(table, "xz"), SAVE),
+    "tar.csv.tar": (lambda table: zipped(table, "tar"), ENCODING),
+    "export.avro": (avro, SAVE),
+    "frame.pkl": (pickled, ENCODING),
+    "no mark.csv": (lambda table: text_of(table).encode("utf-16-le"), ENCODING),
+    "Windows.csv": (lambda table: text_of(table).encode("cp1252"), ENCODING),
+    "title.csv": (lambda table: b"Results of 2024\n\n" + text_of(table).encode(), HEADER),
+    "no header.csv": (lambda table: text_of(table).encode().partition(b"\n")[2], HEADER),
+    "spaces of R.txt": (lambda table: text_of(table, " ").encode(), HEADER),
+    "short header of R.txt": (
+        lambda table: text_of({"": [*range(ROWS)]} | table, "\t").encode()[1:],
+        "columns of the header, got 12",
+    ),
+    "escaped.csv": (escaped, "must double quotation marks inside quoted texts"),
+    "aligned.txt": (aligned, "named"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_every_program_names_the_cure_of_other_files(
+    program: Callable[..., Any], name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content, cure = OTHERS[name]
+    Path(name).write_bytes(content(TABLE))
+    said = refused(program, name, capsys)
+    assert cure in said
+    assert not {"cat", "dog", "K\u00f6ln", "p1", "say", "hi"} & set(re.findall(r"\w+", said.replace(name, "")))
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_every_program_refuses_directories_that_are_no_table(
+    program: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write("csv of Spark")
+    part = Path("csv of Spark/part-00001-c000.csv")
+    part.write_text(part.read_text(encoding="utf-8").replace("event_time", "time", 1), encoding="utf-8")
+    assert "must have the same columns in all files" in refused(program, "csv of Spark", capsys)
+    with duckdb.connect() as database:
+        database.register("people", arrow(TABLE))
+        database.execute("COPY people TO 'partitions' (FORMAT parquet, PARTITION_BY (arm))")
+    assert "write it without partitions" in refused(program, "partitions", capsys)
+    Path("nothing").mkdir()
+    Path("nothing/_SUCCESS").write_bytes(b"")
+    assert "must have at least one file with rows" in refused(program, "nothing", capsys)
+
+
+def refused(program: Callable[..., Any], name: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """The sentence with which a program ends."""
+    with pytest.raises((AssertionError, SpecError)) as caught:
+        program(name)
+    printed = capsys.readouterr()
+    said = str(caught.value) if caught.type is SpecError else printed.err
+    assert len(said.strip().splitlines()) == 1, (said, printed.out)
+    return said
+
+
+@pytest.mark.parametrize("name", ["csv of Spark", "json of Spark", "parquet of Spark"])
+def test_rows_of_a_directory_are_named_with_their_file(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write(name, TABLE | {"value": [*TABLE["value"][:30], "stranger", *TABLE["value"][31:]]})
+    said = refused(simulate, name, capsys)
+    place = {"csv of Spark": "line 7", "json of Spark": "line 6", "parquet of Spark": "row 6"}[name]
+    assert re.search(rf"^simulate: {name} part-00001-c000\.[a-z.]+ {place} must have one of the 3 values", said)

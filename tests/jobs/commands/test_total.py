@@ -115,23 +115,34 @@ def test_partial_windows_are_left_out_and_counted(capsys: pytest.CaptureFixture[
 
 
 def test_people_who_come_back_widen_the_intervals(folder: Path) -> None:
-    """Clients of ten minutes, a period of twenty: a person reports at most twice, and keeps a memo."""
+    """Clients of ten minutes, a period of twenty: a person reports at most twice, and keeps a memo.
+
+    The share is one that no end of [0, 1] cuts, so that its interval grows like its standard error.
+    """
     asked = {"client_window": "10m"}
     fields = ONE.to_json()
     memo = Collection.from_json({**fields, **asked, "mechanism": {**fields["mechanism"], "epsilon_inf": 3.0}})
     write_files(folder, {"m.json": memo})
     widths = []
     for starts in ([0], [0, PERIOD]):
-        store(
-            [
-                stored(memo, start, [1200 // len(starts) // 2, 400 // len(starts) // 2, 400 // len(starts) // 2])
-                for start in starts
-            ]
-        )
+        store([stored(memo, start, [480 // len(starts), *[360 // len(starts)] * 2]) for start in starts])
         [row] = totals("job --collection m.json --min_reports 1")
         entry = row["estimates"][0]
-        widths.append((entry["ci_high"] - entry["ci_low"]) * row["num_reports"] ** 0.5)
-    assert widths[1] > 1.1 * widths[0]
+        assert row["num_reports"] == 1200 and 0 < entry["ci_low"] < entry["raw_frequency"] < entry["ci_high"] < 1
+        widths.append((entry["standard_error"], entry["ci_high"] - entry["ci_low"]))
+    (error, width), (longer_error, longer) = widths
+    assert longer / width == pytest.approx(longer_error / error, rel=1e-3) and longer_error > 1.05 * error
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_share_of_0_or_1_is_printed_with_one_end(capsys: pytest.CaptureFixture[str]) -> None:
+    store([stored(ONE, 0, [900, 50, 50])])
+    [row] = totals("job --min_reports 1 --estimator projected --collection one.json")
+    first, *others = sorted(row["estimates"], key=lambda entry: -entry["frequency"])
+    assert first["frequency"] == 1 and 0.8 < first["display_low"] < 1 and 0.05 < others[0]["display_high"] < 0.2
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()[2:]]
+    assert lines[0] == [first["value"], "1.0000", "above", f"{first['display_low']:.4f}"]
+    assert lines[1:] == [[one["value"], "0.0000", "below", f"{one['display_high']:.4f}"] for one in others]
 
 
 @pytest.mark.usefixtures("folder")

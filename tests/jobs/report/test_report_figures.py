@@ -114,6 +114,26 @@ def test_a_mean_is_unbiased_and_other_figures_are_smooth_if_they_can_be() -> Non
     assert total == figure("sum", 500.0, 400.0, 650.0)
 
 
+def test_means_and_shares_are_shown_within_what_they_can_be() -> None:
+    """Rows have the unbiased number, and an interval that contains it; readers see both cut to the range."""
+    below = {"below": [{"edge": 10.0, "value": -0.1}, {"edge": 30.0, "value": 1.0}]}
+    outside = {
+        "mean": told(3.5, 3.5, 6.5, half_bin=5.0) | {"smoothed_value": 4.0, "smoothed_low": 3.0, "smoothed_high": 6.0},
+        "shares_above": [told(1.01, 0.9, 1.01, limit=10.0), told(-0.02, -0.02, 0.05, limit=30.0)],
+        "sum": told(-20.0, -20.0, 650.0, half_bins=500.0),
+        "share": 1,
+    }
+    mean, most, least, total = figures_of(row(outside | below), "min")
+    assert mean == figure("mean", 5.0, 5.0, 6.5, smoothed=5.0, smoothed_low=5.0, smoothed_high=6.0)
+    assert most == figure("share from 10 min", 1, 0.9, 1, is_share=True)
+    assert least == figure("share from 30 min", 0, 0, 0.05, is_share=True)
+    assert total == figure("sum", 500.0, 500.0, 650.0)
+    [*_, total] = figures_of(row(outside | below | {"share": 0.9}), "min")  # with people who have no number
+    assert total == figure("sum", 0.0, 0.0, 650.0)
+    [alone, *_, total] = figures_of(row(outside), "min")
+    assert (alone.value, alone.low, total.value) == (3.5, 3.5, -20.0)  # a row that does not say where its bins are
+
+
 def test_rows_without_figures_have_none() -> None:
     nothing = row({"mean": told(None, None, None), "sum": told(None, None, None)})
     for of in (row(None), row({}), nothing, row(NUMBERS, "suppressed")):

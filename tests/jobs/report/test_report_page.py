@@ -124,6 +124,20 @@ def test_the_latest_window_by_size(tree: Node) -> None:
     assert "Intervals are valid simultaneously in all rows of the window, however often they are read" in tree.text
 
 
+def test_a_share_of_0_or_1_is_told_by_one_end(tmp_path: Path) -> None:
+    """In the table, in the caption of its chart, and where a pointer rests."""
+    of = rows.survey(tmp_path, ["all", "nobody"], 2)
+    shares = {"all": 1.0, "nobody": 0.0}
+    estimates = [rows.estimate(of, at, [rows.entry(*each, smooth=False) for each in shares.items()]) for at in (0, 1)]
+    rows.write(tmp_path, "estimates.jsonl", estimates)
+    page = page_of(tmp_path)
+    cells = [row[:3] for row in table(tree_of(page), "Shares of people, Tue 7 Nov 2000")[1:]]
+    assert cells == [["all", "100.00 %", "above 98.04 %"], ["nobody", "0.00 %", "below 1.96 %"]]
+    captions = [figure.text for figure in tree_of(page).all("figcaption")]
+    assert "nobody below 2.0 %" in captions and "all above 98.0 %" in captions
+    assert "nobody: below 2.0 %" in page and "all: above 98.0 %" in page
+
+
 NUMBER = re.compile(r"-?[0-9.]+")
 
 

@@ -108,6 +108,21 @@ def test_intervals_need_both_ends() -> None:
     ]
 
 
+def test_a_share_of_0_or_1_has_one_end() -> None:
+    """Beside others, and where an interval is a point, both ends are written."""
+    told = [(0.0, 0.0, 0.018), (1.0, 0.982, 1.0), (1e-12, -1e-12, 0.018), (0.001, 0.0, 0.018), (0.0, 0.0, 0.0)]
+    assert [texts.share_words(*of) for of in told] == [
+        *("below 1.8 %", "above 98.2 %", "below 1.8 %", "0.1 % (0.0 to 1.8 %)", "0.0 % (0.0 to 0.0 %)")
+    ]
+    assert [texts.fixed_span(low, high, 2, share) for share, low, high in told] == [
+        *("below 1.80 %", "above 98.20 %", "below 1.80 %", "0.00 to 1.80 %", "0.00 to 0.00 %")
+    ]
+    assert texts.fixed_span(0.0, 0.0001, 1, 0.0) == "below 0.01 %"  # not below 0.0 %
+    assert texts.fixed_span(0.9999, 1.0, 1, 1.0) == "above 99.99 %"  # not above 100.0 %
+    assert texts.share_words(0.0, 0.0, 1.0) == "0.0 % (0.0 to 100.0 %)"  # below 100.0 % says nothing
+    assert texts.share_words(None, None, None) == f"{DASH} ({DASH})" and texts.fixed_span(None, 0.1, 1, 0.0) == DASH
+
+
 def test_differences_have_signs() -> None:
     numbers = [3.14159, -3.14159, 0.0, -0.001, 0.001, 1234.5, None, NAN]
     assert [texts.signed(number, 2) for number in numbers] == [

@@ -25,11 +25,12 @@ from uldp_transforms.jobs.navigations import (
 )
 from uldp_transforms.jobs.navigations.navigation_lines import JsonRecords, table_of_paths
 from uldp_transforms.jobs.navigations.navigations_table import Columns, Navigations, read_navigations
-from uldp_transforms.jobs.survey import survey_command
+from uldp_transforms.jobs.survey import share_rows, survey_command, survey_table
 from uldp_transforms.jobs.survey.answer_options import DesignOption
 from uldp_transforms.jobs.survey.answer_table import read_answers
 from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing, require_column, used
 from uldp_transforms.ldp import SpecError
+from uldp_transforms.ldp.answers.shares import DesignedAnswers
 from uldp_transforms.ldp.clear_numbers import Bounded, mean_of, quantile_of, share_of, two_answer_weights
 from uldp_transforms.ldp.mechanisms.channels.survey_designs import SurveyDesign
 
@@ -99,9 +100,13 @@ def test_texts_are_numbered_in_their_order(tmp_path: Path) -> None:
     ("path", "names", "sentence"),
     [
         ("t.csv", ["b", "A "], "--x must name one column of t.csv, got 'a', found 0 times; one is named 'A '"),
-        ("t.csv", ["a;", "b"], "--x must name one column of t.csv, got 'a', found 0 times"),
+        (
+            "t.csv",
+            ["a;", "b"],
+            "--x must name one column of t.csv, got 'a', found 0 times; CSV must begin with its header",
+        ),
         ("t.csv", ["a", "a", "A"], "--x must name one column of t.csv, got 'a', found 2 times"),
-        ("t.csv", [], "--x must name one column of t.csv, got 'a', found 0 times"),
+        ("t.csv", [], "t.csv must have a header, or JSON objects, got none"),
     ],
 )
 def test_a_column_that_is_not_there_once(path: str, names: list[str], sentence: str) -> None:
@@ -157,10 +162,17 @@ def test_designs_of_options() -> None:
         assert refusal(lambda text=text: DesignOption.parse(text, [])) == f"--design must be {form}, got {text!r}"
 
 
+def row_of(design: SurveyDesign, zeros: int, ones: int) -> dict[str, Any]:
+    """The row of a question with these answers."""
+    no, yes = (np.array([float(chance)]) for chance in design.ones)
+    counted = DesignedAnswers(no=no, yes=yes, ones=np.array([float(ones)]), people=np.array([float(zeros + ones)]))
+    return share_rows.of_design("q", design, np.array([zeros, ones]), counted)
+
+
 def test_a_row_of_an_estimate() -> None:
     """Of the crosswise model at 1/4: 30 of 100 ones, and the moment estimate of the share."""
     design = SurveyDesign.parse("crosswise:0.25")
-    found = survey_command._estimate("q", design, np.array([70, 30]))
+    found = row_of(design, 70, 30)
     share = (0.3 + 0.25 - 1) / (2 * 0.25 - 1)
     error = math.sqrt(0.3 * 0.7 / 100) / 0.5
     assert found["raw_frequency"] == pytest.approx(share)
@@ -169,7 +181,7 @@ def test_a_row_of_an_estimate() -> None:
     assert (found["frequency"], found["value"], found["question"]) == (pytest.approx(share), "yes", "q")
     assert (found["num_reports"], found["num_ones"], found["design"]) == (100, 30, "crosswise:0.25")
     assert found["epsilon"] == pytest.approx(math.log(3))
-    assert survey_command._cells(found) == (
+    assert survey_table.cells_of(found) == (
         "q",
         "crosswise:0.25",
         "100",
@@ -178,10 +190,10 @@ def test_a_row_of_an_estimate() -> None:
         f"{found['ci_low']:.4f} to {found['ci_high']:.4f}",
         "1.10",
     )
-    direct = survey_command._estimate("q", SurveyDesign.parse("direct"), np.array([700, 1300]))
+    direct = row_of(SurveyDesign.parse("direct"), 700, 1300)
     assert (direct["epsilon"], direct["raw_frequency"]) == (None, pytest.approx(0.65))
-    assert survey_command._cells(direct)[-1] == "inf"
-    assert survey_command._cells(direct)[2] == "2,000"
+    assert survey_table.cells_of(direct)[-1] == "inf"
+    assert survey_table.cells_of(direct)[2] == "2,000"
 
 
 def test_what_the_command_prints(
@@ -214,10 +226,10 @@ def test_what_the_command_prints(
 
 
 def test_lines_in_memory_are_named_by_their_part() -> None:
-    """Empty parts have none; anything but an object has no cells."""
-    table = JsonRecords([("a", [b'{"x": 1}', b"no"]), ("empty", []), ("b", [b'{"y": "2", "x": "3"}'])])
+    """Empty lines and parts have none; anything but an object has no cells."""
+    table = JsonRecords("n", [("a", [b'{"x": 1}', b"", b"no"]), ("empty", []), ("b", [b'{"y": "2", "x": "3"}'])])
     assert table.columns() == ["x", "y"]
-    assert [table.place(row) for row in range(3)] == ["a line 1", "a line 2", "b line 1"]
+    assert [table.place(row) for row in range(3)] == ["a line 1", "a line 3", "b line 1"]
     assert table.about_rows() == 3
     [batch] = table.read(["y", "x"])
     assert batch.to_pydict() == {"y": [None, None, "2"], "x": ["1", None, "3"]}
@@ -238,7 +250,6 @@ def test_files_and_directories(tmp_path: Path) -> None:
 
     assert read(folder) == ["1", "2"]
     assert read(folder, tmp_path / "more.jsonl") == ["1", "2", "m"]
-    assert read(tmp_path / "more.jsonl", tmp_path / "more.jsonl") == ["m", "m"]
     assert read(tmp_path / "t.csv") == ["7"]
     sentence = "several files must be JSON lines (.jsonl), got 't.csv'"
     assert refusal(lambda: read(tmp_path / "more.jsonl", tmp_path / "t.csv")) == sentence
@@ -249,7 +260,7 @@ def test_files_and_directories(tmp_path: Path) -> None:
 def navigations(text: str, folder: Path, *, timed: bool = False) -> Navigations:
     (folder / "n.csv").write_text(text, encoding="utf-8")
     columns = Columns(value="v", rate="r", duration="d", time="t" if timed else None)
-    return read_navigations(table_of(str(folder / "n.csv")), "n", columns)
+    return read_navigations(table_of(str(folder / "n.csv")), "n", columns, max_unreadable=1)
 
 
 def test_limits_of_navigations(tmp_path: Path) -> None:
@@ -344,10 +355,23 @@ def test_intervals_in_words(value: float | None, low: float | None, high: float 
     assert navigation_words.shown({"value": value, "low": low, "high": high}) == texts
 
 
+@pytest.mark.parametrize(
+    ("share", "low", "high", "words"),
+    [
+        (0.0, 0.0, 0.018, ("0.0 %", "below 1.8 %")),
+        (1.0, 0.982, 1.0, ("100.0 %", "above 98.2 %")),
+        (0.01, 0.0, 0.018, ("1.0 %", "0.0 to 1.8 %")),
+    ],
+)
+def test_a_share_of_navigations_of_0_or_1_has_one_end(share: float, low: float, high: float, words: Any) -> None:
+    row = {"misfit": None, "frequency": share, "ci_low": low, "ci_high": high}
+    assert navigation_words.percent_in_words(row) == words
+
+
 def test_lines_of_navigations() -> None:
     whole = navigation_estimates.estimates(FOUND, 0.9)
     lines = navigations_command._lines(whole)
-    share = f"{whole['raw_frequency']:.4f} ({whole['ci_low']:.4f} to {whole['ci_high']:.4f})"
+    share = f"{whole['frequency']:.4f} ({whole['ci_low']:.4f} to {whole['ci_high']:.4f})"
     assert lines[:2] == [f"120 navigations, undisturbed: {share}", ""]
     assert lines[2].split() == ["navigations", "mean", "ms", "95", "%", "interval", "p90", "ms", "95", "%", "interval"]
     for line, each in zip(lines[3:6], whole["durations"], strict=True):

@@ -18,7 +18,7 @@ import pytest
 
 from uldp_transforms import schemas
 from uldp_transforms.jobs import estimate, survey
-from uldp_transforms.jobs.survey.survey_command import collection_of
+from uldp_transforms.jobs.survey.share_rows import collection_of
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.mechanisms.channels.survey_designs import SurveyDesign
 from uldp_transforms.messages import wire
@@ -140,8 +140,27 @@ def test_a_table_of_the_same_answers_has_the_same_estimates(estimated, tmp_path,
         writer.writerow(["question", "design", "answer", "people"])
         for (question, design), counts in read().items():
             writer.writerows([question, design, answer, number] for answer, number in enumerate(counts))
-    options = "--question question --design design --people people --json rows"
-    assert survey.main(["answers.csv", *options.split()]) == 0
+    columns = "--question question --design design --people people"
+    assert found_in("answers.csv", columns, "--json") == estimated
+    found = found_in("answers.csv", columns, "--json_pooled")
+    for question, (_, crosswise, _, unrelated) in PUBLISHED.items():
+        for name, published in (("crosswise", crosswise), ("unrelated", unrelated)):
+            assert found[question, name] == pytest.approx(published, abs=1e-4)
+
+
+def test_ten_rates_of_one_question(tmp_path, monkeypatch):
+    """The share of students who copied in an exam, as the literature has it by likelihood from 1,427 people."""
+    path = DATA / "ethbe_crosswise_counts.csv"
+    monkeypatch.chdir(tmp_path)
+    columns = "--question question --design crosswise:rate --people people"
+    found = found_in(str(path), columns, "--json_pooled")
+    assert found["copied", "crosswise"] == (pytest.approx(0.2828, abs=5e-5), pytest.approx(0.0221, abs=5e-5))
     rows = [json.loads(line) for line in Path("rows").read_text(encoding="utf-8").splitlines()]
-    found = {(row["question"], row["design"]): (row["raw_frequency"], row["standard_error"]) for row in rows}
-    assert found == estimated
+    assert [(row["num_designs"], row["num_reports"]) for row in rows] == [(10, 1427)] * 5
+
+
+def found_in(path: str, columns: str, option: str) -> Found:
+    """Raw frequency and standard error of each question and design that ``uldp survey`` writes."""
+    assert survey.main([path, *columns.split(), option, "rows"]) == 0
+    rows = [json.loads(line) for line in Path("rows").read_text(encoding="utf-8").splitlines()]
+    return {(row["question"], row["design"]): (row["raw_frequency"], row["standard_error"]) for row in rows}

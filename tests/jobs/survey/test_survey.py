@@ -193,8 +193,14 @@ FORMS = "direct, crosswise:RATE, forced:TRUTH,YES, unrelated:TRUTH,YES"
         ("--design crosswise:1/2", "SurveyDesign.rates must tell yes from no, got crosswise:1/2"),
         ("--design crosswise:0.1,0.2", "--design must be crosswise:RATE, got 'crosswise:0.1,0.2'"),
         ("--design forced:people", "--design must be forced:TRUTH,YES, got 'forced:people'"),
-        ("--design direct --answer a", "--answer must name one column of answers.csv, got 'a', found 0 times"),
-        ("--design direct --question q", "--question must name one column of answers.csv, got 'q', found 0 times"),
+        (
+            "--design direct --answer a",
+            "--answer must name one column of answers.csv, got 'a', found 0 times; CSV must begin with its header",
+        ),
+        (
+            "--design direct --question q",
+            "--question must name one column of answers.csv, got 'q', found 0 times; CSV must begin with its header",
+        ),
         (
             "--design direct --people twice",
             "--people must name one column of answers.csv, got 'twice', found 2 times",
@@ -212,10 +218,14 @@ def test_refused(options, sentence, capsys):
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("question,answer\nq,1\n".encode("utf-16-le"), NO_CSV),
+        (
+            "question,answer\nq,1\n".encode("utf-16-le"),
+            f"{NO_CSV}; line 1 has zero bytes, as UTF-16 and files of other programs do: save the "
+            "table as CSV in UTF-8",
+        ),
         (
             "question,answer\nq\xe9,1\n".encode("latin-1"),
-            NO_CSV,
+            f"{NO_CSV}; line 2 is in another encoding, such as Windows-1252: save the table as CSV in UTF-8",
         ),
         (b"question,answer\nq,1\nq,1,1\n", "line 3 must have the 2 columns of the header, got 3"),
     ],

@@ -442,9 +442,11 @@ def test_each_discovered_value_has_its_own_numbers():
     p_values, numbers = np.array(list(told.values())).T
     rates, raw, ranks = false_discovery_rates(p_values, numbers), solution.frequencies, np.empty(5)
     ranks[np.argsort(-raw)] = np.arange(1, 6)
-    low, high = discover_module.score_intervals(solution, 1 - 0.05 * np.minimum(ranks / numbers, 1), strict=True)
+    near = dataclasses.replace(solution, frequencies=np.maximum(raw, 0))  # one below 0 says no more than 0
+    low, high = discover_module.score_intervals(near, 1 - 0.05 * np.minimum(ranks / numbers, 1), strict=True)
     longer = discover_module._longer(raw, solution, p_values)
-    low, high = np.clip(raw - longer * (raw - low), 0, 1), np.clip(raw + longer * (high - raw), 0, 1)
+    low = np.clip(near.frequencies - longer * (near.frequencies - low), 0, 1)
+    high = np.clip(near.frequencies + longer * (high - near.frequencies), 0, 1)
     assert (longer > 1).any() and (high < 1).all() and low.min() == 0 < low.max()
     assert set(found.values) == set(values) and (np.diff(found.frequencies) <= 0).all() and found.num_scored == 7
     assert found.frequencies[-1] < 0

@@ -109,7 +109,10 @@ def test_an_interval_around_a_share_has_students_law_and_stays_a_share() -> None
     half = stats.t.isf(0.05, 6) * 0.1
     assert interval_around(0.4, 0.1, 6.0, 0.9) == pytest.approx((0.4 - half, 0.4 + half))
     assert interval_around(0.4, 0.1, np.inf, 0.9) == pytest.approx((0.4 - 0.1644854, 0.4 + 0.1644854))
-    assert interval_around(-0.4, 0.1, 6.0, 0.9) == (0, 0) and interval_around(0.5, 9.0, 6.0, 0.9) == (0, 1)
+    assert interval_around(-0.4, 0.1, 6.0, 0.9) == pytest.approx((0, half))  # as that of 0
+    assert interval_around(1.4, 0.1, 6.0, 0.9) == pytest.approx((1 - half, 1))
+    assert interval_around(0.5, 9.0, 6.0, 0.9) == (0, 1)
+    assert interval_around(0.4, 0.1, 6.0, 0.9, shown=0.9) == pytest.approx((0.4 - half, 0.9))
 
 
 def test_counted_holders_are_multinomial_given_how_many_they_are() -> None:
@@ -195,11 +198,11 @@ def test_figures_are_shown_with_two_digits_of_half_their_interval() -> None:
 
 def test_sentences_say_how_many_values_there_are_and_what_is_not_listed() -> None:
     found = hashed(*["a"] * 300, *["b"] * 100, candidates=("a", "b"))
-    low, high = _percent(found.unexplained_low), _percent(found.unexplained_high)
+    assert found.left_over == found.unexplained_low == 0 < found.unexplained_high
     assert sentences(found) == [
         "400 reports, estimator eb: 2 values.",
         "Intervals are adjusted for the selection of the largest values and valid for one look.",
-        f"Unlisted values: {_percent(found.left_over)} ({low} to {high}).",
+        f"Unlisted values: 0.0 % (below {_percent(found.unexplained_high)}).",
     ]
     assert sentences(found, 1)[0] == "400 reports, estimator eb: the 1 largest of 2 values."
     assert sentences(found, 2)[0] == "400 reports, estimator eb: 2 values."
@@ -207,7 +210,8 @@ def test_sentences_say_how_many_values_there_are_and_what_is_not_listed() -> Non
     assert sentences(one)[0] == "arm new, town x: 4,000 reports, estimator eb: 1 value."
     hidden = dataclasses.replace(found, unexplained_status="too_uncertain", interval="anytime")
     assert sentences(hidden)[1].endswith("and valid at all looks together.")
-    assert sentences(hidden)[2] == f"Unlisted values: too uncertain to estimate ({low} to {high})."
+    high = _percent(found.unexplained_high)
+    assert sentences(hidden)[2] == f"Unlisted values: too uncertain to estimate (0.0 % to {high})."
     assert sentences(dataclasses.replace(found, values=("v",) * 21))[0].endswith("the 20 largest of 21 values.")
     assert facts(hidden)["unexplained_mass"] is None and "group" not in facts(hidden)
     complete = closed().estimate(counted(40, 30, 20, 10), "eb")
@@ -276,24 +280,34 @@ def test_limits_lie_between_inner_edges_and_quantiles_between_nothing_and_all() 
     assert weights_above(np.array([0.0, 1, 3, 4]), 2.5).tolist() == [0, 0.25, 1]
 
 
-def test_intervals_of_figures_stay_within_what_they_can_be() -> None:
-    """Everybody reports the first bin, or the last one: unbiased means and shares are beyond all bins."""
+def test_intervals_of_figures_stay_within_what_they_can_be_but_for_the_figure() -> None:
+    """Everybody reports the first bin, or the last one: unbiased means and shares are beyond all bins.
+
+    They say no more than figures at the end of the range: from there their intervals are as long as they are.
+    """
     first, last = (
         estimate_numbers(ages(), counted(*cells), limits=[20], quantiles=[0.5], smooth=False)
         for cells in ((400, 0, 0, 0), (0, 0, 0, 400))
     )
     assert first.mean is not None and last.mean is not None and first.sum is not None and last.sum is not None
-    assert first.mean.value is not None and first.mean.value < 15 and first.mean.low == first.mean.high == 15
-    assert last.mean.value is not None and last.mean.value > 45 and last.mean.low == last.mean.high == 45
-    assert (first.sum.low, last.sum.high) == (400 * 15, 400 * 45) and first.mean.half_bin == 5
+    assert first.mean.value is not None and first.mean.value < 15 and first.mean.low == first.mean.value
+    assert first.mean.high is not None and first.mean.standard_error is not None
+    assert first.mean.high == pytest.approx(15 + 1.96 * first.mean.standard_error, rel=1e-3)
+    assert last.mean.value is not None and last.mean.value > 45 and last.mean.high == last.mean.value
+    assert last.mean.low is not None and last.mean.low < 45
+    assert (first.sum.low, last.sum.high) == (first.sum.value, last.sum.value) and first.mean.half_bin == 5
+    assert first.sum.high > 400 * 15 and last.sum.low < 400 * 45
     assert (first.sum.half_bins, last.sum.half_bins) == (2000, 2000)
     [below], [above] = first.shares_above, last.shares_above
-    assert below.value is not None and below.value < 0 and below.low == below.high == 0
-    assert above.value is not None and above.value > 1 and above.low == above.high == 1
+    assert below.value is not None and below.value < 0 and below.low == below.value
+    assert below.high is not None and 0 < below.high < 0.2
+    assert above.value is not None and above.value > 1 and above.high == above.value
+    assert above.low is not None and 0.8 < above.low < 1
     none = estimate_numbers(ages(others=["none"]), counted(0, 0, 0, 0, 400), limits=[20], smooth=False)
-    assert none.sum is not None and none.sum.value < 0 and none.sum.low == none.sum.high == 0
+    assert none.sum is not None and none.sum.value < 0 and none.sum.low == none.sum.value and none.sum.high > 0
     negative = estimate_numbers(ages(low=-50, high=-10, others=["none"]), counted(0, 0, 0, 0, 400), smooth=False)
-    assert negative.sum is not None and negative.sum.value > 0 and negative.sum.high == 0
+    assert negative.sum is not None and negative.sum.value > 0 and negative.sum.high == negative.sum.value
+    assert negative.sum.low < 0
 
 
 def test_quantiles_are_compared_at_four_points_of_each_bin() -> None:

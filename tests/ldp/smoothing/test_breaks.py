@@ -240,7 +240,7 @@ def test_lines_across_breaks_average_over_their_places(monkeypatch: pytest.Monke
 
 
 def test_each_value_is_shown_by_its_own_scales_and_its_breaks() -> None:
-    """Intervals by means of deviations, lines by geometric means, breaks under the usual scales; one by one."""
+    """Intervals by means of deviations, lines by geometric means, breaks under the scales of the search; one by one."""
     raw = a_walk(30, 4, 5)
     raw[15:, 1] += 0.25
     raw[9, 2] += 0.14
@@ -254,7 +254,7 @@ def test_each_value_is_shown_by_its_own_scales_and_its_breaks() -> None:
     for value in range(4):
         one, few = of_values(series, here := np.array([value])), law.values(here)
         nothing = np.zeros((30, 1))
-        usual = [np.atleast_1d(scale * law.shares[value]) for scale in scales.common]
+        usual = [np.atleast_1d(scale * law.shares[value]) for scale in model.searched]
         wide, line, common = (
             Broken.of(one, few, *scale, nothing, nothing) for scale in (own[:, here], likely[:, here], usual)
         )

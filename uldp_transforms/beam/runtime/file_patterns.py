@@ -22,15 +22,16 @@ def absolute(pattern: str) -> str:
 
 
 def check_files(where: str, pattern: str) -> None:
-    """Refuse a local pattern that matches an entry that Beam would silently skip, or a file that may not be read.
+    """Refuse a local pattern of which Beam would silently skip an entry, or that matches a file that may not be read.
 
     Raises:
         SpecError: for a directory, a broken or circular link, an entry that is not a regular file, such as a pipe, or a
-        file without permission; ``where`` names the field.
+        file without permission; or for ``/**/`` that skips files. ``where`` names the field.
     """
     if "://" in pattern:
         return
     pattern = absolute(pattern)
+    _check_double_stars(where, pattern)
     constant = re.split(r"[\[*?]", pattern, maxsplit=1)[0]
     if constant == pattern:
         if os.path.isfile(pattern):
@@ -46,6 +47,15 @@ def check_files(where: str, pattern: str) -> None:
 def _check_entry(where: str, path: str) -> None:
     if not os.path.isfile(path) or not os.access(path, os.R_OK):
         raise SpecError(f"{where} must match files that can be read, got {_kind(path)} {path!r}")
+
+
+def _check_double_stars(where: str, pattern: str) -> None:
+    """Refuse ``/**/`` if other programs, which also match it with ``/``, would find more files than Beam."""
+    folder, _, name = pattern.partition("/**/")
+    skipped = files_of(f"{folder}/{name}") if name else []
+    if skipped:
+        ways = f"use {folder + '/**' + name!r} for all folders, or {folder + '/*/**' + name!r} for those below only"
+        raise SpecError(f"{where} must match all files that it seems to, but /**/ skips {skipped[0]!r}; {ways}")
 
 
 def _kind(path: str) -> str:

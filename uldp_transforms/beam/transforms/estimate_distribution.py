@@ -173,13 +173,14 @@ class _RowsFn(beam.DoFn):
             liars=self._liars,
             borrowed=borrowed,
             solved=solved,
+            group=pairs_of(owner, collection, self._by),
         )
         metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
         metrics.count(1, metrics.WINDOWS, row.status)
         health = health_of_window(collection, counts, place, withheld, row.fit_p_value)
         for finding in health.findings:
             metrics.count(finding.fired, metrics.ALARMS, finding.name)
-        return row._replace(**fields_of_group(collection, pairs_of(owner, collection, self._by))), health
+        return row, health
 
 
 class _Waiting(NamedTuple):

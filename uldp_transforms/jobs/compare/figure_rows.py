@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from uldp_transforms.jobs.files.p_values import FOUND
 from uldp_transforms.jobs.report.compared.compared_rows import lengths_of
 from uldp_transforms.jobs.report.differences import is_without_zero
 from uldp_transforms.jobs.report.numbers.number_facts import digits_of_length, name_of_quantile, name_of_share
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, FigureDifference, compare_numbers
+from uldp_transforms.ldp.comparisons.p_values import FOUND
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.rows.row_types import ComparedValue
 

@@ -10,7 +10,6 @@ import numpy as np
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.compare.figure_rows import figure_rows
 from uldp_transforms.jobs.compare.sides import Family, Side
-from uldp_transforms.jobs.files.p_values import FOUND
 from uldp_transforms.jobs.reestimate.stored_counts import simulated_of
 from uldp_transforms.ldp import compare
 from uldp_transforms.ldp.comparisons.compare import (
@@ -20,6 +19,7 @@ from uldp_transforms.ldp.comparisons.compare import (
     selected_confidence,
 )
 from uldp_transforms.ldp.comparisons.compare_numbers import compare_numbers
+from uldp_transforms.ldp.comparisons.p_values import FOUND
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
 from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_within
 from uldp_transforms.rows.row_types import ComparedValue

@@ -12,14 +12,15 @@ import pyarrow.compute as pc
 
 from uldp_transforms.ldp.errors import SpecError
 
-MISSING_TEXTS = ("na", "n/a", "nan", "null", "<na>", "#n/a")
-"""Texts that other programs write for a missing cell, in small letters."""
+MISSING_TEXTS = ("na", "n/a", "nan", "null", "<na>", "#n/a", r"\n")
+"""Texts that other programs write for a missing cell, in small letters; databases export ``\\N``."""
 
 _EXACT = 1 << 53
 """Whole numbers below it are exact in float64."""
 
 _UUID_BYTES = 16
 _WHOLE = re.compile(r"(-?[0-9]+)\.0+")
+_POWER = re.compile(r"-?[0-9]{1,17}(\.[0-9]{1,17})?[eE][+-]?[0-9]{1,2}")
 _PLAIN_WHOLE = re.compile(r"-?[0-9]{1,300}")
 
 
@@ -73,9 +74,13 @@ def are_missing(texts: pa.Array, marks: Collection[str] = ()) -> np.ndarray:
 
 
 def whole_number(text: str) -> str:
-    """``1`` for ``1.0``, as programs write whole numbers after a missing cell; any other text as it is."""
+    """``1`` for ``1.0``, as programs write whole numbers after a missing cell, and ``100000`` for ``1e+05``, as R does;
+    any other text as it is."""
     found = _WHOLE.fullmatch(text)
-    return text if found is None else found[1]
+    if found is not None:
+        return found[1]
+    number = float(text) if _POWER.fullmatch(text) else 0.5
+    return str(int(number)) if number.is_integer() and abs(number) < _EXACT else text
 
 
 def spellings(text: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import functools
 import io
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -22,10 +22,14 @@ _DELIMITERS = "\t;|,"
 """The comma comes last: where a table has as many cells either way, it is a decimal comma."""
 
 _SPREADSHEET_LINE = re.compile(r'"?sep=(.)"?\r?\n')
-_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _SAMPLE_BYTES, _SAMPLE_ROWS = 1 << 20, 100
 _BLOCK_BYTES = 16_777_216
 """Maximum length of a row."""
+
+_ESCAPED = b'\\"'
+_ESCAPES = "Spark writes them so with escape='\"', R with qmethod='double'"
+_TOO_LONG, _INSIDE = "field limit", "expected after"
+"""Parts of what Python says about a text that is too long for it, and about a quotation mark inside a quoted text."""
 
 _NO_ROWS = "Empty CSV file"
 """What Arrow says about a header alone."""
@@ -65,6 +69,8 @@ class DelimitedTable:
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """These columns, batch by batch; raises SpecError for a row with another number of cells than the header."""
         header, last = self._header, None
+        if self._file.contains(_ESCAPED):
+            self._check_quotes()
         places = [str(header.names.index(column)) for column in columns]
         end = str(len(header.names) - 1)
         for batch in self._batches(list(dict.fromkeys([*places, end]))):
@@ -72,6 +78,10 @@ class DelimitedTable:
             yield pa.RecordBatch.from_arrays([batch.column(place) for place in places], list(columns))
         if last is not None and "\n" in last.as_py():
             self._check_quotes()
+
+    def faults(self, columns: Sequence[str]) -> Mapping[str, Sequence[int]]:
+        """None: ``read`` refuses a table with such a row."""
+        return {}
 
     def place(self, row: int) -> str:
         """The line of a row in the file: texts may contain line ends, and empty lines are not rows."""
@@ -86,7 +96,7 @@ class DelimitedTable:
 
     @functools.cached_property
     def _header(self) -> Header:
-        with self._stream() as stream:
+        with self._file.text() as stream:
             sample = bytes(stream.read(_SAMPLE_BYTES))
         try:  # a character may be cut where the sample ends
             text = codecs.getincrementaldecoder("utf-8")().decode(sample, final=len(sample) < _SAMPLE_BYTES)
@@ -97,23 +107,9 @@ class DelimitedTable:
             raise self._no_table() from None
 
     @contextlib.contextmanager
-    def _stream(self) -> Iterator[pa.NativeFile]:
-        """The file in UTF-8; Excel writes UTF-16, which is held in memory."""
-        if not self._file.beginning(2).startswith(_UTF_16):
-            with self._file.stream() as stream:
-                yield stream
-            return
-        try:
-            text = self._file.read().decode("utf-16").encode()
-        except UnicodeDecodeError:
-            raise self._no_table() from None
-        with pa.BufferReader(text) as stream:
-            yield stream
-
-    @contextlib.contextmanager
     def _rows(self, errors: str = "strict", **options: Any) -> Iterator[Any]:
         """Rows as Python reads them, without the header."""
-        with self._stream() as stream:
+        with self._file.text() as stream:
             stream.read(self._header.size)
             with io.TextIOWrapper(io.BufferedReader(stream), encoding="utf-8", errors=errors, newline="") as text:
                 yield csv.reader(text, delimiter=self._header.delimiter, **options)
@@ -122,7 +118,7 @@ class DelimitedTable:
         """The columns with these numbers, as texts."""
         header = self._header
         try:
-            with self._stream() as stream:
+            with self._file.text() as stream:
                 stream.read(header.size)
                 yield from pa.csv.open_csv(
                     stream,
@@ -149,18 +145,37 @@ class DelimitedTable:
         return None
 
     def _check_quotes(self) -> None:
-        """Refuse a quotation mark that is never closed: all rows behind it would be one text."""
+        """Refuse a quotation mark that is never closed, because all rows behind it would be one text, and one inside a
+        quoted text, as other programs write it, because the text would be another one."""
         begin = self._header.lines + 1
         with self._rows(errors="replace", strict=True) as rows:
             try:
                 for _ in rows:
                     begin = self._header.lines + rows.line_num + 1
-            except csv.Error:
+            except csv.Error as error:
+                if _TOO_LONG in str(error):
+                    return
                 sentence = "must end each quoted text with a quotation mark, got a text without an end"
+                if _INSIDE in str(error):
+                    sentence = f"must double quotation marks inside quoted texts, got a single one; {_ESCAPES}"
                 raise SpecError(f"{self._path} line {begin} {sentence}") from None
 
     def _no_table(self) -> SpecError:
-        return SpecError(f"{self._path} must be CSV with a header, in UTF-8 (the content is not shown)")
+        sentence = f"{self._path} must be CSV with a header, in UTF-8 (the content is not shown)"
+        return SpecError(f"{sentence}{self._other_encoding()}")
+
+    def _other_encoding(self) -> str:
+        """The first line in another encoding, and the cure; empty if there is none."""
+        cure = "save the table as CSV in UTF-8"
+        with self._file.lines() as lines:
+            for number, line in enumerate(lines, 1):
+                if b"\0" in line:
+                    return f"; line {number} has zero bytes, as UTF-16 and files of other programs do: {cure}"
+                try:
+                    line.decode()
+                except UnicodeDecodeError:
+                    return f"; line {number} is in another encoding, such as Windows-1252: {cure}"
+        return ""
 
 
 def header_of(text: str, *, is_whole: bool = True) -> Header:

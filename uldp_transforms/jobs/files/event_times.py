@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from uldp_transforms.calendar_windows import moments_of_local, time_zone
-from uldp_transforms.jobs.files.cell_texts import are_missing, texts_of, values_of
+from uldp_transforms.jobs.files.cell_texts import MISSING_TEXTS, are_missing, texts_of, values_of
 from uldp_transforms.jobs.files.time_forms import DAY, SECONDS, UNITS, USUAL, Read, TextForm, Unit, form_of
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
@@ -21,11 +21,12 @@ Place = Callable[[int], str]
 PLAIN_FROM, PLAIN_TO = 631_152_000_000, 4_102_444_800_000
 """Milliseconds of 1990 and 2100: numbers outside are seconds since 1970 only if ``--time_format`` says so."""
 
-_PLAIN_NUMBERS = "be RFC 3339 or seconds since 1970 in the years 1990 to 2099"
+_USUAL = "be RFC 3339 or seconds since 1970"
 _WEEK = 7 * DAY
 _PER_MILLISECOND = {"ms": 1, "us": 1000, "ns": 1_000_000}
 
-_MISSING, _OTHER, _YEAR, _LOCAL, _NOT_ONCE, _PLAIN = range(1, 7)
+MISSING, _OTHER, _YEAR, _LOCAL, _NOT_ONCE, _PLAIN = range(1, 7)
+"""Faults of times; units that a plain number may have follow."""
 _FIRST_UNIT = _PLAIN + 1
 
 
@@ -73,7 +74,8 @@ class Clock:
         found = self.read(times)
         if found.faults.any():
             row = int((found.faults != 0).argmax())
-            raise SpecError(f"{place(row)}: {self.sentence(int(found.faults[row]))}")
+            cure = "; --missing skip leaves such rows out" if found.faults[row] == MISSING else ""
+            raise SpecError(f"{place(row)}: {self.sentence(int(found.faults[row]))}{cure}")
         return found.milliseconds
 
     def read(self, times: pa.Array) -> Moments:
@@ -83,13 +85,15 @@ class Clock:
             SpecError: if the column can hold no times.
         """
         kind = values_of(times)
+        if pa.types.is_float32(kind.type) or pa.types.is_float16(kind.type):  # 128 s apart, or more
+            raise SpecError(f"column {self._column} must have a type that holds times exactly, got {kind.type}")
         faults = np.zeros(len(times), dtype=np.int64)
         if pa.types.is_timestamp(kind.type) or pa.types.is_date(kind.type):
-            faults[np.asarray(kind.is_null())] = _MISSING
+            faults[np.asarray(kind.is_null())] = MISSING
             read = _of_timestamps(kind)
         else:
             texts = texts_of(times, self._column)
-            faults[are_missing(texts)] = _MISSING
+            faults[are_missing(texts, MISSING_TEXTS)] = MISSING
             read = self._of_texts(texts, faults)
         moments = read.milliseconds
         self._fault(faults, (moments < MIN_EVENT_TIME - _WEEK) | (moments >= MAX_EVENT_TIME + _WEEK), _YEAR)
@@ -97,27 +101,31 @@ class Clock:
         self._fault(faults, ~_is_of_years(moments), _YEAR)
         return Moments(np.where(faults == 0, moments, 0), faults)
 
-    def sentence(self, fault: int) -> str:
-        """What is wrong with a time, without its place."""
-        if self._form is None:
-            allowed = "be RFC 3339 or seconds since 1970"
-        else:
-            what = self._form.what if isinstance(self._form, Unit) else f"the format {self._format}"
-            allowed = f"{'be' if isinstance(self._form, Unit) else 'have'} {what} of --time_format"
-        units = ", ".join(UNITS)
+    def sentence(self, fault: int, *, with_cure: bool = True) -> str:
+        """What is wrong with a time, without its place; the cure is an option."""
+        allowed, other = _USUAL, "neither"
+        if isinstance(self._form, Unit):
+            allowed, other = f"be {self._form.what}, as --time_format {self._format} says", "something else"
+        elif self._form is not None:
+            allowed, other = f"have the format {self._format} of --time_format", "another one"
+        plain = _USUAL if self._any_year else f"{_USUAL} in the years 1990 to 2099"
         sentences = {
-            _MISSING: f"{allowed}, got none",
-            _OTHER: f"{allowed}, got {'neither' if self._form is None else 'another one'}",
+            MISSING: f"{allowed}, got none",
+            _OTHER: f"{allowed}, got {other}",
             _YEAR: "lie in the years 1900 to 9998, got another year",
             _LOCAL: "have an offset from UTC, such as Z or +01:00, unless --timezone is given, got none",
             _NOT_ONCE: "have an offset from UTC where clocks are changed, got a time that "
             f"{self._timezone} has twice or not at all",
-            _PLAIN: f"{_PLAIN_NUMBERS}, got another number; --time_format names a format, or one of the units {units}",
+            _PLAIN: f"{plain}, got another number",
         }
+        cures = {_PLAIN: f"--time_format names a format, or one of the units {', '.join(UNITS)}"}
+        if self._form is None:
+            cures[_OTHER] = "--time_format names another form"
         for number, (word, unit) in enumerate(UNITS.items(), _FIRST_UNIT):
-            got = f"got a number that may be {unit.what}; if so, give --time_format {word}"
-            sentences[number] = f"{_PLAIN_NUMBERS}, {got}"
-        return f"{self._column} must {sentences[fault]}"
+            sentences[number] = f"{plain}, got a number that may be {unit.what}"
+            cures[number] = f"if so, give --time_format {word}"
+        cure = f"; {cures[fault]}" if with_cure and fault in cures else ""
+        return f"{self._column} must {sentences[fault]}{cure}"
 
     def _of_texts(self, texts: pa.Array, faults: np.ndarray) -> Read:
         if self._form is not None:
@@ -126,8 +134,7 @@ class Clock:
             return found
         found = SECONDS.read(texts)
         plain = found.fits
-        if not self._any_year:
-            self._refuse_other_units(texts, found, faults)
+        self._refuse_other_units(texts, found, faults)
         for form in USUAL if not plain.all() else ():
             other = form.read(texts)
             found = Read(*(np.where(other.fits, new, old) for new, old in zip(other, found)))
@@ -135,8 +142,8 @@ class Clock:
         return found
 
     def _refuse_other_units(self, texts: pa.Array, found: Read, faults: np.ndarray) -> None:
-        """Set the faults of plain numbers that are no seconds of our time, by the unit that they may have."""
-        outside = found.fits & ~_is_near(found.milliseconds)
+        """Set the faults of plain numbers that are no seconds of an allowed year, by the unit that they may have."""
+        outside = found.fits & ~(_is_of_years if self._any_year else _is_near)(found.milliseconds)
         if not outside.any():
             return
         for number, unit in enumerate(UNITS.values(), _FIRST_UNIT):
@@ -167,7 +174,11 @@ class Clock:
 def milliseconds(text: str, where: str) -> int:
     """Convert one text as :class:`Clock` does, and seconds of any year; raises a SpecError that begins with
     ``where``."""
-    return int(Clock("event_time", any_year=True).milliseconds(pa.array([text], pa.string()), lambda _: where)[0])
+    clock = Clock("event_time", any_year=True)
+    found = clock.read(pa.array([text], pa.string()))
+    if found.faults.any():  # the cure is an option for tables
+        raise SpecError(f"{where}: {clock.sentence(int(found.faults[0]), with_cure=False)}")
+    return int(found.milliseconds[0])
 
 
 def _is_near(moments: np.ndarray) -> np.ndarray:

@@ -6,30 +6,59 @@ import functools
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from uldp_transforms.jobs.files.cell_texts import whole_number
 from uldp_transforms.jobs.files.packed_files import PackedFile
 from uldp_transforms.ldp.errors import SpecError
 
-Cells = dict[str, str | None]
+Row = dict[str, object]
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _ROWS_AT_ONCE = 65_536
+_ROWS = (
+    "a JSON object in each line, or an array of objects, whose members have different names; pandas writes them with "
+    "orient='records', jq with -c"
+)
+
+
+class _Looked(NamedTuple):
+    """What one look at all N rows finds.
+
+    Attributes:
+        columns: the keys of all objects, and those of the objects in them, as ``outer.inner``.
+        num_rows: N.
+        others: numbers of the rows that are no objects.
+        nested: key -> numbers of the rows whose member is an array or an object.
+    """
+
+    columns: tuple[str, ...]
+    num_rows: int
+    others: list[int]
+    nested: dict[str, list[int]]
 
 
 class JsonTable:
     """A table of JSON objects; all columns are texts.
 
     Args:
-        rows: reads the cells of all objects from the beginning.
+        name: of the table, for errors.
+        rows: reads all rows from the beginning; None for one that is no object.
         place: describes the place of a row.
         about_rows: about the number of rows.
     """
 
-    def __init__(self, rows: Callable[[], Iterator[Cells]], place: Callable[[int], str], about_rows: Callable[[], int]):
-        self._rows, self.place, self.about_rows = rows, place, about_rows
+    def __init__(
+        self,
+        name: str,
+        rows: Callable[[], Iterator[Row | None]],
+        place: Callable[[int], str],
+        about_rows: Callable[[], int],
+    ):
+        self._name, self._rows, self.place, self.about_rows = name, rows, place, about_rows
 
     @classmethod
     def of_lines(cls, file: PackedFile) -> JsonTable:
@@ -41,66 +70,104 @@ class JsonTable:
                 filled = (number for number, line in enumerate(lines, 1) if line.strip())
                 return f"line {next(itertools.islice(filled, row, None), row + 1)}"
 
-        def rows() -> Iterator[Cells]:
+        def rows() -> Iterator[Row | None]:
             with file.lines() as lines:
-                yield from map(cells_of_line, filter(bytes.strip, lines))
+                yield from map(object_of_line, filter(bytes.strip, lines))
 
-        return cls(rows, place, file.line_ends)
+        return cls(file.path, rows, place, file.line_ends)
 
     @classmethod
     def of_array(cls, file: PackedFile) -> JsonTable:
         """The objects of a file that has an array of them; raises SpecError if it is something else."""
-        found = _parsed(file.read())
-        if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
-            raise SpecError(f"{file.path} must be JSON with an array of objects (the content is not shown)")
-        rows = [_cells(row) for row in found]
-        return cls(lambda: iter(rows), lambda row: f"row {row + 1}", lambda: len(rows))
+        rows = _parsed(file.read())
+        if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise SpecError(f"{file.path} must be complete, with {_ROWS} (the content is not shown)")
+        return cls(file.path, lambda: iter(rows), lambda row: f"row {row + 1}", lambda: len(rows))
 
     def columns(self) -> list[str]:
-        """The keys of all objects."""
-        return list(self._columns)
+        """The keys of all objects, and those of the objects in them, as ``outer.inner``.
+
+        Raises:
+            SpecError: if no row is an object, or all rows together are one, as other programs write tables.
+        """
+        looked = self._looked
+        outer = [name for name in looked.columns if name.partition(".")[0] not in looked.nested]
+        if (looked.num_rows == 1 and not outer) or (looked.others and not looked.columns):
+            raise SpecError(f"{self._name} must have {_ROWS} (the content is not shown)")
+        return list(looked.columns)
+
+    def faults(self, columns: Sequence[str]) -> Mapping[str, Sequence[int]]:
+        """Reasons why rows cannot be read, or not in these columns -> the numbers of such rows, ascending. They are no
+        rows with missing cells: a file may have been cut off."""
+        nested = {f"an array or an object in {name}": self._looked.nested.get(name, []) for name in columns}
+        found = {"no JSON object whose members have different names": self._looked.others} | nested
+        return {reason: rows for reason, rows in found.items() if rows}
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """These columns, batch by batch."""
         rows = self._rows()
         while part := list(itertools.islice(rows, _ROWS_AT_ONCE)):
-            cells = {name: pa.array([row.get(name) for row in part], pa.string()) for name in columns}
+            cells = {name: pa.array([cell_of(row, name) for row in part], pa.string()) for name in columns}
             yield pa.RecordBatch.from_pydict(cells)
 
     @functools.cached_property
-    def _columns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(itertools.chain.from_iterable(self._rows())))
+    def _looked(self) -> _Looked:
+        columns: dict[str, None] = {}
+        num_rows = 0
+        others: list[int] = []
+        nested: dict[str, list[int]] = {}
+        for number, row in enumerate(self._rows()):
+            num_rows += 1
+            if row is None:
+                others.append(number)
+            for name, cell in itertools.chain((row or {}).items(), _inner(row or {})):
+                columns[name] = None
+                if isinstance(cell, (dict, list)):
+                    nested.setdefault(name, []).append(number)
+        return _Looked(tuple(columns), num_rows, others, nested)
 
 
-def cells_of_line(line: bytes) -> Cells:
-    """The texts, numbers and truth values of a JSON object, as texts; empty for any other line.
-
-    Other members are None, as are texts with lone surrogates.
-    """
+def object_of_line(line: bytes) -> Row | None:
+    """A JSON object whose members have different names; None for any other line."""
     found = _parsed(line)
-    return _cells(found) if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) else None
 
 
-def _parsed(text: bytes) -> object:
-    try:
-        return json.loads(text, parse_float=_number, parse_int=str, parse_constant=_constant)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _cells(row: dict[str, object]) -> Cells:
-    return {name: _cell(cell) for name, cell in row.items()}
-
-
-def _cell(cell: object) -> str | None:
+def cell_of(row: Row | None, name: str) -> str | None:
+    """A text, number or truth value of an object, as a text; None for other members, texts with lone surrogates, and
+    if there is none."""
+    row = row or {}
+    cell = row[name] if name in row else next((cell for inner, cell in _inner(row) if inner == name), None)
     if isinstance(cell, bool):
         return "true" if cell else "false"
     return cell if isinstance(cell, str) and not _SURROGATES.search(cell) else None
 
 
+def _inner(row: Row) -> Iterator[tuple[str, object]]:
+    """The members of the objects in an object, with the names ``outer.inner``."""
+    for outer, member in row.items():
+        if isinstance(member, dict):
+            yield from ((f"{outer}.{inner}", cell) for inner, cell in member.items())
+
+
+def _parsed(text: bytes) -> object:
+    try:
+        return json.loads(text, parse_float=_number, parse_int=str, parse_constant=_constant, object_pairs_hook=_object)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _object(members: list[tuple[str, object]]) -> Row:
+    """An object; raises ValueError if two members have one name, of which one would be lost."""
+    found = dict(members)
+    if len(found) < len(members):
+        raise ValueError
+    return found
+
+
 def _number(text: str) -> str:
-    """A number as ``texts_of`` writes those of typed columns: 1.0 is "1"."""
-    return text if "e" in text.lower() else text.rstrip("0").rstrip(".")
+    """A number as ``texts_of`` writes those of typed columns: 1.0 and 1e0 are "1"."""
+    return whole_number(text) if "e" in text.lower() else text.rstrip("0").rstrip(".")
 
 
 def _constant(text: str) -> str | None:

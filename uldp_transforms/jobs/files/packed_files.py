@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import io
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ _PACKED: dict[bytes, tuple[str | None, str]] = {
 """First bytes -> how a file is compressed, and the end of its name."""
 
 _BLOCK_BYTES = 1 << 24
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class PackedFile:
@@ -58,9 +60,27 @@ class PackedFile:
             raise (error if error.errno is not None else self._damaged(self._packed)) from None
 
     @contextlib.contextmanager
+    def text(self) -> Iterator[pa.NativeFile]:
+        """The same, but UTF-16 with a byte order mark, which Excel and PowerShell write, as UTF-8; held in memory.
+
+        Raises:
+            OSError, SpecError: as ``stream`` does; SpecError also if it is no complete UTF-16.
+        """
+        if not self.beginning(2).startswith(_UTF_16):
+            with self.stream() as stream:
+                yield stream
+            return
+        try:
+            text = self.read().decode("utf-16").encode()
+        except UnicodeDecodeError:
+            raise SpecError(f"{self.path} must be complete UTF-16, as it begins (the content is not shown)") from None
+        with pa.BufferReader(text) as stream:
+            yield stream
+
+    @contextlib.contextmanager
     def lines(self) -> Iterator[io.BufferedReader]:
-        """The same for ``io``; raises as ``stream`` does."""
-        with self.stream() as file, io.BufferedReader(file, _BLOCK_BYTES) as buffered:
+        """The text for ``io``; raises as ``text`` does."""
+        with self.text() as file, io.BufferedReader(file, _BLOCK_BYTES) as buffered:
             yield buffered
 
     def read(self) -> bytes:
@@ -72,6 +92,16 @@ class PackedFile:
         """The first bytes; raises as ``stream`` does."""
         with self.stream() as file:
             return bytes(file.read(size))
+
+    def contains(self, wanted: bytes) -> bool:
+        """Whether the text contains these bytes; raises as ``text`` does."""
+        before = b""
+        with self.text() as file:
+            for part in iter(lambda: bytes(file.read(_BLOCK_BYTES)), b""):
+                if wanted in before + part:
+                    return True
+                before = part[-len(wanted) :]
+        return False
 
     def line_ends(self) -> int:
         """Number of line feeds; raises as ``stream`` does."""

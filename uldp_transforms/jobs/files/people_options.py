@@ -20,7 +20,7 @@ def _texts(given: str) -> list[str]:
     return [text.strip().lower() for text in given.split(",") if text.strip()]
 
 
-TABLE = "CSV (commas, semicolons or tabs), JSON lines or Parquet, compressed or not"
+TABLE = "CSV (commas, semicolons or tabs), JSON lines or Parquet, compressed or not, or a directory of such files"
 """Kinds of tables, for help texts."""
 
 TIMES: cli.Options = {

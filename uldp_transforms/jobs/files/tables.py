@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import os
-from collections.abc import Iterator, Sequence
-from typing import Protocol
-
-import pyarrow as pa
 
 from uldp_transforms.jobs.files.delimited_table import DelimitedTable
+from uldp_transforms.jobs.files.directory_table import DirectoryTable, files_in
 from uldp_transforms.jobs.files.json_table import JsonTable
 from uldp_transforms.jobs.files.packed_files import PackedFile
 from uldp_transforms.jobs.files.parquet_table import ParquetTable
+from uldp_transforms.jobs.files.table import Table
 from uldp_transforms.ldp.errors import SpecError
 
 _PARQUET = b"PAR1"
@@ -32,30 +31,16 @@ _LINES, _OBJECTS = (".jsonl", ".ndjson"), ".json"
 _BEGINNING = 1 << 12
 
 
-class Table(Protocol):
-    """A file of rows and named columns."""
-
-    def columns(self) -> list[str]:
-        """The names of all columns."""
-
-    def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """These columns, batch by batch."""
-
-    def place(self, row: int) -> str:
-        """The place of a row in the file (the first row after the header is 0)."""
-
-    def about_rows(self) -> int:
-        """The number of rows, or of lines if these are counted faster."""
-
-
 def table_of(path: str) -> Table:
     """The table in a file: Parquet, JSON (an object per line, or an array of objects), or cells that are separated by
-    commas, semicolons, tabs or bars below a header; compressed or not.
+    commas, semicolons, tabs or bars below a header; compressed or not. A directory has such files.
 
     Raises:
         OSError: if the file cannot be opened.
-        SpecError: if it is a file of another program.
+        SpecError: if it is a file of another program, or a directory without tables or with directories.
     """
+    if os.path.isdir(path):
+        return DirectoryTable(path, {name: table_of(os.path.join(path, name)) for name in files_in(path)})
     file = PackedFile(path)
     beginning = file.beginning(_BEGINNING)
     kind = next((kind for first, kind in _FOREIGN.items() if beginning.startswith(first)), None)
@@ -64,13 +49,13 @@ def table_of(path: str) -> Table:
     ending = _ending(path.removesuffix(file.ending))
     if beginning.startswith(_PARQUET) or ending == ".parquet":
         return ParquetTable(path)
-    begins = beginning.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if is_of_lines(path.removesuffix(file.ending)) or (
-        begins.startswith(b"{") and (ending == _OBJECTS or begins[1:].lstrip()[:1] in b'"}')
-    ):
-        return JsonTable.of_lines(file)
-    if begins.startswith(b"[") and (ending == _OBJECTS or begins[1:].lstrip()[:1] in b"{]"):
+    with file.text() as text:
+        begins = bytes(text.read(_BEGINNING)).removeprefix(codecs.BOM_UTF8).lstrip()
+    is_json = ending in (*_LINES, _OBJECTS)
+    if begins.startswith(b"[") and (is_json or begins[1:].lstrip()[:1] in b"{]"):
         return JsonTable.of_array(file)
+    if ending in _LINES or (begins.startswith(b"{") and (is_json or begins[1:].lstrip()[:1] in b'"}')):
+        return JsonTable.of_lines(file)
     return DelimitedTable(file)
 
 

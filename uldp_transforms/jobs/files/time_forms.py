@@ -17,9 +17,9 @@ from uldp_transforms.ldp.errors import SpecError
 
 DAY = 86_400_000
 
-_OFFSET = "(?:[Zz]|UTC|GMT|utc|gmt|[+-][0-9]{2}(?::?[0-9]{2})?)"
+_OFFSET = "(?:[Zz]|UTC|GMT|utc|gmt|[+-][0-9]{2}(?::?[0-9]{2})?|(?:UTC|GMT)[+-][0-9]{1,2}(?::[0-9]{2})?)"
 _ISO = (
-    r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
+    r"(?P<year>[0-9]{4})[-/](?P<month>[0-9]{2})[-/](?P<day>[0-9]{2})"
     r"(?:[Tt ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,](?P<fraction>[0-9]{1,30}))?)?"
     rf" ?(?P<offset>{_OFFSET})?)?"
 )
@@ -83,14 +83,17 @@ class TextForm:
         """The form of a format of ``strptime``.
 
         Raises:
-            SpecError: if it has other parts than texts and ``_PARTS``, one of them twice, or no year.
+            SpecError: if it has other parts than texts and ``_PARTS``, one of them twice, no year, or 12 hours of
+            which it does not say the half of the day.
         """
         pieces = re.findall(r"%.|\s+|[^%\s]+|%$", form, re.DOTALL)
         parts = [piece[1:] for piece in pieces if piece.startswith("%") and piece != "%%"]
         groups = [group for part in parts for group in re.findall(r"<(\w+)>", _PARTS.get(part, ""))]
         known = all(part in _PARTS for part in parts) and len(set(groups)) == len(groups)
-        if not known or not {"year", "short_year"} & set(groups):
-            allowed = f"texts and {' '.join('%' + letter for letter in _PARTS)} (each once), with %Y or %y"
+        is_whole = bool({"year", "short_year"} & set(groups)) and ("half_hour" in groups) is ("half" in groups)
+        if not known or not is_whole:
+            letters = " ".join("%" + letter for letter in _PARTS)
+            allowed = f"texts and {letters} (each once), with %Y or %y, and %I and %p together"
             units = ", ".join(UNITS)
             raise SpecError(f"--time_format must have only {allowed}, or be one of {units}, got {describe(form)}")
         return cls("".join(map(_pattern_of, pieces)))
@@ -176,8 +179,13 @@ UNITS = {
 """Words of ``--time_format``."""
 
 SECONDS = UNITS["seconds"]
-USUAL = (TextForm(_ISO), TextForm.of_format("%d/%b/%Y:%H:%M:%S %z"))
-"""Forms of texts that need no option: RFC 3339 and its relatives, and that of web servers' logs."""
+USUAL = (
+    TextForm(_ISO),
+    TextForm.of_format("%d/%b/%Y:%H:%M:%S %z"),
+    TextForm.of_format("%Y/%m/%d %I:%M:%S %p %z"),
+)
+"""Forms of texts that need no option: RFC 3339 and its relatives, that of web servers' logs, and that of Google
+Forms."""
 
 
 def form_of(text: str) -> TextForm | Unit:
@@ -230,7 +238,7 @@ def _distinct(texts: pa.Array) -> tuple[list[str], np.ndarray]:
 @functools.lru_cache(maxsize=1024)
 def _offset(text: str) -> int | None:
     """Milliseconds ahead of UTC; None if there is no such offset."""
-    found = re.fullmatch(r"([+-])([0-9]{2}):?([0-9]{2})?", text)
+    found = re.fullmatch(r"(?:UTC|GMT)?([+-])([0-9]{1,2}):?([0-9]{2})?", text)
     if found is None:
         return 0
     hours, minutes = int(found[2]), int(found[3] or 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -83,6 +83,8 @@ class ValuesFile:
         self._marks = set(MISSING_TEXTS if marks is None else marks)
         self._table = table_of(path)
         self.columns = self._table.columns()
+        if not self.columns:
+            raise SpecError(f"{path} must have a header, or JSON objects, got none")
         self._named = {column: "--value_column"} | dict(others or {})
         for name, option in self._named.items():
             self._check_named(name, option)
@@ -104,6 +106,7 @@ class ValuesFile:
     def rows(self, rows_at_once: int = ROWS_AT_ONCE) -> Iterator[Rows]:
         """Yield all columns, from ``rows_at_once`` rows of the file at a time; raises as ``read`` does."""
         wanted = list(dict.fromkeys(filter(None, [*self._named, self.time_column])))
+        self._check_rows(wanted)
         self.num_rows, self.num_missing = 0, {}
         for table in _in_parts(self._table.read(wanted), rows_at_once):
             first, kept = self.num_rows, np.ones(len(table), dtype=bool)
@@ -151,7 +154,7 @@ class ValuesFile:
         """(n,) milliseconds; rows without a time are left out if missing cells are."""
         assert self.time_column is not None
         cells = column.combine_chunks()
-        absent = are_missing(texts_of(cells, self.time_column)) if self._missing == SKIP else np.zeros(len(cells), bool)
+        absent = self._cells(column, self.time_column)[1] if self._missing == SKIP else np.zeros(len(cells), bool)
         if not absent.any():
             return self._clock.milliseconds(cells, lambda row: self.place(first + row))
         self._count_missing(self.time_column, absent)
@@ -185,6 +188,13 @@ class ValuesFile:
         sentence = f"{name} must be a text or a number, got none in {number:,} of {total:,} rows{ways}"
         return SpecError(f"{self.place(row)}: {sentence}")
 
+    def _check_rows(self, columns: Sequence[str]) -> None:
+        """Refuse rows that cannot be read: their cells are not missing."""
+        first = [(rows[0], reason) for reason, rows in self._table.faults(columns).items()]
+        if first:
+            row, reason = min(first)
+            raise SpecError(f"{self.place(row)} cannot be read: {reason}")
+
     def _check_named(self, column: str, option: str | None) -> None:
         """Refuse a misspelt event_time column: it would be ignored, and all events would get the same time."""
         alike = [name for name in self.columns if _letters(name) == _letters(column)]
@@ -193,8 +203,8 @@ class ValuesFile:
                 f"{self.path} must have exactly one column named {column}, spelled like this, got {describe(alike)}"
             )
         if option and not alike:
-            others = f"{len(self.columns)} other column(s)"
-            raise SpecError(f"{self.path} must have a column named {column}, got {others}; {option} names another")
+            got = f"{len(self.columns)} other column(s); {option} names another, and CSV must begin with its header"
+            raise SpecError(f"{self.path} must have a column named {column}, got {got}")
 
 
 def _in_parts(batches: Iterable[pa.RecordBatch], rows_at_once: int) -> Iterator[pa.Table]:

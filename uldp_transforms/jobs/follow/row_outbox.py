@@ -108,7 +108,7 @@ def _rows_of_key(
 ) -> tuple[Any, Any, Any]:
     """Estimate, health and counts of a collection or of a group in one window."""
     collection = spec.catalog[fingerprint_of(owner)]
-    withheld = reason_to_withhold(counts.total, spec.min_reports, False)
+    withheld, group = reason_to_withhold(counts.total, spec.min_reports, False), pairs_of(owner, collection, spec.by)
     row = estimate_window(
         collection,
         counts,
@@ -123,11 +123,11 @@ def _rows_of_key(
         liars=spec.liars,
         borrowed=borrowed,
         solved=solved,
+        group=group,
     )
-    group = fields_of_group(collection, pairs_of(owner, collection, spec.by))
     health = health_of_window(collection, counts, place, withheld, row.fit_p_value)
     stored = counts_of_window(collection, counts, place, complete=True)._replace(simulated=simulated)
-    return row._replace(simulated=simulated, **group), health, stored._replace(**group)
+    return row._replace(simulated=simulated), health, stored._replace(**fields_of_group(collection, group))
 
 
 def _rows_of_question(

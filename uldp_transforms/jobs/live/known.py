@@ -18,6 +18,7 @@ from uldp_transforms.jobs.live.crowd import Crowd
 from uldp_transforms.jobs.live.sleep_question import SHOWN
 from uldp_transforms.jobs.report.reading import Row, RowDirectory
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.solvers.intervals import cut
 
 WINDOWS = 12
 """Number of windows in the chart."""
@@ -118,7 +119,8 @@ def total(windows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     reach = Z * float(np.sqrt(weights**2 @ np.square([window["error"] for window in windows])))
     known = [window["truth"] is not None for window in windows]
     truth = float(weights @ [window["truth"] or 0.0 for window in windows]) if all(known) else None
-    low, shown, high = np.clip([mean - reach, mean, mean + reach], 0, 1).tolist()
+    low, high = (float(end) for end in cut(mean - reach, mean + reach, mean))
+    shown = min(max(mean, 0.0), 1.0)
     return {"reports": int(numbers.sum()), "mean": shown, "low": low, "high": high, "truth": truth}
 
 

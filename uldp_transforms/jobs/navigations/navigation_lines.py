@@ -5,13 +5,15 @@ from __future__ import annotations
 import bisect
 import itertools
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from uldp_transforms.jobs.files.json_table import JsonTable, cells_of_line
+from uldp_transforms.jobs.files.json_table import JsonTable, object_of_line
 from uldp_transforms.jobs.files.packed_files import PackedFile
-from uldp_transforms.jobs.files.tables import Table, is_of_lines, table_of
+from uldp_transforms.jobs.files.table import Table
+from uldp_transforms.jobs.files.tables import is_of_lines, table_of
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings, parts_of
 from uldp_transforms.jobs.kafka.reader import KINDS_OF_TIMES, KafkaReadError, Reader
 from uldp_transforms.ldp.errors import SpecError
@@ -23,22 +25,26 @@ _POLL = 0.5  # seconds
 
 
 class JsonRecords(JsonTable):
-    """Table of JSON objects that are in memory; all columns are texts. Any other line has no cells.
+    """Table of JSON objects that are in memory; all columns are texts. Any other line has no cells; empty lines are no
+    rows.
 
     Args:
+        name: of the table, for errors.
         parts: name and lines of each file, or of each partition.
     """
 
-    def __init__(self, parts: Sequence[tuple[str, Sequence[bytes]]]):
+    def __init__(self, name: str, parts: Sequence[tuple[str, Sequence[bytes]]]):
         self.parts = parts
-        self._begins = list(itertools.accumulate((len(lines) for _, lines in parts), initial=0))
-        rows = [cells_of_line(line) for _, lines in parts for line in lines]
-        super().__init__(lambda: iter(rows), self._place, lambda: len(rows))
+        filled = [[at for at, line in enumerate(lines) if line.strip()] for _, lines in parts]
+        self._filled = list(itertools.chain.from_iterable(filled))
+        self._begins = list(itertools.accumulate(map(len, filled), initial=0))
+        rows = [object_of_line(lines[at]) for (_, lines), places in zip(parts, filled) for at in places]
+        super().__init__(name, lambda: iter(rows), self._place, lambda: len(rows))
 
     def _place(self, row: int) -> str:
         """The file, and the line in it."""
         part = bisect.bisect_right(self._begins, row) - 1
-        return f"{self.parts[part][0]} line {row - self._begins[part] + 1}"
+        return f"{self.parts[part][0]} line {self._filled[row] + 1}"
 
 
 def table_of_paths(paths: Sequence[str]) -> Table:
@@ -46,25 +52,44 @@ def table_of_paths(paths: Sequence[str]) -> Table:
 
     Raises:
         OSError: if a file cannot be read.
-        SpecError: if a directory has no navigations, or one of several files is no complete file of JSON lines.
+        SpecError: if a directory has no navigations, a file is named twice, or one of several files is no complete file
+        of JSON lines.
     """
-    if len(paths) == 1 and not os.path.isdir(paths[0]):
+    if len(paths) == 1 and not (os.path.isdir(paths[0]) and _spooled(paths[0])):
         return table_of(paths[0])
     files = list(itertools.chain.from_iterable(map(_files, paths)))
     packed = [PackedFile(str(path)) for path in files]
     others = [path for path, file in zip(files, packed) if not is_of_lines(path.name.removesuffix(file.ending))]
     if others:
         raise SpecError(f"several files must be JSON lines (.jsonl), got {others[0].name!r}")
-    return JsonRecords([(path.name, file.read().splitlines()) for path, file in zip(files, packed)])
+    _check_once(files)
+    return JsonRecords(f"{len(files)} files", [(path.name, _lines(file)) for path, file in zip(files, packed)])
+
+
+def _check_once(files: Sequence[Path]) -> None:
+    """Refuse a file that is named twice, also by its directory or by a link: its navigations would count twice."""
+    number = Counter(os.path.realpath(path) for path in files)
+    twice = next((path for path in files if number[os.path.realpath(path)] > 1), None)
+    if twice is not None:
+        raise SpecError(f"each file of navigations must be named once, got {str(twice)!r} several times")
+
+
+def _lines(file: PackedFile) -> list[bytes]:
+    with file.lines() as lines:
+        return list(lines)
 
 
 def _files(path: str) -> list[Path]:
     if not os.path.isdir(path):
         return [Path(path)]
-    found = sorted(Path(path).glob(SPOOLED))
+    found = _spooled(path)
     if not found:
         raise SpecError(f"a directory of navigations must contain {SPOOLED}, got none in {path!r}")
     return found
+
+
+def _spooled(path: str) -> list[Path]:
+    return sorted(Path(path).glob(SPOOLED))
 
 
 def table_of_topic(settings: ConsumerSettings, topic: str) -> JsonRecords:
@@ -87,7 +112,7 @@ def table_of_topic(settings: ConsumerSettings, topic: str) -> JsonRecords:
         finally:
             reader.close()
         parts.append((f"partition {part.partition}", lines))
-    return JsonRecords(parts)
+    return JsonRecords(f"topic {topic}", parts)
 
 
 class _AnyTimes(Reader):

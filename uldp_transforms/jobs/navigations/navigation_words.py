@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from uldp_transforms.ldp.estimators.display import one_sided
+
 Row = Mapping[str, Any]
 
 DIFFERENT = 1e-3
@@ -39,14 +41,17 @@ def share_in_words(row: Row) -> str:
     """The share with its interval, or how far the answers are from fitting."""
     if row["misfit"] is not None:
         return f"does not fit: {row['misfit']}"
-    return f"{row['raw_frequency']:.4f} ({row['ci_low']:.4f} to {row['ci_high']:.4f})"
+    return f"{row['frequency']:.4f} ({row['ci_low']:.4f} to {row['ci_high']:.4f})"
 
 
 def percent_in_words(row: Row) -> tuple[str, str]:
     """The share and its interval in percent, for a page."""
     if row["misfit"] is not None:
         return "does not fit", row["misfit"]
-    return f"{100 * row['frequency']:.1f} %", f"{100 * row['ci_low']:.1f} to {100 * row['ci_high']:.1f} %"
+    share, low, high = row["frequency"], row["ci_low"], row["ci_high"]
+    bound = one_sided(share, low, high)
+    between = f"{100 * low:.1f} to {100 * high:.1f}" if bound is None else f"{bound[0]} {100 * bound[1]:.1f}"
+    return f"{100 * share:.1f} %", f"{between} %"
 
 
 def rate_in_words(row: Row) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli, navigations
 from uldp_transforms.jobs.files.people_options import TABLE, TIMES
-from uldp_transforms.jobs.files.tables import Table
+from uldp_transforms.jobs.files.table import Table
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.jobs.kafka.reader import KafkaReadError
@@ -21,6 +21,7 @@ from uldp_transforms.jobs.navigations.navigation_lines import table_of_paths, ta
 from uldp_transforms.jobs.navigations.navigation_words import rate_in_words, sentences_about, share_in_words, shown
 from uldp_transforms.jobs.navigations.navigations_table import Columns, Navigations, read_navigations
 from uldp_transforms.jobs.report.report_command import require_charts
+from uldp_transforms.jobs.survey.answer_options import MAX_UNREADABLE
 from uldp_transforms.jobs.survey.cells import used
 from uldp_transforms.ldp.errors import SpecError
 
@@ -57,6 +58,7 @@ class Question:
     window: int | None
     timezone: str | None
     time_format: str | None
+    max_unreadable: float | None
     quantile: float
     json: str | None
     html: str | None
@@ -80,6 +82,13 @@ def command_line() -> argparse.ArgumentParser:
     )
     parser.add_argument("--time_column", default="time", help="with --window: name of the column of times")
     cli.add_options(parser, TIMES)
+    parser.add_argument(
+        "--max_unreadable",
+        metavar="SHARE",
+        type=cli.share,
+        help="largest share of rows that may be left out because of what the cells contain; missing cells do not count "
+        f"(default: {MAX_UNREADABLE}; JSON lines, which anybody may have sent: 1)",
+    )
     parser.add_argument(
         "--window", type=cli.duration("--window"), help="also estimate each window of this length, such as 1h"
     )
@@ -118,6 +127,7 @@ def configure(argv: Sequence[str]) -> Question:
         window=args.window,
         timezone=args.timezone,
         time_format=args.time_format,
+        max_unreadable=args.max_unreadable,
         quantile=args.quantile,
         json=args.json,
         html=args.html,
@@ -151,7 +161,8 @@ def _read(question: Question) -> Navigations:
     else:
         table = table_of_paths(question.paths)
         name = question.paths[0] if len(question.paths) == 1 else f"{len(question.paths)} files"
-    return read_navigations(table, name, question.columns, question.timezone, question.time_format)
+    times = (question.timezone, question.time_format)
+    return read_navigations(table, name, question.columns, *times, question.max_unreadable)
 
 
 def _lines(row: dict[str, Any]) -> list[str]:

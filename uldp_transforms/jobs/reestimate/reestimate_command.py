@@ -39,7 +39,6 @@ from uldp_transforms.ldp.estimators import ESTIMATORS, Estimator
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.pooled_rows import estimate_question
-from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, DiscoveredValue, WindowedEstimate
 from uldp_transforms.rows.smoothed_rows import smooth_rows
 from uldp_transforms.rows.window_history import traits_of
@@ -294,16 +293,11 @@ def _rows_of(
         liars=spec.liars,
         borrowed=borrowed,
         solved=solved,
+        group=last["dimensions"],
     )
     values = discover_window(collection, counts, place, window.withheld) if spec.discover else []
     simulated = simulated_of([job["simulated"] for job in window.jobs])
-    row = row._replace(simulated=simulated, **fields_of_stored_group(collection, last))
-    return row, [value._replace(simulated=simulated) for value in values]
-
-
-def fields_of_stored_group(collection: Collection, row: Row) -> dict[str, Any]:
-    """The fields that identify the group of stored counts; of the total if it is not one of ``--by``."""
-    return fields_of_group(collection, row["dimensions"])
+    return row._replace(simulated=simulated), [value._replace(simulated=simulated) for value in values]
 
 
 def _pooled(task: Reestimation, stored: StoredCounts) -> Iterator[WindowedEstimate]:

@@ -18,7 +18,7 @@ import vl_convert
 
 from uldp_transforms.jobs.report.facts import CollectionPart, Entry, Latest, Report, Trend, WindowLine
 from uldp_transforms.jobs.report.numbers.number_facts import FigureTrend
-from uldp_transforms.jobs.report.texts_for_readers import in_words, named, percent, shown, span
+from uldp_transforms.jobs.report.texts_for_readers import in_words, named, percent, share_words, shown
 from uldp_transforms.jobs.report.window_names import clock, local
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.display import as_title, rows_with_labels
@@ -211,7 +211,7 @@ def _latest(entries: Sequence[Entry], least: float = 0) -> Any:
             "low": entry.low,
             "high": entry.high,
             "truth": entry.truth,
-            "said": f"{named(entry.value)}: {percent(entry.share)} ({span(entry.low, entry.high)})",
+            "said": f"{named(entry.value)}: {share_words(entry.share, entry.low, entry.high)}",
         }
         for place, entry in enumerate(entries)
     ]
@@ -304,11 +304,6 @@ def _titled(text: str, latest: Latest) -> alt.TitleParams:
 
 
 # ---------------------------------------------------------------------------------------------------- shared parts
-
-
-def share_words(share: float, low: float, high: float) -> str:
-    """A share with its interval, for a pointer that rests on a point."""
-    return f"{percent(share)} ({span(low, high)})"
 
 
 def through_time(

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from uldp_transforms.ldp.estimators.display import one_sided
+
 if TYPE_CHECKING:
     from markupsafe import Markup
 
@@ -113,6 +115,19 @@ def span(low: float | None, high: float | None) -> str:
     return f"{percent(low).removesuffix(' %')} to {percent(high)}"
 
 
+def share_words(share: float | None, low: float | None, high: float | None) -> str:
+    """Format a share with its interval as ``3.1 % (2.9 to 5.8 %)``; as ``below 1.8 %`` or ``above 98.2 %`` where it is
+    0 or 1, and its interval begins or ends there."""
+    bound = None if low is None or high is None else one_sided(share, low, high)
+    return f"{percent(share)} ({span(low, high)})" if bound is None else f"{bound[0]} {_inner_end(bound[1])}"
+
+
+def _inner_end(share: float, digits: int = 1) -> str:
+    """A percentage with enough decimals to be neither 0 nor 100."""
+    needed = -math.log10(100 * min(share, 1 - share))
+    return f"{100 * share:.{max(digits, math.ceil(needed - _NOTHING))}f} %"
+
+
 def digits_of(halves: Iterable[float | None]) -> int:
     """Number of decimals of all percentages of a table: the shortest interval shows two digits of half its length.
 
@@ -136,10 +151,14 @@ def fixed(share: float | None, digits: int) -> str:
     return f"{_decimal(share, digits)} %"
 
 
-def fixed_span(low: float | None, high: float | None, digits: int) -> str:
-    """Format an interval as ``2.90 to 5.80 %`` in such a table; ``<0.01 to 5.80 %`` if it begins just above 0."""
+def fixed_span(low: float | None, high: float | None, digits: int, share: float | None = None) -> str:
+    """Format an interval as ``2.90 to 5.80 %`` in such a table; ``<0.01 to 5.80 %`` if it begins just above 0; ``below
+    1.80 %`` or ``above 98.20 %`` if the share is 0 or 1."""
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return "\N{EN DASH}"
+    bound = one_sided(share, low, high)
+    if bound is not None:
+        return f"{bound[0]} {_inner_end(bound[1], digits)}"
     start = _decimal(low, digits)
     if low > 0 and float(start) == 0:
         start = f"<{10**-digits:.{digits}f}"

@@ -12,7 +12,6 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from uldp_transforms.jobs.files.p_values import p_text
 from uldp_transforms.jobs.report import charts
 from uldp_transforms.jobs.report.compared.compared_rows import Difference as Compared
 from uldp_transforms.jobs.report.differences import Difference, as_json
@@ -30,12 +29,14 @@ from uldp_transforms.jobs.report.texts_for_readers import (
     percent,
     points,
     points_span,
+    share_words,
     shown,
     signed,
     signed_span,
     span,
     with_values,
 )
+from uldp_transforms.ldp.comparisons.p_values import p_text
 from uldp_transforms.version import __version__
 
 _HERE = Path(__file__).parent
@@ -97,6 +98,7 @@ def _template() -> jinja2.Template:
     environment.filters |= {"with_values": with_values, "group_words": group_words}
     environment.globals |= {
         "span": span,
+        "share_words": share_words,
         "ends_of": ends_of,
         "points": points,
         "points_span": points_span,

@@ -79,6 +79,7 @@ class AnswerColumns:
         yes, no: texts that mean answer 1 and 0; None: the usual ones.
         categories: those of ``covariates`` whose cells are names, even if they look like numbers.
         max_unreadable: largest share of people whose rows are left out because their content is not understood.
+        weight, stratum, cluster: of a person, in a sample that is not simple.
     """
 
     path: str
@@ -91,6 +92,9 @@ class AnswerColumns:
     covariates: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
     max_unreadable: float = MAX_UNREADABLE
+    weight: str | None = None
+    stratum: str | None = None
+    cluster: str | None = None
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -119,6 +123,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="largest share of people whose rows may be left out because of what the cells contain; rows with missing "
         "cells do not count",
     )
+    parser.add_argument(
+        "--weight",
+        metavar="COLUMN",
+        help="column with the weight of each person of a row (only ratios of weights matter); standard errors are then "
+        "those of the sample, by linearization",
+    )
+    parser.add_argument(
+        "--stratum", metavar="COLUMN", help="column that names the stratum from which a person was drawn"
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="COLUMN",
+        help="column that names the cluster of a person, such as a school, or the person in a table with several "
+        "answers of each: answers of one cluster may depend on each other",
+    )
 
 
 def columns_of(
@@ -131,6 +150,11 @@ def columns_of(
     single = [column for column in (args.question, args.answer, args.people) if column is not None]
     if len(set(single)) < len(single):
         raise SpecError(f"--question, --answer and --people must name different columns, got {', '.join(single)}")
+    for option in ("weight", "stratum", "cluster"):
+        column = getattr(args, option)
+        if column in single:
+            raise SpecError(f"--{option} must name a column of its own, got {describe(column)}")
+        single += [column] * (column is not None)
     return AnswerColumns(
         path=args.path,
         question=args.question,
@@ -142,4 +166,7 @@ def columns_of(
         covariates=tuple(covariates),
         categories=tuple(categories),
         max_unreadable=args.max_unreadable,
+        weight=args.weight,
+        stratum=args.stratum,
+        cluster=args.cluster,
     )

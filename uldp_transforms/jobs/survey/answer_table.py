@@ -8,15 +8,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from uldp_transforms.jobs.files.cell_texts import whole_number
-from uldp_transforms.jobs.files.tables import Table, table_of
+from uldp_transforms.jobs.files.table import Table
+from uldp_transforms.jobs.files.tables import table_of
 from uldp_transforms.jobs.survey.answer_options import NO, YES, AnswerColumns, DesignOption
 from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing, are_numbers, require_column, used
+from uldp_transforms.ldp.answers.samples import Sample
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.mechanisms.channels.survey_designs import SurveyDesign
 
 _MOST_PEOPLE = 1 << 53
 _MOST_CATEGORIES = 50
+_ONE_COLUMN = ("question", "answer", "people", "weight", "stratum", "cluster")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -34,6 +37,8 @@ class Answers:
         categories: names of each covariate in alphabetical order; None for one of numbers.
         num_rows: of the table, with those that are left out.
         left_out: why rows are not among the N.
+        weights: (N,) float64, of each person of a row; None: no column has them.
+        strata, clusters: (N,) int64; None: no column names them.
     """
 
     questions: tuple[str, ...]
@@ -46,6 +51,9 @@ class Answers:
     categories: tuple[tuple[str, ...] | None, ...]
     num_rows: int
     left_out: tuple[LeftOut, ...]
+    weights: np.ndarray | None
+    strata: np.ndarray | None
+    clusters: np.ndarray | None
 
     @property
     def used(self) -> list[str]:
@@ -57,6 +65,24 @@ class Answers:
         rows: np.ndarray = self.question == number
         return rows
 
+    def sample(self, rows: np.ndarray) -> Sample | None:
+        """How the people of some rows were drawn; None: independently, with equal chances.
+
+        Args:
+            rows: (N,) bool.
+
+        Raises:
+            SpecError: if a stratum has only one cluster.
+        """
+        if self.weights is None and self.strata is None and self.clusters is None:
+            return None
+        return Sample(
+            people=self.people[rows],
+            weights=np.ones(rows.sum()) if self.weights is None else self.weights[rows],
+            strata=np.zeros(rows.sum(), dtype=np.int64) if self.strata is None else self.strata[rows],
+            clusters=None if self.clusters is None else self.clusters[rows],
+        )
+
 
 def read_answers(columns: AnswerColumns) -> Answers:
     """Read a table.
@@ -67,7 +93,7 @@ def read_answers(columns: AnswerColumns) -> Answers:
     """
     table = table_of(columns.path)
     names = table.columns()
-    single = {"--question": columns.question, "--answer": columns.answer, "--people": columns.people}
+    single = {f"--{name}": getattr(columns, name) for name in _ONE_COLUMN}
     for name, column in [*single.items(), *(("--covariates", column) for column in columns.covariates)]:
         if column is not None:
             require_column(columns.path, names, name, column)
@@ -82,7 +108,7 @@ class _Reading:
 
     def __init__(self, table: Table, columns: AnswerColumns, option: DesignOption):
         self._columns, self._option = columns, option
-        named = (columns.question, columns.answer, columns.people, *option.columns, *columns.covariates)
+        named = (*(getattr(columns, name) for name in _ONE_COLUMN), *option.columns, *columns.covariates)
         self._cells = Cells(columns.path, table, list(filter(None, named)))
 
     def answers(self) -> Answers:
@@ -90,6 +116,7 @@ class _Reading:
         answer = self._answer(question)
         designs, design = self._designs()
         people = self._people()
+        weights, strata, clusters = self._weights(), *map(self._named, ("stratum", "cluster"))
         columns = [self._covariate(column) for column in self._columns.covariates]
         keep = self._cells.keep
         self._cells.check_unreadable(self._columns.max_unreadable, "--max_unreadable", people)
@@ -105,6 +132,9 @@ class _Reading:
             categories=tuple(categories for _, categories in columns),
             num_rows=len(keep),
             left_out=tuple(self._cells.left_out()),
+            weights=None if weights is None else weights[keep],
+            strata=None if strata is None else strata[keep],
+            clusters=None if clusters is None else clusters[keep],
         )
 
     def _questions(self) -> tuple[tuple[str, ...], np.ndarray]:
@@ -113,6 +143,24 @@ class _Reading:
         texts, codes = self._cells.coded(self._columns.question)
         self._cells.leave_out(are_missing(texts)[codes], f"no question in {self._columns.question}")
         return texts, codes
+
+    def _weights(self) -> np.ndarray | None:
+        column = self._columns.weight
+        if column is None:
+            return None
+        numbers = self._cells.numbers(column)
+        self._cells.leave_out(numbers < 0, f"a weight below 0 in {column}", cure="write weights of at least 0")
+        self._cells.leave_out(numbers == 0, f"weight 0 in {column}")
+        return numbers
+
+    def _named(self, option: str) -> np.ndarray | None:
+        """(N,) numbers of the names of strata or clusters."""
+        column = getattr(self._columns, option)
+        if column is None:
+            return None
+        texts, codes = self._cells.coded(column)
+        self._cells.leave_out(are_missing(texts)[codes], f"no {option} in {column}")
+        return codes
 
     def _answer(self, question: np.ndarray) -> np.ndarray:
         column, yes, no = self._columns.answer, self._columns.yes or YES, self._columns.no or NO

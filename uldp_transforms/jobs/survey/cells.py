@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from uldp_transforms.jobs.files.cell_texts import MISSING_TEXTS, texts_of, values_of
 from uldp_transforms.jobs.files.cell_texts import are_missing as missing_cells
-from uldp_transforms.jobs.files.event_times import Clock
-from uldp_transforms.jobs.files.tables import Table
+from uldp_transforms.jobs.files.event_times import MISSING, Clock
+from uldp_transforms.jobs.files.table import Table
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
@@ -52,11 +52,15 @@ def require_column(path: str, names: Sequence[str], option: str, column: str) ->
     Raises:
         SpecError: names the option.
     """
+    if not names:
+        raise SpecError(f"{path} must have a header, or JSON objects, got none")
     number = names.count(column)
     if number == 1:
         return
     alike = next((name for name in names if name != column and _plain(name) == _plain(column)), None)
-    more = "" if number or alike is None else f"; one is named {describe(alike)}"
+    more = "" if number else "; CSV must begin with its header"
+    if not number and alike is not None:
+        more = f"; one is named {describe(alike)}"
     raise SpecError(f"{option} must name one column of {path}, got {describe(column)}, found {number} times{more}")
 
 
@@ -85,6 +89,8 @@ class Cells:
         self._reasons = [""]
         self._cures: list[str | None] = [None]
         self._reason = np.zeros(len(self._cells), dtype=np.int64)
+        for reason, rows in table.faults(columns).items():
+            self.leave_out(np.isin(np.arange(len(self._cells)), rows), reason, cure="repair or remove these rows")
 
     @property
     def keep(self) -> np.ndarray:
@@ -105,7 +111,8 @@ class Cells:
         """(N,) int64 milliseconds since 1970; rows whose cell is no time are left out."""
         found = clock.read(values_of(self._cells[column]))
         for fault in np.unique(found.faults[found.faults != 0]).tolist():
-            self.leave_out(found.faults == fault, f"no valid time: {clock.sentence(fault)}")
+            cure = None if fault == MISSING else "see --time_format and --timezone"
+            self.leave_out(found.faults == fault, f"no valid time: {clock.sentence(fault)}", cure=cure)
         return found.milliseconds
 
     def numbers(self, column: str, otherwise: str = "") -> np.ndarray:

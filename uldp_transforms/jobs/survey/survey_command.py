@@ -2,32 +2,34 @@
 
 Prints one line per question and design: the number of people, the unbiased share of yes, its standard error, and the
 95 % interval. The share can be below 0 or above 1 by chance; the interval cannot. Epsilon bounds what one answer
-reveals (inf: an answer can rule out yes or no). Rows that cannot be used are counted by reason, with their places in
-the file. Exit code 1 if no row can be used.
+reveals (inf: an answer can rule out yes or no). A question with several designs also has a line with the most likely
+share of all, and a test of whether they agree; if they do not, this line has no share. With --inattentive, a second
+table has the share of people who do not follow the design. Rows that cannot be used are counted by reason, with their
+places in the file. Exit code 1 if no row can be used, or if answers are too far from
+those that their design can have.
 """
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import json
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.survey.answer_options import AnswerColumns, add_options, columns_of
-from uldp_transforms.jobs.survey.answer_table import Answers, read_answers
-from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.jobs.survey.answer_table import read_answers
+from uldp_transforms.jobs.survey.inattention_rows import Model, inattention_rows
+from uldp_transforms.jobs.survey.share_rows import estimates, is_pooled
+from uldp_transforms.jobs.survey.survey_table import lines_of, lines_of_model
+from uldp_transforms.ldp.answers.inattention import HABITS
+from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.channels.survey_designs import SurveyDesign
+from uldp_transforms.ldp.mechanisms.channels.survey_designs import rate_of
 
-NOTHING_USED = 1
-
-_TITLES = ("question", "design", "people", "yes", "error", "95 % interval", "epsilon")
+NO_RESULT = 1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,7 +37,9 @@ class Survey:
     """Options of the program."""
 
     columns: AnswerColumns
+    model: Model | None
     json: str | None
+    json_pooled: str | None
 
 
 def configure(argv: Sequence[str]) -> Survey:
@@ -43,70 +47,64 @@ def configure(argv: Sequence[str]) -> Survey:
     parser = cli.Parser("survey", description=__doc__)
     add_options(parser)
     parser.add_argument(
-        "--json", metavar="FILE", help="also write the estimates to this file, one JSON object per line"
+        "--inattentive",
+        choices=tuple(HABITS),
+        help="also estimate the share of people who do not follow the design but always answer 1 (`one`), always "
+        "answer 0 (`zero`), or answer by chance (`chance`), and the share of yes among the others; assumes that they "
+        "are the same share at each rate of a question, and in that of --anchor (default: all follow the design)",
+    )
+    parser.add_argument(
+        "--anchor",
+        metavar="QUESTION=SHARE",
+        type=cli.name_and_value,
+        help="question of the table to which a known share of people would truthfully say yes, such as "
+        '"never born=0"; assumes that as many people do not follow its design as for the other questions (with '
+        "--inattentive)",
+    )
+    parser.add_argument(
+        "--json", metavar="FILE", help="also write the estimates by design to this file, one JSON object per line"
+    )
+    parser.add_argument(
+        "--json_pooled",
+        metavar="FILE",
+        help="also write the estimates of several designs together, and those of --inattentive, to this file",
     )
     args = parser.parse_args(argv)
-    return Survey(columns=columns_of(args), json=args.json)
+    return Survey(columns=columns_of(args), model=_model_of(args), json=args.json, json_pooled=args.json_pooled)
+
+
+def _model_of(args: argparse.Namespace) -> Model | None:
+    if args.anchor is None:
+        return args.inattentive and Model(args.inattentive)
+    for option in ("inattentive", "question"):
+        if getattr(args, option) is None:
+            raise SpecError(f"--anchor needs --{option}, got none")
+    name, text = args.anchor
+    share = rate_of(text)
+    if share is None:
+        raise SpecError(f"--anchor must be QUESTION=SHARE with a share from 0 to 1, got {describe(text)}")
+    return Model(args.inattentive, (name, float(share)))
 
 
 def job(survey: Survey) -> int:
     """Read the table, print the estimates and what was left out."""
     answers = read_answers(survey.columns)
     rows = list(estimates(answers))
-    if survey.json is not None:
-        with whole_file(survey.json) as file:
+    by_model = [] if survey.model is None or not rows else inattention_rows(answers, rows, survey.model)
+    _write(survey.json, [row for row in rows if not is_pooled(row)])
+    _write(survey.json_pooled, [row for row in [*rows, *by_model] if is_pooled(row)])
+    named = survey.columns.question is not None
+    lines = [*lines_of(rows, named=named), *[""] * bool(rows)]
+    if survey.model is not None and by_model:
+        lines += [*lines_of_model(by_model, survey.model, named=named), ""]
+    print("\n".join([*lines, *answers.used]))
+    return cli.DONE if rows and all(row["fits"] for row in [*rows, *by_model]) else NO_RESULT
+
+
+def _write(path: str | None, rows: Sequence[dict[str, Any]]) -> None:
+    if path is not None:
+        with whole_file(path) as file:
             file.writelines(f"{json.dumps(row)}\n".encode() for row in rows)
-    lines = [_TITLES, *map(_cells, rows)]
-    first = 0 if survey.columns.question else 1  # one question has no name
-    table = aligned([line[first:] for line in lines], left=range(2 - first)) if rows else []
-    print("\n".join([*table, *[""] * bool(rows), *answers.used]))
-    return cli.DONE if rows else NOTHING_USED
-
-
-def estimates(answers: Answers) -> Iterator[dict[str, Any]]:
-    """One row per question and design that has answers, in the order of their texts."""
-    shape = (len(answers.questions), len(answers.designs), 2)
-    counts = np.zeros(shape, dtype=np.int64)
-    np.add.at(counts, (answers.question, answers.design, answers.answer), answers.people)
-    for question, design in np.argwhere(counts.sum(axis=2)).tolist():
-        yield _estimate(answers.questions[question], answers.designs[design], counts[question, design])
-
-
-def collection_of(design: SurveyDesign, name: str = "survey") -> Collection:
-    """A question with the values no and yes, whose answers 0 and 1 follow this design."""
-    alphabet = {"id": "closed", "values": ["no", "yes"]}
-    return Collection.from_json({"id": name, "version": 1, "alphabet": alphabet, "mechanism": design.channel.to_json()})
-
-
-def _estimate(question: str, design: SurveyDesign, cells: np.ndarray) -> dict[str, Any]:
-    collection = collection_of(design)
-    estimate = collection.estimate(CohortCounts(np.array([cells.sum()]), cells[np.newaxis]), "projected")
-    yes = estimate.values.index("yes")
-    return {
-        "question": question,
-        "design": str(design),
-        "epsilon": None if math.isinf(design.channel.epsilon) else design.channel.epsilon,
-        "num_reports": int(cells.sum()),
-        "num_ones": int(cells[1]),
-        "value": "yes",
-        "frequency": float(estimate.frequencies[yes]),
-        "raw_frequency": float(estimate.raw_frequencies[yes]),
-        "standard_error": float(estimate.standard_errors[yes]),
-        "ci_low": float(estimate.ci_low[yes]),
-        "ci_high": float(estimate.ci_high[yes]),
-    }
-
-
-def _cells(row: dict[str, Any]) -> tuple[str, ...]:
-    return (
-        printable(row["question"]),
-        row["design"],
-        f"{row['num_reports']:,}",
-        f"{row['raw_frequency']:.4f}",
-        f"{row['standard_error']:.4f}",
-        f"{row['ci_low']:.4f} to {row['ci_high']:.4f}",
-        "inf" if row["epsilon"] is None else f"{row['epsilon']:.2f}",
-    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

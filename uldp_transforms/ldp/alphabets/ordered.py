@@ -237,7 +237,7 @@ class Ordered(Alphabet):
     @property
     def allowed(self) -> str:
         texts = f", or one of the {len(self.others)} texts of Ordered.others" if self.others else ""
-        return f"a number{texts}"
+        return f"a number such as 12.5{texts}"
 
     def strangers(self, values: Sequence[str]) -> np.ndarray:
         known = _symbols(self)

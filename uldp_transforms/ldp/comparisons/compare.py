@@ -7,6 +7,10 @@ With the interval (l, u) of each of two independent shares, a difference has the
 (Zou and Donner 2008), and a ratio the one of Donner and Zou (2012). They inherit what single intervals do for rare
 values.
 
+A share below 0 says no more than a share of 0, and one above 1 no more than 1. So these intervals are extended to those
+of the shares moved into [0, 1], see ``solvers.intervals.moved_inside``; but not if some reports are lies, because the
+mean of all reports may then lie outside.
+
 If a share b of the reports of both are lies, and one report adds between a_min and a_max to n times an estimate, the
 interval [L, U] of the difference of the means of all reports becomes
 
@@ -28,6 +32,7 @@ from scipy import special
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.anytime import anytime_confidence
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, Estimate
+from uldp_transforms.ldp.solvers.intervals import moved_inside, reaching
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 
 if TYPE_CHECKING:
@@ -234,6 +239,13 @@ class _Pair:
         of_first, of_second = ((one.by_chance or one.unclipped)(level) for one in (self.first, self.second))
         return *of_first, of_second[0][self.order], of_second[1][self.order]
 
+    def moved(self, level: float) -> tuple[np.ndarray, ...]:
+        """Both shares, moved into [0, 1], and their ends (see ``moved_inside``), as ``lift_interval`` takes them."""
+        a, *ends_of_a = moved_inside(self.first.unclipped, self.first.raw_frequencies, level)
+        of_b = moved_inside(self.second.unclipped, self.second.raw_frequencies, level)
+        b, *ends_of_b = (part[self.order] for part in of_b)
+        return a, b, *ends_of_a, *ends_of_b
+
     def interval(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
         """Ends of the intervals of the differences."""
         return self.of_look(self.level(confidence))
@@ -241,6 +253,8 @@ class _Pair:
     def of_look(self, level: float) -> tuple[np.ndarray, np.ndarray]:
         """Ends of the intervals of the differences for one look."""
         low, high = difference_interval(self.a, self.b, *self.ends(level))
+        if not self.share:
+            low, high = hull((low, high), difference_interval(*self.moved(level)))
         downwards, upwards = self.rooms
         return (low - downwards) / (1 - self.share), (high + upwards) / (1 - self.share)
 
@@ -272,16 +286,18 @@ class _Pair:
 
     def lifts(self, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Lifts, and the ends of their intervals."""
-        ends = self.ends(self.level(confidence))
+        level = self.level(confidence)
+        ends = self.ends(level)
         lifts, low, high = lift_interval(self.a, self.b, *ends)
-        a, b = self.first.lies, self.second.lies
+        a, b, known = self.first.lies, self.second.lies, ~np.isnan(lifts)
         if a is None or b is None:
-            return lifts, low, high
-        least_of_b, most_of_b = b.least[self.order], b.most[self.order]
-        low = self._shifted_lifts(ends, self.share * a.most, self.share * least_of_b)[1]
-        high = self._shifted_lifts(ends, self.share * a.least, self.share * most_of_b)[2]
-        known = ~np.isnan(lifts)
-        high = np.where(np.isnan(high), np.inf, high)
+            low, high = hull((low, high), lift_interval(*self.moved(level))[1:])
+        else:
+            least_of_b, most_of_b = b.least[self.order], b.most[self.order]
+            low = self._shifted_lifts(ends, self.share * a.most, self.share * least_of_b)[1]
+            high = self._shifted_lifts(ends, self.share * a.least, self.share * most_of_b)[2]
+            high = np.where(np.isnan(high), np.inf, high)
+        low, high = reaching(low, high, lifts)
         return lifts, np.where(known, low, np.nan), np.where(known, high, np.nan)
 
     def _shifted_lifts(
@@ -290,6 +306,11 @@ class _Pair:
         """``lift_interval`` of what remains after numbers are subtracted from both shares."""
         subtracted = (from_a, from_b, from_a, from_a, from_b, from_b)
         return lift_interval(*(each - less for each, less in zip((self.a, self.b, *ends), subtracted)))
+
+
+def hull(first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The shortest intervals that contain both; an end that is nan does not count."""
+    return np.fmin(first[0], second[0]), np.fmax(first[1], second[1])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from uldp_transforms.ldp.checks import describe
-from uldp_transforms.ldp.comparisons.compare import difference_interval, p_values_at
+from uldp_transforms.ldp.comparisons.compare import difference_interval, hull, p_values_at
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.number_estimates import (
     check_limits,
@@ -112,22 +112,29 @@ class _Pair:
         centres = self._sides[0].centres
         if centres is not None:
             shown = self._shown(lambda smooth: smooth.mean(centres))
-            yield from self._of_sums(MEAN, None, centres, [side.ratio(centres).interval for side in self._sides], shown)
+            intervals, ends = [side.ratio(centres).interval for side in self._sides], centres[[0, -1]].tolist()
+            yield from self._of_sums(MEAN, None, centres, intervals, ends, shown)
         for q in map(float, quantiles):
             yield from self._of_quantiles(q)
         for limit in map(float, limits):
             parts = weights_above(self._edges, limit)
             intervals = [functools.partial(interval_above, side, limit) for side in self._sides]
             yield from self._of_sums(
-                SHARE_ABOVE, limit, parts, intervals, self._shown(operator.methodcaller("share_above", parts))
+                SHARE_ABOVE, limit, parts, intervals, (0, 1), self._shown(operator.methodcaller("share_above", parts))
             )
 
     def _of_sums(
-        self, figure: str, at: float | None, weights: np.ndarray, intervals: Sequence[Interval], shown: _Shown
+        self,
+        figure: str,
+        at: float | None,
+        weights: np.ndarray,
+        intervals: Sequence[Interval],
+        within: Sequence[float],
+        shown: _Shown,
     ) -> Iterator[FigureDifference]:
         values = [side.ratio(weights).value for side in self._sides]
         if None not in values:
-            yield self._difference(figure, at, values, intervals, shown)
+            yield self._difference(figure, at, values, intervals, shown, within)
 
     def _of_quantiles(self, q: float) -> Iterator[FigureDifference]:
         tests = [test for test in (side.quantile(q) for side in self._sides) if test is not None]
@@ -136,14 +143,24 @@ class _Pair:
             yield self._difference(QUANTILE, q, [one.value for one in tests], [one.interval for one in tests], shown)
 
     def _difference(
-        self, figure: str, at: float | None, values: Sequence[Any], intervals: Sequence[Interval], shown: _Shown
+        self,
+        figure: str,
+        at: float | None,
+        values: Sequence[Any],
+        intervals: Sequence[Interval],
+        shown: _Shown,
+        within: Sequence[float] = (-np.inf, np.inf),
     ) -> FigureDifference:
+        """Also contains the interval of the two figures moved into the range ``within``; see ``moved_inside``."""
         a, b = values
+        of_a, of_b = (min(max(value, within[0]), within[1]) - value for value in values)
+        shifts = np.array([of_a, of_b, of_a, of_a, of_b, of_b])
 
         def ends(z: float) -> tuple[np.ndarray, np.ndarray]:
             (low_a, high_a), (low_b, high_b) = (interval(z) for interval in intervals)
-            given = (a, b, _or(low_a, -np.inf), _or(high_a, np.inf), _or(low_b, -np.inf), _or(high_b, np.inf))
-            return difference_interval(*(np.array([number]) for number in given))
+            given = [a, b, _or(low_a, -np.inf), _or(high_a, np.inf), _or(low_b, -np.inf), _or(high_b, np.inf)]
+            own, moved = (difference_interval(*np.array(given + by)[:, np.newaxis]) for by in (0 * shifts, shifts))
+            return hull(own, moved)
 
         low, high = (float(end[0]) for end in ends(self._z))
         return FigureDifference(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 
 import numpy as np
@@ -15,7 +16,7 @@ from uldp_transforms.ldp.discovery.search import MOST_SCORED, Search
 from uldp_transforms.ldp.errors import InsufficientCohortsError, SpecError
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.model import Model
-from uldp_transforms.ldp.solvers.intervals import reaching, score_intervals
+from uldp_transforms.ldp.solvers.intervals import moved_inside, reaching, score_intervals
 from uldp_transforms.ldp.solvers.linear import solve_sensitive
 from uldp_transforms.ldp.solvers.observation import Solution
 from uldp_transforms.ldp.solvers.question import ask
@@ -137,9 +138,9 @@ def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], search: 
     order = np.argsort(-raw, kind="stable")
     levels = np.empty(len(values))
     levels[order] = 1 - FALSE_DISCOVERIES * np.minimum(np.arange(1, len(values) + 1) / numbers[order], 1)
-    low, high = score_intervals(solution, levels, strict=True)
+    nearest, low, high = moved_inside(functools.partial(score_intervals, solution), raw, levels, strict=True)
     longer = _longer(raw, solution, probabilities)
-    low, high = np.clip(raw - longer * (raw - low), 0, 1), np.clip(raw + longer * (high - raw), 0, 1)
+    low, high = np.clip(nearest - longer * (nearest - low), 0, 1), np.clip(nearest + longer * (high - nearest), 0, 1)
     low, high = reaching(low, high, raw)
     return _discovery(
         model,

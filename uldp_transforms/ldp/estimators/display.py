@@ -22,6 +22,7 @@ SHOWN = 20
 """Number of values in a table or chart (default)."""
 
 _DOT, _BAR = "#0a63b0", "#9cc3e6"
+_ROUNDING = 1e-8  # distance from 0 or 1 of shares that a rounding error separates
 
 
 class Displayed(Protocol):
@@ -57,6 +58,8 @@ class Displayed(Protocol):
     def numbers(self) -> Numbers | None: ...
     @property
     def group(self) -> Mapping[str, str]: ...
+    @property
+    def num_groups(self) -> int: ...
     def largest(self, number: int) -> np.ndarray: ...
     def display_intervals(self, number: int) -> tuple[np.ndarray, np.ndarray]: ...
 
@@ -126,7 +129,7 @@ def to_html(estimate: Displayed) -> str:
     found = columns(estimate, SHOWN)
     rows = "".join(
         f'<tr><td style="text-align:left">{html.escape(value)}</td><td>{_percent(share)}</td>'
-        f"<td>{_percent(low)} to {_percent(high)}</td></tr>"
+        f"<td>{_between(share, low, high)}</td></tr>"
         for value, share, low, high in zip(
             found["value"], found["frequency"], found["display_low"], found["display_high"]
         )
@@ -214,13 +217,14 @@ def sentences(estimate: Displayed, number: int = SHOWN) -> list[str]:
     )
     looks = "valid at all looks together" if estimate.interval != "fixed" else "valid for one look"
     of = f"{_group(estimate.group)}: " if estimate.group else ""
+    among = f" of all {estimate.num_groups:,} groups" if estimate.num_groups > 1 else ""
     found = [
         f"{of}{estimate.num_reports:,} reports, estimator {estimate.estimator}: {listed}.",
-        f"Intervals are adjusted for the selection of the largest values and {looks}.",
+        f"Intervals are adjusted for the selection of the largest values{among} and {looks}.",
     ]
     if estimate.unexplained_status is not None:
-        span = f"{_percent(estimate.unexplained_low)} to {_percent(estimate.unexplained_high)}"
         share = estimate.unexplained_mass
+        span = _between(share, estimate.unexplained_low, estimate.unexplained_high)
         known = f"{_percent(share)} ({span})" if share is not None else f"too uncertain to estimate ({span})"
         found.append(f"Unlisted values: {known}.")
     return found
@@ -308,6 +312,25 @@ def _rows(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _tooltips(alt: Any) -> list[Any]:
     shares = ("frequency", "display_low", "display_high")
     return [alt.Tooltip("value:N"), *(alt.Tooltip(f"{name}:Q", format=".3%") for name in shares)]
+
+
+def one_sided(share: float | None, low: float, high: float) -> tuple[str, float] | None:
+    """How an interval is written beside a share of 0 or 1: ``below`` its upper end, or ``above`` its lower end.
+
+    Returns:
+        the word and the end; None beside other shares, and for all of [0, 1]: these are written with both ends.
+    """
+    if share is None:
+        return None
+    if share <= _ROUNDING and low <= 0 < high < 1:
+        return "below", high
+    return ("above", low) if share >= 1 - _ROUNDING and 0 < low < 1 <= high else None
+
+
+def _between(share: float | None, low: float, high: float) -> str:
+    """``2.9 % to 5.8 %``, or ``below 1.8 %``."""
+    bound = one_sided(share, low, high)
+    return f"{_percent(low)} to {_percent(high)}" if bound is None else f"{bound[0]} {_percent(bound[1])}"
 
 
 def _percent(share: float) -> str:

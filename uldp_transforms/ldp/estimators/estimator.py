@@ -20,7 +20,7 @@ from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
-from uldp_transforms.ldp.solvers.intervals import quantile, reaching
+from uldp_transforms.ldp.solvers.intervals import cut, possible, quantile, reaching
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE, Intervals, LinearEstimate, estimate_linear, picked_intervals
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, Question, ask
 from uldp_transforms.ldp.utility.poisoning import Lies, honest_bounds, need_of_liars
@@ -52,16 +52,17 @@ class Estimate:
         raw_frequencies: unbiased and unclipped.
         standard_errors: of ``raw_frequencies``, for independent people drawn from a population; above 0.
         intervals: function that takes a confidence, such as 0.99, and returns the ends (S,), (S,) of the intervals of
-            all shares: from ``raw_frequencies``, clipped to [0, 1], then extended where necessary to contain
-            ``frequencies``.
+            all shares: from ``raw_frequencies``, cut to [0, 1], then extended where necessary to contain
+            ``frequencies``. The upper end is never below that of an estimate of 0, nor the lower one above that of an
+            estimate of 1.
         unclipped: the same function before clipping and extension: intervals from ``raw_frequencies`` alone.
         num_reports: n, number of reports.
         left_over: estimated share of people with an unlisted value, so that it and ``frequencies`` sum to 1; 0 if the
             list is complete.
         raw_unexplained_mass: the share of people with an unlisted value, unbiased and unclipped.
         unexplained_standard_error: of ``raw_unexplained_mass``; 0 if the list is complete.
-        unexplained_intervals: function that takes a confidence and returns the interval of that share, clipped to
-            [0, 1].
+        unexplained_intervals: function that takes a confidence and returns the interval of that share, cut to [0, 1]
+            and extended to contain ``unexplained_mass``.
         unexplained_status: ``"ok"`` if that share is known; ``"too_uncertain"`` if its unclipped 95 % interval for one
             look is longer than ``MOST_UNCERTAIN``; None if the list is complete.
         redistributed_mass: share of people who sent a tag and were distributed over its values by background knowledge.
@@ -80,6 +81,8 @@ class Estimate:
         borrowed: weight of the shares of all groups in ``frequencies``, from 0 to 1; None if nothing may be borrowed.
         numbers: what ``figures`` come from; None if values are no numbers, or if intervals are not for one look.
         group: dimension -> value of the people of this estimate; empty: everybody.
+        num_groups: G, number of groups that can be estimated by these dimensions; 1: everybody. ``display_intervals``
+            count the values of all of them.
     """
 
     values: tuple[str, ...]
@@ -105,6 +108,7 @@ class Estimate:
     borrowed: float | None = None
     numbers: Numbers | None = None
     group: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    num_groups: int = 1
 
     @property
     def liars(self) -> float | None:
@@ -117,7 +121,7 @@ class Estimate:
         Raw frequencies, standard errors and unclipped intervals stay those of the own reports. ``intervals`` are
         extended where they do not contain the shown share, so they cover the true share as often as before.
         """
-        intervals = functools.partial(intervals_of, self.unclipped, frequencies)
+        intervals = functools.partial(intervals_of, self.unclipped, self.raw_frequencies, frequencies)
         return dataclasses.replace(self, frequencies=frequencies, intervals=intervals, borrowed=weight)
 
     def with_liars(self, model: Model, share: float) -> Estimate:
@@ -135,7 +139,7 @@ class Estimate:
         """
         check_liars("Estimate.with_liars", model, share)
         unclipped = functools.partial(_among_honest, model, self.values, self.unclipped, share)
-        intervals = functools.partial(intervals_of, unclipped, self.frequencies)
+        intervals = functools.partial(intervals_of, unclipped, self.raw_frequencies, self.frequencies)
         lies = Lies.of(model, self.values, share)
         return dataclasses.replace(self, intervals=intervals, unclipped=unclipped, lies=lies, by_chance=self.unclipped)
 
@@ -206,15 +210,16 @@ class Estimate:
         """Selection-adjusted intervals of the R = min(number, S) values that ``largest`` selects: (R,), (R,).
 
         The plain intervals of values that are selected for their large estimates miss far more often than 5 %. Here the
-        i-th largest of all S estimated values has the level 1 - 0.05 i / S (equal ``frequencies`` are ranked by
-        position), for every R. So at most 5 % of the first 1, 2, ..., R intervals are expected to miss, for every R;
-        docs/estimation.md has the proof. These intervals contain the plain ones, and never cut into an observed count.
+        i-th largest of all S estimated values has the level 1 - 0.05 i / (S G) (equal ``frequencies`` are ranked by
+        position), for every R. So at most 5 % of the first 1, 2, ..., R intervals are expected to miss, for every R, in
+        one group and among the R largest shares of all groups together; docs/estimation.md has the proof. These
+        intervals contain the plain ones, and never cut into an observed count.
 
         Source: false coverage-statement rate (Benjamini and Yekutieli 2005), for all R simultaneously.
         """
         shown, chosen, size = self.largest(number), self._descending[:number], len(self.values)
         levels = np.full(size, np.nan)
-        levels[chosen] = 1 - (1 - CONFIDENCE) * np.arange(1, len(chosen) + 1) / size
+        levels[chosen] = 1 - (1 - CONFIDENCE) * np.arange(1, len(chosen) + 1) / (size * self.num_groups)
         low, high = self.intervals(levels, strict=True)
         return np.minimum(low, self.ci_low)[shown], np.maximum(high, self.ci_high)[shown]
 
@@ -356,20 +361,25 @@ class Estimator(abc.ABC):
         rest = float(linear.frequencies[question.left_out].sum()) if linear.rest_standard_error else 0.0
         rest += float(1 - linear.frequencies.sum()) if question.open else 0.0
         unclipped = picked_intervals(linear.intervals, picked, len(linear.frequencies))
+        left_over = float(shown[question.left_out].sum() + shares[unknowns:].sum())
         status = TOO_UNCERTAIN if linear.rest_is_noise else OK
         return Estimate(
             values=question.values,
             frequencies=shown[picked],
             raw_frequencies=linear.frequencies[picked],
             standard_errors=linear.standard_errors[picked],
-            intervals=functools.partial(intervals_of, unclipped, shown[picked]),
+            intervals=functools.partial(intervals_of, unclipped, linear.frequencies[picked], shown[picked]),
             unclipped=unclipped,
             num_reports=question.counts.total,
-            left_over=float(shown[question.left_out].sum() + shares[unknowns:].sum()),
+            left_over=left_over,
             raw_unexplained_mass=rest,
             unexplained_standard_error=linear.rest_standard_error,
             unexplained_intervals=functools.partial(
-                interval_around, rest, linear.rest_standard_error, linear.rest_spare
+                interval_around,
+                rest,
+                linear.rest_standard_error,
+                linear.rest_spare,
+                shown=None if linear.rest_is_noise else left_over,
             ),
             unexplained_status=status if linear.rest_standard_error else None,
             redistributed_mass=alphabet.redistributed_mass(linear.raw),
@@ -455,24 +465,29 @@ def everybody(problem: Problem) -> np.ndarray:
 
 
 def intervals_of(
-    intervals: Intervals, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
+    intervals: Intervals, raw: np.ndarray, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Intervals of the requested values, clipped to [0, 1] and extended to contain the displayed shares."""
-    low, high = intervals(confidence, strict)
-    return reaching(np.clip(low, 0, 1), np.clip(high, 0, 1), frequencies)
+    """Intervals of the requested values, cut to [0, 1] (see ``possible``) and extended to contain the displayed
+    shares."""
+    return reaching(*possible(intervals, raw, confidence, strict), frequencies)
 
 
-def interval_around(share: float, error: float, spare: float, confidence: float) -> tuple[float, float]:
-    """Interval of a share whose error has ``spare`` degrees of freedom, clipped to [0, 1]."""
+def interval_around(
+    share: float, error: float, spare: float, confidence: float, shown: float | None = None
+) -> tuple[float, float]:
+    """Interval of a share whose error has ``spare`` degrees of freedom, ``cut`` to [0, 1] and extended to the displayed
+    share, if there is one."""
     half = quantile(spare, confidence) * error
-    return float(np.clip(share - half, 0, 1)), float(np.clip(share + half, 0, 1))
+    low, high = cut(share - half, share + half, share)
+    low, high = (low, high) if shown is None else reaching(low, high, shown)
+    return float(low), float(high)
 
 
 def _at_levels(
-    intervals: Intervals, level: Level, confidence: Confidence, strict: bool = False
+    intervals: Intervals, level: Level, confidence: Confidence, strict: bool = False, **edge: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Intervals at the level that ``level`` returns for the requested confidence."""
-    return intervals(level(confidence), strict)
+    return intervals(level(confidence), strict, **edge)
 
 
 def _at_level(ends: Callable[[float], tuple[float, float]], level: Level, confidence: float) -> tuple[float, float]:
@@ -495,6 +510,7 @@ def _among_honest(
     share: float,
     confidence: Confidence,
     strict: bool = False,
+    at_edge: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Intervals widened for a share of liars, not clipped."""
-    return honest_bounds(model, values, *intervals(confidence, strict), share)
+    return honest_bounds(model, values, *intervals(confidence, strict, at_edge), share)

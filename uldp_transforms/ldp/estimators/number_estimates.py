@@ -22,6 +22,7 @@ from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.estimators.smooth_figures import CurveBin, SmoothFigures
 from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
 from uldp_transforms.ldp.model import Model
+from uldp_transforms.ldp.solvers.intervals import cut, reaching
 from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 
 MAX_FIGURES = 64
@@ -38,7 +39,8 @@ class Mean:
     Attributes:
         value: unbiased and unclipped (a quotient of unbiased sums where the alphabet has ``others``); None if nobody
             seems to have a number.
-        low, high: confidence interval, cut to the range of the centres; None if nearly nobody may have a number.
+        low, high: confidence interval, cut to the range of the centres (see ``cut``) and extended to ``value``;
+            None if nearly nobody may have a number.
         half_bin: half the width of the widest bin, by which the mean of the numbers, once clamped to the ends, differs
             from ``value`` at most; no interval contains this difference.
         display_value, display_low, display_high: smooth estimate and its interval; None without a smooth posterior.
@@ -90,8 +92,8 @@ class ShareAbove:
     Attributes:
         limit: a number.
         value: unbiased and unclipped as in ``Mean``; linear within a bin if the limit is no edge.
-        low, high: confidence interval in [0, 1]; if the limit is no edge, from the share above the next edge to the
-            share above the one before. None if nearly nobody may have a number.
+        low, high: confidence interval in [0, 1], extended to ``value``; if the limit is no edge, from the share above
+            the next edge to the share above the one before. None if nearly nobody may have a number.
         display_value, display_low, display_high: smooth estimate and its interval; None without a smooth posterior.
     """
 
@@ -126,7 +128,8 @@ class Sum:
 
     Attributes:
         value: unbiased and unclipped.
-        low, high: confidence interval for the sum of exactly these reports, cut to what sums can be.
+        low, high: confidence interval for the sum of exactly these reports, cut to what sums can be and extended to
+            ``value``.
         half_bins: half the width of the widest bin, times the number of reports: by so much the sum of the numbers,
             once clamped to the ends, differs from ``value`` at most; no interval contains this difference.
     """
@@ -248,7 +251,7 @@ def figures_of(
 
 def _mean(sums: NumberSums, centres: np.ndarray, z: float) -> Mean:
     ratio, ends = sums.ratio(centres), centres[[0, -1]].tolist()
-    low, high = ratio.interval(z)
+    low, high = _possible(ratio.value, ratio.interval(z), *ends)
     told, error, of_people, common = sums.per_person(centres), None, None, None
     if told is not None:
         error, of_people = float(np.sqrt(told.variances)), float(told.of_people)
@@ -258,33 +261,36 @@ def _mean(sums: NumberSums, centres: np.ndarray, z: float) -> Mean:
         people_variance=of_people,
         common_variance=common,
         value=ratio.value,
-        low=None if low is None else float(np.clip(low, *ends)),
-        high=None if high is None else float(np.clip(high, *ends)),
+        low=low,
+        high=high,
         half_bin=float(np.diff(sums.edges).max() / 2),
     )
 
 
 def _share_above(sums: NumberSums, limit: float, z: float) -> ShareAbove:
-    low, high = interval_above(sums, limit, z)
-    return ShareAbove(
-        limit=limit,
-        value=sums.ratio(weights_above(sums.edges, limit)).value,
-        low=None if low is None else min(max(low, 0.0), 1.0),
-        high=None if high is None else min(max(high, 0.0), 1.0),
-    )
+    value = sums.ratio(weights_above(sums.edges, limit)).value
+    low, high = _possible(value, interval_above(sums, limit, z), 0.0, 1.0)
+    return ShareAbove(limit=limit, value=value, low=low, high=high)
 
 
 def _sum(sums: NumberSums, centres: np.ndarray, z: float) -> Sum:
     value, variance = sums.total(centres)
     reports, half = sum(one.counts.total for one in sums.reports), z * float(np.sqrt(variance))
     ends = [float(centres[0]), float(centres[-1]), *([0.0] if sums.has_others else [])]
-    least, most = reports * min(ends), reports * max(ends)
-    return Sum(
-        value=value,
-        low=min(max(value - half, least), most),
-        high=min(max(value + half, least), most),
-        half_bins=reports * float(np.diff(sums.edges).max() / 2),
-    )
+    low, high = _possible(value, (value - half, value + half), reports * min(ends), reports * max(ends))
+    assert low is not None and high is not None
+    return Sum(value=value, low=low, high=high, half_bins=reports * float(np.diff(sums.edges).max() / 2))
+
+
+def _possible(
+    value: float | None, ends: tuple[float | None, float | None], least: float, most: float
+) -> tuple[float | None, float | None]:
+    """An interval, ``cut`` to the range of the figure and extended to its unbiased value; None where it is open."""
+    low, high = ends
+    if value is None or low is None or high is None:
+        return None, None
+    low, high = (float(end) for end in reaching(*cut(low, high, value, least, most), value))
+    return low, high
 
 
 def _below(sums: NumberSums) -> tuple[ShareBelow, ...]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from uldp_transforms.ldp.estimators.log_smooth import LogSmooth
+from uldp_transforms.ldp.solvers.intervals import cut, reaching
 
 
 class Smooth(NamedTuple):
@@ -67,7 +68,8 @@ class SmoothFigures:
     def curve(self) -> tuple[CurveBin, ...]:
         """The share of each bin, with a pointwise band."""
         shares, deviations = self.posterior.of(np.eye(len(self.edges) - 1))
-        low, high = (np.clip(shares + sign * self.z * deviations, 0, 1).tolist() for sign in (-1, 1))
+        half = self.z * deviations
+        low, high = (end.tolist() for end in reaching(*cut(shares - half, shares + half, shares), shares))
         inner: list[float | None] = [None, *self.edges[1:-1].tolist(), None]
         return tuple(
             CurveBin(low=inner[place], high=inner[place + 1], share=share, display_low=low[place], display_high=end)
@@ -85,7 +87,8 @@ class SmoothFigures:
         """Computed about ``middle``: squares of numbers far from 0 would hide their differences."""
         value, deviation = (float(number) for number in self.posterior.of(weights - middle))
         value, half = value + middle, self.z * deviation
-        return Smooth(value, min(max(value - half, least), most), min(max(value + half, least), most))
+        low, high = reaching(*cut(value - half, value + half, value, least, most), value)
+        return Smooth(value, float(low), float(high))
 
 
 def crossing_of(q: float, edges: np.ndarray, below: np.ndarray, low: np.ndarray, high: np.ndarray) -> Smooth:

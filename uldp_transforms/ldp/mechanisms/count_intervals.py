@@ -81,7 +81,9 @@ def score_intervals(
 
     V(p) is the variance of ``raw`` if p is the frequency. The shift corrects the skewness of counts (Cornish and
     Fisher): (z^2 - 1) / 6 times the contribution of one report, times 1 - 2 counted; at the mid-P end, see the module,
-    it is half a report smaller. If no p satisfies the inequality, the end is the p nearest to it in these units.
+    it is half a report smaller. Where the shift is so large that the interval would leave out ``raw``, the interval is
+    extended to the one without a shift. If no p satisfies the inequality, the end is the p nearest to it in these
+    units.
 
     Args:
         raw: (S,) unbiased frequencies.
@@ -101,10 +103,18 @@ def score_intervals(
     square = np.square(normal if z is None else z)
     skew = (normal**2 - 1) / 6 * (1 - 2 * np.asarray(counted)) * jump
     often = np.asarray(counted) > 0.5
-    below, above = raw - skew - np.where(often, jump / 2, 0), raw - skew + np.where(often, 0, jump / 2)
-    possible = null + slope * below - curvature * below**2 > 0  # otherwise no p, and no root, is below
-    low = np.where(possible, score_root(below, null, slope, curvature, square, -1), below)
-    return low, score_root(above, null, slope, curvature, square, 1)
+    halves = np.where(often, jump / 2, 0), np.where(often, 0, jump / 2)
+
+    def ends(shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        below, above = raw - shift - halves[0], raw - shift + halves[1]
+        possible = null + slope * below - curvature * below**2 > 0  # otherwise no p, and no root, is below
+        low = np.where(possible, score_root(below, null, slope, curvature, square, -1), below)
+        return low, score_root(above, null, slope, curvature, square, 1)
+
+    low, high = ends(skew)
+    beside = (low > raw) | (high < raw)  # few reports and a large z: the expansion does not hold
+    others = ends(np.where(beside, 0, skew))
+    return np.minimum(low, others[0]), np.maximum(high, others[1])
 
 
 def score_root(

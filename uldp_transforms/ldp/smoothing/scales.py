@@ -45,6 +45,11 @@ class Scales:
         drift, nugget = np.exp(np.log(self.pairs).T @ (self.weights @ self.priors)).tolist()
         return drift, nugget
 
+    @property
+    def least_drift(self) -> float:
+        """The smallest drift of the grid, relative to the share of a value."""
+        return float(self.pairs[:, 0].min())
+
     def likelihoods(self, series: Series, law: Law, shifts: np.ndarray | None = None, bend: float = BEND) -> np.ndarray:
         """(G, S) log likelihoods of the pairs, up to a constant of each value; interpolated by cubic splines."""
         axes = [middle * factor**steps for middle, (steps, factor) in zip(self.centre, (_DRIFTS, _NUGGETS))]

@@ -20,6 +20,7 @@ _ALONE = float(special.ndtri(0.95))  # standard errors by which an interval exce
 _BESIDE = 1.2  # standard deviations from its neighbours at which it begins to extend; beyond them at twice that
 _POWERS = (1.0, 1.5, 2.0)  # powers of shares to which drifts and nuggets, which are variances, are proportional
 _BLOCK = 1024  # values that are smoothed at once
+_FEW = 4  # values of a series whose common drift one change determines
 _TINY = 1e-300
 _ROUNDS = 2  # of fitting a season and the scales of the residuals
 
@@ -54,6 +55,16 @@ class _Fitted:
     own: np.ndarray
     likely: np.ndarray
     season: Season | None
+
+    @property
+    def searched(self) -> tuple[float, float]:
+        """Drift and nugget, relative to the shares, under which changes are searched for: the common ones.
+
+        If one of few values changes, the common drift becomes so large that the change passes for drift. The drift is
+        then the smallest of the grid.
+        """
+        drift, nugget = self.scales.common
+        return (self.scales.least_drift if len(self.law.shares) <= _FEW else drift), nugget
 
 
 def filtered(series: Series, t: int) -> Shares:
@@ -116,7 +127,7 @@ def _of_power(left: Series, unfitted: Series, law: Law, season: Season | None) -
 def _of_values(model: _Fitted, here: np.ndarray) -> np.ndarray:
     """(3, T, M) means and interval ends of some values, without their seasonal effects."""
     series, law, number = of_values(model.series, here), model.law.values(here), len(here)
-    own, usual = model.own[:, here], np.outer(model.scales.common, law.shares)
+    own, usual = model.own[:, here], np.outer(model.searched, law.shares)
     thrice, each = np.tile(np.arange(number), 3), np.arange(number)
     parts = np.concatenate([own, model.likely[:, here], usual], axis=1)
     courses = course_of(of_values(series, thrice), law.values(thrice), *parts)  # one call: loops over windows are slow

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.mechanisms import count_intervals
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.solvers.observation import OwnNoise, Solution
+
+Numbers = float | np.ndarray
 
 
 def quantile(spare: float, confidence: Confidence) -> np.ndarray:
@@ -18,7 +22,7 @@ def quantile(spare: float, confidence: Confidence) -> np.ndarray:
     return quantiles
 
 
-def reaching(low: np.ndarray, high: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def reaching(low: np.ndarray, high: np.ndarray, numbers: Numbers) -> tuple[np.ndarray, np.ndarray]:
     """Intervals, extended where they do not contain the displayed numbers.
 
     The displayed number is often a shrunk or smoothed estimate, not the one on which the interval is based. Extending
@@ -27,7 +31,74 @@ def reaching(low: np.ndarray, high: np.ndarray, numbers: np.ndarray) -> tuple[np
     return np.minimum(low, numbers), np.maximum(high, numbers)
 
 
-def score_intervals(solution: Solution, confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def cut(
+    low: Numbers, high: Numbers, raw: Numbers, least: float = 0.0, most: float = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Intervals of numbers that lie between ``least`` and ``most``, cut to this range.
+
+    An estimate outside says no more than one at the nearer end. The half towards the range therefore stays as long as
+    it is: it is measured from the nearer end, not from the estimate.
+
+    Args:
+        low, high: ends of intervals around ``raw``.
+        raw: unbiased estimates, which may lie outside the range.
+        least, most: ends of the range.
+
+    Returns:
+        low, high: within the range, with the shape of ``raw``.
+    """
+    nearest = np.clip(raw, least, most)
+    low, high = np.minimum(low, low + (nearest - raw)), np.maximum(high, high + (nearest - raw))
+    return np.clip(low, least, most), np.clip(high, least, most)
+
+
+def moved_inside(
+    intervals: Callable[..., tuple[np.ndarray, np.ndarray]],
+    raw: np.ndarray,
+    confidence: Confidence,
+    strict: bool = False,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Estimates of shares, moved into [0, 1], with their intervals; those that are inside keep theirs.
+
+    The half of an interval towards the range is at least that of the estimate itself, and at least that of an estimate
+    of 0 or 1.
+
+    Args:
+        intervals: as ``Intervals``; called with ``at_edge`` only if an estimate is outside.
+        raw: (S,) unbiased estimates.
+        confidence, strict: as for ``Intervals``.
+
+    Returns:
+        nearest, low, high: (S,) each; the ends are not cut.
+    """
+    nearest = np.clip(raw, 0, 1)
+    low, high = (end + (nearest - raw) for end in intervals(confidence, strict))
+    if (nearest != raw).any():
+        at_edge = intervals(confidence, strict, at_edge=True)
+        low = np.where(raw > 1, np.minimum(low, at_edge[0]), low)
+        high = np.where(raw < 0, np.maximum(high, at_edge[1]), high)
+    return nearest, low, high
+
+
+def possible(
+    intervals: Callable[..., tuple[np.ndarray, np.ndarray]], raw: np.ndarray, confidence: Confidence, strict: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Intervals of shares (S,), cut to [0, 1].
+
+    An estimate below 0 says no more than an estimate of 0, so its upper end is at least that of an estimate of 0. An
+    estimate above 1 has a lower end of at most that of an estimate of 1. No end moves inwards. Arguments as for
+    ``moved_inside``.
+    """
+    low, high = intervals(confidence, strict)
+    if (raw < 0).any() or (raw > 1).any():
+        _, moved_low, moved_high = moved_inside(intervals, raw, confidence, strict)
+        low, high = np.minimum(low, moved_low), np.maximum(high, moved_high)
+    return np.clip(low, 0, 1), np.clip(high, 0, 1)
+
+
+def score_intervals(
+    solution: Solution, confidence: Confidence, strict: bool = False, at_edge: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
     """Score intervals: all p whose distance from ``raw`` is acceptable under the variance of raw at frequency p.
 
     Args:
@@ -35,11 +106,13 @@ def score_intervals(solution: Solution, confidence: Confidence, strict: bool = F
         confidence: of all intervals; strict intervals may have one each, (S,).
         strict: give rare values this coverage too, with a binomial distribution of the same variance, and at the lower
             end with the distribution of collisions with frequent unlisted texts.
+        at_edge: take frequencies outside [0, 1] as the nearer end of it.
 
     Returns:
         low, high: (S,), not clipped to [0, 1].
     """
     z, raw, own = quantile(solution.spare, confidence), solution.frequencies, solution.own
+    raw = np.clip(raw, 0, 1) if at_edge else raw
     if own is None and not strict:
         half = z * np.sqrt(np.maximum(solution.variances, 0))
         return raw - half, raw + half

@@ -12,7 +12,7 @@ from scipy import special
 
 from uldp_transforms.ldp.alphabets.alphabet import Part
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
-from uldp_transforms.ldp.mechanisms import SetReportMechanism
+from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.solvers.buckets import Buckets
 from uldp_transforms.ldp.solvers.intervals import quantile, score_intervals
@@ -30,16 +30,21 @@ CONFIDENCE = 0.95
 MOST_UNCERTAIN = 0.5
 """Maximum width of the 95 % interval of the unlisted share for which the share counts as estimated."""
 
+_DECIMALS = 6  # of expected counts: a count that is whole but for rounding stays what it is
+
 
 class Intervals(Protocol):
     """Intervals of S frequencies."""
 
-    def __call__(self, confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def __call__(
+        self, confidence: Confidence, strict: bool = False, at_edge: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The lower ends (S,) and upper ends (S,).
 
         Args:
             confidence: in (0, 1); strict intervals may have one each, (S,), with nan where no interval is needed.
             strict: guarantee the coverage for every frequency, also for rare values and high confidence.
+            at_edge: intervals that the nearest shares would have, for estimates outside [0, 1]; others do not matter.
         """
 
 
@@ -111,7 +116,7 @@ def _invert(question: Question) -> LinearEstimate:
     left_out = question.left_out.astype(np.float64) if question.of_symbols else np.zeros(len(raw))
     derivative = alphabet.redistribution(plausible)
     frequencies = raw
-    intervals: Intervals = functools.partial(mechanism.intervals, counts, plausible)
+    intervals: Intervals = functools.partial(_of_symbols, mechanism, counts, plausible)
     if derivative is not None:
         frequencies = alphabet.redistribute(raw)
         shared = derivative - np.diag(np.diag(derivative))
@@ -123,15 +128,55 @@ def _invert(question: Question) -> LinearEstimate:
     return LinearEstimate(alone, raw, null_errors, frequencies, errors, intervals, rest)
 
 
+def _of_symbols(
+    mechanism: Mechanism,
+    counts: CohortCounts,
+    plausible: np.ndarray,
+    confidence: Confidence,
+    strict: bool = False,
+    at_edge: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The mechanism's own intervals of its symbols.
+
+    An estimate of 0 is that of the counts which the nearest distribution, ``plausible``, lets expect, and an estimate
+    of 1 that of the counts which are expected if everybody has the symbol.
+    """
+    if not at_edge:
+        return mechanism.intervals(counts, plausible, confidence, strict)
+    low, high = _at_expected(mechanism, counts, plausible, np.ceil, confidence, strict)
+    for symbol in np.flatnonzero(mechanism.invert(counts)[0] > 1).tolist():
+        everybody = np.eye(1, len(plausible), symbol)[0]
+        low[symbol] = _at_expected(mechanism, counts, everybody, np.floor, confidence, strict)[0][symbol]
+    return low, high
+
+
+def _at_expected(
+    mechanism: Mechanism,
+    counts: CohortCounts,
+    frequencies: np.ndarray,
+    whole: np.ufunc,
+    confidence: Confidence,
+    strict: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Intervals of the counts that are expected with these frequencies, as whole numbers; moved outwards by what the
+    rounding changes."""
+    cells = whole(np.round(counts.total * mechanism.response(frequencies), _DECIMALS)).astype(np.int64)
+    expected = CohortCounts(counts.num_reports, cells[np.newaxis])
+    low, high = mechanism.intervals(expected, frequencies, confidence, strict)
+    beside = frequencies - mechanism.invert(expected)[0]
+    return low + np.minimum(beside, 0), high + np.maximum(beside, 0)
+
+
 def _shared_out(
     of_symbols: Intervals, raw: np.ndarray, frequencies: np.ndarray, scale: np.ndarray, errors: np.ndarray
 ) -> Intervals:
     """Intervals of values: half widths of their own symbols' intervals and errors of the tags, added in squares."""
 
-    def intervals(confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        low, high = of_symbols(confidence, strict)
+    def intervals(confidence: Confidence, strict: bool = False, at_edge: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        low, high = of_symbols(confidence, strict, at_edge)
+        centres, own = (np.clip(part, 0, 1) if at_edge else part for part in (frequencies, raw))
         half = quantile(np.inf, confidence) * errors
-        return frequencies - np.hypot(scale * (raw - low), half), frequencies + np.hypot(scale * (high - raw), half)
+        return centres - np.hypot(scale * (own - low), half), centres + np.hypot(scale * (high - own), half)
 
     return intervals
 
@@ -186,12 +231,12 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
 def picked_intervals(intervals: Intervals, chosen: np.ndarray, size: int) -> Intervals:
     """Intervals of the unknowns at the positions ``chosen``, ``size`` in all."""
 
-    def of_chosen(confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def of_chosen(confidence: Confidence, strict: bool = False, at_edge: bool = False) -> tuple[np.ndarray, np.ndarray]:
         of_all = confidence
         if np.ndim(confidence):
             of_all = np.full(size, np.nan)
             of_all[chosen] = confidence
-        low, high = intervals(of_all, strict)
+        low, high = intervals(of_all, strict, at_edge)
         return low[chosen], high[chosen]
 
     return of_chosen
@@ -200,11 +245,11 @@ def picked_intervals(intervals: Intervals, chosen: np.ndarray, size: int) -> Int
 def _together(parts: Sequence[tuple[np.ndarray, Intervals]], size: int) -> Intervals:
     """Intervals of all unknowns, combined from the parts and their positions."""
 
-    def intervals(confidence: Confidence, strict: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    def intervals(confidence: Confidence, strict: bool = False, at_edge: bool = False) -> tuple[np.ndarray, np.ndarray]:
         low, high = np.zeros((2, size))
         for positions, of_part in parts:
             own = np.asarray(confidence)
-            low[positions], high[positions] = of_part(own[positions] if own.ndim else own, strict)
+            low[positions], high[positions] = of_part(own[positions] if own.ndim else own, strict, at_edge)
         return low, high
 
     return intervals

@@ -19,10 +19,17 @@ import functools
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import special
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
-from uldp_transforms.ldp.counts.enough_reports import LEAST_EXPECTED, expected_reports, merged_values
+from uldp_transforms.ldp.counts.enough_reports import (
+    LEAST_EXPECTED,
+    chi_square_tail,
+    corrections,
+    corrections_of_bits,
+    expected_reports,
+    merged_values,
+    rates_of,
+)
 from uldp_transforms.ldp.errors import NoReportsError, SpecError
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.model import Model
@@ -157,17 +164,19 @@ class PooledVersions:
         held = plausible + 0.5 / sizes.sum()
         held /= held.sum()
         inverses, ranks = self._inverses(chosen, held), alone.shape[1] - self._certain[chosen].astype(int)
-        known = [np.ones((1, alone.shape[1]))]
+        known, corrected = [np.ones((1, alone.shape[1]))], np.zeros(4)
         for place, index in enumerate(chosen):
             sums = self._sums_to_compare(index, held, sizes[place])
             if len(sums) < alone.shape[1]:
                 inverses[place], ranks[place] = self._inverse_of_sums(index, held, sums)
             known.append(sums)
+            others = 1 - sizes[place] / sizes.sum()  # what a version differs from has as much of its own noise
+            corrected += others**2 * self._corrections(index, held, sums, sizes[place])
         if np.count_nonzero([len(sums) for sums in known[1:]]) < 2:
             return None
         whole = any(len(sums) == alone.shape[1] for sums in known)
         dimensions = alone.shape[1] if whole else int(np.linalg.matrix_rank(np.concatenate(known)))
-        return _agreement(alone, inverses, int(ranks.sum()), sizes, dimensions - 1)
+        return _agreement(alone, inverses, int(ranks.sum()), sizes, dimensions - 1, corrected)
 
     def _sums_to_compare(self, index: int, frequencies: np.ndarray, num_reports: float) -> np.ndarray:
         """(G, K): the sums of a version's shares that have enough expected reports; all K of them without a covariance
@@ -178,6 +187,20 @@ class PooledVersions:
             return np.eye(len(held))
         jumps = mechanism.jumps if order is None else mechanism.jumps[order]
         return merged_values(self.covariance_of_report(index, frequencies), jumps, num_reports)
+
+    def _corrections(self, index: int, frequencies: np.ndarray, sums: np.ndarray, num_reports: float) -> np.ndarray:
+        """(4,) for the sums that are compared of a version; zeros without sums."""
+        if not len(sums):
+            return np.zeros(4)
+        mechanism, order = self.versions[index].mechanism, self._orders[index]
+        if len(sums) == len(frequencies):
+            variances, jumps = mechanism.variances(self._held(index, frequencies)), mechanism.jumps
+        else:
+            variances = np.diag(sums @ self.covariance_of_report(index, frequencies) @ sums.T)
+            jumps = (sums * (mechanism.jumps if order is None else mechanism.jumps[order])).max(axis=1)
+        certain = bool(self._certain[index])
+        rates = rates_of(variances, jumps, certain)
+        return corrections(rates, num_reports) if certain else corrections_of_bits(rates, num_reports)
 
     def _inverse_of_sums(self, index: int, frequencies: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, int]:
         """S^T (S V_a S^T)^-1 S for the sums S (G, K), and its rank; zeros without sums."""
@@ -340,13 +363,14 @@ def _solve(information: np.ndarray, pulls: np.ndarray) -> np.ndarray:
 
 
 def _agreement(
-    alone: np.ndarray, inverses: np.ndarray, ranks: int, sizes: np.ndarray, dimensions: int
+    alone: np.ndarray, inverses: np.ndarray, ranks: int, sizes: np.ndarray, dimensions: int, corrected: np.ndarray
 ) -> Agreement | None:
     """The test, by distances from the estimate nearest to all versions.
 
-    ``ranks`` is the sum of those of all inverses, and ``dimensions`` the number of contrasts that any of them sees.
+    ``ranks`` is the sum of those of all inverses, ``dimensions`` the number of contrasts that any of them sees, and
+    ``corrected`` that of the ``corrections`` of all versions.
     """
     gaps = (alone - _nearest(inverses, alone, sizes))[:, :, np.newaxis]
     statistic = max(float(sizes @ (gaps.transpose(0, 2, 1) @ inverses @ gaps)[:, 0, 0]), 0.0)  # rounding may be below 0
     degrees = ranks - dimensions
-    return Agreement(statistic, degrees, float(special.chdtrc(degrees, statistic))) if degrees > 0 else None
+    return Agreement(statistic, degrees, chi_square_tail(statistic, degrees, corrected)) if degrees > 0 else None

@@ -31,6 +31,7 @@ from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.repeated_people import with_repeated_people
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
+from uldp_transforms.ldp.solvers.intervals import moved_inside
 from uldp_transforms.ldp.solvers.linear import Intervals, LinearEstimate, estimate_linear
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement, PooledVersions
 from uldp_transforms.ldp.solvers.question import ask
@@ -162,20 +163,21 @@ def _pooled(decoder: Decoder, parts: Sequence[_Part], weights: np.ndarray, value
     shown = shares[: len(values)]
     rest = float(_weights_of_rest(parts, weights) @ [each.raw_unexplained_mass for each in alone])
     rest_error = problem.linear.rest_standard_error
-    status = TOO_UNCERTAIN if problem.linear.rest_is_noise else OK
+    is_noise, left_over = problem.linear.rest_is_noise, float(shares[len(values) :].sum())
+    of_rest = functools.partial(interval_around, rest, rest_error, problem.linear.rest_spare)
     return Estimate(
         values=values,
         frequencies=shown,
         raw_frequencies=raw,
         standard_errors=errors,
-        intervals=functools.partial(intervals_of, intervals, shown),
+        intervals=functools.partial(intervals_of, intervals, raw, shown),
         unclipped=intervals,
         num_reports=problem.num_reports,
-        left_over=float(shares[len(values) :].sum()),
+        left_over=left_over,
         raw_unexplained_mass=rest,
         unexplained_standard_error=rest_error,
-        unexplained_intervals=functools.partial(interval_around, rest, rest_error, problem.linear.rest_spare),
-        unexplained_status=status if rest_error else None,
+        unexplained_intervals=functools.partial(of_rest, shown=None if is_noise else left_over),
+        unexplained_status=(TOO_UNCERTAIN if is_noise else OK) if rest_error else None,
         redistributed_mass=0.0,
         fit_p_value=_fit(alone),
         common_variances=common,
@@ -209,14 +211,19 @@ def _intervals(
     stretch: np.ndarray,
     confidence: Confidence,
     strict: bool = False,
+    at_edge: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Intervals of a weighted sum from those of its independent terms; both ends (S,), not clipped.
 
     Source: Zou and Donner 2008 (method of variance estimates recovery).
     """
-    ends = [each.unclipped(confidence, strict) for each in alone]
-    below = _mean(weights**2, [(each.raw_frequencies - low) ** 2 for each, (low, _) in zip(alone, ends)])
-    above = _mean(weights**2, [(high - each.raw_frequencies) ** 2 for each, (_, high) in zip(alone, ends)])
+    if at_edge:
+        raw = np.clip(raw, 0, 1)
+        parts = [moved_inside(each.unclipped, each.raw_frequencies, confidence, strict) for each in alone]
+    else:
+        parts = [(each.raw_frequencies, *each.unclipped(confidence, strict)) for each in alone]
+    below = _mean(weights**2, [(centre - low) ** 2 for centre, low, _ in parts])
+    above = _mean(weights**2, [(high - centre) ** 2 for centre, _, high in parts])
     return raw - stretch * np.sqrt(below), raw + stretch * np.sqrt(above)
 
 

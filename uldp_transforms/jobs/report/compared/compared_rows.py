@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.files import stores
-from uldp_transforms.jobs.files.p_values import FOUND
 from uldp_transforms.jobs.records.run_records import files_of
 from uldp_transforms.jobs.report.differences import is_without_zero
 from uldp_transforms.jobs.report.numbers.number_facts import digits_of_length
 from uldp_transforms.ldp.comparisons.compare import clearest_first
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE
+from uldp_transforms.ldp.comparisons.p_values import FOUND
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
 

@@ -35,7 +35,7 @@ from uldp_transforms.jobs.report.numbers.number_facts import (
     number_span,
     number_text,
 )
-from uldp_transforms.jobs.report.texts_for_readers import percent, shown, span
+from uldp_transforms.jobs.report.texts_for_readers import percent, share_words, shown
 from uldp_transforms.ldp.estimators.display import as_title
 
 _MANY_TIMES = 8.0  # ratio of the widths of bins above which the axis is logarithmic
@@ -77,8 +77,8 @@ def _curve(part: NumberPart, least: float = 0) -> Any:
             "share": bar.share,
             "low": bar.band_low,
             "high": bar.band_high,
-            "said": f"{bar.name}{f' {part.unit}' if part.unit else ''}: {percent(bar.share)} "
-            f"({span(bar.band_low, bar.band_high)})",
+            "said": f"{bar.name}{f' {part.unit}' if part.unit else ''}: "
+            f"{share_words(bar.share, bar.band_low, bar.band_high)}",
         }
         for bar in part.bars
     ]

@@ -31,7 +31,8 @@ class Figure:
     Attributes:
         name: for readers, such as ``mean`` or ``p90``.
         is_share: whether it is a share of people; otherwise it is a number with the unit of the collection.
-        value: the unbiased mean; of all other figures the smooth estimate, if the row has one; None if unknown.
+        value: the unbiased mean; of all other figures the smooth estimate, if the row has one; None if unknown. Means,
+            sums and shares, with their intervals, are cut to what they can be.
         low, high: its interval; None where an end is open.
         sure_low, sure_high: the interval that does not depend on smoothness.
         smoothed, smoothed_low, smoothed_high: over neighbouring windows; None if the job did not smooth, or open.
@@ -172,15 +173,38 @@ def figures_of(row: Mapping[str, Any], unit: str) -> list[Figure]:
 def _figures(numbers: Mapping[str, Any], unit: str) -> Iterator[Figure]:
     mean = numbers.get("mean") or {}
     if mean.get("value") is not None:
-        yield _figure("mean", {name: number for name, number in mean.items() if not name.startswith("display_")})
+        unbiased = {name: number for name, number in mean.items() if not name.startswith("display_")}
+        yield _cut(_figure("mean", unbiased), *_range_of_mean(numbers))
     for one in numbers.get("quantiles") or ():
         yield _figure(name_of_quantile(one["q"]), one)
     for one in numbers.get("shares_above") or ():
-        yield _figure(name_of_share(one["limit"], unit), one, is_share=True)
+        yield _cut(_figure(name_of_share(one["limit"], unit), one, is_share=True), 0, 1)
 
     total = numbers.get("sum") or {}
     if total.get("value") is not None:
-        yield _figure(SUM, total)
+        yield _cut(_figure(SUM, total), *_range_of_sum(numbers))
+
+
+def _range_of_mean(numbers: Mapping[str, Any]) -> tuple[float, float]:
+    """Centres of the end bins if all bins have one width; otherwise numbers around them."""
+    half, edges = numbers["mean"].get("half_bin"), [one["edge"] for one in numbers.get("below") or ()]
+    return (edges[0] - half, edges[-1] + half) if edges and half is not None else (-math.inf, math.inf)
+
+
+def _range_of_sum(numbers: Mapping[str, Any]) -> tuple[float, float]:
+    """That of the mean times the number of reports, and 0 if people may have no number."""
+    half, halves = numbers["mean"].get("half_bin"), numbers["sum"].get("half_bins")
+    if not half or halves is None:
+        return -math.inf, math.inf
+    ends = [end * halves / half for end in _range_of_mean(numbers)] + [0.0] * (numbers.get("share") != 1)
+    return min(ends), max(ends)
+
+
+def _cut(figure: Figure, least: float, most: float) -> Figure:
+    """Cut to the range that the figure can have: unbiased values, and their intervals, exceed it by chance."""
+    numbers = {name: getattr(figure, name) for name in _NAMES}
+    inside = {name: min(max(number, least), most) for name, number in numbers.items() if number is not None}
+    return dataclasses.replace(figure, **inside)
 
 
 def _has_trend(figure: Figure) -> bool:
