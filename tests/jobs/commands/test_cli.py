@@ -157,7 +157,7 @@ ERRORS = [
     ("simulate", f"{SIMULATE} --collection none.json", "none.json: No such file or directory"),
     ("simulate", f"{SIMULATE} --values none.csv", "none.csv: No such file or directory"),
     ("simulate", f"{SIMULATE} --collection .", ".: Is a directory"),
-    ("simulate", f"{SIMULATE} --values .", ".: Is a directory"),
+    ("simulate", f"{SIMULATE} --values .", "./broken.csv.gz must be a complete gzip file, got another "),
     ("simulate", f"{SIMULATE} --output none/out.avro", "none/out.avro: No such file or directory"),
     ("simulate", f"{SIMULATE} --output .", ".: Is a directory"),
     ("simulate", f"{SIMULATE} --output ./good.csv", "--output must be a separate file, got './good.csv'"),
@@ -170,7 +170,8 @@ ERRORS = [
     (
         "simulate",
         f"{SIMULATE} --values other.csv",
-        "other.csv must have a column named value, got 2 other column(s); --value_column names another",
+        "other.csv must have a column named value, got 2 other column(s); --value_column names another, and CSV must "
+        "begin with its header",
     ),
     (
         "simulate",
@@ -180,17 +181,20 @@ ERRORS = [
     (
         "simulate",
         f"{SIMULATE} --values latin.csv",
-        "latin.csv must be CSV with a header, in UTF-8 (the content is not shown)",
+        "latin.csv must be CSV with a header, in UTF-8 (the content is not shown); line 3 is in another encoding, "
+        "such as Windows-1252: save the table as CSV in UTF-8",
     ),
     (
         "simulate",
         f"{SIMULATE} --values latin-header.csv",
-        "latin-header.csv must be CSV with a header, in UTF-8 (the content is not shown)",
+        "latin-header.csv must be CSV with a header, in UTF-8 (the content is not shown); line 1 is in another "
+        "encoding, such as Windows-1252: save the table as CSV in UTF-8",
     ),
     (
         "simulate",
         f"{SIMULATE} --values utf16.csv",
-        "utf16.csv must be CSV with a header, in UTF-8 (the content is not shown)",
+        "utf16.csv must be CSV with a header, in UTF-8 (the content is not shown); line 1 has zero bytes, as UTF-16 "
+        "and files of other programs do: save the table as CSV in UTF-8",
     ),
     (
         "simulate",

@@ -537,7 +537,8 @@ def test_open_lists_of_ones_own(own, tmp_path, capsys):
         ("--value_column age", "PATH must have at least 2 different values, got 1"),
         (
             "--value_column none",
-            "PATH must have a column named none, got 3 other column(s); --value_column names another",
+            "PATH must have a column named none, got 3 other column(s); --value_column names another, and CSV must "
+            "begin with its header",
         ),
         ("--sensitive EMPTY", "EMPTY must name a sensitive value, got none"),
         ("--sensitive none.txt", "none.txt: No such file or directory"),

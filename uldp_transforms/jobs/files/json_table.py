@@ -157,12 +157,10 @@ def _parsed(text: bytes) -> object:
         return None
 
 
-def _object(members: list[tuple[str, object]]) -> Row:
-    """An object; raises ValueError if two members have one name, of which one would be lost."""
+def _object(members: list[tuple[str, object]]) -> Row | None:
+    """An object; None if two members have one name, of which one would be lost."""
     found = dict(members)
-    if len(found) < len(members):
-        raise ValueError
-    return found
+    return found if len(found) == len(members) else None
 
 
 def _number(text: str) -> str:
