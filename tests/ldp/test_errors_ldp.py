@@ -1022,23 +1022,24 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: NUMBERS.encode([1.5, True], NO_COHORTS, 1),
-        "a value must be a number, or one of the 1 texts of Ordered.others, got true or false",
+        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got true or false",
     ),
     (
         SpecError,
         lambda: NUMBERS.encode([float("nan"), 1.5, float("inf")], NO_COHORTS, 1),
-        "a value must be a number, or one of the 1 texts of Ordered.others, got 2 not finite, the first in row 0",
+        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got 2 not finite, the first in "
+        "row 0",
     ),
     (
         SpecError,
         lambda: NUMBERS.encode(["secret", "1", "none"], NO_COHORTS, 1),
-        "a value must be a number, or one of the 1 texts of Ordered.others, got 1 other text(s)",
+        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got 1 other text(s)",
     ),
     (
         SpecError,
         lambda: NUMBERS.encode(["none", None], NO_COHORTS, 1),
-        "a value must be a number, or one of the 1 texts of Ordered.others, got another type or a number that is not "
-        "finite in row 1",
+        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got another type or a number that "
+        "is not finite in row 1",
     ),
     (
         SpecError,

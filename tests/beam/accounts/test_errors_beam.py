@@ -1350,7 +1350,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ),
             (
                 "--design direct --anchor x=5% --inattentive one --question q",
-                "--anchor must be QUESTION=SHARE with a share from 0 to 1, got '5%'",
+                "--anchor must be QUESTION=SHARE with a share from 0 to 1, got 'x=5%'",
             ),
             (
                 "--design crosswise:0.2 --inattentive one",

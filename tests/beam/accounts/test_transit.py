@@ -204,8 +204,7 @@ def grown(file: Any) -> Any:
 def test_a_file_that_changes_while_it_is_read_shows(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    opened = read_files._open
-    monkeypatch.setattr(read_files, "_open", lambda metadata: grown(opened(metadata)))
+    monkeypatch.setattr(read_files, "_open", lambda metadata: grown(read_files.stores.opened(metadata.path)))
     assert estimate.main(shlex.split(JOB)) == 3
     assert f"{FILES}: 2" in capfd.readouterr().err
 

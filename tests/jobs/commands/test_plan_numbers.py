@@ -187,7 +187,7 @@ def test_a_file_of_values_and_one_for_the_collection(files: Path, capsys: pytest
         ("--values IN/empty.csv", "IN/empty.csv must have at least 1 value, got none"),
         (
             "--values IN/V.csv --value_column other",
-            "a value must be a number, or one of the 1 texts of Ordered.others, got 1 other text(s)",
+            "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got 1 other text(s)",
         ),
         ("--collection IN/closed.json", "--collection must have the alphabet ordered, got closed"),
     ],

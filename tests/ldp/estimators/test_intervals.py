@@ -76,7 +76,8 @@ def coverage(
             estimate = item.estimate(window(item, texts, everybody, n, uneven, rng), candidates=values)
         except EstimationError:  # hardly any reports in one of few cohorts: no interval is published
             continue
-        covered = (estimate.ci_low <= shares) & (shares <= estimate.ci_high)
+        assert estimate.values[:size] == values  # those of a public list follow
+        covered = (estimate.ci_low[:size] <= shares) & (shares <= estimate.ci_high[:size])
         classes = np.digitize(n * shares, [1, 3, 10])
         held[i] = np.bincount(classes[listed:], covered[listed:], len(CLASSES))
         among[i] = np.bincount(classes[listed:], minlength=len(CLASSES))

@@ -70,7 +70,7 @@ FEW, MANY = 4, 12
 def estimates(
     name: str, unlisted: float, uneven: bool, repeats: int = MANY
 ) -> tuple[list[Estimate], list[Estimate], np.ndarray]:
-    """By message passing, and by exact least squares of the same counts; and the truth (S,)."""
+    """By message passing, and by exact least squares of the same counts; and the truth (S,), of a public list too."""
     rng, clear = generator("messages", name, unlisted, uneven), 0.2 if MECHANISMS[name][1].get("non_sensitive") else 0.0
     passed, exact = [], []
     for seed in range(repeats):
@@ -82,7 +82,8 @@ def estimates(
             exact.append(item.estimate(counts, candidates=VALUES))
     assert passed[0].fit_p_value is None, "not the exact solver"
     assert exact[0].fit_p_value is not None
-    return passed, exact, (1 - unlisted - clear) * ZIPF
+    listed = len(passed[0].values) - SIZE
+    return passed, exact, np.append((1 - unlisted - clear) * ZIPF, np.full(listed, clear / max(listed, 1)))
 
 
 CASES = [(name, 0.0, False) for name in MECHANISMS]
@@ -127,13 +128,14 @@ def test_intervals_hold_the_truth(name, unlisted, uneven):
 
 
 def test_intervals_hold_the_truth_in_95_per_cent():
-    """Of all cases together, between 94.5 and 95.5 per cent; windows are independent, and the limit is Student's."""
+    """Of all cases together, 94.5 per cent at least; windows are independent, and the limit is Student's. At most 98,
+    because rare values are missed on one side only: the upper end is never below that of an estimate of 0."""
     shares = []
     for name, unlisted, uneven in CASES:
         passed, _, truth = estimates(name, unlisted, uneven)
         shares += [] if name == "rappor twice" else covered(passed, truth).tolist()
     slack = stats.t.isf(RATE / 2, len(shares) - 1) * np.std(shares, ddof=1) / np.sqrt(len(shares))
-    assert 0.945 - slack <= np.mean(shares) <= 0.955 + slack
+    assert 0.945 - slack <= np.mean(shares) <= 0.98 + slack
 
 
 @cases

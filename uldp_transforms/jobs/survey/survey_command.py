@@ -56,7 +56,6 @@ def configure(argv: Sequence[str]) -> Survey:
     parser.add_argument(
         "--anchor",
         metavar="QUESTION=SHARE",
-        type=cli.name_and_value,
         help="question of the table to which a known share of people would truthfully say yes, such as "
         '"never born=0"; assumes that as many people do not follow its design as for the other questions (with '
         "--inattentive)",
@@ -79,10 +78,10 @@ def _model_of(args: argparse.Namespace) -> Model | None:
     for option in ("inattentive", "question"):
         if getattr(args, option) is None:
             raise SpecError(f"--anchor needs --{option}, got none")
-    name, text = args.anchor
+    name, _, text = args.anchor.partition("=")
     share = rate_of(text)
     if share is None:
-        raise SpecError(f"--anchor must be QUESTION=SHARE with a share from 0 to 1, got {describe(text)}")
+        raise SpecError(f"--anchor must be QUESTION=SHARE with a share from 0 to 1, got {describe(args.anchor)}")
     return Model(args.inattentive, (name, float(share)))
 
 
