@@ -1027,8 +1027,8 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: NUMBERS.encode([float("nan"), 1.5, float("inf")], NO_COHORTS, 1),
-        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got 2 not finite, the first in "
-        "row 0",
+        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got 2 not finite, the first "
+        "in row 0",
     ),
     (
         SpecError,
@@ -1038,8 +1038,8 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     (
         SpecError,
         lambda: NUMBERS.encode(["none", None], NO_COHORTS, 1),
-        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got another type or a number that "
-        "is not finite in row 1",
+        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got another type or a number "
+        "that is not finite in row 1",
     ),
     (
         SpecError,
