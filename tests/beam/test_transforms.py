@@ -371,7 +371,7 @@ def test_other_workers_give_the_same_rows(options: list[str], deduplicate: bool,
     assert sum(row["accepted"] for row in ledger_rows) == 440
     assert sum(row["duplicates"] for row in ledger_rows) == 30 * deduplicate
     assert not any(map(missing, ledger_rows))
-    assert [row["rejected"] for row in ledger_rows if row["rejected"]] == [{"malformed": 1}]
+    assert [row["unread_messages"] for row in ledger_rows if row["unread_messages"]] == [{"malformed": 1}]
 
 
 TOPIC = "projects/demo-project/topics/rows"

@@ -170,7 +170,7 @@ def test_a_mechanism(tree: Tree) -> None:
     tree.insert("CHANGELOG.md", "\n", "")
     tree.run("-m", "tests.support.golden")
     golden = {*VECTORS, "tests/golden/fingerprints.json"}
-    pages = {"README.md", "docs/client.md", "docs/wire.md", "schemas/collection.schema.json"}
+    pages = {"README.md", "docs/client.md", "docs/threat-model.md", "docs/wire.md", "schemas/collection.schema.json"}
     by_hand = {"uldp_transforms/ldp/mechanisms/example.py", table, cases, "CHANGELOG.md"}
     assert tree.touched() == golden | pages | by_hand | {"clients/javascript/src/form.js"}
     assert {path.rpartition("/")[2] for path in tree.touched()} - {"example.py"} <= named(recipe("Adding a mechanism"))

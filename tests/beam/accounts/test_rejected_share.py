@@ -161,7 +161,7 @@ NAMELESS = packed(KRR, [(1, NOW, b"", b"\1")] * 1200)
         (
             [b"\2"] * 1000,
             {},
-            "1000 of 1000 reports were rejected as malformed: see docs/reasons.md: do the clients and this "
+            "1000 of 1000 messages were rejected as malformed: see docs/reasons.md: do the clients and this "
             "job use the same collections?",
         ),
     ],

@@ -142,7 +142,7 @@ def run_job(folder: Path, output: Path, engine: Sequence[str]) -> dict[str, list
         "--write_counts",
         "--min_reports=20",
     ]
-    assert estimate.main([*options, *engine]) == 0
+    assert estimate.main([*options, *engine]) == 7, "one file is cut off"
     return rows_of_output(output)
 
 

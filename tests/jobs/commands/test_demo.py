@@ -105,7 +105,7 @@ def test_delays_are_numbers_beside_the_truth(run: Run) -> None:
         assert row["num_reports"] == found.counts[DAYS.index(row["window_start"])].sum()
     picture = charts.picture(gather(Asked(directory=str(run.output), title="T")), number_charts.panel)
     titles = [chart["title"]["text"] for chart in picture["vconcat"][2]["hconcat"][1]["vconcat"][0]["hconcat"]]
-    assert titles == ["mean, min", "p10, min"]
+    assert titles == ["mean, min ", "p10, min "]
     part = run.page.split('id="part-2-title"')[1].split('id="part-3-title"')[0]
     assert "p90" in part
     assert "share from 15 min" in part

@@ -134,7 +134,7 @@ def test_rows_of_other_programs_are_read_too(tmp_path: Path) -> None:
     arms = [{"name": "arm", "values": ["control", "new"]}]
     of = {"id": "survey", "version": 1, "dimensions": arms, "mechanism": {"id": "krr", "epsilon": 3.0}}
     (tmp_path / "C.json").write_text(json.dumps(of | {"alphabet": {"id": "closed", "values": ["a", "b"]}}))
-    people = [f"{'ab'[at % 2]},{('control', 'new')[at % 4 // 2]},{at}" for at in range(4000)]
+    people = [f"{'ab'[at % 2]},{('control', 'new')[at % 4 // 2]},{1_500_000_000 + at}" for at in range(4000)]
     (tmp_path / "V.csv").write_text("\n".join(["value,arm,event_time", *people]) + "\n")
     out, reports = str(tmp_path / "out"), str(tmp_path / "R.avro")
     for command in (

@@ -184,7 +184,7 @@ def test_the_query_of_the_page_reads_values(tmp_path: Path) -> None:
     panes = sorted(live.rows(folder, "estimates"), key=lambda row: (row["num_reports"] or 0, row["pane_index"]))
     latest = {row["window_start"]: row for row in panes if row["estimates"]}
     written = [(row["pane_index"], each["value"]) for row in latest.values() for each in row["estimates"]]
-    assert sorted((row[-1], row[1]) for row in rows) == sorted(written)
+    assert sorted((row[-1], row[3]) for row in rows) == sorted(written)
     assert written and len(latest) < len(panes)
 
 
