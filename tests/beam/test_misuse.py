@@ -105,11 +105,11 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
         "DimensionValue has the fields name, value, got ['values']",
     ),
     "collections without their name": (
-        lambda: EstimateReports(["C.json"], window="1h"),  # type: ignore[arg-type]
+        lambda: EstimateReports(["C.json"], window="1h"),  # type: ignore[arg-type]  # the misuse
         "EstimateReports needs a JobSpec, got ['C.json']" + BY_NAME,
     ),
     "a dictionary of values": (
-        lambda: EstimateReports({"window": "1h"}),  # type: ignore[arg-type]
+        lambda: EstimateReports({"window": "1h"}),  # type: ignore[arg-type]  # the misuse
         "EstimateReports needs a JobSpec, got {'window': '1h'}" + BY_NAME,
     ),
     "names of files": (
@@ -123,7 +123,7 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
         "beam.Map(lambda message: wire.encode_batch(message)).with_output_types(bytes)",
     ),
     "JSON of what is no row": (
-        lambda: to_json({"value": 1}),  # type: ignore[arg-type]
+        lambda: to_json({"value": 1}),  # type: ignore[arg-type]  # the misuse
         "as_dict, to_json and to_avro need a row, got dict",
     ),
     "a step for all outputs": (

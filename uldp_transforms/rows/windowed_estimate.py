@@ -76,7 +76,7 @@ def estimate_window(
         liars: largest share of false reports that intervals allow for; None: they take all reports as honest.
         borrowed: shares of a group to show instead of those of its own reports; None: those of its own reports.
         solved: the result of ``solve_windows`` for this window; None: it is solved alone.
-        group: (name, value) of each dimension of the people; none: everybody.
+        group: (name, value) of each dimension of the people; empty: the row is about everybody.
     """
     if withheld:
         estimate, status = None, withheld

@@ -500,7 +500,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: list(_ReadFn(None, grouped=False, numbers=None).process(FileMetadata("/proc/self/mem", 1))),
         "[Errno 5] Input/output error: '/proc/self/mem'",
     ),
-    (SpecError, lambda: as_dict(None), "as_dict, to_json and to_avro need a row, got NoneType"),  # type: ignore[arg-type]
+    (SpecError, lambda: as_dict(None), "as_dict, to_json and to_avro need a row, got NoneType"),  # type: ignore[arg-type]  # no row
     (SpecError, lambda: DIMENSION["names"], "DimensionValue has the fields name, value, got ['names']"),
     (
         SpecError,
@@ -1347,6 +1347,10 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
             (
                 "--design direct --anchor x=0 --inattentive one",
                 "--anchor needs --question, got none",
+            ),
+            (
+                "--design direct --anchor 0.5 --inattentive one --question q",
+                "--anchor must be QUESTION=SHARE with a share from 0 to 1, got '0.5'",
             ),
             (
                 "--design direct --anchor x=5% --inattentive one --question q",

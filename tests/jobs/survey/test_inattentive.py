@@ -66,6 +66,14 @@ def test_an_anchor_corrects_as_published(weight, yes, attentive, error, capsys):
     )
 
 
+def test_the_name_of_an_anchor_may_contain_the_sign():
+    write_pairs()
+    of_two = Path("answers.csv").read_text(encoding="utf-8").replace(",anchor,", ",a=b,")
+    Path("answers.csv").write_text(of_two, encoding="utf-8")
+    [row] = rows_of("--question q --design crosswise:0.15 --inattentive chance --anchor a=b=0 --cluster person")
+    assert (row["anchor"], row["anchor_share"]) == ("a=b", 0)
+
+
 def lines(inattentive: float, yes: float, *rates: float) -> list[str]:
     """Expected answers of 2,000 people at each rate, of whom some always answer 1."""
     ones = {rate: 2000 * (inattentive + (1 - inattentive) * (yes * rate + (1 - yes) * (1 - rate))) for rate in rates}

@@ -197,8 +197,8 @@ def test_weights_that_are_none_leave_their_rows_out(capsys):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--stratum s --cluster c", "Sample needs at least two clusters in each stratum, got one in 2 of them"),
-        ("--stratum alone", "Sample needs at least two people in each stratum, got one in 4 of them"),
+        ("--stratum s --cluster c", "each stratum must have at least two clusters, got one in 2 of them"),
+        ("--stratum alone", "each stratum must have at least two people, got one in 4 of them"),
         ("--weight answer", "--weight must name a column of its own, got 'answer'"),
         ("--cluster c --stratum c", "--cluster must name a column of its own, got 'c'"),
         (

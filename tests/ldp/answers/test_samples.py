@@ -83,11 +83,11 @@ def lonely(clusters: np.ndarray | None) -> Callable[[], Any]:
 
 
 REFUSED = [
-    (SpecError, lonely(None), "Sample needs at least two people in each stratum, got one in 1 of them"),
+    (SpecError, lonely(None), "each stratum must have at least two people, got one in 1 of them"),
     (
         SpecError,
         lonely(np.array([0, 0, 0])),
-        "Sample needs at least two clusters in each stratum, got one in 2 of them",
+        "each stratum must have at least two clusters, got one in 2 of them",
     ),
 ]
 

@@ -78,9 +78,9 @@ def _model_of(args: argparse.Namespace) -> Model | None:
     for option in ("inattentive", "question"):
         if getattr(args, option) is None:
             raise SpecError(f"--anchor needs --{option}, got none")
-    name, _, text = args.anchor.partition("=")
+    name, _, text = args.anchor.rpartition("=")  # a question may have the sign too
     share = rate_of(text)
-    if share is None:
+    if not name or share is None:
         raise SpecError(f"--anchor must be QUESTION=SHARE with a share from 0 to 1, got {describe(args.anchor)}")
     return Model(args.inattentive, (name, float(share)))
 

@@ -44,7 +44,7 @@ class Sample:
         alone = int((self._sizes == 1).sum())
         if alone:
             what = "people" if self.clusters is None else "clusters"
-            raise SpecError(f"Sample needs at least two {what} in each stratum, got one in {alone} of them")
+            raise SpecError(f"each stratum must have at least two {what}, got one in {alone} of them")
 
     @property
     def _units(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
