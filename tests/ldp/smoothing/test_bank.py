@@ -25,8 +25,8 @@ LAWS = [(0.0, 1.35 / 2**k) for k in range(11, -1, -1)] + [
 
 RHO, SIGMA = np.array(LAWS).T
 FIRST = np.where(RHO > 0, 0.3, 1) / (SIGMA**2 + 4 * RHO**2) ** 0.25
-FIRST *= 0.001 / FIRST.sum()
-FIRST[0] += 0.999
+FIRST *= 1e-7 / FIRST.sum()
+FIRST[0] += 1 - 1e-7
 OCTAVES = sum(np.abs(np.log2(x[:, np.newaxis] / x)) for x in (SIGMA, np.maximum(RHO, 0.0025 / 4)))
 
 
@@ -34,7 +34,7 @@ class Bank:
     """The filters of all laws, (26, S) each, in 64 bits."""
 
     def __init__(self, size: int):
-        self.seen, self.windows, self.share, self.report = np.zeros((4, size))
+        self.seen, self.windows, self.report = np.zeros((3, size))
         self.level, self.variance, self.odds = np.zeros((26, size)), np.ones((26, size)), np.ones((26, size))
         self.common = FIRST
 
@@ -43,7 +43,7 @@ class Bank:
         n = told.num_reports[t]
         least = max(told.jump, 1) * np.maximum(1e-5, 1 / (n * (self.windows + 1)))
         noise = np.maximum(np.where(self.windows > 0, self.report, told.report[t]), least) / n
-        size = np.maximum(self.level, np.maximum(self.share, 0)) + np.minimum(np.sqrt(self.variance), np.sqrt(noise))
+        size = np.maximum(self.level * (1 - self.level), 0) + np.minimum(np.sqrt(self.variance), np.sqrt(noise))
         prior = self.variance + told.steps[t] * (RHO[:, np.newaxis] * size) ** 2
         weights = self.odds * self.common[:, np.newaxis]
         return {"weights": weights, "level": self.level, "variance": prior, "size": size, "noise": noise}
@@ -56,7 +56,7 @@ class Bank:
         logs = stats.norm.logpdf(raw, self.level, np.sqrt(total))
         likely = np.where(seen & (self.seen > 0) & ~moved, np.exp(logs - logs.max(axis=0)), 1)
         new = (self.windows == 0) | moved
-        size = np.where(new, np.maximum(raw, 0) + np.sqrt(noise), size)
+        size = np.where(new, np.maximum(raw * (1 - raw), 0) + np.sqrt(noise), size)
         rest = (SIGMA[:, np.newaxis] * size) ** 2 + noise + np.where(seen, 0, 1e8)
         before = prior + moved
         gain = before / (before + rest)
@@ -65,7 +65,6 @@ class Bank:
         first = np.where(moved, 0, self.windows)
         self.windows = first + seen
         times = np.maximum(self.windows, 1)
-        self.share = (self.share * first + raw) / times
         self.report = (self.report * first + np.where(seen, told.report[t], 0)) / times
         self.seen = self.seen + seen
 
@@ -142,6 +141,18 @@ def test_a_window_that_says_nothing_of_a_value_has_no_variance_of_it() -> None:
     assert (told.num_reports.tolist(), told.steps.tolist(), told.jump) == ([500, 500], [1, 1], 2.0)
     last = told.only(1)
     assert last.report.tolist() == [[0.0, 0.5]] and len(last.num_reports) == len(last.steps) == 1
+
+
+def test_both_values_of_a_question_say_the_same() -> None:
+    """Shares of .9 and .1 that sum to 1 have numbers that differ by their sign; levels begin near 0, in both."""
+    first = np.array([0.9, 0.91, 0.89, 0.905, 0.6, 0.97])
+    told = Told(
+        np.stack([first, 1 - first], axis=1), np.ones((6, 2)), np.full(6, 5000), np.ones(6, dtype=np.int64), 0.0
+    )
+    _, expectation = ahead(Memory.empty(2), told)
+    numbers = expectation.scores(told.raw, 0.0)[2:, EFFECTS[:, 0] < 0.3]
+    assert np.abs(numbers).max() > 10
+    np.testing.assert_allclose(numbers[..., 0], -numbers[..., 1], rtol=0.05, atol=0.01)
 
 
 # ------------------------------------------------------------------------------------------------ evidence
@@ -251,8 +262,8 @@ def test_the_state_is_written_little_endian_and_read_again() -> None:
     memory = some_memory(6)
     past = Past(memory=memory, evidence=np.arange(312, dtype=np.float32).reshape(4, 26, 3))
     encoded = past.to_bytes()
-    numbers = [*range(312), *memory.seen.tolist(), *memory.windows.tolist(), *memory.share.tolist()]
-    assert encoded[: 4 * 321] == struct.pack("<321f", *numbers)
+    numbers = [*range(312), *memory.seen.tolist(), *memory.windows.tolist()]
+    assert encoded[: 4 * 318] == struct.pack("<318f", *numbers)
     again = Past.from_bytes(encoded, 3)
     assert (again.evidence == past.evidence).all() and again.evidence.dtype == past.evidence.dtype
     for field in dataclasses.fields(Memory):

@@ -18,8 +18,13 @@ SIZES = np.array([2.0, -2.0, 6.0, -6.0], dtype=np.float32)
 SHARES = np.array([0.4, 0.4, 0.1, 0.1], dtype=np.float32)
 """Share of each size in the evidence of lasting changes."""
 
-_FARTHEST = np.float32(10)  # scores beyond it count as it
-_MOST = np.float32(1e18)  # maximum evidence under a law; both keep 32 bits from overflowing
+_FARTHEST = np.float32(4.5)
+"""Scores beyond it count as it, so that no window alone is evidence of a change that lasts, at one alarm in 1,000.
+
+Jumps have evidence of their own. Without the limit a lognormal day of a rare value rang, since it is far likelier than
+the normal likelihoods of wide laws say.
+"""
+_MOST = np.float32(1e18)  # maximum evidence under a law, which keeps 32 bits from overflowing
 
 
 def lasting_evidence(
