@@ -11,6 +11,7 @@ import apache_beam
 import numpy
 
 from labs.benchmarks import (
+    alarms,
     decoders,
     discovery,
     estimation,
@@ -52,6 +53,7 @@ ALL = {
     "many_pairs": many_pairs,
     "peers": peers,
     "smoothing": smoothing,
+    "alarms": alarms,
     "gateway": gateway,
     "groups": groups,
     "wide_sums": wide_sums,

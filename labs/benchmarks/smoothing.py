@@ -22,7 +22,6 @@ from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.smoothing import (
-    LEAST_HISTORY,
     Series,
     Shares,
     course_of,
@@ -53,27 +52,6 @@ SETTINGS = [  # alphabet, mechanism, epsilon, people of a day, days
     (HASHED, "krr", 4.0, 16_000, ALL),
 ]  # fmt: skip
 
-STREAMS, WINDOWS = 30, 400
-HONEST = [  # what varies, people of a window, and how
-    ("nothing", 2_000, {}),
-    ("week-ends by 30 %, days by 5 %", 2_000, {"weekly": 0.3, "days": 0.05}),
-    ("week-ends by 50 %, days by 5 %", 20_000, {"weekly": 0.5, "days": 0.05}),
-    ("days by 20 %", 2_000, {"days": 0.2}),
-    ("days by 40 %", 2_000, {"days": 0.4}),
-    ("days by 60 %", 2_000, {"days": 0.6}),
-    ("days by 60 %", 20_000, {"days": 0.6}),
-    ("days by 90 %", 2_000, {"days": 0.9}),
-    ("days by 20 %", 20_000, {"days": 0.2}),
-    ("random walk, steps of 5 %", 2_000, {"walk": 0.05}),
-    ("random walk, steps of 10 %", 2_000, {"walk": 0.1}),
-    ("random walk, steps of 3 %", 20_000, {"walk": 0.03}),
-    ("random walk, steps of 10 %", 20_000, {"walk": 0.1}),
-    ("random walk of 5 %, days by 20 %", 20_000, {"walk": 0.05, "days": 0.2}),
-    ("steps of variance 1e-4 p, days by 5 %", 2_000, {"steps": 1e-4, "days": 0.05}),
-]  # fmt: skip
-MOVES = [(1, 8.0, 8), (1, 8.0, 10), (1, 5.0, 10), *((1, errors, 30) for errors in (1.0, 2.0, 3.0, 5.0, 8.0)),
-         *((10, errors, 30) for errors in (1.0, 2.0, 3.0))]  # fmt: skip
-
 
 def main() -> None:
     print("days of flights, 2001: 1e4 times the squared l2 distance to the shares of the people of the day; coverage")
@@ -101,18 +79,9 @@ def main() -> None:
     for n in (1_000, 20_000):
         for errors in (1.0, 2.0, 3.0, 4.0, 6.0):
             print(f"  {_following(n, errors)}", flush=True)
-    print(f"false alarms of honest streams, {STREAMS} of {WINDOWS} windows each, 50 values, krr, epsilon 2;")
-    print("1 in 1,000 windows promised")
-    for name, people, law in HONEST:
-        print(f"  {_false_alarms(name, people, law)}", flush=True)
     print("delay of alarms: 5 % of krr reports at epsilon 1 replaced by one value from window 30 on, 20 values")
     for n in (500, 1_000, 2_000, 5_000):
         print(f"  {_delays(n)}", flush=True)
-    print("windows until the alarm rings: median, and how many rang within 2, 10 and 30; 2,000 people, 50 values, krr,")
-    print("epsilon 2, as jobs judge")
-    print("  what moves for good, in standard errors of a window    quiet before    median    within 2, 10, 30")
-    for values, errors, quiet in MOVES:
-        print(f"  {_lasting(values, errors, quiet)}", flush=True)
     print("CPU seconds of 1,000 collections of 100 values in 365 windows")
     _seconds()
 
@@ -281,57 +250,6 @@ def _following(n: int, errors: float, *, streams: int = 100, at: int = 30) -> st
     return f"by {errors:g}, {n:,} people".ljust(24) + " ".join(f"{mean:.2f}" for mean in inside / streams)
 
 
-def _false_alarms(name: str, people: int, law: dict[str, float]) -> str:
-    """Windows with a false alarm under normal variation: seasons, day effects, random walks."""
-    alarms = 0
-    for seed in range(STREAMS):
-        rng = np.random.default_rng([1, seed])
-        alarms += int(judge(_reports(_shares(rng, WINDOWS, **law), people, rng), 1000).moved.any(axis=1).sum())
-    judged = STREAMS * (WINDOWS - LEAST_HISTORY)
-    rate = 1000 * alarms / judged
-    return f"{name}, {people:,} people".ljust(50) + f"{alarms:3} alarms in {judged:,} windows: {rate:.2f} in 1,000"
-
-
-def _shares(
-    rng: np.random.Generator,
-    windows: int,
-    *,
-    weekly: float = 0.0,
-    days: float = 0.0,
-    walk: float = 0.0,
-    steps: float = 0.0,
-) -> np.ndarray:
-    """(T, 50) shares 1 / rank with a pattern of seven windows, lognormal day effects and random walks.
-
-    The steps of one walk are relative to shares, those of the other have the variance ``steps`` p.
-    """
-    size, first = (windows, 50), 1 / np.arange(1, 51) / (1 / np.arange(1, 51)).sum()
-    shares = np.exp(np.cumsum(rng.normal(0, walk, size), axis=0) + rng.normal(0, days, size)) * first
-    if steps:
-        shares *= np.maximum(1 + np.cumsum(rng.normal(0, np.sqrt(steps / first), size), axis=0), 1e-4)
-    weekend = np.isin(np.arange(windows) % 7, (5, 6))[:, np.newaxis]
-    shares *= 1 + weekly * rng.choice([-1, 1], 50) * weekend
-    distributions: np.ndarray = shares / shares.sum(axis=1, keepdims=True)
-    return distributions
-
-
-def _reports(shares: np.ndarray, people: int, rng: np.random.Generator) -> Series:
-    """k-RR at epsilon 2 of people that draw from shares (T, K), with the estimates that the rows of a job have."""
-    values = tuple(f"value {i}" for i in range(shares.shape[1]))
-    of = _collection(CLOSED, "krr", 2.0, values)
-    law = of.mechanism.response(shares)  # type: ignore[attr-defined]  # of all members that count supports
-    clear = 1 / jump_of(of)
-    counted = rng.multinomial(people, law / law.sum(axis=1, keepdims=True)) / people
-    return Series(
-        raw=(counted - (1 - clear) / len(values)) / clear,
-        variances=counted * (1 - counted) / people / clear**2,
-        common=np.zeros(len(values)),
-        num_reports=np.full(len(shares), people),
-        steps=np.ones(len(shares), dtype=np.int64),
-        jump=1 / clear,
-    )
-
-
 def _krr(of: Collection, shares: np.ndarray, n: int, rng: np.random.Generator) -> CohortCounts:
     """k-RR of n people that draw from shares (K,)."""
     law = of.mechanism.response(shares[np.newaxis])[0]  # type: ignore[attr-defined]  # of all members that count supports
@@ -356,22 +274,6 @@ def _delays(n: int, streams: int = 25) -> str:
         delays.append(rang[0] if len(rang) else np.inf)
     number = int(np.isfinite(delays).sum())
     return f"{n:,} reports a window: {number} of {streams} rang, median delay {np.median(delays):g} windows"
-
-
-def _lasting(moved: int, errors: float, quiet: int, streams: int = 100) -> str:
-    """Shares that change permanently, up or down, judged window by window; days also differ by 5 %."""
-    delays = np.full(streams, np.inf)
-    for seed in range(streams):
-        rng = np.random.default_rng([3, seed])
-        series = _reports(_shares(rng, quiet + 30, days=0.05), 2_000, rng)
-        places = rng.choice(50, moved, replace=False)
-        series.raw[quiet:, places] += errors * rng.choice([-1, 1], moved) * np.sqrt(series.variances[0, places])
-        rang = np.flatnonzero(judge(series, 1000).moved[quiet:, places].any(axis=1))
-        delays[seed] = rang[0] if len(rang) else np.inf
-    within = ", ".join(f"{(delays < windows).sum()}" for windows in (2, 10, 30))
-    return (
-        f"{moved} of 50 values by {errors:g}".ljust(56) + f"{quiet:10} {np.median(delays):9g}    {within} of {streams}"
-    )
 
 
 def _seconds(collections: int = 60) -> None:

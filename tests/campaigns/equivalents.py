@@ -1293,13 +1293,6 @@ EQUIVALENTS = (  # in the order of their files
     ),
     Equivalent(
         "uldp_transforms/ldp/smoothing/evidence.py",
-        "on import",
-        "_LEAST_TAIL = 1e-300  # its normal quantile is 37",
-        "_LEAST_TAIL = 1.5e-300  # its normal quantile is 37",
-        "probabilities that are as good as 0",
-    ),
-    Equivalent(
-        "uldp_transforms/ldp/smoothing/evidence.py",
         "which_moved",
         "rates = np.minimum(np.minimum.reduce(tails, axis=1, initial=1) * size / sudden, 1 / np.maximum(lasts, 1))",
         "rates = np.minimum(np.minimum.reduce(tails, axis=1, initial=2) * size / sudden, 1 / np.maximum(lasts, 1))",

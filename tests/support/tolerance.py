@@ -35,7 +35,9 @@ def student_limit(repetitions: int, comparisons: int = 1, rate: float = RATE) ->
     return float(stats.t.isf(rate / 2, repetitions - 1))
 
 
-def binomial_limits(trials: np.ndarray, probability: np.ndarray, rate: float = RATE) -> tuple[np.ndarray, np.ndarray]:
+def binomial_limits(
+    trials: np.ndarray | int, probability: np.ndarray | float, rate: float = RATE
+) -> tuple[np.ndarray, np.ndarray]:
     """(low, high) with Pr(X < low) and Pr(X > high) at most rate / 2 each, from the exact tails."""
     trials, probability = np.broadcast_arrays(trials, probability)
     _spend(trials.size)

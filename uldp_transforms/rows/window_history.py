@@ -28,9 +28,9 @@ PEOPLE_VARIANCE = "people_variance"
 _CELLS = ("raw", "variances", "common", "people")
 _DAY = 86_400_000
 _HOUR = 3_600_000
-_VERSION = 4
+_VERSION = 5
 _PAST = 2
-_KEPT = {2: 10, 3: _PAST, _VERSION: _PAST}  # numbers per value beside windows and alarm, by version
+_KEPT = {2: 10, 3: _PAST, 4: _PAST, _VERSION: _PAST}  # numbers per value beside windows and alarm, by version
 _STORED = 3  # arrays of cells in bytes, without that of people
 _HEAD = struct.Struct("<BI")  # version, length of the description in bytes
 

@@ -486,7 +486,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: CohortCountsCoder().decode(b"\x04" * 20),
         "CohortCountsCoder reads versions 1 to 3, got version 4",
     ),
-    (ValueError, lambda: Neighbours.from_bytes(b"\x01" * 9), "Neighbours reads versions 2 to 4, got version 1"),
+    (ValueError, lambda: Neighbours.from_bytes(b"\x01" * 9), "Neighbours reads versions 2 to 5, got version 1"),
     (ValueError, lambda: unpacked(b"\x09" * 50), f"unpacked reads version {entry_columns._VERSION}, got version 9"),
     (ValueError, lambda: ReportBatchCoder().decode(b"\x02" * 50), "ReportBatchCoder reads version 1, got version 2"),
     (ValueError, lambda: GatheredCoder().decode(b"\x03" * 6), "GatheredCoder reads versions 1 and 2, got version 3"),

@@ -123,7 +123,7 @@ def stream() -> Neighbours:
         Neighbours.of([row_of(at * HOUR, [entry("a", 0.1 * at, 0.2), entry("b", 0.3, 0.1, 0.001)]) for at in (2, 4)]),
         gone=HOUR,
         past=np.array([[0.1, 0.2], [0.3, 0.4]]),
-        alarm=dataclasses.replace(Past.empty(2), evidence=np.arange(12, dtype=np.float32).reshape(6, 2)),
+        alarm=dataclasses.replace(Past.empty(2), evidence=np.arange(208, dtype=np.float32).reshape(4, 26, 2)),
         jump=1.5,
     )
 
@@ -165,8 +165,8 @@ def test_a_new_value_has_no_past_and_others_keep_theirs() -> None:
     np.testing.assert_array_equal(later.raw, [[0.2, 0.3, NAN], [0.4, 0.3, NAN], [NAN, 0.7, 0.6]])
     np.testing.assert_array_equal(later.common[:2], [[0, 0.001, NAN], [0, 0.001, NAN]])
     assert later.past.tolist() == [[0.1, 0.2, 0], [0.3, 0.4, 1]]
-    np.testing.assert_array_equal(later.alarm.evidence[:, :2], before.alarm.evidence)
-    assert not later.alarm.evidence[:, 2].any()
+    np.testing.assert_array_equal(later.alarm.evidence[..., :2], before.alarm.evidence)
+    assert not later.alarm.evidence[..., 2].any()
 
 
 @pytest.mark.parametrize("memos", [False, True])
@@ -188,12 +188,12 @@ def test_all_that_a_stream_keeps_survives_a_restart(memos: bool, people: float, 
 
 
 def test_bytes_of_a_stream_say_only_what_is_not_usual() -> None:
-    """Older workers read what they know; version 4, the description, integers, numbers, and the alarm."""
+    """Older workers read what they know; version 5, the description, integers, numbers, and the alarm."""
     windows = stream()
     told = {"values": ["a", "b"], "windows": 2, "gone": HOUR, "jump": 1.5}
     head = json.dumps(told).encode()
     encoded = windows.to_bytes()
-    assert encoded[:5] == b"\4" + len(head).to_bytes(4, "little")
+    assert encoded[:5] == b"\5" + len(head).to_bytes(4, "little")
     assert encoded[5 : 5 + len(head)] == head
     whole = np.frombuffer(encoded, "<i8", 6, 5 + len(head))
     assert whole.tolist() == [2 * HOUR, 3 * HOUR, 4 * HOUR, 5 * HOUR, 100, 100]
@@ -201,8 +201,8 @@ def test_bytes_of_a_stream_say_only_what_is_not_usual() -> None:
     parts = (windows.past, windows.raw, windows.variances, windows.common)
     assert cells.tolist() == np.concatenate(parts).ravel().tolist()
     assert encoded[5 + len(head) + 48 + 128 :] == windows.alarm.to_bytes()
-    for version in (1, 5):
-        with pytest.raises(ValueError, match=rf"^Neighbours reads versions 2 to 4, got version {version}$"):
+    for version in (1, 6):
+        with pytest.raises(ValueError, match=rf"^Neighbours reads versions 2 to 5, got version {version}$"):
             Neighbours.from_bytes(bytes([version]) + encoded[1:])
 
 

@@ -183,20 +183,24 @@ def test_the_state_of_a_stream_comes_back_from_bytes() -> None:
     assert len(windows) == 5
 
 
-@pytest.mark.parametrize(("version", "more"), [(2, 8), (3, 0)])
+@pytest.mark.parametrize(("version", "more"), [(2, 8), (3, 0), (4, 0)])
 def test_the_state_of_a_stream_of_older_versions_goes_on_with_its_windows(version: int, more: int) -> None:
-    """Version 2 had eight numbers more of what is gone, version 3 others for the alarm, which learns anew."""
-    windows = Neighbours.of([], 2.5)
-    for row in rows_of(KRR, range(9), generator("older versions")):
+    """Version 2 had eight numbers more of what is gone, versions 3 and 4 others for the alarm, which learns anew."""
+    windows, rows = Neighbours.of([], 2.5), rows_of(KRR, range(10), generator("older versions"))
+    for row in rows[:9]:
         windows, _, _ = filter_row(windows, row, 1000, horizon=5)
     told = json.dumps({"values": windows.values, "windows": 5, "gone": windows.gone, "jump": 2.5}).encode()
     whole = np.concatenate([windows.spans.ravel(), windows.num_reports]).astype("<i8").tobytes()
     past = np.concatenate([windows.past, np.full((more, 20), 7.0)])
     cells = np.concatenate([past, windows.raw, windows.variances, windows.common]).astype("<f8").tobytes()
-    alarm = b"\x07" * (528 * 20 if version == 3 else 0)
+    alarm = b"\x07" * ({2: 0, 3: 528, 4: 232}[version] * 20)
     again = Neighbours.from_bytes(bytes([version]) + len(told).to_bytes(4, "little") + told + whole + cells + alarm)
     fresh = dataclasses.replace(windows, alarm=Past.empty(20))
     assert again.to_bytes() == fresh.to_bytes()
+    [(later, upgraded, change), (_, kept, _)] = (filter_row(one, rows[9], 1000, horizon=5) for one in (again, windows))
+    assert upgraded == kept, "smoothed numbers are those of a stream that was not stopped"
+    assert change is not None and change.p_value == 1, "nothing is judged before the alarm has seen 8 windows"
+    assert Neighbours.from_bytes(later.to_bytes()).to_bytes() == later.to_bytes()
 
 
 def test_long_lists_keep_fewer_windows() -> None:

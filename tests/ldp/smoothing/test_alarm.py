@@ -24,23 +24,34 @@ from uldp_transforms.ldp.smoothing import (
     variation,
 )
 from uldp_transforms.ldp.smoothing import alarm as alarm_module
+from uldp_transforms.ldp.smoothing import evidence as evidence_module
 from uldp_transforms.ldp.smoothing.evidence import lasting_evidence, which_moved
 from uldp_transforms.ldp.smoothing.variation import (
     ANEW,
     DRIFTS,
     EFFECTS,
     FIRST_WEIGHTS,
+    JUDGED,
     Expectation,
     Memory,
     Told,
     ahead,
+    redrawn,
 )
 
 EVERY = 1000
+LAWS = len(DRIFTS)
 MISSED = 2e-6  # rate of false alarms of a test: twice what a side of its limits has
 
 
 # ------------------------------------------------------------------------------------------------ evidence
+
+
+def one_law(evidence: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """(T, D, 1, S) evidence of lasting changes of (T, S) normal numbers, if there is one law only."""
+    judged = np.ones(u.shape, dtype=bool)
+    each, _ = lasting_evidence(evidence, u[:, np.newaxis], judged, judged[:, np.newaxis] * 1.0, [np.eye(1)] * len(u))
+    return each
 
 
 def scores(rng: np.random.Generator, windows: int, values: int) -> np.ndarray:
@@ -56,27 +67,35 @@ def test_alarms_of_independent_windows_are_as_rare_as_proved_however_values_depe
     every, streams, windows = 20, 40, 400
     alarms = np.zeros(streams)
     for seed in range(streams):
-        evidence: np.ndarray = np.zeros((6, 10))
+        evidence: np.ndarray = np.zeros((4, 1, 10))
         for u in scores(np.random.default_rng([19, seed]), windows, 10):
             tails = 2 * stats.norm.sf(np.abs(u))
-            after = lasting_evidence(evidence, tails[np.newaxis], np.sign(u)[np.newaxis])
-            _, moved = which_moved(after, tails[np.newaxis], every, sudden)
-            evidence = after[0] * (not moved.any())
+            each = one_law(evidence, u[np.newaxis])
+            lasting = np.tensordot(evidence_module.SHARES, each, axes=(0, 1))[:, 0]
+            _, moved = which_moved(lasting, tails[np.newaxis], every, sudden)
+            evidence = each[0] * (not moved.any())
             alarms[seed] += moved.any()
     limit = student_limit(streams)
     assert alarms.mean() <= windows / every + limit * max(alarms.std(ddof=1), 1) / np.sqrt(streams)
     assert alarms.sum() > 0
 
 
-def test_evidence_of_one_window_has_the_mean_1() -> None:
-    """By integration over a normal number, for each size and for jumps."""
+def test_evidence_of_one_window_has_at_most_the_mean_1() -> None:
+    """By integration over a normal number, for each size and for jumps; numbers beyond 4.5 count as 4.5."""
     u = np.linspace(-14, 14, 200_001)
     weights = stats.norm.pdf(u) * (u[1] - u[0])
-    first = lasting_evidence(np.zeros((6, len(u))), 2 * stats.norm.sf(np.abs(u))[np.newaxis], np.sign(u)[np.newaxis])
-    np.testing.assert_allclose(first[0] @ weights, 1, rtol=1e-6)
+    first = one_law(np.zeros((4, 1, len(u))), u[np.newaxis])
+    means = first[0, :, 0].astype(float) @ weights
+    assert (means < 1 + 1e-6).all()
+    size = np.abs(evidence_module.SIZES.astype(float))
+    capped = stats.norm.cdf(4.5 - size) + np.exp(4.5 * size - size**2 / 2) * stats.norm.sf(4.5)
+    np.testing.assert_allclose(means, capped, rtol=5e-5)
+    alone = 0.8 * evidence_module.SHARES * np.exp(4.5 * size - size**2 / 2)
+    assert (alone < EVERY).all(), "no window alone is evidence of a change that lasts"
+    assert evidence_module.SHARES.sum() == pytest.approx(1)
     every, sudden, size = 50.0, 0.5, 4  # a jump counts size every / sudden, and is as likely as sudden / (size every)
     rates = [
-        which_moved(np.zeros((1, 6, size)), np.array([[tail, 1, 1, 1]]), every, sudden)[1].any()
+        which_moved(np.zeros((1, size)), np.array([[tail, 1, 1, 1]]), every, sudden)[1].any()
         for tail in (0.0024, 0.0026)
     ]
     assert rates == [True, False]
@@ -84,7 +103,7 @@ def test_evidence_of_one_window_has_the_mean_1() -> None:
 
 def test_a_rate_is_that_of_the_rule_that_would_just_alarm() -> None:
     """For jumps of one value of several: rules of a little more and a little fewer false alarms than the rate."""
-    tails, nothing = np.array([[0.3, 1e-4, 0.8, 1.0]]), np.zeros((1, 6, 4))
+    tails, nothing = np.array([[0.3, 1e-4, 0.8, 1.0]]), np.zeros((1, 4))
     for sudden in (1.0, SUDDEN, 0.1):
         [rate], _ = which_moved(nothing, tails, 50.0, sudden)
         rings = [which_moved(nothing, tails, every / rate, sudden)[1].any() for every in (0.99, 1.01)]
@@ -115,10 +134,10 @@ def some_memory(seed: int, values: int = 3) -> Memory:
 
 def test_a_state_is_placed_among_more_values() -> None:
     """New values begin as in a first window; the others, and what all of them share, are as they were."""
-    own = alarm_module.Past(memory=some_memory(5), evidence=np.arange(18, dtype=np.float32).reshape(6, 3))
+    own = alarm_module.Past(memory=some_memory(5), evidence=np.arange(12 * LAWS, dtype=np.float32).reshape(4, LAWS, 3))
     here, wider = [4, 0, 2], own.placed(5, [4, 0, 2])
     empty = alarm_module.Past.empty(2)
-    assert (wider.evidence[:, here] == own.evidence).all() and (wider.evidence[:, [1, 3]] == empty.evidence).all()
+    assert (wider.evidence[..., here] == own.evidence).all() and (wider.evidence[..., [1, 3]] == empty.evidence).all()
     for field in dataclasses.fields(Memory):
         old, new, first = (getattr(each.memory, field.name) for each in (own, wider, empty))
         if field.name == "common":
@@ -131,7 +150,9 @@ def one_sided(expected: Expectation, law: int, value: int, raw: float, jump: flo
     """Probability of what is as high as a raw share, or as low, under one law; in 64 bits."""
     names = ("level", "variance", "size")
     level, variance, size = (float(getattr(expected, name)[0, law, value]) for name in names)
-    sigma, fixed = float(EFFECTS[law, 0]), variance + float(expected.noise[0, 0, value])
+    edge = 1.5 if law else 1.0  # of the cell of the law
+    sigma, step = edge * float(EFFECTS[law, 0]), float(expected.step[0, law, value])
+    fixed = variance + float(expected.noise[0, 0, value]) + (edge**2 - 1) * step
     error = np.sqrt(fixed + (sigma * size) ** 2)
     z = (raw - level) / error
     if z > 0:
@@ -147,15 +168,16 @@ def one_sided(expected: Expectation, law: int, value: int, raw: float, jump: flo
 def test_probabilities_are_those_of_the_mixture(jump: float) -> None:
     """Summed up law by law, and the side chosen by the mean of the laws."""
     memory = some_memory(1)
-    raw = memory.share + np.array([0.2, -0.1, 0.001])
+    raw = memory.level[0] + np.array([0.2, -0.1, 0.001])
     _, expected = after(memory, raw, np.ones(3), 2000, 2, 1.5)
-    found = expected.tails(raw[np.newaxis], jump)[0]
+    scores_of_laws = expected.scores(raw[np.newaxis], jump)
+    found = expected.tails(scores_of_laws)[0]
     weights = memory.common[:, np.newaxis].astype(float) * memory.odds
     weights /= weights.sum(axis=0)
     for value in range(3):
-        rises = raw[value] > weights[:, value] @ memory.level[:, value]
+        rises = bool(weights[:, value] @ scores_of_laws[0, :, value] > 0)
         each = [one_sided(expected, law, value, raw[value], jump, rises=rises) for law in range(len(DRIFTS))]
-        assert found[value] == pytest.approx(min(1, 2 * weights[:, value] @ each), rel=1e-4)
+        assert found[value] == pytest.approx(min(1, 2 * weights[:, value] @ each), rel=5e-3)
 
 
 def exact_tail(rise: float, sigma: float, error: float) -> float:
@@ -168,16 +190,22 @@ def exact_tail(rise: float, sigma: float, error: float) -> float:
 @pytest.mark.parametrize("error", [0.01, 0.1, 1.0, 10.0])
 @pytest.mark.parametrize("rare", [1e-2, 1e-3, 1e-5])
 def test_rises_are_at_least_as_probable_as_under_lognormal_effects(error: float, rare: float) -> None:
-    """And as probable as that where day effects are most of a window's noise."""
-    one = np.ones((1, len(DRIFTS), 1), dtype=np.float32)
+    """And as probable as that where day effects are most of a window's noise. Of a share of 1e-3, times all numbers."""
+    one = np.full((1, len(DRIFTS), 1), 1e-3, dtype=np.float32)
     for law in np.flatnonzero(DRIFTS[:, 0] == 0):
-        sigma = float(EFFECTS[law, 0])
+        sigma = float(JUDGED[law, 0])
         rise = optimize.brentq(lambda x, *law: exact_tail(x, *law) - rare, 0, 1e4, args=(sigma, error))
-        weights = one * (np.arange(len(DRIFTS)) == law)[:, np.newaxis]
+        weights = (np.arange(len(DRIFTS)) == law)[np.newaxis, :, np.newaxis].astype(np.float32)
         some = Expectation(
-            weights=weights, level=one, variance=0 * one, size=one, noise=np.full((1, 1, 1), error**2, np.float32)
+            weights=weights,
+            posterior=weights,
+            common=weights[..., 0],
+            level=one,
+            variance=0 * one,
+            size=one,
+            noise=np.full((1, 1, 1), 1e-6 * error**2, np.float32),
         )
-        found = some.tails(np.array([[1 + rise]]), 0.0)[0, 0] / 2
+        found = some.tails(some.scores(1e-3 * np.array([[1 + rise]]), 0.0))[0, 0] / 2
         assert found > rare * 0.99
         if sigma > 30 * error:
             assert found < rare * 1.05
@@ -193,9 +221,11 @@ def test_levels_are_those_of_a_scalar_filter_of_each_law() -> None:
         level, variance = 0.0, 1.0
         for t in range(9):
             noise = (report[:t].mean() if t else report[0, 0]) / n
-            size = max(level, raw[:t].mean() if t else 0, 0) + np.sqrt(min(variance, noise))
+            size = max(level * (1 - level), 0) + np.sqrt(min(variance, noise))
             prior = variance + steps[t] * (float(DRIFTS[law, 0]) * size) ** 2
-            size = size if t else raw[0, 0] + np.sqrt(noise)  # of a value that is new it is the window's own
+            size = (
+                size if t else raw[0, 0] * (1 - raw[0, 0]) + np.sqrt(noise)
+            )  # of a value that is new it is the window's own
             rest = (float(EFFECTS[law, 0]) * size) ** 2 + noise
             gain = prior / (prior + rest)
             level, variance = level + gain * (raw[t, 0] - level), prior * rest / (prior + rest)
@@ -204,14 +234,13 @@ def test_levels_are_those_of_a_scalar_filter_of_each_law() -> None:
 
 
 def test_a_value_that_moved_has_the_day_effects_of_its_new_share() -> None:
-    """From .01 to .4: what the window says of the new share is uncertain by sigma times .4."""
+    """From .01 to .4: what the window says of the new share is uncertain by sigma times .4 times .6."""
     memory, _ = after(Memory.empty(1), np.full(1, 0.01), np.ones(1), 10**6)
     told = Told(np.full((1, 1), 0.4), np.ones((1, 1)), np.array([10**6]), np.ones(1, dtype=np.int64), 0.0)
     memories, _ = ahead(memory, told, np.ones(1, dtype=bool))
-    new = (EFFECTS[:, 0] * 0.4) ** 2
+    new = (EFFECTS[:, 0] * 0.24) ** 2 + 1e-6  # beside known noise
     np.testing.assert_allclose(memories.variance[-1, :, 0], new / (1 + new), rtol=0.02)
     assert memories.windows[-1, 0] == 1
-    assert memories.share[-1, 0] == pytest.approx(0.4)
 
 
 def test_a_window_that_does_not_say_changes_nothing_but_by_drift() -> None:
@@ -227,43 +256,43 @@ def test_a_window_that_does_not_say_changes_nothing_but_by_drift() -> None:
 
 
 def test_weights_are_those_of_laws_that_may_be_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All 16^3 ways in which the law of a value may change are summed up; without limits, and common weights stay."""
-    monkeypatch.setattr(variation, "LEAST", np.float32(0))
-    monkeypatch.setattr(variation, "MOST", np.full((len(DRIFTS), 1), np.float32(np.inf)))
-    monkeypatch.setattr(variation, "_ROUNDS", 0)
-    raw, first, anew = np.array([[0.3], [0.32], [0.35]]), FIRST_WEIGHTS.astype(float), float(ANEW)
+    """All 26^3 ways in which the law of a value may change are summed up; common weights stay."""
+    monkeypatch.setattr(variation, "_OWN", np.float32(1e9))
+    raw, first = np.array([[0.3], [0.32], [0.35]]), FIRST_WEIGHTS.astype(float)
     told = Told(raw, np.ones((3, 1)), np.full(3, 2000), np.ones(3, dtype=np.int64), 0.0)
     memories, expected = ahead(Memory.empty(1), told)
     total = (expected.variance + expected.effect + expected.noise)[:, :, 0].astype(float)
     likely = stats.norm.pdf(raw, expected.level[:, :, 0], np.sqrt(total))[1:]
-    change = (1 - anew) * np.eye(len(first)) + anew * first  # from a law to another
-    paths = np.einsum("a,ab,bc,a,b->abc", first, change, change, *likely)
+    change = redrawn(FIRST_WEIGHTS).astype(float)  # from a law, in its column, to another
+    paths = np.einsum("a,ba,cb,a,b->abc", first, change, change, *likely)
     weights = (memories.odds[-1] * memories.common[-1][:, np.newaxis])[:, 0]
-    np.testing.assert_allclose(weights, paths.sum(axis=(0, 1)) / paths.sum(), rtol=1e-3)
+    np.testing.assert_allclose(weights, paths.sum(axis=(0, 1)) / paths.sum(), rtol=1e-2)
 
 
-def test_one_window_changes_weights_by_a_limit() -> None:
-    """However far a value jumps: two laws differ by the factors of the page at most."""
-    memory = some_memory(2)
-    later, _ = after(memory, memory.share + np.array([0.5, -0.5, 0.05]), np.ones(3), jump=1.5)
-    told = np.log((later.odds - ANEW) / memory.odds)
-    assert np.ptp(told, axis=0).max() > 3.9
-    assert (np.ptp(told, axis=0) <= 4 + 1e-3).all()
-    drifts = told[DRIFTS[:, 0] > 0].max(axis=0) - told.min(axis=0)
-    assert (drifts <= 3.7 + 1e-3).all()
+def test_common_weights_are_stationary_and_laws_change_to_near_ones() -> None:
+    """A law is left for one of twice its day effects with the probability 1 / 1,000 at most."""
+    rng = np.random.default_rng(3)
+    for common in (FIRST_WEIGHTS.astype(float), rng.dirichlet(np.ones(LAWS))):
+        moves = redrawn(common)
+        np.testing.assert_allclose(moves.sum(axis=0), 1, rtol=1e-6)
+        np.testing.assert_allclose(moves @ common, common, rtol=1e-4)
+        assert (moves - np.diag(np.diag(moves)) <= ANEW * (1 + 1e-6)).all()
+        for law in range(11):
+            assert moves[law + 1, law] == pytest.approx(ANEW * min(1, common[law + 1] / common[law]), rel=1e-4)
+            assert law == 10 or moves[law + 2, law] < 1.01e-6
 
 
 def test_what_values_share_is_learned_by_all() -> None:
-    """Ten values have day effects of 40 %; an eleventh, too rare to say anything, has weights like theirs."""
+    """Ten values have day effects of 40 %; an eleventh, too rare to say anything, varies by 17 % or more, probably."""
     rng = np.random.default_rng(5)
     shares = np.append(np.full(10, 0.1), 1e-4)
     memory = Memory.empty(11)
     for _ in range(40):
         raw = shares * np.exp(rng.normal(0, 0.4, 11)) + rng.normal(0, 1e-3, 11)
         memory, _ = after(memory, raw, np.full(11, 0.01), 10_000)
-    near = EFFECTS[:, 0] == EFFECTS[2, 0]  # 45 %
-    assert FIRST_WEIGHTS[near].sum() < 0.2
-    assert (memory.odds * memory.common[:, np.newaxis])[near, -1].sum() > 0.5
+    wide = EFFECTS[:, 0] > 0.16
+    assert FIRST_WEIGHTS[wide].sum() < 0.01
+    assert (memory.odds * memory.common[:, np.newaxis])[wide, -1].sum() > 0.5
 
 
 # ------------------------------------------------------------------------------------------------ what is kept
@@ -297,8 +326,8 @@ def test_windows_are_judged_together_as_one_after_the_other(monkeypatch: pytest.
         for field in dataclasses.fields(Alarms):
             if field.name != "past":
                 expected = getattr(found[0], field.name)
-                np.testing.assert_allclose(getattr(other, field.name), expected, rtol=1e-4, atol=1e-6)
-        np.testing.assert_allclose(other.past.memory.odds, found[0].past.memory.odds, rtol=1e-3)
+                np.testing.assert_allclose(getattr(other, field.name), expected, rtol=2e-3, atol=1e-5)
+        np.testing.assert_allclose(other.past.memory.odds, found[0].past.memory.odds, rtol=2e-2)
 
 
 @pytest.mark.parametrize("cut", [1, 15, 20, 31, 45])
@@ -310,7 +339,7 @@ def test_no_window_is_judged_by_a_later_one_and_what_is_cut_off_is_still_known(c
     for field in dataclasses.fields(Alarms):
         if field.name != "past":
             found = np.concatenate([getattr(before, field.name), getattr(after, field.name)])
-            np.testing.assert_allclose(found, getattr(whole, field.name), rtol=1e-4, atol=1e-6, err_msg=field.name)
+            np.testing.assert_allclose(found, getattr(whole, field.name), rtol=2e-3, atol=1e-5, err_msg=field.name)
 
 
 def test_what_is_not_seen_is_not_judged() -> None:
@@ -323,9 +352,10 @@ def test_what_is_not_seen_is_not_judged() -> None:
 
 def test_nothing_is_judged_without_history() -> None:
     series, _ = noisy_stream(np.random.default_rng(1), windows=LEAST_HISTORY + 1)
+    series.raw[-1, 0] += 0.5
     p_value = judge(series, EVERY).p_value
     assert (p_value[:-1] == 1).all()
-    assert p_value[-1] < 1
+    assert p_value[-1] < 1 / EVERY
 
 
 def test_a_jump_after_seven_windows_is_not_judged_and_one_after_eight_is() -> None:

@@ -18,19 +18,24 @@ from uldp_transforms.ldp.smoothing.alarm import _numbers, _together
 from uldp_transforms.ldp.smoothing.evidence import lasting_evidence, which_moved
 from uldp_transforms.ldp.smoothing.variation import DRIFTS, EFFECTS, FIRST_WEIGHTS, Memory, Told, ahead
 
-LAWS = list(itertools.product((0.0, 0.03, 0.09, 0.27), (0.05, 0.15, 0.45, 1.35)))
+LAWS = [(0.0, 1.35 / 2**k) for k in range(11, -1, -1)] + [
+    (rho, ratio * rho) for rho in (0.0025, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32) for ratio in (0.5, 4)
+]
 """Drift and size of day effects, relative to a share."""
 
 RHO, SIGMA = np.array(LAWS).T
-FIRST = 1 / SIGMA**2.5 / np.maximum(RHO, 0.03) ** 2 / (1 / SIGMA**2.5 / np.maximum(RHO, 0.03) ** 2).sum()
+FIRST = np.where(RHO > 0, 0.3, 1) / (SIGMA**2 + 4 * RHO**2) ** 0.25
+FIRST *= 1e-7 / FIRST.sum()
+FIRST[0] += 1 - 1e-7
+OCTAVES = sum(np.abs(np.log2(x[:, np.newaxis] / x)) for x in (SIGMA, np.maximum(RHO, 0.0025 / 4)))
 
 
 class Bank:
-    """The filters of all laws, (16, S) each, in 64 bits."""
+    """The filters of all laws, (26, S) each, in 64 bits."""
 
     def __init__(self, size: int):
-        self.seen, self.windows, self.share, self.report = np.zeros((4, size))
-        self.level, self.variance, self.odds = np.zeros((16, size)), np.ones((16, size)), np.ones((16, size))
+        self.seen, self.windows, self.report = np.zeros((3, size))
+        self.level, self.variance, self.odds = np.zeros((26, size)), np.ones((26, size)), np.ones((26, size))
         self.common = FIRST
 
     def expect(self, t: int, told: Told) -> dict[str, np.ndarray]:
@@ -38,7 +43,7 @@ class Bank:
         n = told.num_reports[t]
         least = max(told.jump, 1) * np.maximum(1e-5, 1 / (n * (self.windows + 1)))
         noise = np.maximum(np.where(self.windows > 0, self.report, told.report[t]), least) / n
-        size = np.maximum(self.level, np.maximum(self.share, 0)) + np.minimum(np.sqrt(self.variance), np.sqrt(noise))
+        size = np.maximum(self.level * (1 - self.level), 0) + np.minimum(np.sqrt(self.variance), np.sqrt(noise))
         prior = self.variance + told.steps[t] * (RHO[:, np.newaxis] * size) ** 2
         weights = self.odds * self.common[:, np.newaxis]
         return {"weights": weights, "level": self.level, "variance": prior, "size": size, "noise": noise}
@@ -49,9 +54,9 @@ class Bank:
         size, noise, prior = (expected[name] for name in ("size", "noise", "variance"))
         total = (SIGMA[:, np.newaxis] * size) ** 2 + prior + noise
         logs = stats.norm.logpdf(raw, self.level, np.sqrt(total))
-        likely = np.where(seen & (self.seen > 0), np.exp(logs - logs.max(axis=0)), 1)
+        likely = np.where(seen & (self.seen > 0) & ~moved, np.exp(logs - logs.max(axis=0)), 1)
         new = (self.windows == 0) | moved
-        size = np.where(new, np.maximum(raw, 0) + np.sqrt(noise), size)
+        size = np.where(new, np.maximum(raw * (1 - raw), 0) + np.sqrt(noise), size)
         rest = (SIGMA[:, np.newaxis] * size) ** 2 + noise + np.where(seen, 0, 1e8)
         before = prior + moved
         gain = before / (before + rest)
@@ -60,18 +65,18 @@ class Bank:
         first = np.where(moved, 0, self.windows)
         self.windows = first + seen
         times = np.maximum(self.windows, 1)
-        self.share = (self.share * first + raw) / times
         self.report = (self.report * first + np.where(seen, told.report[t], 0)) / times
         self.seen = self.seen + seen
 
     def _weigh(self, likely: np.ndarray) -> None:
-        mean = self.common @ (self.odds * likely)
-        most = np.exp(np.where(RHO > 0, 0.7, 1.0))[:, np.newaxis]
-        odds, common = self.odds * np.clip(likely / mean, np.exp(-3), most), self.common
-        for _ in range(2):
-            common = common * (odds @ (1 / (common @ odds)))
-            common = (common + 0.2 * FIRST) / (odds.shape[1] + 0.2)
-        self.odds, self.common = 0.98 * odds / (common @ odds) + 0.02, common
+        given = self.common[:, np.newaxis] * self.odds * likely
+        given /= given.sum(axis=0)
+        near = np.maximum(0.001**OCTAVES, 1e-12) * ~np.eye(26, dtype=bool)
+        moves = near * np.minimum(1, self.common[:, np.newaxis] / self.common)
+        moves += np.diag(1 - moves.sum(axis=0))
+        odds = moves @ given / self.common[:, np.newaxis]
+        self.common = (given.sum(axis=1) + 2 * FIRST) / (given.shape[1] + 2)
+        self.odds = odds / (self.common @ odds)
 
 
 def some_windows(seed: int, windows: int, jump: float) -> Told:
@@ -138,43 +143,63 @@ def test_a_window_that_says_nothing_of_a_value_has_no_variance_of_it() -> None:
     assert last.report.tolist() == [[0.0, 0.5]] and len(last.num_reports) == len(last.steps) == 1
 
 
+def test_both_values_of_a_question_say_the_same() -> None:
+    """Shares of .9 and .1 that sum to 1 have numbers that differ by their sign; levels begin near 0, in both."""
+    first = np.array([0.9, 0.91, 0.89, 0.905, 0.6, 0.97])
+    told = Told(
+        np.stack([first, 1 - first], axis=1), np.ones((6, 2)), np.full(6, 5000), np.ones(6, dtype=np.int64), 0.0
+    )
+    _, expectation = ahead(Memory.empty(2), told)
+    numbers = expectation.scores(told.raw, 0.0)[2:, EFFECTS[:, 0] < 0.3]
+    assert np.abs(numbers).max() > 10
+    np.testing.assert_allclose(numbers[..., 0], -numbers[..., 1], rtol=0.05, atol=0.01)
+
+
 # ------------------------------------------------------------------------------------------------ evidence
 
 
-def test_lasting_evidence_is_the_sum_over_all_beginnings() -> None:
-    """Of likelihood ratios of a change by d standard deviations since; windows that are not judged count for nothing.
-
-    What was there before is multiplied by all of them.
-    """
-    sizes, first = np.array([1.0, -1, 2, -2, 4, -4]), np.arange(1.0, 7)
-    normal = np.array([[0.7, -1.1], [-0.4, 2.2], [1.9, 0.3], [-2.5, 0.1]])
-    tails = 2 * stats.norm.sf(np.abs(normal))
-    tails[2, 0] = 1
-    found = lasting_evidence(np.repeat(first[:, np.newaxis], 2, axis=1), tails, np.sign(normal))
-    for end, value in itertools.product(range(1, 5), range(2)):
-        judged = [t for t in range(end) if tails[t, value] < 1]
-        ratios = [np.exp(sizes * normal[t, value] - sizes**2 / 2) for t in judged]
-        expected = first * np.prod(ratios, axis=0) + sum(np.prod(ratios[i:], axis=0) for i in range(len(judged)))
-        np.testing.assert_allclose(found[end - 1, :, value], expected, rtol=1e-9)
-    far = lasting_evidence(np.zeros((6, 1)), np.array([[1e-320]]), np.ones((1, 1)))
-    assert np.isfinite(far).all() and far.max() > 1e50
+def test_lasting_evidence_is_the_ratio_of_likelihoods_in_which_laws_are_integrated_over() -> None:
+    """Two laws that may change, by enumeration of the laws of all windows and of all beginnings of a change."""
+    rng, windows = np.random.default_rng(83), 4
+    u, likely, sizes = rng.normal(size=(windows, 2)), rng.uniform(0.2, 1, (windows, 2)), [2.0, -2.0, 6.0, -6.0]
+    common = np.array([0.7, 0.3])
+    moves = np.array([[0.95, 0.2], [0.05, 0.8]])
+    judged = np.array([True, True, False, True])
+    posterior, before = np.empty((windows, 2, 1)), common
+    for t in range(windows):
+        posterior[t, :, 0] = before * likely[t] / (before @ likely[t])
+        before = moves @ posterior[t, :, 0]
+    each, _ = lasting_evidence(np.zeros((4, 2, 1)), u[..., np.newaxis], judged[:, np.newaxis], posterior, [moves] * 4)
+    found = np.einsum("tdgs,tgs->td", each, posterior)
+    for end, (at, size) in itertools.product(range(1, windows + 1), enumerate(sizes)):
+        nothing = changed = 0.0
+        for laws in itertools.product((0, 1), repeat=end):
+            path = common[laws[0]] * np.prod([moves[later, earlier] for earlier, later in itertools.pairwise(laws)])
+            path *= np.prod([likely[t, laws[t]] for t in range(end)])
+            ratios = [np.exp(size * u[t, laws[t]] - size**2 / 2) if judged[t] else 1.0 for t in range(end)]
+            nothing += path
+            changed += path * sum(np.prod(ratios[begin:]) for begin in range(end) if judged[begin])
+        assert found[end - 1, at] == pytest.approx(changed / nothing, rel=1e-4), (end, size)
+    far, _ = lasting_evidence(
+        np.zeros((4, 1, 1)), np.full((9, 1, 1), 40.0), np.ones((9, 1), dtype=bool), np.ones((9, 1, 1)), [np.eye(1)] * 9
+    )
+    assert np.isfinite(far).all() and far.max() > 1e15
 
 
 def test_lasting_changes_ring_when_their_mean_evidence_reaches_the_limit() -> None:
-    """Half of the false alarms are theirs: half of the mean over sizes is a value's evidence, here 50, 100 and 49."""
-    quiet = np.ones((1, 2))
+    """Half of the false alarms are theirs: half of the evidence counts, here 50, 100 and 49."""
+    quiet = np.full((1, 2), 0.9)
     for own, moved, rate in (((50, 50), [True] * 2, 1 / 50), ((100, 0), [True, False], 1 / 50), ((49, 50), None, 1)):
-        evidence = np.repeat(2.0 * np.array([[own]]), 6, axis=1)
-        rates, found = which_moved(evidence, quiet, 50.0, 0.5)
+        rates, found = which_moved(2.0 * np.array([own]), quiet, 50.0, 0.5)
         assert found[0].tolist() == (moved or [False] * 2)
         assert rates[0] == pytest.approx(rate if moved else 2 / 99)
-    [rate], _ = which_moved(np.full((1, 6, 2), 0.5), np.array([[0.01, 1.0]]), 50.0, 0.5)
+    [rate], _ = which_moved(np.full((1, 2), 0.5), np.array([[0.01, 1.0]]), 50.0, 0.5)
     assert rate == pytest.approx(0.01 * 2 / 0.5), "that of the jump"
-    [rate], _ = which_moved(np.zeros((1, 6, 2)), quiet, 50.0, 0.5)
-    assert rate == 1
-    overflown, jump = np.full((1, 6, 1), np.inf), np.array([[1e-9]])
+    [rate], _ = which_moved(np.full((1, 2), 9.0), np.ones((1, 2)), 50.0, 0.5)
+    assert rate == 1, "nothing is judged"
+    overflown, jump = np.full((1, 1), np.inf), np.array([[1e-9]])
     assert which_moved(overflown, jump, 50.0, 1.0)[1].all(), "jumps alone count"
-    rates, found = which_moved(np.zeros((1, 6, 0)), np.zeros((1, 0)), 50.0, 0.5)
+    rates, found = which_moved(np.zeros((1, 0)), np.zeros((1, 0)), 50.0, 0.5)
     assert (rates.tolist(), found.shape) == ([1.0], (1, 0)), "a stream without values"
 
 
@@ -205,8 +230,8 @@ def test_blocks_of_windows_double_until_an_alarm(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_block_has_at_most_sixteen_windows_and_65536_cells() -> None:
-    """Of 16 laws of each value."""
-    assert [_together(size) for size in (0, 1, 256, 257, 2049, 10**6)] == [16, 16, 16, 15, 1, 1]
+    """Of 26 laws of each value."""
+    assert [_together(size) for size in (0, 1, 157, 158, 2520, 10**6)] == [16, 16, 16, 15, 1, 1]
 
 
 def test_noise_of_other_people_leaves_jumps_alone_to_ring() -> None:
@@ -228,17 +253,17 @@ def test_rises_and_falls_that_last_have_evidence_of_their_own(way: int) -> None:
     raw = np.full((44, 3), 0.3)
     raw[40:, 2] += way * 3 * np.sqrt(0.001)
     alarms = judge(a_stream(raw), 1e9)
-    rises, falls = alarms.past.evidence[:, 2].reshape(3, 2).max(axis=0)
+    rises, falls = alarms.past.evidence[..., 2].max(axis=1).reshape(2, 2).max(axis=0)
     assert not alarms.moved.any()
     assert (rises > 10 * falls) == (way > 0) and (falls > 10 * rises) == (way < 0)
 
 
 def test_the_state_is_written_little_endian_and_read_again() -> None:
     memory = some_memory(6)
-    past = Past(memory=memory, evidence=np.arange(18, dtype=np.float32).reshape(6, 3))
+    past = Past(memory=memory, evidence=np.arange(312, dtype=np.float32).reshape(4, 26, 3))
     encoded = past.to_bytes()
-    numbers = [*range(18), *memory.seen.tolist(), *memory.windows.tolist(), *memory.share.tolist()]
-    assert encoded[: 4 * 27] == struct.pack("<27f", *numbers)
+    numbers = [*range(312), *memory.seen.tolist(), *memory.windows.tolist()]
+    assert encoded[: 4 * 318] == struct.pack("<318f", *numbers)
     again = Past.from_bytes(encoded, 3)
     assert (again.evidence == past.evidence).all() and again.evidence.dtype == past.evidence.dtype
     for field in dataclasses.fields(Memory):

@@ -7,10 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.ldp.smoothing.evidence import LEAST_HISTORY, SIZES, SUDDEN, lasting_evidence, which_moved
+from uldp_transforms.ldp.smoothing.evidence import (
+    LEAST_HISTORY,
+    SHARES,
+    SIZES,
+    SUDDEN,
+    jumps_of,
+    lasting_evidence,
+    which_moved,
+)
 from uldp_transforms.ldp.smoothing.series import Series
-from uldp_transforms.ldp.smoothing.variation import DRIFTS, KIND, Expectation, Memory, Told, ahead
+from uldp_transforms.ldp.smoothing.variation import DRIFTS, KIND, Expectation, Memory, Told, ahead, redrawn
 
+_ALMOST_1 = 1 - 2.0**-53  # probability of a window that is judged
 _MOST_TOGETHER = 16  # windows that are judged as one block, assuming no alarm in them
 _CELLS = 1 << 16  # maximum laws times values times windows of a block of more than one window
 
@@ -21,7 +30,7 @@ class Past:
 
     Attributes:
         memory: state of the bank of filters.
-        evidence: (6, S) evidence of lasting changes, see ``judge``.
+        evidence: (D, G, S) evidence of lasting changes under each law, see ``judge``.
     """
 
     memory: Memory
@@ -30,12 +39,12 @@ class Past:
     @classmethod
     def empty(cls, size: int) -> Past:
         """The state before the first window."""
-        return cls(memory=Memory.empty(size), evidence=np.zeros((len(SIZES), size), dtype=KIND))
+        return cls(memory=Memory.empty(size), evidence=np.zeros((len(SIZES), len(DRIFTS), size), dtype=KIND))
 
     def placed(self, size: int, here: Any) -> Past:
         """This state among ``size`` values, at the positions ``here``; nothing is known of the other values."""
-        evidence = np.zeros((len(SIZES), size), dtype=KIND)
-        evidence[:, here] = self.evidence
+        evidence = np.zeros((len(SIZES), len(DRIFTS), size), dtype=KIND)
+        evidence[..., here] = self.evidence
         return Past(memory=self.memory.placed(size, here), evidence=evidence)
 
     def to_bytes(self) -> bytes:
@@ -45,8 +54,8 @@ class Past:
     @classmethod
     def from_bytes(cls, encoded: bytes, size: int) -> Past:
         """The state of ``size`` values from the bytes that ``to_bytes`` made."""
-        number = len(SIZES) * size
-        evidence = np.frombuffer(encoded, "<f4", number).reshape(len(SIZES), size).astype(KIND)
+        number = len(SIZES) * len(DRIFTS) * size
+        evidence = np.frombuffer(encoded, "<f4", number).reshape(len(SIZES), len(DRIFTS), size).astype(KIND)
         return cls(memory=Memory.from_bytes(encoded[4 * number :], size), evidence=evidence)
 
 
@@ -78,17 +87,20 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
     """Detect the values that moved, window by window.
 
     A change is judged by the windows before it alone: by the known noise, and by the laws of ``variation``, weighted by
-    how well they explain the past. Let u be the standard normal quantile of the change's probability, and a =
-    ``sudden`` / (``alarm_every`` S). For each value
+    how well they explain the past. Let u_g be the standard normal number of the change under law g, w_g the weight of
+    the law given the window, p the mean probability of as large a change, and a = ``sudden`` / (``alarm_every`` S). For
+    each value
 
-        jump = 1 / a if |u| is less likely than a, else 0           evidence of this window alone
-        R_d <- (R_d + 1) exp(d u - d^2 / 2),  d in SIZES           evidence of a change that lasts (Shiryaev, Roberts)
+        jump = 1 / a if p is less than a, else 0                    evidence of this window alone
+        R_gd <- (R_gd + 1) exp(d u_g - d^2 / 2),  d in SIZES        evidence of a change that lasts (Shiryaev, Roberts)
+        lasting = sum of w_g R_gd, mean over d
 
-    and its evidence is ``sudden`` times the jump plus 1 - ``sudden`` times the mean of the R_d. An alarm is raised when
-    the mean over values is at least ``alarm_every``; then all R restart at 0. If the probabilities are right given the
-    past, each factor has mean 1, so the mean evidence grows by at most 1 per window, and each alarm removes at least
-    ``alarm_every`` from it: the expected rate is at most one alarm in ``alarm_every`` windows, for any dependence
-    between values. The values whose own evidence is at least ``alarm_every`` have moved; there is at least one.
+    and its evidence is ``sudden`` times the jump plus 1 - ``sudden`` times the lasting one, which is a ratio of two
+    likelihoods that both integrate over the laws. An alarm is raised when the mean over values is at least
+    ``alarm_every``; then all R restart at 0. If the windows follow the mixture of the laws, the mean evidence grows by
+    at most 1 per window, and each alarm removes at least ``alarm_every`` from it: the expected rate is at most one
+    alarm in ``alarm_every`` windows, for any dependence between values. The values whose own evidence is at least
+    ``alarm_every`` have moved; there is at least one.
 
     If noise can persist for some windows and then change, because the people change (``Series.turnover``), its variance
     is added to that of every change, and only jumps can raise an alarm.
@@ -102,7 +114,7 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
     size = series.raw.shape
     sudden = 1.0 if np.any(series.turnover) else sudden
     past = Past.empty(size[1]) if past is None else past
-    memory, evidence = past.memory, past.evidence.astype(float)
+    memory, evidence = past.memory, past.evidence
     moved, p_value, numbers = np.zeros(size, dtype=bool), np.ones(size[0]), np.zeros((5, *size))
     begin, together, most = 0, 1, _together(size[1])
     while begin < size[0]:
@@ -147,32 +159,38 @@ def _until_alarm(
     """Judge windows together, as if none had an alarm, and keep them as far as the first alarm."""
     memories, expectation = ahead(memory, told)
     expectation = expectation.with_noise(turnover)
-    numbers = _numbers(expectation, told.raw)
-    tails = _tails(expectation, told, memories.seen[:-1])
-    after = lasting_evidence(evidence, tails, np.sign(numbers[2]))
-    rates, moved = which_moved(after, tails, alarm_every, sudden)
+    scores, tails = _scores(expectation, told, memories.seen[:-1])
+    moves = list(map(redrawn, expectation.common))
+    each, after = lasting_evidence(evidence, scores, tails < 1, expectation.posterior, moves)
+    lasting = np.tensordot(SHARES, each, axes=(0, 1)) * expectation.posterior
+    rates, moved = which_moved(np.add.reduce(lasting, axis=1), tails, alarm_every, sudden)
     rang = np.flatnonzero(moved.any(axis=1))
     end = int(rang[0]) + 1 if len(rang) else len(tails)
     if len(rang):  # the windows after it were followed without the detected change
-        memories, _ = ahead(memories.at(end - 1), told.only(end - 1), moved[end - 1])
+        last = end - 1
+        jumped = jumps_of(tails[last], alarm_every, sudden) * expectation.weights[last]
+        laws = alarm_every * expectation.posterior[last] + (1 - sudden) * lasting[last] + sudden * jumped
+        before = memories.at(last).with_laws(laws, moved[last])
+        memories, _ = ahead(before, told.only(last), moved[last])
         after = np.zeros_like(after)
+    numbers = _numbers(expectation, told.raw)
     return _Judged(
         moved=moved[:end],
         p_value=rates[:end],
         numbers=numbers[:, :end],
         memory=memories.at(-1),
-        evidence=after[-1],
+        evidence=after,
     )
 
 
-def _tails(expectation: Expectation, told: Told, seen: np.ndarray) -> np.ndarray:
-    """(B, S) tail probabilities of the changes; 1 where they are not judged, such as values ``seen`` in few windows."""
+def _scores(expectation: Expectation, told: Told, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(B, G, S) standard normal numbers of the changes, and (B, S) their tail probabilities; the latter are 1 where
+    changes are not judged, such as values ``seen`` in few windows.
+    """
     judged = ~np.isnan(told.raw) & (seen >= LEAST_HISTORY)
-    if not judged.any():
-        return np.ones(judged.shape)
     jumps = (told.jump / told.num_reports).astype(KIND)[:, np.newaxis, np.newaxis]
-    tails: np.ndarray = np.where(judged, expectation.tails(np.nan_to_num(told.raw), jumps), 1)
-    return tails
+    scores = expectation.scores(np.nan_to_num(told.raw), jumps)
+    return scores, np.where(judged, np.minimum(expectation.tails(scores), _ALMOST_1), 1)
 
 
 def _together(size: int) -> int:
