@@ -2,9 +2,9 @@
 
 Run it as ``python -m tests.campaigns.mutants``.
 
-First come the faults of ``tests.campaigns.planted``, each before the tests that must see it: one that survives, or
-whose old text is gone, makes the exit code 1. ``--planted`` stops there, ``--drawn`` leaves them out; ``--only
-ldp/discovery --sample 12`` takes one room.
+First come the faults of ``tests.campaigns.planted``, each before the tests that must see it: one that survives makes
+the exit code 1; one whose code is gone ends the program. ``--planted`` stops there, ``--drawn`` leaves them out;
+``--only ldp/discovery --sample 12`` takes one room.
 
 A mutant is the tree with one comparison, operation, constant, condition or return changed. It is made in a temporary
 copy; the tree itself is never written to. The tests of a room (``tests.campaigns.mutant_rooms``) run once on the copy,
@@ -61,7 +61,7 @@ from tests.campaigns.mutant_rooms import (
 )
 from tests.campaigns.mutations import Mutant
 from tests.campaigns.planted import PLANTED
-from tests.campaigns.planted.plant import Plant
+from tests.campaigns.planted.plant import Plant, Planted, path_of_test, planted
 
 NOT_COPIED = (
     ".git",
@@ -308,28 +308,24 @@ def plant_all(folder: Path, rooms: Sequence[str]) -> int:
 
     Of all rooms, or of some.
     """
-    plants = [plant for plant in PLANTED if not rooms or room_of(plant.path) in rooms]
-    files = sorted({test for plant in plants for test in plant.tests})
+    plants = [(plant, planted(plant)) for plant in PLANTED]
+    plants = [(plant, place) for plant, place in plants if not rooms or room_of(place.path) in rooms]
+    files = sorted({path_of_test(test) for plant, _ in plants for test in plant.tests})
     if plants and pytest_in_process(folder, files, RECORDING) != pytest.ExitCode.OK:
         raise SystemExit(f"mutants: these must pass before a fault is planted: {' '.join(files)}")
     fates: dict[str, Counter[str]] = defaultdict(Counter)
-    for plant in plants:
-        result = fate_of_plant(plant, folder)
-        fates[room_of(plant.path)][result] += 1
-        print(f"{result:9} {plant.name:32} {plant.path}: {plant.why}", flush=True)
+    for plant, place in plants:
+        result = fate_of_plant(plant, place, folder)
+        fates[room_of(place.path)][result] += 1
+        print(f"{result:9} {plant.name:32} {place.path}: {plant.why}", flush=True)
     print("\n".join(shares(fates)), flush=True)
     return sum(number for own in fates.values() for what, number in own.items() if what != KILLED)
 
 
-def fate_of_plant(plant: Plant, folder: Path) -> str:
-    """``killed``, ``survived``, ``hung``, ``lost`` if its old text is not there once, or ``broken`` if no test ran."""
-    path = folder / plant.path
-    try:
-        faulty = plant.apply(path.read_text(encoding="utf-8"))
-    except ValueError:
-        return "lost"
-    with changed(path, faulty.encode()):
-        code = pytest_in_process(folder, plant.tests)
+def fate_of_plant(plant: Plant, place: Planted, folder: Path) -> str:
+    """``killed``, ``survived``, ``hung``, or ``broken`` if no test ran."""
+    with changed(folder / place.path, place.faulty.encode()):
+        code = pytest_in_process(folder, [path_of_test(test) for test in plant.tests])
     fates = {pytest.ExitCode.OK: SURVIVED, pytest.ExitCode.TESTS_FAILED: KILLED, None: HUNG}
     return fates.get(code, "broken")
 

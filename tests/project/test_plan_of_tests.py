@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.campaigns.planted import PLANTED
+from tests.campaigns.planted.plant import path_of_test
 from tests.plan import COVER, DEAREST, FIRST, NONE, PLAN, Divider, Group, turn
 
 TESTS = Path(__file__).parents[1]
@@ -36,7 +37,7 @@ def test_no_test_waits_twice() -> None:
 def test_planted_faults_keep_all_their_tests() -> None:
     for plant in PLANTED:
         for test in plant.tests:
-            path, _, function = test.removeprefix("tests/").partition("::")
+            path, _, function = path_of_test(test).removeprefix("tests/").partition("::")
             assert not {name for file, name in NAMED if file == path and function in ("", name)}, plant.name
 
 
