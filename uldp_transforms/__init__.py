@@ -14,7 +14,6 @@ from uldp_transforms.version import __version__ as __version__
 if TYPE_CHECKING:
     from uldp_transforms.beam.accounts.ledger import SummarizeLedger as SummarizeLedger
     from uldp_transforms.beam.estimate_reports import EstimateReports as EstimateReports
-    from uldp_transforms.beam.spec.job_spec import JobSpec as JobSpec
     from uldp_transforms.beam.transforms.count_reports import CountReports as CountReports
     from uldp_transforms.beam.transforms.count_reports import SumCountsFn as SumCountsFn
     from uldp_transforms.beam.transforms.decode_reports import DecodeReports as DecodeReports
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from uldp_transforms.rows.row_types import DiscoveredValue as DiscoveredValue
     from uldp_transforms.rows.row_types import EstimatedValue as EstimatedValue
     from uldp_transforms.rows.row_types import WindowedEstimate as WindowedEstimate
+    from uldp_transforms.spec.job_spec import JobSpec as JobSpec
     from uldp_transforms.windows import Windows as Windows
 else:
     _HOME = {

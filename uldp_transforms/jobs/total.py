@@ -40,7 +40,6 @@ from uldp_transforms.jobs.report.numbers.number_facts import (
     numbers_of,
 )
 from uldp_transforms.jobs.report.whole_period import FILE
-from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import BorrowedShares
@@ -50,6 +49,7 @@ from uldp_transforms.ldp.utility import need_of_liars
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.pooled_rows import estimate_question
+from uldp_transforms.rows.row_bytes import file_of
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, WindowedEstimate
 from uldp_transforms.rows.windowed_estimate import ON_TIME, estimate_window, reason_to_withhold
 from uldp_transforms.windows import rfc3339

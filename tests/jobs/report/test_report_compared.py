@@ -19,8 +19,8 @@ from tests.support.browser import Browser, browser, needs_browser
 from tests.support.html_tree import Node, tree_of
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.report.compared.compared_rows import comparisons_of
-from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.row_bytes import file_of
 from uldp_transforms.rows.row_types import COUNTS_SCHEMA
 
 LONG = "a value with a rather long name, longer than most names of values"

@@ -29,9 +29,9 @@ from uldp_transforms.jobs.check import latest_rows
 from uldp_transforms.jobs.estimate.run import configure
 from uldp_transforms.jobs.sinks.bigquery_tables import table_schema
 from uldp_transforms.jobs.sinks.pubsub_topics import PublishRows
-from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.json_and_avro import as_dict, to_json
+from uldp_transforms.rows.row_bytes import file_of
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, HEALTH_SCHEMA, REJECTED_SCHEMA, WindowedEstimate
 from uldp_transforms.windows import rfc3339
 
