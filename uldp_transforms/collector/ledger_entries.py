@@ -1,4 +1,4 @@
-"""Entries of the ledger, and the rows that they add up to; ``beam.accounts.ledger`` says what they mean."""
+"""Entries of the ledger, and the rows that they add up to; ``beam.transforms.ledger`` says what they mean."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from uldp_transforms import JobSpec
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli, uldp
@@ -49,7 +50,6 @@ from uldp_transforms.ldp.utility import need_of_liars
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.pooled_rows import estimate_question
-from uldp_transforms.rows.row_bytes import file_of
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, WindowedEstimate
 from uldp_transforms.rows.windowed_estimate import ON_TIME, estimate_window, reason_to_withhold
 from uldp_transforms.windows import rfc3339

@@ -20,11 +20,10 @@ from apache_beam.utils.windowed_value import PANE_INFO_UNKNOWN
 from tests.support import replay
 from tests.support.messages_cases import BATCH, KRR, container, packed, single, write_files
 from tests.support.tolerance import generator
-from uldp_transforms.beam.accounts import transit
 from uldp_transforms.beam.runtime import panes
 from uldp_transforms.beam.runtime.beam_windows import as_duration
 from uldp_transforms.beam.transforms import decode_reports as decode
-from uldp_transforms.beam.transforms import estimate_distribution
+from uldp_transforms.beam.transforms import estimate_distribution, transit
 from uldp_transforms.beam.transforms import gather_messages as gather
 from uldp_transforms.beam.transforms import read_report_files as read_files
 from uldp_transforms.collector.ledger_entries import IN_TRANSIT, LedgerEntry

@@ -18,6 +18,7 @@ from tests.support.cases import ALL_COLLECTIONS
 from tests.support.edited import ABSENT, edited
 from tests.support.messages_cases import BATCH, KNOWN, KRR, NEW, NOON, REPORT, SCHEMAS
 from uldp_transforms import schemas
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs.demo import demo_command as demo
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.alphabets import ALPHABETS
@@ -26,7 +27,6 @@ from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.json_and_avro import as_dict, to_avro, to_json
 from uldp_transforms.rows.rejected_report import rejected_row
-from uldp_transforms.rows.row_bytes import file_of
 from uldp_transforms.rows.row_identity import name_of, span_of
 from uldp_transforms.rows.row_types import (
     COUNTS_SCHEMA,

@@ -36,10 +36,9 @@ from apache_beam.testing.test_stream import Event
 from tests.rigs.compare import rows as rows_of_output
 from tests.support import live, replay
 from tests.support.messages_cases import KRR, NOON, RAPPOR, STRANGER, Row, long, packed, single, write_files
-from uldp_transforms.beam.accounts import ledger
 from uldp_transforms.beam.transforms import count_reports as count
 from uldp_transforms.beam.transforms import decode_reports as decode
-from uldp_transforms.beam.transforms import deduplicate
+from uldp_transforms.beam.transforms import deduplicate, ledger
 from uldp_transforms.beam.transforms import estimate_distribution as estimates
 from uldp_transforms.beam.transforms import gather_messages as gather
 from uldp_transforms.beam.transforms import release_once as release

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.follow.state import FollowState, PendingWindow
 from uldp_transforms.ldp import CohortCounts
@@ -15,7 +16,6 @@ from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.messages.group_keys import fingerprint_of, pairs_of
 from uldp_transforms.rows import row_types
 from uldp_transforms.rows.pooled_rows import estimate_question
-from uldp_transforms.rows.row_bytes import file_of
 from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.rows.window_health import health_of_window

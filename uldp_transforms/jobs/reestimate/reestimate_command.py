@@ -21,6 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from uldp_transforms import JobSpec
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
@@ -37,7 +38,6 @@ from uldp_transforms.ldp.estimators import ESTIMATORS, Estimator
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.pooled_rows import estimate_question
-from uldp_transforms.rows.row_bytes import file_of
 from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, DiscoveredValue, WindowedEstimate
 from uldp_transforms.rows.smoothed_rows import smooth_rows

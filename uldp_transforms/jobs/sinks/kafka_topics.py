@@ -11,6 +11,7 @@ import fastavro
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import PCollection
 
+from uldp_transforms.collector.row_bytes import avro_record
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.kafka.producer import KafkaSettings, check_topic, deliver
 from uldp_transforms.jobs.sinks.pubsub_topics import attributes_of, schema_attributes
@@ -20,7 +21,6 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.wire import single_object_header
 from uldp_transforms.rows.avro_fields import time_fields
 from uldp_transforms.rows.json_and_avro import to_json
-from uldp_transforms.rows.row_bytes import avro_record
 
 JSON, AVRO = "json", "avro"
 

@@ -16,6 +16,7 @@ from apache_beam.io.parquetio import WriteToParquet
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import PCollection
 
+from uldp_transforms.collector.row_bytes import ENCODED, JOINED
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
@@ -27,7 +28,6 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.arrow_form import COMPRESSION, arrow_record, arrow_schema
 from uldp_transforms.rows.avro_fields import map_fields
 from uldp_transforms.rows.json_and_avro import to_avro, to_json
-from uldp_transforms.rows.row_bytes import ENCODED, JOINED
 from uldp_transforms.spec.spec_fields import FINAL
 from uldp_transforms.windows import duration_text
 
