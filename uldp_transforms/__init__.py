@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 from uldp_transforms.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from uldp_transforms.beam.accounts.ledger import SummarizeLedger as SummarizeLedger
     from uldp_transforms.beam.estimate_reports import EstimateReports as EstimateReports
-    from uldp_transforms.beam.spec.job_spec import JobSpec as JobSpec
     from uldp_transforms.beam.transforms.count_reports import CountReports as CountReports
     from uldp_transforms.beam.transforms.count_reports import SumCountsFn as SumCountsFn
     from uldp_transforms.beam.transforms.decode_reports import DecodeReports as DecodeReports
     from uldp_transforms.beam.transforms.discover_values import DiscoverValues as DiscoverValues
     from uldp_transforms.beam.transforms.estimate_distribution import CountsRows as CountsRows
     from uldp_transforms.beam.transforms.estimate_distribution import EstimateDistribution as EstimateDistribution
+    from uldp_transforms.beam.transforms.ledger import SummarizeLedger as SummarizeLedger
     from uldp_transforms.beam.transforms.read_report_files import ReadReportFiles as ReadReportFiles
     from uldp_transforms.beam.transforms.release_once import ReleaseOnce as ReleaseOnce
     from uldp_transforms.beam.transforms.smooth_estimates import SmoothEstimates as SmoothEstimates
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from uldp_transforms.rows.row_types import DiscoveredValue as DiscoveredValue
     from uldp_transforms.rows.row_types import EstimatedValue as EstimatedValue
     from uldp_transforms.rows.row_types import WindowedEstimate as WindowedEstimate
+    from uldp_transforms.spec.job_spec import JobSpec as JobSpec
     from uldp_transforms.windows import Windows as Windows
 else:
     _HOME = {
@@ -45,12 +45,12 @@ else:
         "EstimateDistribution": "beam.transforms.estimate_distribution",
         "EstimateReports": "beam.estimate_reports",
         "EstimatedValue": "beam.runtime.row_coders",
-        "JobSpec": "beam.spec.job_spec",
+        "JobSpec": "spec.job_spec",
         "ReadReportFiles": "beam.transforms.read_report_files",
         "ReleaseOnce": "beam.transforms.release_once",
         "SmoothEstimates": "beam.transforms.smooth_estimates",
         "SumCountsFn": "beam.transforms.count_reports",
-        "SummarizeLedger": "beam.accounts.ledger",
+        "SummarizeLedger": "beam.transforms.ledger",
         "WindowedEstimate": "beam.runtime.row_coders",
         "Windows": "windows",
         "as_dict": "rows.json_and_avro",

@@ -10,7 +10,7 @@ from unittest import mock
 import numpy as np
 
 from labs.benchmarks.measure import DAY, collection, cpu_seconds
-from uldp_transforms.beam.transforms.period_counts import count_batches
+from uldp_transforms.collector.period_counts import count_batches
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import native_module, wire
 from uldp_transforms.messages.catalog import CollectionCatalog

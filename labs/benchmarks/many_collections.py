@@ -21,7 +21,7 @@ from labs.benchmarks.measure import DAY, collection, cpu_seconds, line
 from uldp_transforms import EstimateReports
 from uldp_transforms.beam.transforms import count_reports as count
 from uldp_transforms.beam.transforms import estimate_distribution
-from uldp_transforms.beam.transforms import period_counts as counting
+from uldp_transforms.collector import period_counts as counting
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from labs.benchmarks.measure import collection, line, reports
-from uldp_transforms.beam.spec.spec_fields import PARTS
 from uldp_transforms.beam.transforms.deduplicate import read_again
-from uldp_transforms.beam.transforms.known_ids import SECRET_BYTES, KnownIds, lost_reports
-from uldp_transforms.beam.transforms.known_reports import KnownReports, to_rows
+from uldp_transforms.collector.known_ids import SECRET_BYTES, KnownIds, lost_reports
+from uldp_transforms.collector.known_reports import KnownReports, to_rows
+from uldp_transforms.spec.spec_fields import PARTS
 
 AT_ONCE = 50_000
 """Reports that one part gets together: those of a bundle of 800,000."""

@@ -18,8 +18,8 @@ from uldp_transforms import CountReports, DecodeReports, JobSpec, Windows
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder, RunningSumCoder
 from uldp_transforms.beam.transforms.count_reports import SumCountsFn
 from uldp_transforms.beam.transforms.deduplicate import read_again
-from uldp_transforms.beam.transforms.known_reports import KnownReports, to_rows
-from uldp_transforms.beam.transforms.period_counts import count_periods
+from uldp_transforms.collector.known_reports import KnownReports, to_rows
+from uldp_transforms.collector.period_counts import count_periods
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.messages import wire

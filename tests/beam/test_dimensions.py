@@ -15,13 +15,13 @@ from tests.support import cases, replay
 from tests.support.messages_cases import container
 from tests.support.tolerance import generator
 from uldp_transforms import JobSpec
-from uldp_transforms.beam.spec.spec_fields import FINAL
-from uldp_transforms.beam.transforms.period_counts import count_batches
+from uldp_transforms.collector.period_counts import count_batches
 from uldp_transforms.ldp import Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.alphabets.dimensions import OTHER, RollUp
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.group_keys import owner_of_group
+from uldp_transforms.spec.spec_fields import FINAL
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000
@@ -217,7 +217,7 @@ def test_counting_by_stated_number_is_counting_each_group(number, by, monkeypatc
         expected |= {"/".join(values): counts for values, counts in collection.count_by(batch, by).items()}
         roll_up = RollUp(collection.dimensions, by)
         for most in (1 << 22, 1):
-            monkeypatch.setattr("uldp_transforms.beam.transforms.period_counts._MAX_CELLS", most)
+            monkeypatch.setattr("uldp_transforms.collector.period_counts._MAX_CELLS", most)
             for patterns in (False, True):
                 found = dict(count_batches(catalog, [batch[:7], batch[7:]], None, patterns, by))
                 assert {_name(roll_up, key): counts for (key, _), counts in found.items()} == {

@@ -24,9 +24,13 @@ from tests.support.messages_cases import KRR, RAPPOR, URAP, collection, write_fi
 from uldp_transforms import CalendarWindows, EstimateDistribution, JobSpec, Windows
 from uldp_transforms.beam.runtime.beam_windows import as_duration, beam_periods, beam_windows, windows_of_beam
 from uldp_transforms.beam.runtime.panes import Withholding
-from uldp_transforms.beam.spec.job_spec import MAX_OPEN_WINDOWS
-from uldp_transforms.beam.spec.plain_values import SpecValues, fields_of
-from uldp_transforms.beam.spec.spec_fields import (
+from uldp_transforms.files.collection_files import read_collection
+from uldp_transforms.files.text_files import read_text
+from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.messages.refusal_causes import REJECTED_SHARE_OF_FILES, REJECTED_SHARE_OF_STREAMS
+from uldp_transforms.spec.job_spec import MAX_OPEN_WINDOWS
+from uldp_transforms.spec.plain_values import SpecValues, fields_of
+from uldp_transforms.spec.spec_fields import (
     CORRECTED,
     FINAL,
     LATE_EVERY,
@@ -35,10 +39,6 @@ from uldp_transforms.beam.spec.spec_fields import (
     PARTS,
     SPEC_FIELDS,
 )
-from uldp_transforms.files.collection_files import read_collection
-from uldp_transforms.files.text_files import read_text
-from uldp_transforms.ldp import Collection, SpecError
-from uldp_transforms.messages.refusal_causes import REJECTED_SHARE_OF_FILES, REJECTED_SHARE_OF_STREAMS
 from uldp_transforms.windows import (
     FUTURE_SKEW,
     LATENESS_SLACK,
@@ -976,8 +976,8 @@ def test_only_windows_with_several_rows_are_looked_at_again(values: dict[str, An
 
 def test_what_withholds_numbers_is_as_the_specification_says() -> None:
     spec = of(min_reports=7, bounded=False, window="1h", release=FINAL, partial_before="1970-01-01T00:00:01Z")
-    assert spec.withholding == Withholding(7, spec.release_delay, 1_000)
-    assert of(bounded=True).withholding == Withholding(MIN_REPORTS, None, None)
+    assert Withholding.of(spec) == Withholding(7, spec.release_delay, 1_000)
+    assert Withholding.of(of(bounded=True)) == Withholding(MIN_REPORTS, None, None)
 
 
 def test_the_share_of_rejected_reports_depends_on_the_kind_of_input() -> None:

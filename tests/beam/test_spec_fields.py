@@ -12,13 +12,13 @@ import pytest
 from tests.support import dataflow_template, spec_page
 from tests.support.messages_cases import KRR
 from uldp_transforms import JobSpec
-from uldp_transforms.beam.spec.plain_values import SpecValues
-from uldp_transforms.beam.spec.spec_fields import SPEC_FIELDS, Kind, Section, SpecField
-from uldp_transforms.beam.spec.spec_rules import Voice, check_agreement, voice_of_library
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.spec_options import check_options_agree, option_help, spec_options
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.checks import nearest
+from uldp_transforms.spec.plain_values import SpecValues
+from uldp_transforms.spec.spec_fields import SPEC_FIELDS, Kind, Section, SpecField
+from uldp_transforms.spec.spec_rules import Voice, check_agreement, voice_of_library
 from uldp_transforms.windows import parse_duration
 
 FIELDS = list(SPEC_FIELDS.values())

@@ -18,11 +18,9 @@ from apache_beam.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo, PaneIn
 from tests.support import cases, replay
 from tests.support.messages_cases import KRR, NOON, RAPPOR, STRANGER, URAP, decoder, single
 from tests.support.tolerance import generator
-from uldp_transforms.beam.accounts.ledger import ACCEPTED, IN_TRANSIT, RECEIVED, LedgerEntry
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.coders import key_of_sum
 from uldp_transforms.beam.runtime.panes import place_of
-from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.beam.transforms import (
     count_reports,
     decode_reports,
@@ -31,9 +29,9 @@ from uldp_transforms.beam.transforms import (
     gather_messages,
     smooth_estimates,
 )
-from uldp_transforms.beam.transforms.decode_reports import received_entries
-from uldp_transforms.beam.transforms.period_counts import count_batches
 from uldp_transforms.beam.transforms.read_report_files import _noted, _tagged
+from uldp_transforms.collector.ledger_entries import ACCEPTED, IN_TRANSIT, RECEIVED, LedgerEntry, received_entries
+from uldp_transforms.collector.period_counts import count_batches
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import borrowed_shares
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -44,6 +42,7 @@ from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.rows.windowed_estimate import estimate_window
+from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import BasePeriods, Windows
 
 HOUR = 3_600_000

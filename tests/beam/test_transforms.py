@@ -33,8 +33,7 @@ from uldp_transforms import (
     SummarizeLedger,
     Windows,
 )
-from uldp_transforms.beam.accounts.ledger import LedgerEntry
-from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.collector.ledger_entries import LedgerEntry
 from uldp_transforms.jobs.estimate.run import configure
 from uldp_transforms.jobs.records.ledger_sums import missing
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
@@ -51,6 +50,7 @@ from uldp_transforms.rows.row_types import (
     WindowHealth,
 )
 from uldp_transforms.rows.windowed_estimate import estimate_window, value_estimates
+from uldp_transforms.spec.job_spec import JobSpec
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
 PLACES = Collection.from_json(cases.COLLECTIONS["hashed-krr"].to_json() | {"id": "places", "version": 7})

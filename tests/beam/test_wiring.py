@@ -28,10 +28,10 @@ from uldp_transforms import (
     SummarizeLedger,
     Windows,
 )
-from uldp_transforms.beam.spec.plain_values import SpecValues
 from uldp_transforms.beam.transforms.decode_reports import DecodedReports
 from uldp_transforms.ldp import CohortCounts, ReportBatch, SpecError
 from uldp_transforms.messages import wire
+from uldp_transforms.spec.plain_values import SpecValues
 from uldp_transforms.windows import LATENESS_SLACK
 
 FIXED = JobSpec(collections=(KRR,), windows=Windows(size=60_000))

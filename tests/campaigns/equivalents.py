@@ -64,7 +64,7 @@ EQUIVALENTS = (  # in the order of their files
         "of a message that ends with these bytes no number can be read: it is left to the decoder in Python, as before",
     ),
     *_ways(
-        "CohortCountsCoder.encode",
+        "encode_counts",
         "largest = int(numbers.max(initial=0)) if numbers.min(initial=0) >= 0 else (1 << 63) - 1  # negative numbers",
         ("numbers.max(initial=0)", "numbers.max(initial=1)"),
         ("numbers.min(initial=0)", "numbers.min(initial=1)"),

@@ -26,16 +26,18 @@ LEFT_OUT = ("test_determinism", "test_faults", "test_kafka_broker", "test_same_c
 TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "": ("beam/windows", "beam/test_spec.py", "ldp/test_client_window.py", "project/test_public_names.py"),
     "beam": ("beam/test_estimate_reports.py", "beam/test_transforms.py", "beam/test_wiring.py"),
-    "beam/accounts": ("beam/accounts", "beam/rows/test_rows.py"),
     "beam/runtime": (
         *("beam/state/test_coders.py", "beam/state/test_combine.py", "beam/windows", "beam/accounts/test_metrics.py"),
         *("beam/test_runtime_parts.py", "beam/test_wiring.py"),
     ),
-    "beam/spec": ("beam/test_spec.py", "beam/test_spec_fields.py", "beam/test_wiring.py"),
     "beam/transforms": (
-        *("beam/state", "beam/windows", "beam/test_estimate_reports.py", "beam/test_transforms.py"),
+        *("beam/accounts", "beam/state", "beam/windows", "beam/rows/test_rows.py"),
+        *("beam/test_estimate_reports.py", "beam/test_transforms.py"),
         *("beam/test_dimensions.py", "beam/test_groups.py", "beam/test_steps_alone.py"),
-        "beam/accounts/test_manifests.py",
+    ),
+    "collector": (
+        *("beam/accounts", "beam/state", "beam/rows/test_rows.py", "jobs/follow/test_follow_parts.py"),
+        *("ldp/test_edges.py", "messages/test_many_collections.py"),
     ),
     "files": ("files", "beam/accounts/test_manifests.py", "jobs/commands/test_values.py"),
     "jobs": (
@@ -172,6 +174,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("beam/rows", "beam/windows/test_smooth_estimates.py", "beam/windows/test_smooth_numbers.py"),
         *("beam/windows/test_pool_versions.py", "jobs/commands/test_reestimate.py"),
     ),
+    "spec": ("beam/test_spec.py", "beam/test_spec_fields.py", "beam/test_wiring.py"),
     "yaml": ("jobs/engines/test_yaml.py",),
     str(NATIVE): ("messages/test_compiled.py", "messages/test_decoding.py", "messages/test_fuzz.py"),
 }

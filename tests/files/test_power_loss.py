@@ -12,7 +12,6 @@ import pytest
 
 from tests.support.messages_cases import KRR, packed
 from tests.support.power_loss import Disk
-from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.follow.row_outbox import put_rows, write_outbox
 from uldp_transforms.jobs.follow.state import FollowState
@@ -23,6 +22,7 @@ from uldp_transforms.ldp import CohortCounts, FileStorage
 from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.messages.manifest import files_of_manifest, listed_file
 from uldp_transforms.rows.window_counts import counts_of_window
+from uldp_transforms.spec.job_spec import JobSpec
 
 MESSAGES = [packed(), packed(rows=[(1, 0, bytes(16), b"\1")])]
 

@@ -27,9 +27,9 @@ import numpy as np
 from tests.fuzz.fuzz_inputs import COLLECTIONS, NUM_COHORTS, PAYLOADS, Fuzzer, chunks
 from tests.fuzz.fuzz_reference import Gate, Reference, Verdict, read_file
 from tests.support.messages_cases import BATCH_HEADER, NOON, REPORT_HEADER, data, decoder, long, packed, rows_of, single
-from uldp_transforms.beam.transforms.decode_reports import received_entries
-from uldp_transforms.beam.transforms.known_reports import KnownReports, to_rows
-from uldp_transforms.beam.transforms.period_counts import count_periods
+from uldp_transforms.collector.known_reports import KnownReports, to_rows
+from uldp_transforms.collector.ledger_entries import received_entries
+from uldp_transforms.collector.period_counts import count_periods
 from uldp_transforms.ldp import ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import read_messages

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from tests.support.messages_cases import KRR, container, data, single
-from uldp_transforms.beam.transforms import period_counts as counting
-from uldp_transforms.beam.transforms.decode_reports import received_entries
+from uldp_transforms.collector import period_counts as counting
+from uldp_transforms.collector.ledger_entries import received_entries
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import Tagged
 from uldp_transforms.ldp.errors import SpecError

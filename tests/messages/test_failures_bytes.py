@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from tests.support.messages_cases import BATCH, REPORT, SCHEMAS, container, data, decoder, long, packed, single
-from uldp_transforms.beam.accounts.ledger import _entry
+from uldp_transforms.beam.transforms.ledger import _entry
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection
 

@@ -13,8 +13,8 @@ import pytest
 from tests.support.cases import MECHANISMS_TO_TEST
 from tests.support.messages_cases import KNOWN, NOON, STRANGER, long, packed, rows_of, single
 from uldp_transforms.beam.runtime.coders import MixedReportsCoder
-from uldp_transforms.beam.transforms.decode_reports import received_entries
-from uldp_transforms.beam.transforms.period_counts import count_batches, count_periods
+from uldp_transforms.collector.ledger_entries import received_entries
+from uldp_transforms.collector.period_counts import count_batches, count_periods
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire

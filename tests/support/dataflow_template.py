@@ -8,12 +8,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-from uldp_transforms.beam.spec.spec_fields import SPEC_FIELDS
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.sinks import SINKS, KafkaTopics
 from uldp_transforms.jobs.sources import SOURCES, KafkaTopic
 from uldp_transforms.jobs.spec_options import conditions, in_words, unsaid_default
+from uldp_transforms.spec.spec_fields import SPEC_FIELDS
 
 PATH = "deploy/dataflow/metadata.json"
 

@@ -16,7 +16,6 @@ from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Duration, Timestamp
 
 from uldp_transforms import JobSpec
-from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import Job
 from uldp_transforms.jobs.records.run_directory import RunDirectory
@@ -24,6 +23,7 @@ from uldp_transforms.jobs.sinks import Output, RowFiles, Sink
 from uldp_transforms.jobs.sources import AvroFiles, Source
 from uldp_transforms.ldp import Collection
 from uldp_transforms.rows.row_types import LedgerRow
+from uldp_transforms.spec.spec_fields import FINAL
 from uldp_transforms.windows import LATENESS_SLACK, Windows
 
 _collected: dict[str, list[Any]] = {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from uldp_transforms.beam.spec.spec_fields import SPEC_FIELDS, Kind, SpecField
 from uldp_transforms.jobs.spec_options import conditions, default_words
+from uldp_transforms.spec.spec_fields import SPEC_FIELDS, Kind, SpecField
 
 PATH = "docs/estimate-reports.md"
 HEADER = ["argument", "default", "meaning"]

@@ -8,20 +8,17 @@ import apache_beam as beam
 from apache_beam.pvalue import AsSingleton, PCollection
 from typing_extensions import Unpack
 
-from uldp_transforms.beam.accounts.ledger import SummarizeLedger
-from uldp_transforms.beam.accounts.transit import WindowsInTransit
+from uldp_transforms.beam.runtime.inputs import require_spec, spec_for
 from uldp_transforms.beam.runtime.outputs import NamedOutputs
-from uldp_transforms.beam.spec.inputs import require_spec, spec_for
-from uldp_transforms.beam.spec.job_spec import JobSpec
-from uldp_transforms.beam.spec.plain_values import SpecValues
-from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.beam.transforms.count_reports import CountReports
 from uldp_transforms.beam.transforms.decode_reports import DecodeReports
 from uldp_transforms.beam.transforms.discover_values import DiscoverValues
 from uldp_transforms.beam.transforms.estimate_distribution import CountsRows, EstimateDistribution
 from uldp_transforms.beam.transforms.gather_messages import Gathered, kind_of_messages
+from uldp_transforms.beam.transforms.ledger import SummarizeLedger
 from uldp_transforms.beam.transforms.read_report_files import ReadFiles
 from uldp_transforms.beam.transforms.release_once import ReleaseOnce
+from uldp_transforms.beam.transforms.transit import WindowsInTransit
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.errors import SpecError
@@ -36,6 +33,9 @@ from uldp_transforms.rows.row_types import (
     WindowHealth,
 )
 from uldp_transforms.rows.windowed_estimate import flat
+from uldp_transforms.spec.job_spec import JobSpec
+from uldp_transforms.spec.plain_values import SpecValues
+from uldp_transforms.spec.spec_fields import FINAL
 
 
 class _Outputs(NamedTuple):

@@ -7,10 +7,10 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from uldp_transforms.beam.spec.spec_fields import SPEC_FIELDS, Kind, Section, SpecField
-from uldp_transforms.beam.spec.spec_rules import Voice, check_agreement
 from uldp_transforms.calendar_windows import calendar_length, is_months
 from uldp_transforms.jobs import cli
+from uldp_transforms.spec.spec_fields import SPEC_FIELDS, Kind, Section, SpecField
+from uldp_transforms.spec.spec_rules import Voice, check_agreement
 from uldp_transforms.windows import parse_duration
 
 _OTHER_NAMES = {

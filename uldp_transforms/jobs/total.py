@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from uldp_transforms import JobSpec
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli, uldp
@@ -39,7 +40,6 @@ from uldp_transforms.jobs.report.numbers.number_facts import (
     numbers_of,
 )
 from uldp_transforms.jobs.report.whole_period import FILE
-from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import BorrowedShares

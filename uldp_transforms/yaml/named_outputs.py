@@ -16,11 +16,11 @@ from apache_beam.typehints.typehints import is_consistent_with
 from typing_extensions import Unpack
 
 from uldp_transforms.beam import estimate_reports
-from uldp_transforms.beam.spec.plain_values import SpecValues
-from uldp_transforms.beam.spec.spec_fields import SPEC_FIELDS
 from uldp_transforms.beam.transforms.read_report_files import ReadFiles, ReadReportFiles
 from uldp_transforms.ldp.checks import describe, require_keys
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.spec.plain_values import SpecValues
+from uldp_transforms.spec.spec_fields import SPEC_FIELDS
 
 PAYLOAD = "payload"
 """Name of the field that contains the message, in rows with several fields."""

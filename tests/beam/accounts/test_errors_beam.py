@@ -50,12 +50,12 @@ from uldp_transforms import (
     ReadReportFiles,
     SummarizeLedger,
 )
-from uldp_transforms.beam.accounts.rejected_share import RejectedShareError, Watch
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder, MixedReportsCoder, ReportBatchCoder
 from uldp_transforms.beam.runtime.outputs import NoOutputError
 from uldp_transforms.beam.transforms.deduplicate import _split
 from uldp_transforms.beam.transforms.gather_messages import GatheredCoder, _require_times
 from uldp_transforms.beam.transforms.read_report_files import _ReadFn
+from uldp_transforms.collector.rejected_share import RejectedShareError, Watch
 from uldp_transforms.files.text_files import read_lines, read_text
 from uldp_transforms.jobs import check, cli, regress, sql, tokens
 from uldp_transforms.jobs.demo import demo_command as demo
@@ -80,7 +80,6 @@ from uldp_transforms.jobs.report import charts, report_command, whole_period
 from uldp_transforms.jobs.report.reading import RowDirectory
 from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.simulate import simulate_command as simulate
-from uldp_transforms.jobs.sinks import row_files
 from uldp_transforms.jobs.survey import survey_command
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -90,7 +89,7 @@ from uldp_transforms.messages import report_tables
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
-from uldp_transforms.rows import entry_columns
+from uldp_transforms.rows import entry_columns, row_bytes
 from uldp_transforms.rows.entry_columns import unpacked
 from uldp_transforms.rows.json_and_avro import as_dict
 from uldp_transforms.rows.row_identity import name_of, span_of
@@ -129,26 +128,26 @@ FILES = {
     "krr.json": KRR,
     "set.json": KRR.to_json() | {"dimensions": [{"name": "country", "values": ["DE"], "set_by": "attribute"}]},
     "asked.json": dataclasses.replace(KRR, question="asked"),
-    "few.avro": row_files.file_of(
+    "few.avro": row_bytes.file_of(
         [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[1, 2], cells=[3])], "avro", COUNTS_SCHEMA
     ),
-    "below.avro": row_files.file_of(
+    "below.avro": row_bytes.file_of(
         [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[0] * 3, cells=[-1] * 9)],
         "avro",
         COUNTS_SCHEMA,
     ),
-    "impossible.avro": row_files.file_of(
+    "impossible.avro": row_bytes.file_of(
         [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[1] * 3, cells=[0] * 9)],
         "avro",
         COUNTS_SCHEMA,
     ),
-    "all.avro": row_files.file_of(
+    "all.avro": row_bytes.file_of(
         [WindowCounts(**name_of(KRR), **COUNTS, complete=True, num_reports=[0] * 3, cells=[0] * 9)],
         "avro",
         COUNTS_SCHEMA,
     ),
-    "day.avro": row_files.file_of([days_of(0)], "avro", COUNTS_SCHEMA),
-    "overlap.avro": row_files.file_of([days_of(0), days_of(12)], "avro", COUNTS_SCHEMA),
+    "day.avro": row_bytes.file_of([days_of(0)], "avro", COUNTS_SCHEMA),
+    "overlap.avro": row_bytes.file_of([days_of(0), days_of(12)], "avro", COUNTS_SCHEMA),
     "more.json": KRR.to_json() | {"more": 1},
     "latin.txt": b"\xe4",
     "two.txt": "a\nbb\n",

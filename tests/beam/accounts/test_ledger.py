@@ -34,14 +34,12 @@ from tests.support.messages_cases import (
 )
 from tests.support.tolerance import generator
 from uldp_transforms import SummarizeLedger
-from uldp_transforms.beam.accounts import ledger, transit
-from uldp_transforms.beam.accounts.ledger import LedgerEntry
 from uldp_transforms.beam.runtime.row_coders import timestamp_of
-from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
-from uldp_transforms.beam.transforms import deduplicate
-from uldp_transforms.beam.transforms import period_counts as counting
+from uldp_transforms.beam.transforms import deduplicate, ledger, transit
 from uldp_transforms.beam.transforms.count_reports import SumCountsFn
-from uldp_transforms.beam.transforms.known_reports import Changes, KnownReports
+from uldp_transforms.collector import period_counts as counting
+from uldp_transforms.collector.known_reports import Changes, KnownReports
+from uldp_transforms.collector.ledger_entries import LedgerEntry
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.records.ledger_sums import imbalance, missing, summary, sums_of
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
@@ -55,6 +53,7 @@ from uldp_transforms.rows.json_and_avro import to_avro, to_json
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.row_identity import span_of
 from uldp_transforms.rows.row_types import LEDGER_SCHEMA, REJECTED_SCHEMA, LedgerRow, WindowedEstimate
+from uldp_transforms.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.windows import BasePeriods, Windows, rfc3339
 
 MINUTE = 60_000

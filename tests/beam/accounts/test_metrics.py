@@ -20,10 +20,10 @@ from tests.support import replay
 from tests.support.messages_cases import KRR, RAPPOR, STRANGER, URAP, container, long, single, write_files
 from tests.support.tolerance import generator
 from uldp_transforms.beam.runtime import metrics
-from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.jobs.estimate.options import Job
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
+from uldp_transforms.spec.spec_fields import FINAL
 from uldp_transforms.windows import FUTURE_SKEW, Windows
 
 MINUTE = 60_000

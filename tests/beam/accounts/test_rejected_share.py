@@ -22,7 +22,7 @@ from tests.support.messages_cases import (
     single,
     write_files,
 )
-from uldp_transforms.beam.accounts.rejected_share import RejectedShareError, Watch, facts_of
+from uldp_transforms.collector.rejected_share import RejectedShareError, Watch, facts_of
 from uldp_transforms.jobs import estimate
 from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.reasons import Reason

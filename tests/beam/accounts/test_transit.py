@@ -20,21 +20,20 @@ from apache_beam.utils.windowed_value import PANE_INFO_UNKNOWN
 from tests.support import replay
 from tests.support.messages_cases import BATCH, KRR, container, packed, single, write_files
 from tests.support.tolerance import generator
-from uldp_transforms.beam.accounts import transit
-from uldp_transforms.beam.accounts.ledger import IN_TRANSIT, LedgerEntry
 from uldp_transforms.beam.runtime import panes
 from uldp_transforms.beam.runtime.beam_windows import as_duration
-from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.beam.transforms import decode_reports as decode
-from uldp_transforms.beam.transforms import estimate_distribution
+from uldp_transforms.beam.transforms import estimate_distribution, transit
 from uldp_transforms.beam.transforms import gather_messages as gather
 from uldp_transforms.beam.transforms import read_report_files as read_files
+from uldp_transforms.collector.ledger_entries import IN_TRANSIT, LedgerEntry
 from uldp_transforms.jobs import estimate
 from uldp_transforms.ldp.estimators import Empirical
 from uldp_transforms.messages import containers, manifest, wire
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.files import report_files
 from uldp_transforms.rows import windowed_estimate
+from uldp_transforms.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

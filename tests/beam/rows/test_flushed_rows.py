@@ -19,7 +19,6 @@ from apache_beam.testing.test_stream import ElementEvent, Event, TestStream
 from apache_beam.transforms.window import TimestampedValue
 
 from tests.support import cases, live, replay
-from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.jobs.files import flushed_rows
 from uldp_transforms.jobs.sinks import RowFiles
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles, flush_every
@@ -27,6 +26,7 @@ from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.row_identity import name_of, span_of
 from uldp_transforms.rows.row_types import LEDGER_SCHEMA, LedgerRow
+from uldp_transforms.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from uldp_transforms.beam.accounts.ledger import ACCEPTED, DUPLICATES, RECEIVED, SumByReasonFn
 from uldp_transforms.beam.transforms.count_reports import SumCountsFn
+from uldp_transforms.beam.transforms.ledger import SumByReasonFn
+from uldp_transforms.collector.ledger_entries import ACCEPTED, DUPLICATES, RECEIVED
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.reasons import Reason

@@ -23,8 +23,8 @@ from uldp_transforms.beam.transforms import deduplicate
 from uldp_transforms.beam.transforms.count_reports import CountReports
 from uldp_transforms.beam.transforms.decode_reports import DecodeReports
 from uldp_transforms.beam.transforms.deduplicate import CountNewReports, _split
-from uldp_transforms.beam.transforms.known_ids import KnownIds
-from uldp_transforms.beam.transforms.known_reports import KnownReports, to_rows
+from uldp_transforms.collector.known_ids import KnownIds
+from uldp_transforms.collector.known_reports import KnownReports, to_rows
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import BasePeriods, Windows, rfc3339

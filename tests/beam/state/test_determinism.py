@@ -21,9 +21,10 @@ from tests.rigs.compare import rows as rows_of_output
 from tests.support import cases, replay
 from tests.support.messages_cases import KNOWN, NOON, decoder, write_files
 from uldp_transforms.beam.transforms.count_reports import CountReports
-from uldp_transforms.beam.transforms.decode_reports import DecodeReports, received_entries
-from uldp_transforms.beam.transforms.known_reports import KnownReports, to_rows
-from uldp_transforms.beam.transforms.period_counts import count_periods
+from uldp_transforms.beam.transforms.decode_reports import DecodeReports
+from uldp_transforms.collector.known_reports import KnownReports, to_rows
+from uldp_transforms.collector.ledger_entries import received_entries
+from uldp_transforms.collector.period_counts import count_periods
 from uldp_transforms.jobs import estimate
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire

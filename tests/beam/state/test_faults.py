@@ -36,11 +36,9 @@ from apache_beam.testing.test_stream import Event
 from tests.rigs.compare import rows as rows_of_output
 from tests.support import live, replay
 from tests.support.messages_cases import KRR, NOON, RAPPOR, STRANGER, Row, long, packed, single, write_files
-from uldp_transforms.beam.accounts import ledger
-from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.beam.transforms import count_reports as count
 from uldp_transforms.beam.transforms import decode_reports as decode
-from uldp_transforms.beam.transforms import deduplicate
+from uldp_transforms.beam.transforms import deduplicate, ledger
 from uldp_transforms.beam.transforms import estimate_distribution as estimates
 from uldp_transforms.beam.transforms import gather_messages as gather
 from uldp_transforms.beam.transforms import release_once as release
@@ -48,6 +46,7 @@ from uldp_transforms.files import stores
 from uldp_transforms.jobs.estimate.options import Job
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.json_and_avro import to_json
+from uldp_transforms.spec.spec_fields import FINAL
 from uldp_transforms.windows import Windows
 
 HOUR = 3_600_000

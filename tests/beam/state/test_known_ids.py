@@ -32,8 +32,9 @@ from tests.support import replay
 from tests.support.messages_cases import KRR
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.beam.runtime.worker_memory import Held
-from uldp_transforms.beam.transforms import deduplicate, known_ids
-from uldp_transforms.beam.transforms.known_ids import SECRET_BYTES, KnownIds, lost_reports, merge_into
+from uldp_transforms.beam.transforms import deduplicate
+from uldp_transforms.collector import known_ids
+from uldp_transforms.collector.known_ids import SECRET_BYTES, KnownIds, lost_reports, merge_into
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import rfc3339
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.support.messages_cases import KRR, URAP, collection, numbered
 from tests.support.tolerance import generator
-from uldp_transforms.beam.transforms import known_reports
-from uldp_transforms.beam.transforms.known_reports import HEAD, KnownReports, to_rows
+from uldp_transforms.collector import known_reports
+from uldp_transforms.collector.known_reports import HEAD, KnownReports, to_rows
 from uldp_transforms.ldp import Collection
 
 WIDE = collection("wide", numbered(2_000), "rappor")  # 250 bytes a report

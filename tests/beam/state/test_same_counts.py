@@ -21,11 +21,11 @@ from apache_beam.testing.test_stream import Event
 from apache_beam.transforms.window import GlobalWindow
 
 from tests.support import cases, replay
-from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.beam.transforms.count_reports import CountedReports, CountReports
 from uldp_transforms.beam.transforms.decode_reports import DecodeReports
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
+from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

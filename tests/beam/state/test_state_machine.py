@@ -28,9 +28,9 @@ from tests.support import replay
 from tests.support.messages_cases import Row, collection, data, decoder, long, numbered, packed, single
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder, ReportBatchCoder
 from uldp_transforms.beam.runtime.row_coders import timestamp_of
-from uldp_transforms.beam.transforms.decode_reports import received_entries
-from uldp_transforms.beam.transforms.known_reports import KnownReports, to_rows
-from uldp_transforms.beam.transforms.period_counts import count_periods
+from uldp_transforms.collector.known_reports import KnownReports, to_rows
+from uldp_transforms.collector.ledger_entries import received_entries
+from uldp_transforms.collector.period_counts import count_periods
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import BasePeriods, TimeGate, Windows

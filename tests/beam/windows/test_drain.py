@@ -19,9 +19,9 @@ from tests.support.messages_cases import KRR, write_files
 from tests.support.tolerance import generator
 from uldp_transforms.beam.runtime import panes
 from uldp_transforms.beam.runtime.panes import CLOCK_SKEW, Withholding, is_cut, is_partial
-from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.messages import wire
+from uldp_transforms.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

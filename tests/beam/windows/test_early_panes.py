@@ -10,11 +10,11 @@ import pytest
 from tests.support import replay
 from tests.support.messages_cases import KRR, URAP
 from tests.support.tolerance import generator
-from uldp_transforms.beam.spec.job_spec import JobSpec
-from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.windowed_estimate import flat
+from uldp_transforms.spec.job_spec import JobSpec
+from uldp_transforms.spec.spec_fields import FINAL
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

@@ -22,9 +22,9 @@ from tests.support.tolerance import generator
 from uldp_transforms import CalendarWindows, CountReports, DecodeReports
 from uldp_transforms.beam.runtime.beam_windows import beam_windows
 from uldp_transforms.beam.runtime.coders import key_of_sum, owner_and_start
-from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.row_types import RejectedReport
+from uldp_transforms.spec.spec_fields import FINAL
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

@@ -24,7 +24,6 @@ from tests.support.messages_cases import KRR, URR, collection, container, number
 from tests.support.tolerance import generator
 from uldp_transforms import CountReports, DecodeReports, JobSpec
 from uldp_transforms.beam.runtime import panes
-from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.beam.transforms.pool_versions import _COUNTS, PoolVersions, _Estimator, _Held
 from uldp_transforms.jobs import estimate, reestimate, total, uldp
 from uldp_transforms.jobs.navigations.navigation_lines import table_of_topic
@@ -35,6 +34,7 @@ from uldp_transforms.ldp.versions import questions_of
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.pooled_rows import finding_of_agreement
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, HEALTH_SCHEMA, WindowedEstimate
+from uldp_transforms.spec.spec_fields import FINAL
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

@@ -19,13 +19,13 @@ from tests.support import replay
 from tests.support.messages_cases import KRR, URAP
 from tests.support.tolerance import generator
 from uldp_transforms.beam.runtime import metrics
-from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.beam.transforms.release_once import ReleaseOnce
 from uldp_transforms.jobs.estimate.options import Job
 from uldp_transforms.jobs.sinks import Output, Sink
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.row_types import WindowedEstimate
+from uldp_transforms.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

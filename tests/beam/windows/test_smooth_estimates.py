@@ -20,7 +20,6 @@ from tests.support import replay
 from tests.support.messages_cases import container
 from tests.support.tolerance import generator
 from uldp_transforms import EstimateReports
-from uldp_transforms.beam.spec.spec_fields import LATE_EVERY
 from uldp_transforms.beam.transforms.smooth_estimates import _FilterFn
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
@@ -35,6 +34,7 @@ from uldp_transforms.rows.smoothed_rows import HORIZON, filter_row, horizon_of, 
 from uldp_transforms.rows.window_health import health_of_window, with_change
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, jump_of
 from uldp_transforms.rows.windowed_estimate import estimate_window
+from uldp_transforms.spec.spec_fields import LATE_EVERY
 from uldp_transforms.windows import Windows
 
 DAY = 86_400_000

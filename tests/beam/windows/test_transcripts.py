@@ -29,11 +29,11 @@ import yaml
 from apache_beam.testing.test_stream import ElementEvent, Event
 
 from tests.support import cases, replay
-from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets import Closed
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.row_types import LedgerRow, RejectedReport, WindowedEstimate
+from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import Windows, parse_duration
 
 TRANSCRIPTS = sorted(Path(__file__).parents[2].joinpath("transcripts").glob("*.yaml"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.support.messages_cases import KNOWN, KRR, NOON, RAPPOR, URAP, collection
 from tests.support.tolerance import generator
-from uldp_transforms.beam.transforms.period_counts import count_periods
+from uldp_transforms.collector.period_counts import count_periods
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.client_window import ClientWindow
 from uldp_transforms.ldp.reasons import Reason
@@ -361,9 +361,7 @@ def test_counts_per_period_are_those_of_each_period_alone(item, times, periods):
 @pytest.mark.parametrize("spread", [1, HOUR, CENTURY])
 @pytest.mark.parametrize("item", [KRR, WIDE, URAP], ids=lambda item: item.id)
 def test_more_periods_than_memory_allows_at_once(item, spread, monkeypatch):
-    monkeypatch.setattr(
-        "uldp_transforms.beam.transforms.period_counts._MAX_CELLS", 4 * item.num_cohorts * item.num_cells + 1
-    )
+    monkeypatch.setattr("uldp_transforms.collector.period_counts._MAX_CELLS", 4 * item.num_cohorts * item.num_cells + 1)
     times = [(i * i % 17 - 8) * spread for i in range(120)]
     batch, periods = with_times(item, times), BasePeriods(spread, spread // 3)
     assert dict(count_periods(item, batch, periods)) == by_dictionary(item, batch, periods)

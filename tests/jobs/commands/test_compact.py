@@ -19,11 +19,11 @@ from pyarrow import parquet
 
 from tests.jobs.follow.spools import Followed
 from uldp_transforms import read_rows
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import check, compact, total, uldp
 from uldp_transforms.jobs.records import superseded_files
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of
 from uldp_transforms.jobs.records.superseded_files import GENERATION, JOURNAL, NAME, without_superseded
-from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.rows.row_types import LEDGER_SCHEMA, LedgerRow
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from labs.experiments.frame import simulate_counts
 from tests.support.tolerance import binomial_limits
-from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.jobs.demo import demo_command as demo
 from uldp_transforms.jobs.demo.departures import read_departures
 from uldp_transforms.ldp import Collection
@@ -18,6 +17,7 @@ from uldp_transforms.rows.row_identity import span_of
 from uldp_transforms.rows.row_types import WindowedEstimate
 from uldp_transforms.rows.window_history import Neighbours, jump_of
 from uldp_transforms.rows.windowed_estimate import estimate_window
+from uldp_transforms.spec.job_spec import JobSpec
 
 DAY, DRAWS = 86_400_000, 10
 STORM = ("2001-03-05", "2001-03-06")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.messages_cases import KRR, container, single, write_files
-from uldp_transforms.beam.spec.spec_fields import SPEC_FIELDS, Kind, Section, SpecField
 from uldp_transforms.jobs.uldp import main
+from uldp_transforms.spec.spec_fields import SPEC_FIELDS, Kind, Section, SpecField
 
 BAD: dict[Kind, tuple[str, ...]] = {
     Kind.LENGTH: ("x", "1000d"),

@@ -23,18 +23,18 @@ from tests.support.looks import without_intervals
 from tests.support.messages_cases import KRR, URAP, collection, container, single, write_files
 from tests.support.tolerance import generator
 from uldp_transforms import JobSpec
-from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.records.ledger_sums import periods_out_of_balance
 from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
-from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_identity import name_of, span_of
 from uldp_transforms.rows.row_types import COUNTS_SCHEMA, ESTIMATE_SCHEMA, WindowCounts
+from uldp_transforms.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.windows import Windows, moment_of, rfc3339
 
 MINUTE = 60_000

@@ -15,18 +15,18 @@ import pytest
 
 from tests.jobs.commands.test_reestimate import ALL, COLLECTIONS, FILES, MINUTE, PERIOD, estimated, rows_of
 from tests.support.messages_cases import collection, write_files
-from uldp_transforms.beam.spec.spec_fields import SHOW
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import total, uldp
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.jobs.report.whole_period import totals_of
-from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_identity import fields_of_group, name_of, span_of
 from uldp_transforms.rows.row_types import COUNTS_SCHEMA, WindowCounts
 from uldp_transforms.rows.windowed_estimate import estimate_window
+from uldp_transforms.spec.spec_fields import SHOW
 
 KRR = COLLECTIONS[0]
 ONE = collection("one", {"id": "closed", "values": ["0", "1", "2"]}, "krr", num_cohorts=1)

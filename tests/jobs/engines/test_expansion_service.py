@@ -33,7 +33,7 @@ from tests.support.named_outputs import (
 )
 
 URN = "beam:transforms:python:fully_qualified_named"
-FOREIGN = "uldp_transforms.beam.spec.job_spec.os.getcwd"
+FOREIGN = "uldp_transforms.spec.job_spec.os.getcwd"
 PAGE = (Path(__file__).parents[3] / "docs" / "other-languages.md").read_text("utf-8")
 needs_flink = pytest.mark.skipif(cached.missing() is not None, reason=str(cached.missing()))
 needs_java = pytest.mark.skipif(java.missing() is not None, reason=str(java.missing()))

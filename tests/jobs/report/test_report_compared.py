@@ -17,9 +17,9 @@ from tests.rigs import axe
 from tests.support import report_rows as rows
 from tests.support.browser import Browser, browser, needs_browser
 from tests.support.html_tree import Node, tree_of
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.report.compared.compared_rows import comparisons_of
-from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.row_types import COUNTS_SCHEMA
 

@@ -21,7 +21,6 @@ from tests.servers.google_server import GoogleServer, misfits, request_refused, 
 from tests.support.cases import golden
 from tests.support.messages_cases import KRR, container, single, write_files
 from uldp_transforms.beam.runtime.row_coders import timestamp_of
-from uldp_transforms.beam.spec.spec_fields import SHOW
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.cli import UNREAD
 from uldp_transforms.jobs.estimate.run import configure
@@ -38,6 +37,7 @@ from uldp_transforms.rows.row_types import (
     UndeliveredRow,
     ValueEstimate,
 )
+from uldp_transforms.spec.spec_fields import SHOW
 
 TABLES = {"estimates": ESTIMATE_SCHEMA, "ledger": LEDGER_SCHEMA, "rejected": REJECTED_SCHEMA, "health": HEALTH_SCHEMA}
 

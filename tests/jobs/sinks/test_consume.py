@@ -25,11 +25,11 @@ from tests.servers.pubsub_servers import DEAD_LETTERS, FILTERS, params, preferre
 from tests.support import cases
 from tests.support.live import PATIENCE
 from tests.support.messages_cases import crc_64_avro
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs.check import latest_rows
 from uldp_transforms.jobs.estimate.run import configure
 from uldp_transforms.jobs.sinks.bigquery_tables import table_schema
 from uldp_transforms.jobs.sinks.pubsub_topics import PublishRows
-from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.json_and_avro import as_dict, to_json
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, HEALTH_SCHEMA, REJECTED_SCHEMA, WindowedEstimate

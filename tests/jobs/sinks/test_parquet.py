@@ -18,10 +18,11 @@ from tests.beam.rows.test_flushed_rows import ANIMALS, LATE, write
 from tests.beam.rows.test_schemas import ROWS
 from tests.support import live
 from tests.support.messages_cases import KRR, container, single, write_files
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.cli import UNREAD
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
-from uldp_transforms.jobs.sinks.row_files import RowFiles, file_of
+from uldp_transforms.jobs.sinks.row_files import RowFiles
 from uldp_transforms.rows.arrow_form import arrow_schema
 from uldp_transforms.rows.json_and_avro import as_dict
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA

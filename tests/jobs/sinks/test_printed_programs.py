@@ -23,9 +23,9 @@ from tests.servers.google_server import GoogleServer
 from tests.servers.pubsub_servers import preferred, serving
 from tests.support.messages_cases import KRR, write_files
 from uldp_transforms import read_rows
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.sinks.bigquery_tables import table_schema
-from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, WindowedEstimate
 
 RESULTS = Path(__file__).parents[3] / "deploy" / "results"

@@ -16,14 +16,14 @@ from apache_beam.utils.timestamp import Timestamp
 from tests.support import replay
 from tests.support.messages_cases import BATCH, KRR, URAP, collection, container, numbered
 from tests.support.tolerance import generator
-from uldp_transforms.beam.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.beam.transforms.count_reports import SumCountsFn, _CountBundleFn
-from uldp_transforms.beam.transforms.period_counts import count_periods
+from uldp_transforms.collector.period_counts import count_periods
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.sentinels import examine
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.json_and_avro import as_dict
+from uldp_transforms.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.windows import BasePeriods, Windows, rfc3339
 
 MINUTE = 60_000
@@ -137,7 +137,7 @@ def test_streams_have_the_findings_of_numpy_with_copies_and_conflicts(windows: W
 @pytest.mark.parametrize("max_cells", [1, 300, 1 << 22])
 @pytest.mark.parametrize("of", ALL, ids=lambda of: of.id)
 def test_patterns_of_periods_are_those_of_each_alone(of, max_cells, monkeypatch):
-    monkeypatch.setattr("uldp_transforms.beam.transforms.period_counts._MAX_CELLS", max_cells)
+    monkeypatch.setattr("uldp_transforms.collector.period_counts._MAX_CELLS", max_cells)
     batch = some_reports(of, 200)
     counted = dict(count_periods(of, batch, BasePeriods(MINUTE), bit_patterns=True))
     periods = batch.event_times // MINUTE

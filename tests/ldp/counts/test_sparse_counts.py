@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.support.cases import COLLECTIONS, VALUES, collections
 from tests.support.tolerance import generator
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder
-from uldp_transforms.beam.transforms.period_counts import count_periods
+from uldp_transforms.collector.period_counts import count_periods
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.counts.sparse_table import PAYS, SparseCounts, counts_at
 from uldp_transforms.ldp.estimators import ESTIMATORS

@@ -5,38 +5,47 @@ They are for dashboards. Exact numbers are in the ledger, because engines may co
 
 from __future__ import annotations
 
-from collections import Counter
-
 from apache_beam.metrics.metric import Metrics
 from apache_beam.runners.worker import statesampler
 
+from uldp_transforms.collector.metric_names import (
+    ACCEPTED,
+    AFTER_RELEASE,
+    ALARMS,
+    DUPLICATES,
+    ESTIMATE_MS,
+    NAMESPACE,
+    OFF_BY,
+    READ_BYTES,
+    RECEIVED,
+    REJECTED,
+    SEEN,
+    UNREAD_FILES,
+    UNREAD_MESSAGES,
+    WINDOWS,
+)
 from uldp_transforms.messages.rejection import Rejection
 
-NAMESPACE = "uldp"
-
-RECEIVED, ACCEPTED, DUPLICATES, REJECTED = "received", "accepted", "duplicates", "rejected"
-"""Numbers of reports; ``rejected_REASON`` for each reason."""
-
-UNREAD_MESSAGES, UNREAD_FILES = "unread_messages", "unread_files"
-"""Numbers of messages and files that could not be read: ``unread_messages_REASON``, ``unread_files_REASON``."""
-
-WINDOWS, ALARMS = "windows", "alarms"
-"""Numbers of rows by status (``windows_STATUS``) and of alarms by sentinel (``alarms_NAME``)."""
-
-OFF_BY = "off_by_ms"
-"""``too_early_off_by_ms`` and ``too_old_off_by_ms``: maximum over the reports that were decoded together."""
-
-ESTIMATE_MS = "estimate_ms"
-"""Milliseconds spent on the estimate of one window."""
-
-AFTER_RELEASE = "after_release"
-"""Number of rows that were dropped because the only row of their window had already been released."""
-
-READ_BYTES = "read_bytes"
-"""Bytes of input files that were read: only in ``SEEN``, not a metric of engines."""
-
-SEEN: Counter[str] = Counter()
-"""Counts of this process so far, including repeated bundles, for progress messages."""
+__all__ = [
+    "ACCEPTED",
+    "AFTER_RELEASE",
+    "ALARMS",
+    "DUPLICATES",
+    "ESTIMATE_MS",
+    "NAMESPACE",
+    "OFF_BY",
+    "READ_BYTES",
+    "RECEIVED",
+    "REJECTED",
+    "SEEN",
+    "UNREAD_FILES",
+    "UNREAD_MESSAGES",
+    "WINDOWS",
+    "count",
+    "count_rejected",
+    "observe",
+    "start_bundle",
+]
 
 
 def count(number: int, name: str, kind: str = "") -> None:

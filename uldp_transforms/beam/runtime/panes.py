@@ -14,6 +14,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
 from uldp_transforms.rows.windowed_estimate import reason_to_withhold
+from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import now, rfc3339
 
 CLOCK_SKEW = 5_000
@@ -92,6 +93,11 @@ class Withholding:
     min_reports: int
     complete_after: int | None
     partial_before: int | None
+
+    @classmethod
+    def of(cls, spec: JobSpec) -> Withholding:
+        """The rule of a job."""
+        return cls(spec.min_reports, spec.complete_after, spec.partial_before)
 
     def reason(self, num_reports: int, window: Any, pane: Any) -> str | None:
         """Status of a window whose numbers are withheld; None if they are not."""

@@ -13,22 +13,22 @@ from apache_beam.transforms.window import GlobalWindow, WindowFn
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
 
-from uldp_transforms.beam.accounts.ledger import ACCEPTED, LedgerEntry
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto, beam_periods, beam_window, beam_windows, window_into
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, RunningSumCoder, key_of_sum, owner_and_start
+from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.runtime.outputs import NamedOutputs
 from uldp_transforms.beam.runtime.panes import cadence
-from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
-from uldp_transforms.beam.spec.job_spec import JobSpec
-from uldp_transforms.beam.spec.spec_fields import FINAL
 from uldp_transforms.beam.transforms.deduplicate import CountNewReports
-from uldp_transforms.beam.transforms.period_counts import Reports, count_strata, split_strata
+from uldp_transforms.collector.ledger_entries import ACCEPTED, LedgerEntry
+from uldp_transforms.collector.period_counts import Reports, count_strata, split_strata
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages.group_keys import is_total
 from uldp_transforms.messages.mixed_reports import MixedReports
+from uldp_transforms.spec.job_spec import JobSpec
+from uldp_transforms.spec.spec_fields import FINAL
 from uldp_transforms.windows import Windows
 
 _MAX_CELLS = 1 << 22

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -13,23 +12,21 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.shared import Shared
 
 import uldp_transforms.beam.runtime.coders  # noqa: F401  # registers how reports cross between workers
-from uldp_transforms.beam.accounts.ledger import RECEIVED, LedgerEntry
-from uldp_transforms.beam.accounts.rejected_share import Watch
-from uldp_transforms.beam.accounts.transit import handed_on
 from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.runtime.outputs import NamedOutputs
-from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
-from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.beam.transforms.gather_messages import GATHERED, Gathered, GatherMessages, kind_of_messages
 from uldp_transforms.beam.transforms.read_report_files import ReadFiles
+from uldp_transforms.collector.ledger_entries import LedgerEntry, handed_on, received_entries
+from uldp_transforms.collector.rejected_share import Watch
 from uldp_transforms.ldp.checks import describe
-from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reports import ReportBatch
-from uldp_transforms.messages.decoder import Decoded, MessageDecoder
+from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.windows import BasePeriods, split_runs_by_period
+from uldp_transforms.spec.job_spec import JobSpec
+from uldp_transforms.windows import BasePeriods
 
 
 class _DecodedReports(NamedTuple):
@@ -161,26 +158,3 @@ class _DecodeFn(beam.DoFn):
             *(TaggedOutput("rejected", rejection) for rejection in decoded.rejections),
             *(TaggedOutput("ledger", entry) for entry in (*entries, handed_on(-decoded.num_messages))),
         ]
-
-
-def received_entries(decoded: Decoded, periods: BasePeriods | None) -> Iterator[LedgerEntry]:
-    """Received reports per collection and base period, where these are known.
-
-    Verdicts identify collections and periods, but the numbers are counted separately: received reports without a
-    verdict, or with two, are entered without a period, so that the ledger does not balance.
-    """
-    catalog, unaccounted = decoded.catalog, decoded.received.copy()
-    for part in decoded.parts:
-        numbers = part.numbers_in(catalog)
-        of, starts, index = split_runs_by_period(part.sizes, part.reports.event_times, periods)
-        of_entries, num_reports = numbers[of], part.reports.times * np.bincount(index)
-        np.subtract.at(unaccounted, of_entries, num_reports)
-        for owner, start, number in zip(of_entries.tolist(), starts, num_reports.tolist()):
-            yield LedgerEntry(RECEIVED, catalog.fingerprints[owner], start, number)
-    for found in decoded.rejections:
-        fingerprint = found.collection.fingerprint if found.collection else b""
-        unaccounted[catalog.number(fingerprint[:PREFIX_BYTES])] -= found.num_reports
-        if found.num_reports:
-            yield LedgerEntry(RECEIVED, fingerprint, found.period_start, found.num_reports)
-    for owner in unaccounted.nonzero()[0].tolist():
-        yield LedgerEntry(RECEIVED, catalog.fingerprints[owner], None, int(unaccounted[owner]))

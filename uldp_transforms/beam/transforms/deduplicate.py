@@ -29,19 +29,19 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from uldp_transforms.beam.accounts.ledger import ACCEPTED, DUPLICATES, LedgerEntry
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.coders import ReportBatchCoder, key_of_sum
 from uldp_transforms.beam.runtime.worker_memory import VERSION_BYTES, Held, new_version
-from uldp_transforms.beam.spec.job_spec import JobSpec
-from uldp_transforms.beam.spec.spec_fields import BY_FINGERPRINTS
-from uldp_transforms.beam.transforms.known_ids import SECRET_BYTES, KnownIds
-from uldp_transforms.beam.transforms.known_reports import HEAD, Changes, KnownReports, to_rows
-from uldp_transforms.beam.transforms.period_counts import Reports, count_batches
+from uldp_transforms.collector.known_ids import SECRET_BYTES, KnownIds
+from uldp_transforms.collector.known_reports import HEAD, Changes, KnownReports, to_rows
+from uldp_transforms.collector.ledger_entries import ACCEPTED, DUPLICATES, LedgerEntry
+from uldp_transforms.collector.period_counts import Reports, count_batches
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.messages.mixed_reports import MixedReports
+from uldp_transforms.spec.job_spec import JobSpec
+from uldp_transforms.spec.spec_fields import BY_FINGERPRINTS
 from uldp_transforms.windows import BasePeriods, split_by_period
 
 _BLOCK = 1 << 15

@@ -9,12 +9,12 @@ import apache_beam as beam
 from apache_beam.pvalue import PCollection
 
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS
-from uldp_transforms.beam.runtime.panes import place_of
-from uldp_transforms.beam.spec.inputs import require_spec, spec_for
-from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.beam.runtime.inputs import require_spec, spec_for
+from uldp_transforms.beam.runtime.panes import Withholding, place_of
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.row_types import DiscoveredValue
+from uldp_transforms.spec.job_spec import JobSpec
 
 
 class DiscoverValues(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[DiscoveredValue]]):
@@ -69,7 +69,7 @@ class DiscoverValues(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PC
 class _DiscoverFn(beam.DoFn):
     def __init__(self, spec: JobSpec):
         self._catalog = spec.catalog
-        self._withholding = spec.withholding
+        self._withholding = Withholding.of(spec)
         self._run = spec.run
 
     def process(

@@ -13,10 +13,9 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder
+from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.runtime.outputs import NamedOutputs
-from uldp_transforms.beam.runtime.panes import is_partial, place_of
-from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
-from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.beam.runtime.panes import Withholding, is_partial, place_of
 from uldp_transforms.beam.transforms.pool_versions import PoolVersions
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows, SmoothEstimates
 from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
@@ -29,6 +28,7 @@ from uldp_transforms.rows.row_types import ValueEstimate, WindowCounts, Windowed
 from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.rows.windowed_estimate import Solved, estimate_window, solve_windows
+from uldp_transforms.spec.job_spec import JobSpec
 
 _NAMED = typehints.Tuple[bytes, typehints.Tuple[bytes, bytes]]
 _COUNTS = CohortCountsCoder()
@@ -135,7 +135,7 @@ class _RowsFn(beam.DoFn):
         self._catalog = spec.catalog
         self._estimator = ESTIMATORS[spec.estimator]()
         self._candidates = spec.candidates
-        self._withholding = spec.withholding
+        self._withholding = Withholding.of(spec)
         self._show = spec.show
         self._anytime_scale = spec.anytime_scale
         self._limits, self._quantiles = spec.limits, spec.quantiles

@@ -16,13 +16,12 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from uldp_transforms.beam.accounts.ledger import LedgerEntry
-from uldp_transforms.beam.accounts.transit import handed_on
-from uldp_transforms.beam.spec.inputs import cure_of
-from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.beam.runtime.inputs import cure_of
+from uldp_transforms.collector.ledger_entries import LedgerEntry, handed_on
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.joined_messages import JoinedMessages, RepeatedMessages
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods, split_by_period
 
 _FLUSH_BYTES = 1 << 21

@@ -20,16 +20,16 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedV
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto, as_duration, in_window, key_and_window
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder
-from uldp_transforms.beam.runtime.panes import place_of
-from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
-from uldp_transforms.beam.spec.job_spec import JobSpec
-from uldp_transforms.beam.spec.spec_fields import FINAL
+from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
+from uldp_transforms.beam.runtime.panes import Withholding, place_of
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.pooled_rows import estimate_question
+from uldp_transforms.spec.job_spec import JobSpec
+from uldp_transforms.spec.spec_fields import FINAL
 
 _FINGERPRINT = 32
 _INDEX = 8  # bytes
@@ -129,7 +129,7 @@ class _Estimator:
             place_of(window, pane, spec.run),
             self._estimator,
             spec.candidates,
-            spec.withholding.reason(total, window, pane),
+            Withholding.of(spec).reason(total, window, pane),
             show=spec.show,
             anytime_scale=spec.anytime_scale,
             entries=self._columns,

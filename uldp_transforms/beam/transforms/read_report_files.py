@@ -14,13 +14,12 @@ from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from apache_beam.utils.windowed_value import WindowedValue
 
-from uldp_transforms.beam.accounts.ledger import RECEIVED, LedgerEntry
-from uldp_transforms.beam.accounts.transit import handed_on
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.file_patterns import absolute, check_files, files_of
+from uldp_transforms.beam.runtime.inputs import require_elements
 from uldp_transforms.beam.runtime.outputs import NamedOutputs
-from uldp_transforms.beam.spec.inputs import require_elements
 from uldp_transforms.beam.transforms.gather_messages import GATHERED, Gathered, Grouping
+from uldp_transforms.collector.ledger_entries import RECEIVED, LedgerEntry, handed_on
 from uldp_transforms.files import stores
 from uldp_transforms.files.text_files import read_text
 from uldp_transforms.ldp.checks import describe, parse_json

@@ -24,9 +24,9 @@ from apache_beam.utils.windowed_value import WindowedValue
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto, as_duration, in_window, key_and_window
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder
-from uldp_transforms.beam.spec.inputs import mark, require_spec, spec_for
-from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.spec.job_spec import JobSpec
 
 _RELEASED = b"released"
 

@@ -16,9 +16,8 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto
+from uldp_transforms.beam.runtime.inputs import require_spec, spec_for
 from uldp_transforms.beam.runtime.outputs import NamedOutputs
-from uldp_transforms.beam.spec.inputs import require_spec, spec_for
-from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.rows.entry_columns import packed, unpacked
@@ -26,6 +25,7 @@ from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
 from uldp_transforms.rows.window_health import with_change
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, traits_of
+from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import now
 
 Rows = tuple[WindowedEstimate, WindowHealth]

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from uldp_transforms import JobSpec
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
@@ -29,7 +30,6 @@ from uldp_transforms.jobs.reestimate.reestimate_command import files_of_counts
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, stored_counts
 from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.jobs.report.compared.compared_rows import FILE
-from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.comparisons.compare import MAX_PAIRS

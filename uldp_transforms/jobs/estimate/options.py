@@ -11,7 +11,6 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 
 from uldp_transforms import JobSpec
 from uldp_transforms.beam.runtime.engines import PRISM, check_exactly_once
-from uldp_transforms.beam.spec.spec_fields import FINAL, Section
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.job_server import SAVEPOINT, goes_on
 from uldp_transforms.jobs.engines.runners import (
@@ -32,6 +31,7 @@ from uldp_transforms.jobs.sources import SOURCES, Source
 from uldp_transforms.jobs.sources.source import ATTRIBUTES
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_options
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.spec.spec_fields import FINAL, Section
 
 _FOLLOWING: cli.Options = {
     "--follow": cli.SWITCH

@@ -17,8 +17,8 @@ from apache_beam.options.pipeline_options import CrossLanguageOptions, GoogleClo
 from apache_beam.runners.runner import PipelineState
 from apache_beam.utils.subprocess_server import JavaJarServer
 
-from uldp_transforms.beam.accounts.rejected_share import facts_of
 from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.collector.rejected_share import facts_of
 from uldp_transforms.files import stores
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.last_words import last_words, state_of

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.beam.spec.spec_fields import ESTIMATOR
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.evaluate.number_trials import NumberTrial, read_number_trial, run_number_trial
@@ -33,6 +32,7 @@ from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.planning import OpenQuestion
 from uldp_transforms.ldp.registry import Registry
+from uldp_transforms.spec.spec_fields import ESTIMATOR
 
 _OPEN_ONLY = ("candidates", "max_cohorts")
 

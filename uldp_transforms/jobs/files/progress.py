@@ -12,7 +12,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.collector import metric_names as metrics
 from uldp_transforms.jobs import cli
 
 _EVERY = 0.5  # seconds

@@ -7,16 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from uldp_transforms.beam.accounts.ledger import ACCEPTED, RECEIVED, LedgerEntry
-from uldp_transforms.beam.accounts.transit import handed_on
-from uldp_transforms.beam.spec.job_spec import JobSpec
-from uldp_transforms.beam.transforms.decode_reports import received_entries
-from uldp_transforms.beam.transforms.period_counts import count_batches
+from uldp_transforms.collector.ledger_entries import ACCEPTED, RECEIVED, LedgerEntry, handed_on, received_entries
+from uldp_transforms.collector.period_counts import count_batches
 from uldp_transforms.jobs.follow.state import CountedFile, Period
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.group_keys import is_total
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import TimeGate
 
 _AT_ONCE = 1 << 22  # bytes of messages that are decoded together

@@ -6,8 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from uldp_transforms.beam.accounts.ledger import LedgerEntry, ledger_rows
-from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.collector.ledger_entries import LedgerEntry, ledger_rows
 from uldp_transforms.jobs.follow.follow_reading import Reading
 from uldp_transforms.jobs.follow.row_outbox import put_rows, rows_of_window, solve_pending, write_outbox
 from uldp_transforms.jobs.follow.state import FollowState
@@ -15,6 +14,7 @@ from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.messages.group_keys import is_total
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.rejected_report import rejected_row
+from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import now
 
 WINDOWS_AT_ONCE = 256

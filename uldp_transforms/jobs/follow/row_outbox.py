@@ -6,10 +6,9 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.follow.state import FollowState, PendingWindow
-from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -21,6 +20,7 @@ from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.rows.windowed_estimate import ON_TIME, Solved, estimate_window, reason_to_withhold, solve_windows
+from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import rfc3339
 
 _LATE = "LATE"

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from uldp_transforms.beam.accounts.transit import handed_on
-from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.collector.ledger_entries import handed_on
 from uldp_transforms.files.text_files import read_text
 from uldp_transforms.jobs.follow.follow_reading import MessageCounter, Reading
 from uldp_transforms.jobs.follow.notices import Notices
@@ -24,6 +23,7 @@ from uldp_transforms.messages.files.file_account import Account
 from uldp_transforms.messages.manifest import HashedFile, ListedFile, files_of_manifest
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.wire import reports_in
+from uldp_transforms.spec.job_spec import JobSpec
 
 LOCK = "lock"
 """Name of the file in a spool that its gateway locks; it marks a directory as a spool."""

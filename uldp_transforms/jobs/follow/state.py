@@ -16,7 +16,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from uldp_transforms.beam.runtime.coders import CohortCountsCoder
+from uldp_transforms.collector.count_bytes import decode_counts, encode_counts
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 
@@ -48,7 +48,6 @@ CREATE TABLE IF NOT EXISTS last_records (partition INTEGER PRIMARY KEY, offset I
 
 _TOPIC_ID = "topic_id"
 
-_CODER = CohortCountsCoder()
 
 Period = tuple[bytes, int]
 """Fingerprint of a collection, or key of a group, and start of a base period in milliseconds."""
@@ -206,7 +205,7 @@ class FollowState:
             before = self.counts_between(fingerprint, start, start + 1)
             total = new if before is None else before + new
             self._database.execute(
-                "INSERT OR REPLACE INTO counts VALUES (?, ?, ?)", (fingerprint, start, _CODER.encode(total))
+                "INSERT OR REPLACE INTO counts VALUES (?, ?, ?)", (fingerprint, start, encode_counts(total))
             )
 
     def counts_between(self, fingerprint: bytes, start: int, stop: int) -> CohortCounts | None:
@@ -216,7 +215,7 @@ class FollowState:
         )
         total: CohortCounts | None = None
         for (encoded,) in rows:
-            part = _CODER.decode(encoded)
+            part = decode_counts(encoded)
             total = part if total is None or part is None else total + part
         return total
 
@@ -230,7 +229,7 @@ class FollowState:
         )
         found: dict[bytes, CohortCounts] = {}
         for owner, encoded in rows:
-            part = _CODER.decode(encoded)
+            part = decode_counts(encoded)
             assert part is not None, "add stores counts"
             found[owner] = found[owner] + part if owner in found else part
         return found

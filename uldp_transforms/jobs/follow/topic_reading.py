@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.jobs.follow.follow_reading import MessageCounter, Reading
 from uldp_transforms.jobs.follow.notices import say
 from uldp_transforms.jobs.follow.state import FollowState
@@ -20,6 +19,7 @@ from uldp_transforms.jobs.kafka.reader import Polled, Reader
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.spec.job_spec import JobSpec
 
 SAY_EVERY = 60.0
 """Seconds between two sentences that say that brokers do not answer."""

@@ -7,7 +7,6 @@ import dataclasses
 from collections.abc import Sequence
 
 from uldp_transforms import JobSpec
-from uldp_transforms.beam.spec.spec_fields import Section
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.gateway import __doc__ as description
 from uldp_transforms.jobs.gateway.apps.app_keys import Key, read_keys
@@ -18,6 +17,7 @@ from uldp_transforms.ldp.alphabets.dimensions import GATEWAY
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.set_groups import SetGroups
+from uldp_transforms.spec.spec_fields import Section
 
 MOST_BYTES = wire.MAX_MESSAGE_BYTES - 1_000
 """Bytes of a message that are reserved, because Pub/Sub adds the name of the topic."""

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from uldp_transforms import JobSpec
-from uldp_transforms.beam.spec.spec_fields import ALARM_EVERY
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
@@ -30,7 +30,6 @@ from uldp_transforms.jobs.records.superseded_files import without_superseded
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
 from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, simulated_of, stored_counts
-from uldp_transforms.jobs.sinks.row_files import file_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
@@ -43,6 +42,7 @@ from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, D
 from uldp_transforms.rows.smoothed_rows import smooth_rows
 from uldp_transforms.rows.window_history import traits_of
 from uldp_transforms.rows.windowed_estimate import Solved, estimate_window, reason_to_withhold, solve_windows
+from uldp_transforms.spec.spec_fields import ALARM_EVERY
 from uldp_transforms.windows import rfc3339
 
 _TOGETHER = 256

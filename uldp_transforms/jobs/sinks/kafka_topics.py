@@ -11,10 +11,10 @@ import fastavro
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import PCollection
 
+from uldp_transforms.collector.row_bytes import avro_record
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.kafka.producer import KafkaSettings, check_topic, deliver
 from uldp_transforms.jobs.sinks.pubsub_topics import attributes_of, schema_attributes
-from uldp_transforms.jobs.sinks.row_files import avro_record
 from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.ldp.errors import SpecError

@@ -11,9 +11,9 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from uldp_transforms.beam.spec.spec_fields import SPEC_FIELDS, Kind, SpecField
 from uldp_transforms.ldp.checks import describe, is_number, require_int, require_number
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.spec.spec_fields import SPEC_FIELDS, Kind, SpecField
 from uldp_transforms.windows import checked_milliseconds
 
 _SECOND = 1_000

@@ -14,11 +14,11 @@ from apache_beam.typehints.typehints import is_consistent_with
 
 from uldp_transforms.beam.runtime.beam_windows import CalendarWindowFn, beam_windows, windows_of_beam
 from uldp_transforms.beam.runtime.engines import check_calendar, check_exactly_once, clock_is_watermark
-from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.calendar_windows import CalendarWindows
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reports import ReportBatch
+from uldp_transforms.spec.job_spec import JobSpec
 
 _MARK = "_uldp_spec"
 """Attribute of a PCollection that holds the specification for which it was made."""

@@ -16,17 +16,12 @@ from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Duration, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from uldp_transforms.beam.accounts.ledger import IN_TRANSIT, LedgerEntry
 from uldp_transforms.beam.runtime.beam_windows import as_duration
-from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.collector.ledger_entries import IN_TRANSIT, LedgerEntry
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.messages.group_keys import fingerprint_of
 from uldp_transforms.rows.row_types import WindowedEstimate
-
-
-def handed_on(number: int) -> LedgerEntry:
-    """Ledger entry for files or messages that a step hands on, or (negative) that the next step took over."""
-    return LedgerEntry(IN_TRANSIT, b"", None, number)
+from uldp_transforms.spec.job_spec import JobSpec
 
 
 class WindowsInTransit(beam.PTransform[Any, PCollection[LedgerEntry]]):

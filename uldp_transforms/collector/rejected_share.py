@@ -10,12 +10,12 @@ import threading
 from collections import Counter, deque
 from collections.abc import Iterable
 
-from uldp_transforms.beam.spec.job_spec import JobSpec
 from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.errors import UldpError
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.refusal_causes import Received, sentence
+from uldp_transforms.spec.job_spec import JobSpec
 
 CONSECUTIVE = 1_000
 """Minimum number of reports over which a stream computes the share; a larger batch is not split."""

@@ -22,9 +22,9 @@ hold one side of the equation and the next row the other: in a stream the equati
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import apache_beam as beam
 from apache_beam import coders
@@ -34,33 +34,12 @@ from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, Duration
 
 from uldp_transforms.beam.runtime.beam_windows import as_duration, beam_periods, window_into
-from uldp_transforms.beam.spec.inputs import require_elements, require_same_spec, require_spec, spec_for
-from uldp_transforms.beam.spec.job_spec import JobSpec
+from uldp_transforms.beam.runtime.inputs import require_elements, require_same_spec, require_spec, spec_for
+from uldp_transforms.collector.ledger_entries import LedgerEntry, entry_of, ledger_row
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.rows.row_identity import name_of, span_of_period
 from uldp_transforms.rows.row_types import LedgerRow
-from uldp_transforms.windows import BasePeriods
-
-RECEIVED, ACCEPTED, DUPLICATES = "received", "accepted", "duplicates"
-
-IN_TRANSIT = "in_transit"
-"""Number of files, messages or windows that one step handed on, minus those that the next step took over."""
-
-_NOT_REASONS = (RECEIVED, ACCEPTED, DUPLICATES, IN_TRANSIT)
-
-_UNREAD_MESSAGES, _UNREAD_FILES = "unread_messages/", "unread_files/"
-"""Beginnings of the bins of messages and files that could not be read; the rest is the reason."""
-
-
-class LedgerEntry(NamedTuple):
-    """Number of reports in one bin of the ledger, for one collection and base period."""
-
-    bin: str
-    fingerprint: bytes
-    period_start: int | None
-    num_reports: int
+from uldp_transforms.spec.job_spec import JobSpec
 
 
 class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
@@ -110,7 +89,7 @@ class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
             require_elements(needed, part, _FOUND)
         entries = (
             tuple(
-                part | f"Entries{number}" >> beam.Map(_entry).with_output_types(_ENTRY)
+                part | f"Entries{number}" >> beam.Map(entry_of).with_output_types(_ENTRY)
                 for number, part in enumerate(inputs)
             )
             | "Entries" >> beam.Flatten()
@@ -128,18 +107,8 @@ class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
             entries
             | "Sum" >> beam.CombinePerKey(SumByReasonFn())
             | "NotEmpty" >> beam.Filter(_has_numbers)
-            | "Rows" >> beam.Map(_ledger_row, spec.catalog, spec.periods, spec.run).with_output_types(LedgerRow)
+            | "Rows" >> beam.Map(ledger_row, spec.catalog, spec.periods, spec.run).with_output_types(LedgerRow)
         )
-
-
-def ledger_rows(found: Iterable[LedgerEntry | Rejection], spec: JobSpec) -> list[LedgerRow]:
-    """``SummarizeLedger`` for entries and rejections in memory, in the order of collections and base periods."""
-    sums: dict[str, Counter[str]] = defaultdict(Counter)
-    for one in found:
-        key, by_bin = _entry(one)
-        sums[key].update(by_bin)
-    present = [(key, dict(by_bin)) for key, by_bin in sorted(sums.items()) if any(by_bin.values())]
-    return [_ledger_row(one, spec.catalog, spec.periods, spec.run) for one in present]
 
 
 class SumByReasonFn(beam.CombineFn):
@@ -181,19 +150,6 @@ _FOUND = beam.typehints.Union[LedgerEntry, Rejection]
 _ENTRY = beam.typehints.Tuple[str, beam.typehints.Dict[str, int]]
 
 
-def _key(fingerprint: str, period_start: int | None) -> str:
-    return f"{fingerprint}/{'' if period_start is None else period_start}"
-
-
-def _entry(found: LedgerEntry | Rejection) -> tuple[str, dict[str, int]]:
-    if isinstance(found, Rejection):
-        fingerprint = found.collection.fingerprint if found.collection else b""
-        bins = ("", found.num_reports), (_UNREAD_MESSAGES, found.num_messages), (_UNREAD_FILES, found.num_files)
-        code = found.reason.code
-        return _key(fingerprint.hex(), found.period_start), {f"{bin}{code}": number for bin, number in bins if number}
-    return _key(found.fingerprint.hex(), found.period_start), {found.bin: found.num_reports}
-
-
 def _settled(
     entry: tuple[str, dict[str, int]], margin: Duration, timestamp: Any = beam.DoFn.TimestampParam
 ) -> TimestampedValue[tuple[str, dict[str, int]]]:
@@ -203,28 +159,3 @@ def _settled(
 
 def _has_numbers(sums: tuple[str, dict[str, int]]) -> bool:
     return any(sums[1].values())
-
-
-def _ledger_row(
-    sums: tuple[str, dict[str, int]], catalog: CollectionCatalog, periods: BasePeriods | None, run: str | None
-) -> LedgerRow:
-    key, by_bin = sums
-    fingerprint, _, start = key.partition("/")
-    rejected = {name: n for name, n in sorted(by_bin.items()) if name not in _NOT_REASONS and "/" not in name}
-    return LedgerRow(
-        **name_of(catalog[bytes.fromhex(fingerprint)] if fingerprint else None),
-        **span_of_period(int(start) if start else None, periods),
-        received=by_bin.get(RECEIVED, 0),
-        accepted=by_bin.get(ACCEPTED, 0),
-        duplicates=by_bin.get(DUPLICATES, 0),
-        rejected=rejected,
-        run=run,
-        in_transit=by_bin.get(IN_TRANSIT, 0),
-        unread_messages=_of_kind(by_bin, _UNREAD_MESSAGES),
-        unread_files=_of_kind(by_bin, _UNREAD_FILES),
-    )
-
-
-def _of_kind(by_bin: dict[str, int], kind: str) -> dict[str, int]:
-    """The numbers of the bins that begin with ``kind``, by reason."""
-    return {name.removeprefix(kind): n for name, n in sorted(by_bin.items()) if name.startswith(kind)}

@@ -11,7 +11,7 @@ import hashlib
 
 import numpy as np
 
-from uldp_transforms.beam.transforms.known_reports import Changes
+from uldp_transforms.collector.known_reports import Changes
 from uldp_transforms.ldp.reports import ID_BYTES
 
 SECRET_BYTES = 16

@@ -7,11 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
-from apache_beam.transforms.window import WindowFn
-
-from uldp_transforms.beam.runtime.beam_windows import windows_of_beam
-from uldp_transforms.beam.spec.spec_fields import SPEC_FIELDS, Kind, Section
-from uldp_transforms.beam.spec.spec_rules import check_agreement, voice_of_library
 from uldp_transforms.calendar_windows import calendar_windows, is_months
 from uldp_transforms.files.collection_files import read_collection
 from uldp_transforms.files.text_files import read_lines, read_text
@@ -19,6 +14,9 @@ from uldp_transforms.ldp.checks import describe, is_number, parse_json, require_
 from uldp_transforms.ldp.collection import MAX_CANDIDATE_BYTES, Collection, canonical_candidates
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES
+from uldp_transforms.spec.engine_windows import EngineWindows, is_of_engine, windows_of_engine
+from uldp_transforms.spec.spec_fields import SPEC_FIELDS, Kind, Section
+from uldp_transforms.spec.spec_rules import check_agreement, voice_of_library
 from uldp_transforms.windows import Windows, milliseconds, moment_of, rfc3339
 
 _WINDOW = [field.name for field in SPEC_FIELDS.values() if field.section is Section.WINDOWS]
@@ -38,7 +36,7 @@ class SpecValues(TypedDict, total=False):
     """
 
     collections: Sequence[Collection | Mapping[str, Any] | NamedTuple | str | os.PathLike[str]]
-    window: str | datetime.timedelta | WindowFn | Windows | None
+    window: str | datetime.timedelta | EngineWindows | Windows | None
     slide: str | datetime.timedelta | None
     window_offset: str | datetime.timedelta | None
     timezone: str | None
@@ -142,13 +140,13 @@ def _windows(given: Mapping[str, Any]) -> Windows | None:
     check_agreement({name: given[name] for name in _WINDOW if name in given}, voice_of_library())
     if window is None:
         return None
-    if isinstance(window, (WindowFn, Windows)):
+    if isinstance(window, Windows) or is_of_engine(window):
         if rest:
             raise SpecError(
                 f"JobSpec.window must be a duration where {' or '.join(rest)} is given, got a window "
                 "object, which defines its own"
             )
-        return windows_of_beam(window) if isinstance(window, WindowFn) else window
+        return window if isinstance(window, Windows) else windows_of_engine(window)
     if "timezone" in rest or is_months(window):
         return calendar_windows(window, **rest)
     return Windows(

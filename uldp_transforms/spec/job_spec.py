@@ -16,22 +16,6 @@ from typing import Any
 import numpy as np
 from typing_extensions import Unpack
 
-from uldp_transforms.beam.runtime.panes import Withholding
-from uldp_transforms.beam.spec.plain_values import SpecValues, fields_of, read_values, values_of
-from uldp_transforms.beam.spec.spec_fields import (
-    ALARM_EVERY,
-    ALLOWED_LATENESS,
-    BY_REPORTS,
-    CORRECTED,
-    ESTIMATOR,
-    FINAL,
-    LATE_EVERY,
-    MIN_REPORTS,
-    PARTS,
-    SHOW,
-    SPEC_FIELDS,
-)
-from uldp_transforms.beam.spec.spec_rules import check_agreement, check_value, voice_of_library
 from uldp_transforms.ldp.alphabets.dimensions import roll_up_of
 from uldp_transforms.ldp.borrowing import need_of_borrowing
 from uldp_transforms.ldp.checks import describe, require_int
@@ -45,6 +29,21 @@ from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, MAX_DENSE
 from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
 from uldp_transforms.messages.catalog import CollectionCatalog, catalog_of
 from uldp_transforms.messages.refusal_causes import allowed_share
+from uldp_transforms.spec.plain_values import SpecValues, fields_of, read_values, values_of
+from uldp_transforms.spec.spec_fields import (
+    ALARM_EVERY,
+    ALLOWED_LATENESS,
+    BY_REPORTS,
+    CORRECTED,
+    ESTIMATOR,
+    FINAL,
+    LATE_EVERY,
+    MIN_REPORTS,
+    PARTS,
+    SHOW,
+    SPEC_FIELDS,
+)
+from uldp_transforms.spec.spec_rules import check_agreement, check_value, voice_of_library
 from uldp_transforms.windows import (
     FUTURE_SKEW,
     LATENESS_SLACK,
@@ -344,11 +343,6 @@ class JobSpec:
         if self.bounded:
             return None
         return self.release_delay if self.release == FINAL else 0
-
-    @property
-    def withholding(self) -> Withholding:
-        """Rule that decides for which windows numbers are withheld."""
-        return Withholding(self.min_reports, self.complete_after, self.partial_before)
 
     @property
     def anytime_scale(self) -> int | None:

@@ -1,1 +1,0 @@
-"""Accounts of every report: the ledger, reports in transit, and the share of rejected reports."""

@@ -1,1 +1,0 @@
-"""The specification of a job, shared by all its transforms."""

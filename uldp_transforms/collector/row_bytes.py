@@ -1,0 +1,64 @@
+"""Bytes of rows in each form of files: JSON lines, Avro, Parquet."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import fastavro
+
+from uldp_transforms.rows.arrow_form import parquet_bytes
+from uldp_transforms.rows.json_and_avro import to_avro, to_json
+
+
+def json_line(row: Any, schema: Any) -> bytes:
+    """A row as one line of JSON, with its line end."""
+    return f"{to_json(row)}\n".encode()
+
+
+def avro_record(row: Any, schema: Any) -> bytes:
+    """A row as an Avro record, without the schema, which fastavro may have parsed."""
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, schema, to_avro(row, schema))
+    return out.getvalue()
+
+
+def json_file(lines: Sequence[bytes], schema: Any) -> bytes:
+    """The content of a JSON lines file."""
+    return b"".join(lines)
+
+
+def avro_file(records: Sequence[bytes], schema: Any) -> bytes:
+    """The content of an Avro object container file; equal records give equal bytes."""
+    out, marker = io.BytesIO(), hashlib.sha256(b"".join(records)).digest()[:16]
+    fastavro.writer(out, schema, _decoded(records, schema), sync_marker=marker)
+    return out.getvalue()
+
+
+def parquet_file(records: Sequence[bytes], schema: Any) -> bytes:
+    """The content of a Parquet file of Avro records; equal records give equal bytes."""
+    return parquet_bytes(list(_decoded(records, schema)), schema)
+
+
+def _decoded(records: Sequence[bytes], schema: Any) -> Iterator[Any]:
+    parsed = fastavro.parse_schema(schema)
+    return (fastavro.schemaless_reader(io.BytesIO(record), parsed, None) for record in records)
+
+
+ENCODED: dict[str, Callable[..., bytes]] = {"jsonl": json_line, "avro": avro_record, "parquet": avro_record}
+"""Form -> encoder of a single row."""
+
+JOINED: dict[str, Callable[[Sequence[bytes], Any], bytes]] = {
+    "jsonl": json_file,
+    "avro": avro_file,
+    "parquet": parquet_file,
+}
+"""Form -> function that joins encoded rows to a file."""
+
+
+def file_of(rows: Sequence[Any], form: str, schema: Any) -> bytes:
+    """Encode rows as a file; equal rows give equal bytes."""
+    parsed = fastavro.parse_schema(schema)
+    return JOINED[form]([ENCODED[form](row, parsed) for row in rows], schema)
