@@ -25,7 +25,10 @@ LEFT_OUT = ("test_determinism", "test_faults", "test_kafka_broker", "test_same_c
 
 TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "": ("beam/windows", "beam/test_spec.py", "ldp/test_client_window.py", "project/test_public_names.py"),
-    "beam": ("beam/test_estimate_reports.py", "beam/test_transforms.py", "beam/test_wiring.py"),
+    "beam": (
+        *("beam/test_estimate_reports.py", "beam/test_transforms.py", "beam/test_wiring.py"),
+        "beam/state/test_moved_modules.py",
+    ),
     "beam/runtime": (
         *("beam/state/test_coders.py", "beam/state/test_combine.py", "beam/windows", "beam/accounts/test_metrics.py"),
         *("beam/test_runtime_parts.py", "beam/test_wiring.py"),

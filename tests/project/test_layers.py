@@ -25,7 +25,7 @@ ROOMS = [  # from the top down
     {"yaml"},
     {"beam/estimate_reports"},
     {"beam/transforms"},
-    {"beam/runtime"},
+    {"beam/moved_modules", "beam/runtime"},
     {"collector"},
     {"spec"},
     {"rows"},
