@@ -55,6 +55,7 @@ from uldp_transforms.beam.runtime.outputs import NoOutputError
 from uldp_transforms.beam.transforms.deduplicate import _split
 from uldp_transforms.beam.transforms.gather_messages import GatheredCoder, _require_times
 from uldp_transforms.beam.transforms.read_report_files import _ReadFn
+from uldp_transforms.collector import row_bytes
 from uldp_transforms.collector.rejected_share import RejectedShareError, Watch
 from uldp_transforms.files.text_files import read_lines, read_text
 from uldp_transforms.jobs import check, cli, regress, sql, tokens
@@ -89,7 +90,7 @@ from uldp_transforms.messages import report_tables
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
-from uldp_transforms.rows import entry_columns, row_bytes
+from uldp_transforms.rows import entry_columns
 from uldp_transforms.rows.entry_columns import unpacked
 from uldp_transforms.rows.json_and_avro import as_dict
 from uldp_transforms.rows.row_identity import name_of, span_of

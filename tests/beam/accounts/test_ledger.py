@@ -39,7 +39,7 @@ from uldp_transforms.beam.transforms import deduplicate, ledger, transit
 from uldp_transforms.beam.transforms.count_reports import SumCountsFn
 from uldp_transforms.collector import period_counts as counting
 from uldp_transforms.collector.known_reports import Changes, KnownReports
-from uldp_transforms.collector.ledger_entries import LedgerEntry
+from uldp_transforms.collector.ledger_entries import LedgerEntry, ledger_rows
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.records.ledger_sums import imbalance, missing, summary, sums_of
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
@@ -227,7 +227,7 @@ def leaves_a_message_out(decoder: MessageDecoder, *parts: Any) -> Iterator[Any]:
     yield from split_singles(decoder, *data, which[1:], verdicts)
 
 
-count_periods, split, add, entry = counting.count_periods, deduplicate._split, KnownReports.add, ledger._entry
+count_periods, split, add, entry = counting.count_periods, deduplicate._split, KnownReports.add, ledger.entry_of
 judge, split_singles = MessageDecoder._judge, MessageDecoder._split_singles
 
 
@@ -255,7 +255,7 @@ BROKEN = [
     pytest.param(counting, "count_periods", counts_a_report_twice, "", id="a report counted twice"),
     pytest.param(deduplicate, "_split", loses_a_part, "--deduplicate", id="a lost part"),
     pytest.param(KnownReports, "add", forgets_duplicates, "--deduplicate", id="lost duplicates"),
-    pytest.param(ledger, "_entry", loses_a_refusal, "", id="a lost refusal"),
+    pytest.param(ledger, "entry_of", loses_a_refusal, "", id="a lost refusal"),
 ]
 
 
@@ -408,7 +408,7 @@ def test_entries_add_up_in_any_order_and_from_any_stage(parts: int) -> None:
 
 def test_entries_in_memory_make_the_same_rows() -> None:
     """In the order of their collections and periods; what adds up to nothing has no row."""
-    rows = ledger.ledger_rows(ENTRIES, dataclasses.replace(replay.spec(COLLECTIONS, FIXED), run="r"))
+    rows = ledger_rows(ENTRIES, dataclasses.replace(replay.spec(COLLECTIONS, FIXED), run="r"))
     expected = [expected_row(of, start) for of in COLLECTIONS for start in (None, 0, -PERIOD, 1_000 * PERIOD)]
     expected = [row._replace(run="r") for row in (*expected, expected_row(None, None))]
     assert sorted(rows, key=repr) == sorted(expected, key=repr)
