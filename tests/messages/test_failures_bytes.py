@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from tests.support.messages_cases import BATCH, REPORT, SCHEMAS, container, data, decoder, long, packed, single
-from uldp_transforms.beam.transforms.ledger import _entry
+from uldp_transforms.collector.ledger_entries import entry_of
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection
 
@@ -133,4 +133,4 @@ def test_a_hundred_thousand_unknown_collections_are_one_line_of_the_ledger() -> 
     refused: list[Rejection] = decoder().decode(messages)[1]
     assert {rejection.reason for rejection in refused} == {Reason.UNKNOWN_COLLECTION}
     assert sum(rejection.num_reports for rejection in refused) == len(messages)
-    assert {key for key, _ in map(_entry, refused)} == {"/"}
+    assert {key for key, _ in map(entry_of, refused)} == {"/"}
