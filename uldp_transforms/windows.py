@@ -29,6 +29,9 @@ MAX_EVENT_TIME = 253_370_764_800_000
 digits.
 """
 
+PLAIN_FROM, PLAIN_TO = 631_152_000_000, 4_102_444_800_000
+"""Milliseconds of 1990 and 2100: a number of a table whose unit nobody states is a time of these years, or refused."""
+
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MILLISECOND = datetime.timedelta(milliseconds=1)
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -55,6 +58,22 @@ LATENESS_SLACK = 600_000
 def now() -> int:
     """The current time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
+
+
+def are_seconds(times: np.ndarray) -> np.ndarray:
+    """Whether numbers that should be milliseconds since 1970 are rather seconds of the years 1990 to 2099.
+
+    As milliseconds they would lie in January or February 1970. Microseconds and nanoseconds of these years lie beyond
+    ``MAX_EVENT_TIME``.
+
+    Args:
+        times: (n,) int64.
+
+    Returns:
+        (n,) bool.
+    """
+    seconds: np.ndarray = (times >= PLAIN_FROM // 1000) & (times < PLAIN_TO // 1000)
+    return seconds
 
 
 def parse_duration(text: str, where: str = "duration") -> int:

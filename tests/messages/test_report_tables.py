@@ -39,7 +39,8 @@ KNOWN = [KRR, RAPPOR, URAP]
 def drawn(collection: Collection, number: int) -> ReportBatch:
     rng = generator("report tables", collection.id)
     values = [str(value) for value in rng.integers(0, 3, number)]
-    return collection.perturb(values, rng, rng.integers(-(10**12), 10**12, number))
+    times = rng.choice([-1, 1], number) * rng.integers(10**10, 10**12, number)
+    return collection.perturb(values, rng, times)
 
 
 def records(number: int = 40) -> list[dict[str, Any]]:
@@ -193,6 +194,35 @@ def test_a_bad_row_is_refused_alone(place: int, cells: dict[str, Any], reason: R
     assert reasons(found, refused) == {reason: 1}
     assert sum(map(len, found.batches)) == 8
     assert account.is_complete(len(content))
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64(), pa.decimal128(38, 0)], ids=str)
+@pytest.mark.parametrize("factor", [1_000_000, 1_000, 0.001], ids=["nanoseconds", "microseconds", "seconds"])
+def test_integers_of_another_unit_are_refused(factor: float, kind: pa.DataType) -> None:
+    """Milliseconds of 1990 to 2099, of which only seconds could be taken for milliseconds of 1970."""
+    milliseconds = np.linspace(631_152_000_000, 4_102_444_799_000, 9).astype(np.int64)
+    for times, wanted in ((milliseconds, {}), (milliseconds * factor // 1, {Reason.TIME_RANGE: 9})):
+        column = pa.array([int(time) for time in times.tolist()]).cast(kind)
+        of = table(wire.report_records(drawn(KRR, 9))).set_column(3, "event_time", column)
+        found, refused, _ = decoded(parquet(of))
+        assert reasons(found, refused) == wanted
+
+
+def test_rows_in_seconds_are_refused_alone_with_their_numbers() -> None:
+    of = table(spoiled(4, event_time=1_764_400_000)).append_column("n", pa.array([3] * 9))
+    items = list(read_reports(io.BytesIO(parquet(of)), "reports", numbers="n"))
+    [refused] = [item for item in items if isinstance(item, Rejection)]
+    assert (refused.reason, refused.num_reports, refused.source) == (Reason.TIME_RANGE, 3, "reports")
+    assert sum(len(item) for item in items if not isinstance(item, Rejection)) > 0
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_timestamps_of_1970_are_believed(unit: str) -> None:
+    moments = pa.array([1_764_400_000] * 9, pa.timestamp("ms")).cast(pa.timestamp(unit))
+    of = table(wire.report_records(drawn(KRR, 9))).set_column(3, "event_time", moments)
+    found, refused, _ = decoded(parquet(of))
+    assert reasons(found, refused) == {}
+    assert [batch.event_times.tolist() for batch in found.batches] == [[1_764_400_000] * 9]
 
 
 def test_a_row_without_an_id_keeps_its_report() -> None:

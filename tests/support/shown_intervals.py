@@ -10,20 +10,29 @@ from typing import Any, NamedTuple
 
 NUMBERS = {
     "": ("difference", "value"),
-    "ci_": ("frequency",),
+    "ci_": ("frequency", "coefficient", "share"),
     "display_": ("display_value", "display_difference", "share", "frequency"),
     "smoothed_": ("smoothed_value", "smoothed_frequency"),
     "unexplained_": ("unexplained_mass",),
     "lift_": ("lift",),
     "selected_": ("difference",),
+    "inattentive_ci_": ("inattentive_share",),
+    "odds_ratio_": ("odds_ratio",),
 }
 """Beginning of the names of an interval's ends -> names of the number that is shown with it."""
 
-ERRORS = {"unexplained_": "unexplained_standard_error"}
+ERRORS = {"unexplained_": "unexplained_standard_error", "inattentive_ci_": "inattentive_standard_error"}
 """Beginning of the names of an interval's ends -> standard error of its unbiased number, if not ``standard_error``."""
 
-SMOOTH = ("smoothed_value", "smoothed_frequency", "display_value", "display_difference", "share")
-"""Numbers that are not unbiased: their intervals may be shorter than the row's standard error."""
+WITHOUT_ERROR = {
+    ("smoothed_", "smoothed_value"),
+    ("smoothed_", "smoothed_frequency"),
+    ("display_", "display_value"),
+    ("display_", "display_difference"),
+    ("display_", "share"),
+    ("odds_ratio_", "odds_ratio"),
+}
+"""Intervals and numbers whose row has the standard error of another number: of an unbiased one, or of the log odds."""
 
 _ROUNDING = 1e-9
 
@@ -61,7 +70,8 @@ def shown(row: Any) -> Iterator[Shown]:
             is_end = end == "low" or end.endswith("_low")
             if is_end and (kind or "share" not in row):  # ``low`` and ``high`` beside a share are edges of a bin
                 [name, *_] = [name for name in NUMBERS[kind] if name in row]
-                error = None if name in SMOOTH else row.get(ERRORS.get(kind, "standard_error"))
+                is_other = (kind, name) in WITHOUT_ERROR
+                error = None if is_other else row.get(ERRORS.get(kind, "standard_error"))
                 yield Shown(kind, row[name], row[f"{kind}low"], row[f"{kind}high"], error)
     for inner in row.values() if isinstance(row, Mapping) else row if isinstance(row, list) else ():
         yield from shown(inner)

@@ -45,7 +45,7 @@ from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import BorrowedShares
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.ldp.estimators.display import one_sided
+from uldp_transforms.ldp.estimators.display import interval_text
 from uldp_transforms.ldp.utility import need_of_liars
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.json_and_avro import to_json
@@ -310,8 +310,7 @@ def _lines(spec: JobSpec, period: Period) -> Iterator[str]:
 def _between(share: float, low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return "\N{EN DASH}"
-    bound = one_sided(share, low, high)
-    return f"{low:.4f} to {high:.4f}" if bound is None else f"{bound[0]} {bound[1]:.4f}"
+    return interval_text(share, low, high)
 
 
 def _unit(spec: JobSpec, row: WindowedEstimate) -> str:

@@ -40,7 +40,8 @@ CAUSES: Mapping[Reason, Cause] = {
         "do the clients use another unit or time zone?",
     ),
     Reason.TIME_RANGE: Cause(
-        "their event times are not of the years 1900 to 9998", "are they in another unit than milliseconds since 1970?"
+        "their event times are not of the years 1900 to 9998, or are seconds in a table",
+        "are they in another unit than milliseconds since 1970? If so, convert them",
     ),
     Reason.UNKNOWN_SCHEMA: Cause(
         "their first bytes are not those of a report",

@@ -32,6 +32,7 @@ from uldp_transforms.messages.containers import RANDOMNESS
 from uldp_transforms.messages.files.file_account import Account
 from uldp_transforms.messages.joined_messages import RepeatedMessages
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.windows import are_seconds
 
 MAGIC = b"PAR1"
 
@@ -69,8 +70,9 @@ def read_table(
     """Yield the reports of a Parquet file as plain messages, and a rejection for each part that is none.
 
     Rows with missing cells, with ids or collections of a wrong length, or with an impossible number of reports are
-    ``malformed``; row groups that cannot be read are ``corrupt_block``. How many reports such a part has is unknown,
-    whatever it declares.
+    ``malformed``; integers as times are milliseconds, and ``time_range`` if they are rather seconds (``are_seconds``);
+    row groups that cannot be read are ``corrupt_block``. How many reports such a row group has is unknown, whatever it
+    declares.
 
     Args:
         file: file opened for reading bytes, which can seek.
@@ -324,10 +326,11 @@ def _packed(
         bad |= has_id & (ids.lengths != ID_BYTES)
     has_id &= numbers == 1  # an id names one report
     outside = ~bad & ((cohorts[0] < 0) | (cohorts[0] >= _MOST_COHORTS))
-    for reason, mask in ((Reason.MALFORMED, bad), (Reason.COHORT_RANGE, outside)):
+    of_other_unit = ~(bad | outside) & are_seconds(times[0]) & (not _has_unit(named["event_time"]))
+    for reason, mask in ((Reason.MALFORMED, bad), (Reason.COHORT_RANGE, outside), (Reason.TIME_RANGE, of_other_unit)):
         if mask.any():
             yield Rejection(reason, int(numbers[mask].sum()), 0, source=source)
-    for rows in _groups((prefixes, payloads.lengths, has_id), ~(bad | outside)):
+    for rows in _groups((prefixes, payloads.lengths, has_id), ~(bad | outside | of_other_unit)):
         first = rows[0]
         length, with_ids = int(payloads.lengths[first]), bool(has_id[first])
         most = max(1, (wire.MAX_MESSAGE_BYTES - _FRAME_BYTES) // (2 + 8 + ID_BYTES + length))
@@ -409,10 +412,15 @@ def _prefix(cell: bytes | None, is_text: bool) -> bytes | None:
     return cell[:PREFIX_BYTES] if cell is not None and len(cell) in (PREFIX_BYTES, 32) else None
 
 
+def _has_unit(column: pa.Array) -> bool:
+    """Whether the type of a column of times states their unit."""
+    return bool(pa.types.is_timestamp(_plain(column.type)))
+
+
 def _integers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """(n,) int64, times in milliseconds, and (n,) bool, whether a cell is missing or no int64."""
     column = column.cast(_plain(column.type))
-    is_time = pa.types.is_timestamp(column.type)
+    is_time = _has_unit(column)
     missing = np.asarray(column.is_null())
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.decimal256(76, 0))

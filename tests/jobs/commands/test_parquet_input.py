@@ -171,3 +171,25 @@ def test_a_dimension_that_the_gateway_set_is_in_tables_of_people_with_memos() ->
             group = f"country={country if country != 'PL' else 'other'},arm={('control', 'new')[person % 2]}"
             expected.update([(start, group), (start, "")])
     assert numbers == expected
+
+
+def test_a_table_whose_times_are_seconds_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    """They were counted in windows of 1970; as timestamps they are what they say."""
+    seconds = [row | {"event_time": row["event_time"] // 1000} for row in records("a.avro")]
+    write_table("seconds.parquet", seconds)
+    line = f"{JOB.replace('_share 1', '_share 0.5')} --input seconds.parquet --output job"
+    assert main(shlex.split(line)) == 4
+    assert rows_of("estimates", "job") == []
+    [ledger] = rows_of("ledger", "job")[-1:]
+    assert ledger["rejected"] == {"time_range": 300}
+    said = capfd.readouterr().err
+    assert "300 of 300 reports were rejected as time_range" in said
+    assert "are they in another unit than milliseconds since 1970?" in said
+    with duckdb.connect() as database:
+        query = "SELECT * REPLACE (to_timestamp(event_time) AS event_time) FROM 'seconds.parquet'"
+        database.execute(f"COPY ({query}) TO 'moments.parquet' (FORMAT parquet)")
+    assert main(shlex.split(f"{JOB} --input moments.parquet --output moments")) == 0
+    sizes: Counter[str] = Counter()
+    for row in rows_of("estimates", "moments"):
+        sizes[row["window_start"][:10]] += row["num_reports"]
+    assert sizes == {"2001-09-09": 300}

@@ -358,14 +358,14 @@ def test_intervals_in_words(value: float | None, low: float | None, high: float 
 @pytest.mark.parametrize(
     ("share", "low", "high", "words"),
     [
-        (0.0, 0.0, 0.018, ("0.0 %", "below 1.8 %")),
-        (1.0, 0.982, 1.0, ("100.0 %", "above 98.2 %")),
-        (0.01, 0.0, 0.018, ("1.0 %", "0.0 to 1.8 %")),
+        (0.0, 0.0, 0.018, ("0.0 %", "below 1.8 %", "0.0000 (below 0.0180)")),
+        (1.0, 0.982, 1.0, ("100.0 %", "above 98.2 %", "1.0000 (above 0.9820)")),
+        (0.01, 0.0, 0.018, ("1.0 %", "0.0 to 1.8 %", "0.0100 (0.0000 to 0.0180)")),
     ],
 )
 def test_a_share_of_navigations_of_0_or_1_has_one_end(share: float, low: float, high: float, words: Any) -> None:
     row = {"misfit": None, "frequency": share, "ci_low": low, "ci_high": high}
-    assert navigation_words.percent_in_words(row) == words
+    assert (*navigation_words.percent_in_words(row), navigation_words.share_in_words(row)) == words
 
 
 def test_lines_of_navigations() -> None:

@@ -13,13 +13,10 @@ from uldp_transforms.calendar_windows import moments_of_local, time_zone
 from uldp_transforms.jobs.files.cell_texts import MISSING_TEXTS, are_missing, texts_of, values_of
 from uldp_transforms.jobs.files.time_forms import DAY, SECONDS, UNITS, USUAL, Read, TextForm, Unit, form_of
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, PLAIN_FROM, PLAIN_TO
 
 Place = Callable[[int], str]
 """Function that describes the place of a row, for messages."""
-
-PLAIN_FROM, PLAIN_TO = 631_152_000_000, 4_102_444_800_000
-"""Milliseconds of 1990 and 2100: numbers outside are seconds since 1970 only if ``--time_format`` says so."""
 
 _USUAL = "be RFC 3339 or seconds since 1970"
 _WEEK = 7 * DAY

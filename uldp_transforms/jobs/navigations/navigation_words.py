@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from uldp_transforms.ldp.estimators.display import one_sided
+from uldp_transforms.ldp.estimators.display import interval_text, one_sided
 
 Row = Mapping[str, Any]
 
@@ -41,7 +41,8 @@ def share_in_words(row: Row) -> str:
     """The share with its interval, or how far the answers are from fitting."""
     if row["misfit"] is not None:
         return f"does not fit: {row['misfit']}"
-    return f"{row['frequency']:.4f} ({row['ci_low']:.4f} to {row['ci_high']:.4f})"
+    share = row["frequency"]
+    return f"{share:.4f} ({interval_text(share, row['ci_low'], row['ci_high'])})"
 
 
 def percent_in_words(row: Row) -> tuple[str, str]:

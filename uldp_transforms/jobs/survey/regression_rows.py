@@ -17,6 +17,7 @@ from uldp_transforms.jobs.survey.designed import designed
 from uldp_transforms.ldp.answers.shares import DISAGREE, agreement, misfit
 from uldp_transforms.ldp.comparisons.p_values import p_text
 from uldp_transforms.ldp.errors import EstimationError
+from uldp_transforms.ldp.estimators.display import interval_text
 from uldp_transforms.ldp.regression import Regression, regress
 
 _LEAST_DECIMALS, _DIGITS = 4, 3
@@ -125,7 +126,7 @@ def lines_of(result: dict[str, Any]) -> list[str]:
             *(printable(row[part]) for part in ("covariate", "value")),
             f"{row['share']:.4f}",
             f"{row['standard_error']:.4f}",
-            f"{row['ci_low']:.4f} to {row['ci_high']:.4f}",
+            interval_text(row["share"], row["ci_low"], row["ci_high"]),
         )
         for row in result["predicted"]
     ]

@@ -9,6 +9,7 @@ from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.survey.inattention_rows import Model
 from uldp_transforms.jobs.survey.share_rows import is_pooled
 from uldp_transforms.ldp.comparisons.p_values import p_text
+from uldp_transforms.ldp.estimators.display import interval_text
 
 _TITLES = ("question", "design", "people", "yes", "error", "95 % interval", "epsilon")
 _AGREEMENT = "p (agreement)"
@@ -79,8 +80,8 @@ def _estimate(row: dict[str, Any], name: str, prefix: str = "") -> tuple[str, st
     """A number, its error and interval."""
     if row[name] is None:
         return "-", "-", "-"
-    low, high = row[f"{prefix}ci_low"], row[f"{prefix}ci_high"]
-    return f"{row[name]:.4f}", f"{row[f'{prefix}standard_error']:.4f}", f"{low:.4f} to {high:.4f}"
+    interval = interval_text(row[name], row[f"{prefix}ci_low"], row[f"{prefix}ci_high"])
+    return f"{row[name]:.4f}", f"{row[f'{prefix}standard_error']:.4f}", interval
 
 
 def _agreement(row: dict[str, Any]) -> str:

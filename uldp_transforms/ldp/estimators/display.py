@@ -327,6 +327,19 @@ def one_sided(share: float | None, low: float, high: float) -> tuple[str, float]
     return ("above", low) if share >= 1 - _ROUNDING and 0 < low < 1 <= high else None
 
 
+def interval_text(share: float | None, low: float, high: float, decimals: int = 4) -> str:
+    """Format the interval of a share as ``0.0290 to 0.0580``; as ``below 0.0180`` or ``above 0.9820`` beside 0 or 1.
+
+    The single end has more decimals where it would otherwise be printed as 0 or 1.
+    """
+    bound = one_sided(share, low, high)
+    if bound is None:
+        return f"{low:.{decimals}f} to {high:.{decimals}f}"
+    word, end = bound
+    needed = math.ceil(-math.log10(min(end, 1 - end)))
+    return f"{word} {end:.{max(decimals, needed)}f}"
+
+
 def _between(share: float | None, low: float, high: float) -> str:
     """``2.9 % to 5.8 %``, or ``below 1.8 %``."""
     bound = one_sided(share, low, high)
