@@ -176,17 +176,24 @@ PAGES = (
     ),
     Plant(
         "a difference whose interval has one side's error",
-        "Math.hypot(panel.error[first][at], panel.error[second][at])",
-        "panel.error[first][at]",
+        "a - b + Math.hypot(highA - a, b - lowB)",
+        "a - b + (highA - a)",
         "windows that do not differ are told apart",
         ("test_page_script.py::test_shares_of_two_windows_are_compared",),
     ),
     Plant(
         "ends of a difference that are exchanged",
-        "difference - Math.hypot(a - lowA, highB - b)",
-        "difference - Math.hypot(highA - a, b - lowB)",
+        "a - b - Math.hypot(a - lowA, highB - b)",
+        "a - b - Math.hypot(highA - a, b - lowB)",
         "means of groups are told apart by the wrong ends of their intervals",
         ("test_page_script.py::test_figures_of_two_groups_are_compared_by_their_intervals",),
+    ),
+    Plant(
+        "a share below 0 that is compared as if it were known so well",
+        "if (share < 0) return",
+        "if (false) return",
+        "the page tells apart what `uldp compare` does not",
+        ("test_page_script.py::test_the_script_and_the_page_without_scripts_have_the_same_differences",),
     ),
     Plant(
         "a page that closes what was opened",

@@ -8,8 +8,13 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pytest
+
 from tests.support.page_scripts import needs_node, run
+from tests.support.tolerance import generator
 from uldp_transforms.jobs import report
+from uldp_transforms.jobs.report.differences import Panel
 
 SCRIPT = Path(report.__file__).with_name("page.js")
 
@@ -171,6 +176,19 @@ def compared(id: str, panel: dict[str, Any], find: bool = False) -> str:
     return tools + more + table(id, heads, rows, more=f' data-values="{id}-panel"') + island(f"{id}-panel", panel)
 
 
+def share_panel(
+    values: list[str], sides: list[str], raw: list[Any], error: list[Any], reach: float = 1
+) -> dict[str, Any]:
+    """Of shares with intervals of so many standard errors, none of them outside [0, 1]."""
+    ends = {
+        name: [[None if of is None else of + sign * reach * by for of, by in zip(*side)] for side in zip(raw, error)]
+        for name, sign in (("low", -1), ("high", 1))
+    }
+    inner = [[None] * len(values)] * len(sides)
+    named = {"values": values, "shares": [True] * len(values), "sides": sides}
+    return named | ends | {"value": raw, "inner": inner, "joint": True}
+
+
 SHOWN = """
 const shown = (id) => all(`#${id} tbody tr`).map((row) => [...row.cells.slice(1).map((cell) => cell.textContent),
   row.cells[1].dataset.n, row.cells[2].dataset.n, row.dataset.flags]);
@@ -183,13 +201,13 @@ const choose = (id, ...sides) => {
 
 def test_shares_of_two_windows_are_compared() -> None:
     """Half the length is reach times the root of the sum of squares; an interval that touches 0 is not apart."""
-    panel = {
-        "values": ["up", "touches", "down", "touches too", "none", "new"],
-        "sides": ["Mon", "Tue", "Wed"],
-        "raw": [[0.75, 0.65625, 0.25, 0.5, 0.5, None], [0.5, 0.5, 0.5, 0.65625, 0.5, 0.5], [0.5] * 6],
-        "error": [[3 / 64] * 6, [4 / 64] * 6, [0.0] * 6],
-        "reach": 2,
-    }
+    panel = share_panel(
+        ["up", "touches", "down", "touches too", "none", "new"],
+        ["Mon", "Tue", "Wed"],
+        [[0.75, 0.65625, 0.25, 0.5, 0.5, None], [0.5, 0.5, 0.5, 0.65625, 0.5, 0.5], [0.5] * 6],
+        [[3 / 64] * 6, [4 / 64] * 6, [0.0] * 6],
+        reach=2,
+    )
     program = f"""{SHOWN} await choose("t", 0, 1); const first = shown("t"); const caption = one("caption").textContent;
     await choose("t", 1, 1); return [first, caption, shown("t"), one("caption").textContent];"""
     first, caption, same, of_same = result(program, compared("t", panel))
@@ -206,7 +224,7 @@ def test_shares_of_two_windows_are_compared() -> None:
 
 
 def test_a_share_that_the_second_window_lacks_has_no_difference() -> None:
-    panel = {"values": ["a"], "sides": ["x", "y"], "raw": [[0.5], [None]], "error": [[0.1], [None]], "reach": 2}
+    panel = share_panel(["a"], ["x", "y"], [[0.5], [None]], [[0.1], [None]])
     program = f'{SHOWN} await choose("t", 0, 1); return shown("t");'
     assert result(program, compared("t", panel)) == [["–", "–", "no", "", "", ""]]  # noqa: RUF001  # a dash
 
@@ -215,11 +233,10 @@ def test_the_shortest_interval_of_shares_shows_two_digits() -> None:
     """1 to 4 decimals of all percentages, as ``digits_of`` gives them; an interval without length does not count."""
     halves = [0.5, 0.0999, 0.0101, 0.00999, 0.00101, 0.000999, 0.000101, 0.0000999, 0.0000001]
     panels = [
-        {"values": ["a", "b", "c"], "sides": ["x", "y"], "raw": [[0.25] * 3, [0.0] * 3], "reach": 1}
-        | {"error": [[half, 0.4, 0.0], [0.0, 0.3, 0.0]]}
+        share_panel(["a", "b", "c"], ["x", "y"], [[0.25] * 3, [0.0] * 3], [[half, 0.4, 0.0], [0.0, 0.3, 0.0]])
         for half in halves
     ]
-    exact = {"values": ["a"], "sides": ["x", "y"], "raw": [[0.25], [0.0]], "error": [[0.0], [0.0]], "reach": 1}
+    exact = share_panel(["a"], ["x", "y"], [[0.25], [0.0]], [[0.0], [0.0]])
     program = f"""{SHOWN} const found = [];
     for (let i = 0; i < 10; i++) {{ await choose(`t${{i}}`, 0, 1); found.push(shown(`t${{i}}`)[0][0]); }}
     return found;"""
@@ -256,7 +273,8 @@ FIGURES: list[tuple[Side, Side, bool, list[str]]] = [
 def test_figures_of_two_groups_are_compared_by_their_intervals() -> None:
     """Open ends stay open, and figures have as many decimals as their own interval needs."""
     shares, names = [of[2] for of in FIGURES], [f"f{at}" for at in range(len(FIGURES))]
-    panel: dict[str, Any] = {"values": names, "sides": ["a", "b"], "shares": shares}
+    panel: dict[str, Any] = {"values": names, "sides": ["a", "b"], "shares": shares, "joint": False}
+    panel["inner"] = [[None] * len(names)] * 2
     for place, name in enumerate(("value", "low", "high")):
         panel[name] = [[of[0][place] for of in FIGURES], [of[1][place] for of in FIGURES]]
     found = result(f'{SHOWN} await choose("t", 0, 1); return shown("t");', compared("t", panel))
@@ -265,9 +283,40 @@ def test_figures_of_two_groups_are_compared_by_their_intervals() -> None:
         assert cells[5] == ("differs" if expected[2] == "yes" else "")
 
 
+def test_the_script_and_the_page_without_scripts_have_the_same_differences() -> None:
+    """Of figures and of shares inside and outside [0, 1], with unknown ones and open ends."""
+    rng, number = generator("script and page"), 60
+    is_share = rng.random(number) < 0.7
+    value = np.where(is_share, rng.uniform(-0.3, 1.3, (2, number)), rng.normal(0, 50, (2, number)))
+    below, above = rng.exponential(0.2, (2, 2, number))
+    outside, open_ends = is_share & ((value < 0) | (value > 1)), rng.random((3, 2, number)) < 0.1
+    panel = Panel(
+        values=[f"v{at}" for at in range(number)],
+        is_share=is_share.tolist(),
+        sides=["x", "y"],
+        value=np.where(open_ends[0], np.nan, value),
+        low=np.where(~is_share & open_ends[1], np.nan, value - below),
+        high=np.where(~is_share & open_ends[2], np.nan, value + above),
+        inner=np.where(outside, np.where(value < 0, above, 1 - below), np.nan),
+        is_of_figures=False,
+    )
+    program = f'{SHOWN} await choose("t", 0, 1); return shown("t").map((cells) => cells.slice(3));'
+    shown = result(program, compared("t", json.loads(panel.as_json())))
+    apart = 0
+    for one, (difference, ends, flags) in zip(panel.differences(0, 1), shown, strict=True):
+        known = [] if one.difference is None else [one.difference, one.low, one.high]
+        said = [None if text == "open" else float(text) for text in [*difference.split(), *ends.split()]]
+        assert [of is None for of in said] == [of is None for of in known]
+        assert [of for of in said if of is not None] == pytest.approx(
+            [of for of in known if of is not None], rel=2e-5, abs=1e-6
+        )
+        assert flags == ("differs" if one.difference is not None and one.told_apart else "")
+        apart += one.told_apart
+    assert 5 < apart < number and outside.sum() > 10
+
+
 def test_a_comparison_keeps_the_order_and_the_search_of_its_table() -> None:
-    panel = {"values": ["a", "b", "c"], "sides": ["x", "y"], "raw": [[0.1, 0.5, 0.3], [0.0] * 3], "reach": 1}
-    panel |= {"error": [[0.2, 0.01, 0.01], [0.0] * 3]}
+    panel = share_panel(["a", "b", "c"], ["x", "y"], [[0.1, 0.5, 0.3], [0.0] * 3], [[0.2, 0.01, 0.01], [0.0] * 3])
     program = f"""{SHOWN}{SEEN} await press("#t th.number button"); await tick("[value=differs]");
     await choose("t", 0, 1); return [texts("#t tbody th"), seen()];"""
     assert result(program, compared("t", panel, find=True)) == [["b", "c", "a"], [["b", "c"], "2 of 3 rows"]]
@@ -354,15 +403,15 @@ def test_other_buttons_are_none_of_the_scripts() -> None:
 
 def test_an_update_keeps_order_search_and_the_windows_that_were_chosen() -> None:
     """The page that comes is in its own order; windows are kept by their names, and only those that a reader chose."""
-    panel = {"values": ["a", "b", "c"], "sides": ["Mon", "Tue", "Wed"], "raw": [[0.1, 0.5, 0.3], [0.0] * 3, [0.05] * 3]}
-    panel |= {"error": [[0.01] * 3] * 3, "reach": 1}
+    raw = [[0.1, 0.5, 0.3], [0.0] * 3, [0.05] * 3]
+    panel = share_panel(["a", "b", "c"], ["Mon", "Tue", "Wed"], raw, [[0.01] * 3] * 3)
     program = f"""{SHOWN}{SEEN}
     await choose("t", 0, 1); await press("#t th.number button"); await type("input[type=search]", "b");
     await document.dispatchEvent(new Event("uldp:before"));
     const between = [texts("#t tbody th"), all("[aria-sort]").length];
     const known = JSON.parse(one("#t-panel").textContent);
     const next = {{ ...known, sides: ["Sun", ...known.sides] }};
-    for (const name of ["raw", "error"]) next[name] = [[0, 0, 0], ...known[name]];
+    for (const name of ["value", "low", "high", "inner"]) next[name] = [[0, 0, 0], ...known[name]];
     one("#t-panel").textContent = JSON.stringify(next);
     for (const select of all("select")) {{
       const chosen = select.chosen && select.options.indexOf(select.chosen);

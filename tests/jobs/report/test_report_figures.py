@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -12,7 +13,7 @@ import pytest
 
 from uldp_transforms.jobs.report.compared import compared_rows
 from uldp_transforms.jobs.report.compared.compared_rows import comparisons_of
-from uldp_transforms.jobs.report.differences import Difference, FigurePanel, Panel, PanelRows, reach_of
+from uldp_transforms.jobs.report.differences import Difference, Panel, PanelRows, reach_of
 from uldp_transforms.jobs.report.groups.group_facts import GroupLine, GroupsAsked, groups_of
 from uldp_transforms.jobs.report.numbers.number_facts import (
     Figure,
@@ -251,21 +252,52 @@ def test_intervals_of_a_comparison_hold_for_all_values_at_once() -> None:
 
 
 def test_shares_of_two_sides_are_subtracted() -> None:
-    raw, error = np.array([[0.5, 0.2, NAN], [0.1, 0.25, 0.3]]), np.array([[0.03, 0.04, NAN], [0.04, 0.03, 0.01]])
-    panel = Panel(values=["a", "b", "c"], sides=["x", "y"], raw=raw, error=error, reach=2.0)
-    found = [(one.name, one.is_share, one.difference, one.low, one.high) for one in panel.differences(0, 1)]
-    assert found[0] == ("a", True, pytest.approx(0.4), pytest.approx(0.3), pytest.approx(0.5))
-    assert found[1] == ("b", True, pytest.approx(-0.05), pytest.approx(-0.15), pytest.approx(0.05))
-    assert found[2] == ("c", True, None, None, None) and not panel.is_of_figures
-    assert json.loads(panel.as_json()) == {
-        "values": ["a", "b", "c"],
-        "sides": ["x", "y"],
-        "raw": [[0.5, 0.2, None], [0.1, 0.25, 0.3]],
-        "error": [[0.03, 0.04, None], [0.04, 0.03, 0.01]],
-        "reach": 2.0,
+    """Each with its ends; those of shares below 0 and above 1 contain those of shares at the edge."""
+    tables = {
+        "value": np.array([[0.5, 0.2, NAN, -0.1, 1.2], [0.1, 0.25, 0.3, 0.4, 0.5]]),
+        "low": np.array([[0.47, 0.16, NAN, -0.2, 1.1], [0.06, 0.22, 0.29, 0.3, 0.4]]),
+        "high": np.array([[0.53, 0.24, NAN, -0.05, 1.3], [0.14, 0.28, 0.31, 0.6, 0.7]]),
+        "inner": np.array([[NAN, NAN, NAN, 0.1, 0.9], [NAN] * 5]),
     }
-    fine = Panel(values=["a"], sides=["x"], raw=np.array([[0.123456789]]), error=np.array([[1e-9]]), reach=2.0)
-    assert json.loads(fine.as_json())["raw"] == [[0.1234568]] and " " not in fine.as_json()
+    panel = Panel(values=list("abcde"), is_share=[True] * 5, sides=["x", "y"], is_of_figures=False, **tables)
+    found = [(one.name, one.is_share, one.difference, one.low, one.high) for one in panel.differences(0, 1)]
+    assert found[0] == ("a", True, pytest.approx(0.4), pytest.approx(0.35), pytest.approx(0.45))
+    assert found[1] == ("b", True, pytest.approx(-0.05), pytest.approx(-0.1), pytest.approx(0.0))
+    assert found[2] == ("c", True, None, None, None) and not panel.is_of_figures
+    assert found[3][2:4] == (-0.5, pytest.approx(-0.5 - np.hypot(0.1, 0.2)))
+    assert found[3][4] == pytest.approx(-0.4 + np.hypot(0.1, 0.1))  # 0 to 0.1 minus 0.3 to 0.4
+    assert found[4][3] == pytest.approx(0.5 - np.hypot(0.1, 0.2))  # 0.9 to 1 minus 0.5 to 0.7
+    assert found[4][4] == pytest.approx(0.7 + np.hypot(0.1, 0.1))
+    assert json.loads(panel.as_json()) == {
+        "values": list("abcde"),
+        "shares": [True] * 5,
+        "sides": ["x", "y"],
+        **{name: np.where(np.isnan(table), None, table).tolist() for name, table in tables.items()},
+        "joint": True,
+    }
+    fine = dataclasses.replace(panel, value=np.array([[0.123456789]]))
+    assert json.loads(fine.as_json())["value"] == [[0.1234568]] and " " not in fine.as_json()
+
+
+def test_ends_of_shares_are_lengthened_for_all_values() -> None:
+    """Standard errors take the place of cut ends, and of those inside of shares outside [0, 1]."""
+    rows, ratio, alone = PanelRows(2, list("abcde")), reach_of(9) / reach_of(1), reach_of(1)
+    names = ("value", "raw_frequency", "standard_error", "ci_low", "ci_high")
+    for side in (0, 1):
+        for entry in (
+            ("a", 0.5, 0.1, 0.3, 0.6),
+            ("b", 0.1, 0.1, 0.0, 0.4),
+            ("c", 0.9, 0.1, 0.7, 1.0),
+            ("d", -0.1, 0.1, 0.0, 0.2),
+            ("e", 1.2, 0.1, 0.8, 1.0),
+        ):
+            rows.add(side, [dict(zip(names, entry))])
+    panel = rows.panel(["x", "y"], 9, 100)
+    assert panel is not None
+    normal = 0.1 * alone
+    np.testing.assert_allclose(panel.value[0] - panel.low[0], ratio * np.array([0.2, normal, 0.2, normal, normal]))
+    np.testing.assert_allclose(panel.high[0] - panel.value[0], ratio * np.array([0.1, 0.3, normal, normal, normal]))
+    np.testing.assert_allclose(panel.inner[0], [NAN, NAN, NAN, 0.2 * ratio, 1 - 0.2 * ratio])
 
 
 def test_open_ends_of_figures_stay_open() -> None:
@@ -273,7 +305,8 @@ def test_open_ends_of_figures_stay_open() -> None:
     low = np.array([[7.0, NAN, 7.0, 0.4], [1.0, 1.0, NAN, 0.2]])
     high = np.array([[14.0, 14.0, NAN, 0.6], [8.0, 8.0, 8.0, 0.4]])
     is_share = [False, False, False, True]
-    panel = FigurePanel(values=list("abcd"), is_share=is_share, sides=["x", "y"], value=value, low=low, high=high)
+    tables = {"value": value, "low": low, "high": high, "inner": np.full_like(value, NAN)}
+    panel = Panel(values=list("abcd"), is_share=is_share, sides=["x", "y"], is_of_figures=True, **tables)
     a, b, c, d = panel.differences(0, 1)
     assert (a.difference, a.low, a.high) == (6.0, pytest.approx(1.0), pytest.approx(11.0))
     assert (b.low, b.high) == (None, pytest.approx(11.0)) and (c.low, c.high) == (pytest.approx(1.0), None)
@@ -288,10 +321,12 @@ def test_a_panel_has_the_last_sides_that_fit() -> None:
     def panel(values: list[str], most: int) -> list[str]:
         rows = PanelRows(3, values)
         for side in range(3):
-            rows.add(side, [{"value": "a", "raw_frequency": 0.1, "standard_error": 0.01}, {"value": "other"}])
+            known = {"value": "a", "raw_frequency": 0.1, "standard_error": 0.01, "ci_low": 0.08, "ci_high": 0.12}
+            rows.add(side, [known, {"value": "other"}])
             rows.add(side, [{"value": "a", "raw_frequency": None}, {"value": "b"}])
         found = rows.panel(names, 7, most)
-        assert found is not None and found.reach == reach_of(7) and found.raw[0, 0] == 0.1 and found.error[0, 0] == 0.01
+        assert found is not None and found.value[0, 0] == 0.1
+        assert found.low[0, 0] == pytest.approx(0.1 - 0.02 * reach_of(7) / reach_of(1))
         return list(found.sides)
 
     assert panel(["a"], 3) == panel(["a", "b"], 6) == names
@@ -352,9 +387,10 @@ def test_groups_stand_by_value_and_then_by_group() -> None:
     assert (first.low, first.high, first.sure_low, first.sure_high) == pytest.approx((0.01, 0.11, 0.01, 0.11))
     assert [line.told_apart for line in part.lines] == [False, True, True, True] and first.is_share
     assert {line.digits for line in part.lines} == {1}
-    assert isinstance(part.panel, Panel) and (part.panel.sides, part.panel.values) == (["g=0", "g=1"], ["a", "b"])
-    np.testing.assert_array_equal(part.panel.raw, [[0.05, 0.4], [0.06, 0.3]])
-    assert part.panel.reach == reach_of(2)
+    assert part.panel is not None and not part.panel.is_of_figures
+    assert (part.panel.sides, part.panel.values) == (["g=0", "g=1"], ["a", "b"])
+    np.testing.assert_array_equal(part.panel.value, [[0.05, 0.4], [0.06, 0.3]])
+    assert part.panel.high[1, 0] == pytest.approx(0.06 + 0.05 * reach_of(2) / reach_of(1))
 
 
 def test_groups_without_numbers_have_no_part() -> None:
@@ -401,7 +437,7 @@ def test_figures_of_groups_have_decimals_of_their_own() -> None:
     digits = {(line.figure.name, line.group): line.digits for line in part.lines}
     assert {digits["mean", f"g={at}"] for at in (1, 2, 3, 4)} == {3} and digits["p90", "g=3"] == 3
     assert {digits["share from 3 min", f"g={at}"] for at in (1, 2)} == {2}
-    assert isinstance(part.panel, FigurePanel) and part.panel.sides == ["g=1", "g=2", "g=3", "g=4"]
+    assert part.panel is not None and part.panel.is_of_figures and part.panel.sides == ["g=1", "g=2", "g=3", "g=4"]
 
 
 def test_a_line_is_told_apart_by_its_low_end() -> None:

@@ -1,7 +1,8 @@
 """Differences between two windows or groups.
 
-Those of shares have intervals that hold for all values at once. Those of means, quantiles and shares above limits have
-one interval each, which Zou and Donner (2008) make of the two single ones.
+Intervals are those of ``compare``, which Zou and Donner (2008) make of the two single ones. Those of means, quantiles
+and shares above limits are for one figure each. Single intervals of values are lengthened, so that those of the
+differences hold for all values at once.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from uldp_transforms.ldp.comparisons.compare import difference_interval
+from uldp_transforms.ldp.comparisons.compare import difference_interval, hull
 
 _MISS = 0.05  # probability that any of the intervals of one comparison misses
+_NUMBERS = ("raw_frequency", "standard_error", "ci_low", "ci_high")
 _DIGITS = 7  # decimals of shares in a page: a hundred-thousandth of a percentage point
 
 
@@ -60,59 +62,16 @@ class Difference:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Raw estimates of S values on W sides: windows in order of time, or groups.
+    """F shares of values, or figures of numbers, on W sides: windows in order of time, or groups.
 
     Attributes:
-        values: texts of the values.
-        sides: names of the windows or groups.
-        raw: (W, S) unbiased shares; nan where a row lacks the value.
-        error: (W, S) their standard errors.
-        reach: number of standard errors of a difference on each side of it.
-    """
-
-    values: Sequence[str]
-    sides: Sequence[str]
-    raw: np.ndarray
-    error: np.ndarray
-    reach: float
-
-    is_of_figures = False
-
-    def differences(self, first: int, second: int) -> list[Difference]:
-        """The first minus the second side, for each value.
-
-        Estimates of two windows are independent or, with memos of the same people and with hash functions, positively
-        correlated, so that the sum of their variances is an upper bound. Groups are different people.
-        """
-        difference = self.raw[first] - self.raw[second]
-        half = self.reach * np.hypot(self.error[first], self.error[second])
-        return [
-            Difference(name=value, is_share=True, difference=_known(of), low=_known(of - by), high=_known(of + by))
-            for value, of, by in zip(self.values, difference.tolist(), half.tolist())
-        ]
-
-    def as_json(self) -> str:
-        """The panel for the page's script."""
-        return as_json(
-            {
-                "values": list(self.values),
-                "sides": list(self.sides),
-                "raw": _rounded(self.raw),
-                "error": _rounded(self.error),
-                "reach": self.reach,
-            }
-        )
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class FigurePanel:
-    """F figures of numbers on W sides: windows in order of time, or groups.
-
-    Attributes:
-        values: names of the figures.
+        values: texts of the values, or names of the figures.
         is_share: (F,) whether a figure is a share; others have the unit of the collection.
         sides: names of the windows or groups.
-        value, low, high: (W, F) each figure with its 95 % interval; nan where it is unknown or open.
+        value, low, high: (W, F) each figure with its interval; nan where it is unknown or open. Shares are unbiased, so
+            they and their ends may be outside [0, 1].
+        inner: (W, F) the end inside of the interval of a share at the edge, for shares outside [0, 1]; else nan.
+        is_of_figures: whether each interval is for one figure, not for all values at once.
     """
 
     values: Sequence[str]
@@ -121,18 +80,21 @@ class FigurePanel:
     value: np.ndarray
     low: np.ndarray
     high: np.ndarray
-
-    is_of_figures = True
+    inner: np.ndarray
+    is_of_figures: bool
 
     def differences(self, first: int, second: int) -> list[Difference]:
-        """The first minus the second side, for each figure."""
-        ends = [  # an open one is infinitely far away
-            np.where(np.isnan(table[side]), np.inf, table[side])
-            for side in (first, second)
-            for table in (self.low, self.high)
-        ]
-        a, b = self.value[first], self.value[second]
-        low, high = difference_interval(a, b, *ends)
+        """The first minus the second side, for each figure, with the interval that ``compare`` has.
+
+        Estimates of two windows are independent or, with memos of the same people and with hash functions, positively
+        correlated, so that intervals of independent ones are long enough. Groups are different people.
+        """
+        (a, *ends_of_a), (b, *ends_of_b) = ([table[side] for table in self._tables] for side in (first, second))
+        (near_a, *near_ends_of_a), (near_b, *near_ends_of_b) = self._moved(first), self._moved(second)
+        low, high = hull(
+            difference_interval(a, b, *ends_of_a, *ends_of_b),
+            difference_interval(near_a, near_b, *near_ends_of_a, *near_ends_of_b),
+        )
         return [
             Difference(name=name, is_share=is_share, difference=_known(of), low=_known(least), high=_known(most))
             for name, is_share, of, least, most in zip(
@@ -140,10 +102,23 @@ class FigurePanel:
             )
         ]
 
+    @property
+    def _tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The figures with their ends, of which an open one is infinitely far away."""
+        low, high = (np.where(np.isnan(table), np.inf, table) for table in (self.low, self.high))
+        return self.value, low, high
+
+    def _moved(self, side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The figures of a side, of which shares are moved into [0, 1]."""
+        value, low, high = (table[side] for table in self._tables)
+        shift, inner = np.where(self.is_share, np.clip(value, 0, 1) - value, 0), self.inner[side]
+        return value + shift, np.where(shift < 0, inner, low + shift), np.where(shift > 0, inner, high + shift)
+
     def as_json(self) -> str:
         """The panel for the page's script."""
-        tables = {name: _rounded(getattr(self, name)) for name in ("value", "low", "high")}
-        return as_json({"values": list(self.values), "shares": list(self.is_share), "sides": list(self.sides)} | tables)
+        tables = {name: _rounded(getattr(self, name)) for name in ("value", "low", "high", "inner")}
+        named = {"values": list(self.values), "shares": list(self.is_share), "sides": list(self.sides)}
+        return as_json(named | tables | {"joint": not self.is_of_figures})
 
 
 class PanelRows:
@@ -157,15 +132,14 @@ class PanelRows:
     def __init__(self, num_sides: int, values: Sequence[str]):
         self._values = values
         self._places = {value: place for place, value in enumerate(values)}
-        self._raw, self._error = (np.full((num_sides, len(values)), np.nan) for _ in range(2))
+        self._numbers = np.full((len(_NUMBERS), num_sides, len(values)), np.nan)
 
     def add(self, side: int, entries: Sequence[Mapping[str, Any]]) -> None:
         """Take over the entries of the row of a window or group."""
         for entry in entries:
             place = self._places.get(entry["value"])
             if place is not None and entry.get("raw_frequency") is not None:
-                self._raw[side, place] = entry["raw_frequency"]
-                self._error[side, place] = entry["standard_error"]
+                self._numbers[:, side, place] = [entry[name] for name in _NUMBERS]
 
     def panel(self, sides: Sequence[str], num_values: int, most_cells: int) -> Panel | None:
         """The panel of the last sides with numbers; None if there are fewer than two.
@@ -176,16 +150,38 @@ class PanelRows:
             most_cells: maximum number of sides times values.
         """
         most = max(2, most_cells // max(1, len(self._values)))
-        places = np.flatnonzero(np.isfinite(self._raw).any(axis=1))[-most:]
+        places = np.flatnonzero(np.isfinite(self._numbers[0]).any(axis=1))[-most:]
         if len(places) < 2:  # a difference is between two
             return None
+        raw, error, ci_low, ci_high = self._numbers[:, places]
+        low, high, inner = _ends(raw, error, ci_low, ci_high, reach_of(num_values))
         return Panel(
             values=self._values,
+            is_share=[True] * len(self._values),
             sides=[sides[place] for place in places.tolist()],
-            raw=self._raw[places],
-            error=self._error[places],
-            reach=reach_of(num_values),
+            value=raw,
+            low=low,
+            high=high,
+            inner=inner,
+            is_of_figures=False,
         )
+
+
+def _ends(
+    raw: np.ndarray, error: np.ndarray, low: np.ndarray, high: np.ndarray, reach: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``Panel.low``, ``high`` and ``inner`` of the intervals of a row, for normal quantiles of ``reach``.
+
+    Both halves of an interval grow in proportion. Rows have cut ends at 0 and 1, and the inner ends of shares outside
+    [0, 1] are those of shares at the edge; standard errors take their place.
+    """
+    alone = reach_of(1)
+    normal_low, normal_high = raw - alone * error, raw + alone * error
+    whole_low = np.select([raw > 1, low <= 0], [normal_low, np.minimum(low, normal_low)], low)
+    whole_high = np.select([raw < 0, high >= 1], [normal_high, np.maximum(high, normal_high)], high)
+    factor = reach / alone
+    inner = np.where(raw < 0, factor * high, np.where(raw > 1, 1 - factor * (1 - low), np.nan))
+    return raw - factor * (raw - whole_low), raw + factor * (whole_high - raw), inner
 
 
 def reach_of(num_values: int) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from uldp_transforms.jobs.report.compared.compared_rows import Comparisons
-from uldp_transforms.jobs.report.differences import FigurePanel, Panel
+from uldp_transforms.jobs.report.differences import Panel
 from uldp_transforms.jobs.report.groups.group_facts import GroupPart
 from uldp_transforms.jobs.report.numbers.number_facts import NumberPart
 
@@ -221,7 +221,7 @@ class CollectionPart:
     whole: Latest | None
     trends: Sequence[Trend]
     changed: Mapping[str, str]
-    panel: Panel | FigurePanel | None
+    panel: Panel | None
     not_there: Sequence[str]
     alarms: Sequence[Alarm]
     alarms_left_out: int

@@ -85,23 +85,32 @@
     return high === null ? `from ${low}` : `${low} to ${high}`;
   }
 
+  // Ends of the interval of a difference, from two figures with their ends; null where an end is open.
+  function differenceEnds([a, lowA, highA], [b, lowB, highB]) {
+    const low = lowA === null || highB === null ? null : a - b - Math.hypot(a - lowA, highB - b);
+    const high = highA === null || lowB === null ? null : a - b + Math.hypot(highA - a, b - lowB);
+    return [low, high];
+  }
+
+  // A share outside [0, 1] says no more than one at the edge.
+  function moved([share, low, high, inner]) {
+    if (share < 0) return [0, low === null ? null : low - share, inner];
+    return share > 1 ? [1, inner, high === null ? null : high + 1 - share] : [share, low, high];
+  }
+
   // A share or figure of one side minus that of another one: null without one of them; ends may be open, and then null.
   function differenceOf(panel, first, second, at) {
-    const table = panel.value ?? panel.raw;
-    const [a, b] = [table[first][at], table[second][at]];
+    const sides = [first, second].map((side) => ["value", "low", "high", "inner"].map((name) => panel[name][side][at]));
+    const [a, b] = sides.map(([value]) => value);
     if (a === null || b === null || first === second) return null;
-    const difference = a - b;
-    if (panel.raw) {
-      const half = panel.reach * Math.hypot(panel.error[first][at], panel.error[second][at]);
-      return { difference, low: difference - half, high: difference + half, isShare: true };
+    const isShare = panel.shares[at];
+    let [low, high] = differenceEnds(...sides);
+    if (isShare) {
+      const [lowest, highest] = differenceEnds(...sides.map(moved));
+      if (low !== null && lowest !== null) low = Math.min(low, lowest);
+      if (high !== null && highest !== null) high = Math.max(high, highest);
     }
-    const [lowA, highA, lowB, highB] = [panel.low[first][at], panel.high[first][at], panel.low[second][at], panel.high[second][at]];
-    return {
-      difference,
-      low: lowA === null || highB === null ? null : difference - Math.hypot(a - lowA, highB - b),
-      high: highA === null || lowB === null ? null : difference + Math.hypot(highA - a, b - lowB),
-      isShare: panel.shares[at],
-    };
+    return { difference: a - b, low, high, isShare };
   }
 
   // Half the length of an interval; of one with an open end, the distance of the other one.
@@ -124,7 +133,7 @@
       const isApart = of !== null && ((of.low !== null && of.low > 0) || (of.high !== null && of.high < 0));
       const ends = of && [of.low, of.high];
       const factor = of?.isShare ? 100 : 1;
-      const digits = panel.raw ? common : of?.isShare ? decimals([halfOf(of)]) : decimalsOf(halfOf(of));
+      const digits = panel.joint ? common : of?.isShare ? decimals([halfOf(of)]) : decimalsOf(halfOf(of));
       difference.textContent = of ? signed(factor * of.difference, digits) : DASH;
       difference.dataset.n = of ? of.difference.toPrecision(6) : "";
       interval.textContent = of ? spanText(ends.map((end) => end && factor * end), digits) : DASH;

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from uldp_transforms.jobs.report.differences import FigurePanel, Panel, PanelRows, is_without_zero
+from uldp_transforms.jobs.report.differences import Panel, PanelRows, is_without_zero
 from uldp_transforms.jobs.report.numbers.number_facts import Figure, digits_of_length, figure_panel, figures_of
 from uldp_transforms.jobs.report.texts_for_readers import digits_of
 
@@ -55,7 +55,7 @@ class GroupPart:
     left_out: int
     number: int
     without: Sequence[str]
-    panel: Panel | FigurePanel | None
+    panel: Panel | None
 
 
 Row = Mapping[str, Any]
@@ -112,7 +112,7 @@ def groups_of(asked: GroupsAsked, rows: Sequence[Row], entries: Entries, name: C
     ]
 
 
-def _panel(asked: GroupsAsked, given: Sequence[tuple[Row, Sequence[Row]]]) -> Panel | FigurePanel | None:
+def _panel(asked: GroupsAsked, given: Sequence[tuple[Row, Sequence[Row]]]) -> Panel | None:
     names = [row["group"] for row, _ in given]
     if figures := figure_panel(names, [row for row, _ in given], asked.unit):
         return figures

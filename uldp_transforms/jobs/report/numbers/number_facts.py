@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.jobs.report.differences import FigurePanel
+from uldp_transforms.jobs.report.differences import Panel
 
 ENOUGH_REPORTS = 10_000
 """Minimum number of reports for which the coverage of smooth intervals has been measured; see docs/numbers.md."""
@@ -143,7 +143,7 @@ def numbers_of(rows: Sequence[Mapping[str, Any]], unit: str) -> NumberPart | Non
     )
 
 
-def figure_panel(sides: Sequence[str], rows: Sequence[Mapping[str, Any]], unit: str) -> FigurePanel | None:
+def figure_panel(sides: Sequence[str], rows: Sequence[Mapping[str, Any]], unit: str) -> Panel | None:
     """The figures of windows or groups, for comparing two of them; None if fewer than two rows have some.
 
     Args:
@@ -162,7 +162,9 @@ def figure_panel(sides: Sequence[str], rows: Sequence[Mapping[str, Any]], unit: 
         )
         for name in ("value", "low", "high")
     }
-    return FigurePanel(values=[*last], is_share=[one.is_share for one in last.values()], sides=[*told], **tables)
+    is_share = [one.is_share for one in last.values()]
+    inner = np.full_like(tables["value"], np.nan)
+    return Panel(values=[*last], is_share=is_share, sides=[*told], inner=inner, is_of_figures=True, **tables)
 
 
 def figures_of(row: Mapping[str, Any], unit: str) -> list[Figure]:
