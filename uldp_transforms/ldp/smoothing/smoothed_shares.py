@@ -61,10 +61,11 @@ class _Fitted:
         """Drift and nugget, relative to the shares, under which changes are searched for: the common ones.
 
         If one of few values changes, the common drift becomes so large that the change passes for drift. The drift is
-        then the smallest of the grid.
+        then the smallest of the grid. Values that say nearly the same, such as shares below edges, are few.
         """
         drift, nugget = self.scales.common
-        return (self.scales.least_drift if len(self.law.shares) <= _FEW else drift), nugget
+        is_few = len(self.law.shares) <= _FEW * self.series.copies
+        return (self.scales.least_drift if is_few else drift), nugget
 
 
 def filtered(series: Series, t: int) -> Shares:
