@@ -41,7 +41,7 @@ CAUSES: Mapping[Reason, Cause] = {
     ),
     Reason.TIME_RANGE: Cause(
         "their event times are not of the years 1900 to 9998, or are seconds in a table",
-        "are they in another unit than milliseconds since 1970? If so, convert them",
+        "are they in another unit than milliseconds since 1970?",
     ),
     Reason.UNKNOWN_SCHEMA: Cause(
         "their first bytes are not those of a report",

@@ -74,7 +74,7 @@ def test_the_page_states_the_share_and_compares_no_windows(liars: float | None) 
     estimated(f"{JOB} {'' if liars is None else f'--liars {liars}'}", [KRR])
     assert uldp.main(["report", "--input", "job", "--output", "page.html"]) == 0
     facts, text = facts_on(Path("page.html")), Path("page.html").read_text("utf-8")
-    assert ('"reach"' in text) == (liars is None)
+    assert ('"joint"' in text) == (liars is None)
     assert (facts.get("Lies among the reports of a window") is None) == (liars is None)
     if liars is not None:
         assert facts["Lies among the reports of a window"] == (
