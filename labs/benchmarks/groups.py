@@ -14,7 +14,9 @@ from uldp_transforms import JobSpec
 from uldp_transforms.beam.transforms.count_reports import _CountBundleFn
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.rows.windowed_estimate import estimate_window
+from uldp_transforms.rows.samples.asked import Asked
+from uldp_transforms.rows.samples.rows_of_samples import rows_of
+from uldp_transforms.rows.samples.sample import Owner, Sample
 
 _DAY = 1_000_000_000_000 // DAY * DAY
 
@@ -58,11 +60,12 @@ def estimates() -> None:
     spec = closed("krr", 64, [[str(i) for i in range(999)]])
     counts = list(spec.count_by(reports(spec, 300_000), ["a"]).values())
     place = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME", "run": None}
+    samples = [Sample(owner=Owner(named=spec), place=place, counts={spec.fingerprint: own}) for own in counts]
     print("rows of 1,000 groups with 64 values and 300 reports each (krr, epsilon 1)")
     each: dict[str, float] = {}
     for name in ("empirical", "projected", "eb"):
-        estimator = ESTIMATORS[name]()
-        each[name] = cpu_seconds(lambda e=estimator: [estimate_window(spec, c, place, e, None, None) for c in counts])
+        asked = Asked(estimator=ESTIMATORS[name]())
+        each[name] = cpu_seconds(lambda a=asked: list(rows_of(samples, a)))
         ratio = each[name] / each["empirical"]
         print(f"  {name}: {each[name]:.2f} s, {ratio:.1f} times that of empirical", flush=True)
 

@@ -114,8 +114,7 @@ def closed(number: int) -> Collection:
 PARTS = (
     ("decode", MessageDecoder, "decode"),
     ("count", count, "count_strata"),
-    ("estimate", estimate_distribution, "estimate_window"),
-    ("health", estimate_distribution, "health_of_window"),
+    ("estimates and their health", estimate_distribution, "rows_of"),
     ("rows as JSON", forms, "to_json"),
 )
 """What a job does for us, in the order of the data; what it takes besides is the engine's, with our coders."""

@@ -26,7 +26,7 @@ EVERY = 0.004
 """Seconds between two looks at what the program does."""
 
 PARTS = (
-    ("the estimate", ("solve_windows", "estimate_window", "anytime")),
+    ("the estimate", ("solve_windows", "_shown", "row_of_estimate")),
     ("its health", ("health_of_window",)),
     ("reading, decoding", ("messages/", "/decode.py", "/gather.py", "/read_files.py", "/fastavro/")),
     ("ledger", ("/ledger.py", "/transit.py", "ledger_sums.py")),

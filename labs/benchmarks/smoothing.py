@@ -34,10 +34,12 @@ from uldp_transforms.ldp.smoothing import (
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_identity import span_of
 from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
+from uldp_transforms.rows.samples.asked import Asked
+from uldp_transforms.rows.samples.rows_of_samples import rows_of
+from uldp_transforms.rows.samples.sample import Owner, Sample
 from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
 from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.rows.window_history import Neighbours, jump_of
-from uldp_transforms.rows.windowed_estimate import estimate_window
 
 DAY = 86_400_000
 ALL, MONTH = 181, 31
@@ -104,7 +106,9 @@ def _row(
 ) -> WindowedEstimate:
     place = span_of(day * DAY, DAY) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": None}
     asked = None if of.alphabet.known_values else values
-    return estimate_window(of, counts, place, ESTIMATORS[estimator](), asked, None)
+    sample = Sample(owner=Owner(named=of), place=place, counts={of.fingerprint: counts})
+    [rows] = rows_of([sample], Asked(estimator=ESTIMATORS[estimator](), candidates=asked))
+    return rows.estimate
 
 
 def _column(rows: list[WindowedEstimate], name: str) -> np.ndarray:

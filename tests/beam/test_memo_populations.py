@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.estimated import estimate_window
 from tests.support.tolerance import generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -22,7 +23,6 @@ from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
 from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.rows.window_history import Neighbours, jump_of
-from uldp_transforms.rows.windowed_estimate import estimate_window
 
 DAY = 86_400_000
 VALUES = ("a", "b", "c", "d")

@@ -16,6 +16,7 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import PANE_INFO_UNKNOWN, PaneInfo, PaneInfoTiming, WindowedValue
 
 from tests.support import cases, replay
+from tests.support.estimated import estimate_window
 from tests.support.messages_cases import KRR, NOON, RAPPOR, STRANGER, URAP, decoder, single
 from tests.support.tolerance import generator
 from uldp_transforms.beam.runtime import metrics
@@ -40,8 +41,9 @@ from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.messages.rejection import Rejection
+from uldp_transforms.rows.samples.sample import Owner
 from uldp_transforms.rows.window_counts import counts_of_window
-from uldp_transforms.rows.windowed_estimate import estimate_window
+from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import BasePeriods, Windows
 
@@ -131,7 +133,7 @@ def test_rows_keep_the_order_time_window_and_pane_of_their_elements(
     together: int, cells: int, monkeypatch: pytest.MonkeyPatch, counted: Counter[str]
 ) -> None:
     """However many are estimated together; windows whose numbers are withheld are among them."""
-    monkeypatch.setattr(estimate_distribution, "_TOGETHER", together)
+    monkeypatch.setattr(estimate_distribution, "TOGETHER", together)
     monkeypatch.setattr(estimate_distribution, "_MOST_CELLS", cells)
     spec = JobSpec(collections=(KRR, RAPPOR), windows=HOURLY, min_reports=50)
     sums = [(KRR, 60), (KRR, 20), (RAPPOR, 70), (KRR, 80), (RAPPOR, 5)]
@@ -147,7 +149,9 @@ def test_rows_keep_the_order_time_window_and_pane_of_their_elements(
     for (of, _), (_, counts), row in zip(sums, elements, rows):
         withheld = "suppressed" if row.num_reports is None else None
         assert row == estimate_window(
-            of, counts, place_of(WINDOW, PANE), ESTIMATORS["eb"](), None, withheld, spec.show, spec.anytime_scale
+            *(of, counts, place_of(WINDOW, PANE), ESTIMATORS["eb"](), None, withheld),
+            show=spec.show,
+            anytime_scale=spec.anytime_scale,
         )
     assert (counted["windows_ok"], counted["windows_suppressed"]) == (3, 2)
 
@@ -159,7 +163,7 @@ def test_many_windows_are_estimated_before_the_end_of_a_bundle(monkeypatch: pyte
         (256, counts.cells.size, [0, 4, 0]),
         (256, 1 << 20, [0] * 3),
     ):
-        monkeypatch.setattr(estimate_distribution, "_TOGETHER", together)
+        monkeypatch.setattr(estimate_distribution, "TOGETHER", together)
         monkeypatch.setattr(estimate_distribution, "_MOST_CELLS", cells)
         fn = estimate_distribution._EstimateFn(spec)
         fn.start_bundle()
@@ -169,15 +173,14 @@ def test_many_windows_are_estimated_before_the_end_of_a_bundle(monkeypatch: pyte
         assert list(fn.finish_bundle()) == []
 
 
-@pytest.mark.parametrize(("totals", "milliseconds"), [([60], [6]), ([60, 70, 80], [4, 4, 4]), ([5, 5], [6, 6])])
+@pytest.mark.parametrize(("totals", "milliseconds"), [([60], [3]), ([60, 70, 80], [1, 1, 1]), ([5], [3])])
 def test_each_row_takes_its_share_of_the_time_of_all(
     totals: list[int], milliseconds: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a clock that goes on by 3 ms whenever it is read: solved together, then a row each."""
+    """By a clock that goes on by 3 ms whenever it is read: before all and after."""
     ticks, observed = itertools.count(0, 3_000_000), []
     monkeypatch.setattr(estimate_distribution.time, "monotonic_ns", lambda: next(ticks))
     monkeypatch.setattr(metrics, "observe", lambda *given: observed.append(given))
-    monkeypatch.setattr(estimate_distribution, "solve_windows", lambda together, *_: [None] * len(together))
     spec = JobSpec(collections=(KRR,), windows=HOURLY, min_reports=50)
     list(estimated(spec, [(KRR.fingerprint, counts_of(KRR, number)) for number in totals]))
     assert observed == [(value, metrics.ESTIMATE_MS) for value in milliseconds]
@@ -205,13 +208,18 @@ def test_groups_of_a_window_borrow_from_its_total() -> None:
     assert len(groups) == 3
     assert [row.group for row in found[None]] == ["", "arm=new", "arm=old", "arm=other"]
     for row, (owner, counts) in zip(found[None], sums.items()):
-        expected = estimate_window(
-            *(SPLIT, counts, place_of(WINDOW, PANE), ESTIMATORS["eb"](), None, None, spec.show, spec.anytime_scale),
-            borrowed=shown.get(owner),
+        own = estimate_window(
+            *(SPLIT, counts, place_of(WINDOW, PANE), ESTIMATORS["eb"](), None, None),
+            show=spec.show,
+            anytime_scale=spec.anytime_scale,
             group=[tuple(pair) for pair in row.dimensions],
         )
-        assert row == expected
-        assert (row.borrowed is None) == (owner == SPLIT.fingerprint)
+        if owner == SPLIT.fingerprint:
+            assert row == own
+        else:
+            assert [one.frequency for one in row.estimates] == shown[owner].frequencies.tolist()
+            assert row.borrowed == shown[owner].weight
+            assert [one.ci_low for one in row.estimates] == [one.ci_low for one in own.estimates]
     assert [health.num_reports for health in found["health"]] == [900]
 
 
@@ -221,9 +229,7 @@ def test_rows_of_counts_say_whether_they_are_complete(complete_after: int, compl
     fn._complete_after = complete_after
     counts = counts_of(KRR, 9)
     [row] = fn.process((KRR.fingerprint, counts), WINDOW, PANE)
-    assert row == counts_of_window(KRR, counts, place_of(WINDOW, PANE, "r"), complete=complete)._replace(
-        group=row.group
-    )
+    assert row == counts_of_window(Owner(named=KRR), counts, place_of(WINDOW, PANE, "r"), complete=complete)
     assert not row.group
 
 
@@ -435,7 +441,7 @@ def test_a_window_that_has_not_begun_displaces_no_other(monkeypatch: pytest.Monk
     for clock, smoothed in ((begin - 1_001, False), (begin - 1_000, True)):
         monkeypatch.setattr(smooth_estimates, "now", lambda clock=clock: clock)
         state = State()
-        health = estimate_distribution.health_of_window(KRR, counts, place, None, None)
+        health = health_of_window(KRR, counts, place, None, None)
         [out] = fn.process((KRR.fingerprint, (row, health)), MOMENT, state)
         assert (len(state.written), out.value[0] != row) == (smoothed, smoothed)
         assert (out.timestamp, out.windows) == (WINDOW.max_timestamp(), (WINDOW,))

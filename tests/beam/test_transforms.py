@@ -21,6 +21,7 @@ from apache_beam.typehints import Tuple
 
 import uldp_transforms
 from tests.support import cases, replay
+from tests.support.estimated import estimate_window
 from uldp_transforms import (
     CountReports,
     CountsRows,
@@ -49,7 +50,7 @@ from uldp_transforms.rows.row_types import (
     WindowedEstimate,
     WindowHealth,
 )
-from uldp_transforms.rows.windowed_estimate import estimate_window, value_estimates
+from uldp_transforms.rows.windowed_estimate import value_estimates
 from uldp_transforms.spec.job_spec import JobSpec
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]

@@ -109,11 +109,11 @@ EQUIVALENTS = (  # in the order of their files
     ),
     *_sizes("_BLOCK = 1 << 15", "_BLOCK = 2 << 15", "_BLOCK = 1 << 16"),
     *_sizes(
-        "_TOGETHER, _MOST_CELLS = 256, 1 << 20",
-        "_TOGETHER, _MOST_CELLS = 257, 1 << 20",
-        "_TOGETHER, _MOST_CELLS = 256, 2 << 20",
-        "_TOGETHER, _MOST_CELLS = 256, 1 << 21",
+        "_MOST_CELLS = 1 << 20",
+        "_MOST_CELLS = 2 << 20",
+        "_MOST_CELLS = 1 << 21",
     ),
+    *_sizes("TOGETHER = 256", "TOGETHER = 257"),
     *_sizes(
         "_FLUSH_BYTES = 1 << 21",
         *("_FLUSH_BYTES = 2 << 21", "_FLUSH_BYTES = 1 << 22"),
@@ -1546,7 +1546,7 @@ EQUIVALENTS = (  # in the order of their files
         "the logarithms of 1 and of 2 are both rounded down to 0",
     ),
     Equivalent(
-        "_used",
+        "number_reports",
         "return []",
         "return None",
         "only whether there are any is asked",

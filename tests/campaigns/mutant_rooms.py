@@ -177,6 +177,10 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("beam/rows", "beam/windows/test_smooth_estimates.py", "beam/windows/test_smooth_numbers.py"),
         *("beam/windows/test_pool_versions.py", "jobs/commands/test_reestimate.py"),
     ),
+    "rows/samples": (
+        *("beam/rows/test_row_parts.py", "beam/rows/test_number_figures.py", "beam/test_steps_alone.py"),
+        *("beam/windows/test_pool_versions.py", "jobs/reestimate", "jobs/commands/test_total.py"),
+    ),
     "spec": ("beam/test_spec.py", "beam/test_spec_fields.py", "beam/test_wiring.py"),
     "yaml": ("jobs/engines/test_yaml.py",),
     str(NATIVE): ("messages/test_compiled.py", "messages/test_decoding.py", "messages/test_fuzz.py"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import operator
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -24,10 +25,8 @@ from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate.reestimate_command import (
-    borrowed_of,
     counts_of,
     files_of_counts,
-    sum_of_counts,
 )
 from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
 from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, simulated_of, stored_counts
@@ -41,17 +40,16 @@ from uldp_transforms.jobs.report.numbers.number_facts import (
 )
 from uldp_transforms.jobs.report.whole_period import FILE
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
-from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.borrowing import BorrowedShares
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.estimators.display import interval_text
 from uldp_transforms.ldp.utility import need_of_liars
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.json_and_avro import to_json
-from uldp_transforms.rows.pooled_rows import estimate_question
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, WindowedEstimate
-from uldp_transforms.rows.windowed_estimate import ON_TIME, estimate_window, reason_to_withhold
+from uldp_transforms.rows.samples.rows_of_samples import rows_of
+from uldp_transforms.rows.samples.sample import Owner, Sample
+from uldp_transforms.rows.windowed_estimate import ON_TIME
 from uldp_transforms.windows import rfc3339
 
 MOST_PRINTED = 20
@@ -145,42 +143,76 @@ def write_periods(task: Total) -> list[Period]:
 
 
 def periods(task: Total) -> Iterator[Period]:
-    """The sums of each collection that has windows, and of its groups, in the order of their names.
+    """The sums of each collection that has windows, and of its groups, in the order of their names; then those of
+    questions.
 
     Raises:
         SpecError: if windows overlap, or a file has other content.
     """
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
     stored = stored_counts([(task.files, task.records)], known, None, task.spec.by)
-    used: dict[bytes, list[Row]] = {}
-    shown = borrowed_of(task.spec, _sums(stored))
-    for group, keys in itertools.groupby(sorted(stored.windows), key=_group_of):
-        of_collection = list(keys)
-        _check_apart(of_collection)
-        whole = [key for key in of_collection if key in stored.whole]
-        rows = [row for key in whole or of_collection for row in stored.windows[key]]
-        if whole and not whole[0][GROUP]:
-            used[bytes.fromhex(rows[0]["fingerprint"])] = rows
-        yield Period(
-            row=_estimate(task.spec, rows, shown.get(group), partial=not whole),
-            number=len(whole),
-            partial=len(of_collection) - len(whole),
-        )
-    for question in task.spec.questions:
-        of_versions = [used[one.fingerprint] for one in question.pooled if one.fingerprint in used]
-        if of_versions:
-            yield _period_of_question(task.spec, question, list(itertools.chain(*of_versions)))
+    sums = [*_of_collections(task.spec, stored), *_of_questions(task.spec, stored)]
+    asked = dataclasses.replace(task.spec.asked(), anytime_scale=None)
+    rows = rows_of([_sample(one) for one in sums], asked)
+    for one, found in zip(sums, rows):
+        yield Period(row=found.estimate, number=len({key[-2:] for key in one.whole}), partial=one.partial)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Sum:
+    """Windows to add up: those that are whole, or if none is, all of them, whose numbers are withheld.
+
+    Attributes:
+        named: the collection or question.
+        rows: stored counts of the windows.
+        whole: keys of the whole windows.
+        partial: number of windows that are not whole.
+    """
+
+    named: Collection | VersionedQuestion
+    rows: Sequence[Row]
+    whole: Sequence[Key]
+    partial: int
+
+
+def _of_collections(spec: JobSpec, stored: StoredCounts) -> Iterator[_Sum]:
+    """The windows of each collection and group."""
+    for _, keys in itertools.groupby(sorted(stored.windows), key=_group_of):
+        of_group = list(keys)
+        _check_apart(of_group)
+        whole = [key for key in of_group if key in stored.whole]
+        rows = [row for key in whole or of_group for row in stored.windows[key]]
+        named = spec.catalog[bytes.fromhex(rows[0]["fingerprint"])]
+        yield _Sum(named=named, rows=rows, whole=whole, partial=len(of_group) - len(whole))
+
+
+def _of_questions(spec: JobSpec, stored: StoredCounts) -> Iterator[_Sum]:
+    """All whole windows of all versions, each version with its own, of each question and group."""
+    for question in spec.questions:
+        names = {(one.id, one.version) for one in question.pooled}
+        of_question = sorted((key for key in stored.windows if key[:GROUP] in names), key=operator.itemgetter(GROUP))
+        for _, keys in itertools.groupby(of_question, key=operator.itemgetter(GROUP)):
+            whole = [key for key in keys if key in stored.whole]
+            if whole:
+                rows = [row for key in whole for row in stored.windows[key]]
+                yield _Sum(named=question, rows=rows, whole=whole, partial=0)
+
+
+def _sample(one: _Sum) -> Sample:
+    """One sample of all windows; its groups borrow from the total of the same collection."""
+    return Sample(
+        owner=Owner(named=one.named, group=one.rows[0]["dimensions"]),
+        place=_place_of(one.rows),
+        counts=counts_of(one.rows),
+        partial=not one.whole,
+        simulated=simulated_of([row["simulated"] for row in one.rows]),
+        window=FILE,
+    )
 
 
 def _group_of(key: Key) -> Key:
     """The collection and group of a window."""
     return key[: GROUP + 1]
-
-
-def _sums(stored: StoredCounts) -> dict[Key, CohortCounts]:
-    """Counts of all whole windows of each collection and group."""
-    whole = itertools.groupby(sorted(stored.whole), key=_group_of)
-    return {group: sum_of_counts(row for key in keys for row in stored.windows[key]) for group, keys in whole}
 
 
 def rows_of_counts(
@@ -224,27 +256,6 @@ def _check_apart(keys: Sequence[Any]) -> None:
             )
 
 
-def _period_of_question(spec: JobSpec, question: VersionedQuestion, rows: Sequence[Row]) -> Period:
-    """All whole windows of all versions, each version with its own."""
-    counts = counts_of(rows)
-    total = sum(of_version.total for of_version in counts.values())
-    row, _ = estimate_question(
-        question,
-        counts,
-        _place_of(rows),
-        ESTIMATORS[spec.estimator](),
-        spec.candidates,
-        reason_to_withhold(total, spec.min_reports, False),
-        spec.show,
-        limits=spec.limits,
-        quantiles=spec.quantiles,
-    )
-    windows = {(each["window_start"], each["window_end"]) for each in rows}
-    return Period(
-        row=row._replace(simulated=simulated_of([each["simulated"] for each in rows])), number=len(windows), partial=0
-    )
-
-
 def _place_of(rows: Sequence[Row]) -> dict[str, Any]:
     """The fields that identify the period from the first window to the last."""
     last = max(rows, key=lambda row: (row["run"] or "", row["window_start"] or 0))
@@ -256,28 +267,6 @@ def _place_of(rows: Sequence[Row]) -> dict[str, Any]:
         "pane_timing": ON_TIME,
         "run": last["run"],
     }
-
-
-def _estimate(
-    spec: JobSpec, rows: Sequence[Row], borrowed: BorrowedShares | None, *, partial: bool
-) -> WindowedEstimate:
-    collection = spec.catalog[bytes.fromhex(rows[0]["fingerprint"])]
-    counts = sum_of_counts(rows)
-    row = estimate_window(
-        collection,
-        counts,
-        _place_of(rows),
-        ESTIMATORS[spec.estimator](),
-        spec.candidates,
-        reason_to_withhold(counts.total, spec.min_reports, partial),
-        spec.show,
-        limits=spec.limits,
-        quantiles=spec.quantiles,
-        liars=spec.liars,
-        borrowed=borrowed,
-        group=rows[0]["dimensions"],
-    )
-    return row._replace(simulated=simulated_of([each["simulated"] for each in rows]))
 
 
 def _lines(spec: JobSpec, period: Period) -> Iterator[str]:

@@ -18,6 +18,7 @@ from apache_beam.transforms.window import IntervalWindow
 from apache_beam.utils.windowed_value import PANE_INFO_UNKNOWN
 
 from tests.support import replay
+from tests.support.estimated import estimate_window
 from tests.support.messages_cases import BATCH, KRR, container, packed, single, write_files
 from tests.support.tolerance import generator
 from uldp_transforms.beam.runtime import panes
@@ -33,6 +34,7 @@ from uldp_transforms.messages import containers, manifest, wire
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.files import report_files
 from uldp_transforms.rows import windowed_estimate
+from uldp_transforms.rows.samples import rows_of_samples, sample
 from uldp_transforms.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 
@@ -80,10 +82,11 @@ INNER = [
     pytest.param(containers, "_end_of_datum", id="reading: one message"),
     pytest.param(report_files, "read_blocks", id="reading: as a whole"),
     pytest.param(read_files, "_open", id="reading: to open"),
-    pytest.param(estimate_distribution, "estimate_window", id="estimate: as a whole"),
-    pytest.param(panes, "reason_to_withhold", id="estimate: whether to"),
+    pytest.param(estimate_distribution, "rows_of", id="estimate: as a whole"),
+    pytest.param(sample, "reason_to_withhold", id="estimate: whether to"),
+    pytest.param(rows_of_samples, "solve", id="estimate: together"),
     pytest.param(windowed_estimate, "value_estimates", id="estimate: values"),
-    pytest.param(estimate_distribution, "health_of_window", id="estimate: health"),
+    pytest.param(rows_of_samples, "health_of_window", id="estimate: health"),
 ]
 
 
@@ -270,7 +273,7 @@ def test_counts_and_row_of_a_window_have_one_place_in_the_ledger() -> None:
     window, delay = IntervalWindow(7 * PERIOD // 1000, 8 * PERIOD // 1000), as_duration(MINUTE)
     counts = KRR.count(KRR.perturb(["0"] * 9))
     place = panes.place_of(window, PANE_INFO_UNKNOWN, None)
-    row = windowed_estimate.estimate_window(KRR, counts, place, Empirical(), None, None)
+    row = estimate_window(KRR, counts, place, Empirical(), None, None)
     handed = transit._counts_entry((KRR.fingerprint, counts), delay, window, window.start)
     taken = transit._row_entry(row, delay, window, window.start)
     entries = [LedgerEntry(IN_TRANSIT, KRR.fingerprint, 7 * PERIOD, number) for number in (1, -1)]

@@ -12,6 +12,7 @@ import pytest
 from fastavro.validation import validate
 
 from tests.support import cases, replay
+from tests.support.estimated import estimate_window
 from tests.support.messages_cases import KRR, URAP
 from tests.support.tolerance import generator
 from uldp_transforms import EstimateDistribution
@@ -23,7 +24,6 @@ from uldp_transforms.rows.json_and_avro import as_dict, to_avro, to_json
 from uldp_transforms.rows.row_identity import name_of, span_of
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, HEALTH_SCHEMA, WindowHealth
 from uldp_transforms.rows.window_health import finding_of_fit, health_of_window
-from uldp_transforms.rows.windowed_estimate import estimate_window
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

@@ -12,6 +12,7 @@ import pyarrow.parquet
 import pytest
 from apache_beam import coders
 
+from tests.support.estimated import estimate_window
 from tests.support.messages_cases import KRR, collection
 from uldp_transforms.beam.runtime import row_coders
 from uldp_transforms.jobs.sinks.bigquery_tables import native_row
@@ -28,7 +29,6 @@ from uldp_transforms.rows.row_types import (
     WindowedEstimate,
     WindowHealth,
 )
-from uldp_transforms.rows.windowed_estimate import estimate_window
 
 DELAYS = collection("delays", {"id": "ordered", "low": 0, "high": 1, "num_bins": 8}, "sw")
 TIMES = collection("times", {"id": "ordered", "low": 1, "high": 9, "num_bins": 8, "scale": "log"}, "sw")

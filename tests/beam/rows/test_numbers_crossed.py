@@ -10,6 +10,7 @@ import pytest
 
 from tests.ldp.numbers.test_number_estimates import P, collection
 from tests.support import replay
+from tests.support.estimated import estimate_window
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import Empirical
@@ -19,7 +20,6 @@ from uldp_transforms.messages import wire
 from uldp_transforms.rows.json_and_avro import as_dict
 from uldp_transforms.rows.row_identity import span_of
 from uldp_transforms.rows.row_types import NumberFigures
-from uldp_transforms.rows.windowed_estimate import estimate_window
 from uldp_transforms.windows import Windows
 
 MINUTE = 60_000

@@ -13,6 +13,7 @@ from scipy import stats
 
 from tests.messages.test_set_groups import ARM, COUNTRY
 from tests.messages.test_set_groups import of as grouped
+from tests.support.estimated import estimate_question, estimate_window
 from tests.support.messages_cases import KRR, NOON, collection, numbered
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets.dimensions import OTHER
@@ -25,18 +26,16 @@ from uldp_transforms.rows import discovered_value
 from uldp_transforms.rows.avro_fields import Field, fields_of, map_fields, time_fields
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.json_and_avro import as_dict, from_avro
-from uldp_transforms.rows.pooled_rows import _health, estimate_question, finding_of_agreement
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.row_identity import fields_of_group, reports_of_a_person, span_of, span_of_period
 from uldp_transforms.rows.row_types import HealthFinding
+from uldp_transforms.rows.samples.asked import Asked
+from uldp_transforms.rows.samples.rows_of_samples import rows_of
+from uldp_transforms.rows.samples.sample import Owner, Sample, reason_to_withhold
+from uldp_transforms.rows.samples.solutions import Solution, solve_windows
+from uldp_transforms.rows.samples.version_health import finding_of_agreement, health_of_versions
 from uldp_transforms.rows.window_health import finding_of_fit, health_of_window, with_change
-from uldp_transforms.rows.windowed_estimate import (
-    confidence_of_row,
-    estimate_window,
-    flat,
-    reason_to_withhold,
-    solve_windows,
-)
+from uldp_transforms.rows.windowed_estimate import confidence_of_row, flat
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods
 
 DAY = 86_400_000
@@ -449,10 +448,12 @@ def test_the_health_of_a_question_is_its_worst_finding(
 ) -> None:
     window = window_of(p_value, 1.0)
     window.estimate = SimpleNamespace(fit_p_value=fit)
-    row = _health(asked_twice()[0], ONE_DAY, window, None, 77)
+    sample = Sample(owner=Owner(named=asked_twice()[0]), place=ONE_DAY, counts={})
+    row = health_of_versions(sample, Solution(status="ok", pooled=window), 77)  # type: ignore[arg-type]  # as below
     assert (row.status, [one.name for one in row.findings], row.num_reports) == (status, names, 77)
     alone = SimpleNamespace(agreement=None, estimate=window.estimate, used=(0,))
-    assert [one.name for one in _health(asked_twice()[0], ONE_DAY, alone, None, 77).findings] == names[1:]  # type: ignore[arg-type]  # what is read of a window is enough
+    health = health_of_versions(sample, Solution(status="ok", pooled=alone), 77)  # type: ignore[arg-type]  # what is read of a window is enough
+    assert [one.name for one in health.findings] == names[1:]
 
 
 def test_a_question_without_reports_says_so() -> None:
@@ -460,3 +461,21 @@ def test_a_question_without_reports_says_so() -> None:
     counts = {one.fingerprint: CohortCounts.empty(1, 3) for one in question.collections}
     row, health = estimate_question(question, counts, ONE_DAY, ESTIMATORS["eb"](), None, None)
     assert (row.status, row.num_reports, row.estimates, health.num_reports) == ("empty", 0, [], 0)
+
+
+@pytest.mark.parametrize("is_question", [False, True])
+def test_display_intervals_count_all_groups(is_question: bool) -> None:
+    """As long as those of the values of all groups together; the other intervals are as for everybody."""
+    form = KRR_ONE.to_json() | {"dimensions": [{"name": "arm", "values": ["a", "b", "c"]}], "question": "q"}
+    of = Collection.from_json(form)
+    named = questions_of([of])[0] if is_question else of
+    counts = {of.fingerprint: EVEN}
+    samples = [
+        Sample(owner=Owner(named=named, group=group), place=ONE_DAY, counts=counts) for group in ((), (("arm", "a"),))
+    ]
+    total, group = (rows.estimate for rows in rows_of(samples, Asked(estimator=ESTIMATORS["eb"]())))
+    assert (total.group, group.group) == ("", "arm=a")
+    for one, other in zip(total.estimates, group.estimates):
+        assert (one.ci_low, one.ci_high) == (other.ci_low, other.ci_high)
+        assert other.display_low <= one.display_low <= one.display_high <= other.display_high
+        assert other.display_high - other.display_low > one.display_high - one.display_low

@@ -7,6 +7,7 @@ import dataclasses
 import json
 import sqlite3
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,8 @@ from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.versions import questions_of
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.pooled_rows import finding_of_agreement
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, HEALTH_SCHEMA, WindowedEstimate
+from uldp_transforms.rows.samples.version_health import finding_of_agreement
 from uldp_transforms.spec.spec_fields import FINAL
 from uldp_transforms.windows import Windows
 
@@ -200,26 +201,32 @@ def test_versions_with_other_values_are_named_at_the_start(capsys: pytest.Captur
 
 
 @pytest.mark.usefixtures("files")
-def test_a_version_with_dimensions_is_pooled_as_a_whole() -> None:
-    """Groups have rows of their own; the question counts each report once, in the job and from stored counts."""
+def test_a_version_with_dimensions_is_pooled_as_a_whole_and_by_group() -> None:
+    """The question counts each report once, in the job and from stored counts; the groups are of versions that ask."""
     form = NEW.to_json() | {"dimensions": [{"name": "arm", "values": ["a", "b"]}]}
     split = Collection.from_json(form)
-    batch = split.perturb(["0", "1"] * 50, generator("dimensions"), [START] * 100, {"arm": ["a", "b"] * 50})
+    batch = split.perturb(["0", "1"] * 200, generator("dimensions"), [START] * 400, {"arm": ["a", "b"] * 200})
     old = reports(OLD, 300, START)
     messages = [wire.encode_batch(batch), wire.encode_batch(old)]
     Path("in.avro").write_bytes(container([(1, message) for message in messages], schema=replay_schema()))
     write_files(Path(), {"new.json": split})
-    (row,) = run("--by", "arm")
-    assert (row["num_reports"], row["group"]) == (400, None)
+    rows = run("--by", "arm")
+    assert {row["group"]: row["num_reports"] for row in rows} == {"": 700, "arm=a": 200, "arm=b": 200}
     (question,) = questions_of([OLD, split])
     counts = {OLD.fingerprint: OLD.count(old), split.fingerprint: split.count(batch)}
-    assert shares_in(row) == question.estimate(counts, ESTIMATORS["eb"]()).estimate.frequencies.tolist()
-    groups = [each["group"] for each in rows_of("out") if each["group"]]
-    assert sorted(groups) == ["arm=a", "arm=b"]
+    [total] = [row for row in rows if not row["group"]]
+    assert shares_in(total) == question.estimate(counts, ESTIMATORS["eb"]()).estimate.frequencies.tolist()
+    alone = {row["group"]: row for row in rows_of("out") if row["group"] and not row["pooled"]}
+    assert sorted(alone) == ["arm=a", "arm=b"]
+    for row in rows:
+        if row["group"]:
+            assert shares_in(row) == shares_in(alone[row["group"]]), "of one version"
     assert reestimate.main(["--counts", "out", "--output", "again", "--by", "arm", *COLLECTIONS]) == 0
-    assert [each for each in rows_of("again") if each["pooled"]] == [row]
+    again = [each for each in rows_of("again") if each["pooled"]]
+    assert sorted(again, key=itemgetter("group")) == sorted(rows, key=itemgetter("group"))
     assert uldp.main(["total", "out", "--by", "arm"]) == 0
-    assert [each["num_reports"] for each in rows_of("out", "totals") if each["pooled"]] == [400]
+    totals = [each for each in rows_of("out", "totals") if each["pooled"]]
+    assert {row["group"]: row["num_reports"] for row in totals} == {"": 700, "arm=a": 200, "arm=b": 200}
 
 
 def shares_in(row: dict[str, Any]) -> list[float]:

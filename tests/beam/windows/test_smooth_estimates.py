@@ -17,6 +17,7 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from scipy import stats
 
 from tests.support import replay
+from tests.support.estimated import estimate_window
 from tests.support.messages_cases import container
 from tests.support.tolerance import generator
 from uldp_transforms import EstimateReports
@@ -33,7 +34,6 @@ from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.smoothed_rows import HORIZON, filter_row, horizon_of, smooth_rows
 from uldp_transforms.rows.window_health import health_of_window, with_change
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, jump_of
-from uldp_transforms.rows.windowed_estimate import estimate_window
 from uldp_transforms.spec.spec_fields import LATE_EVERY
 from uldp_transforms.windows import Windows
 

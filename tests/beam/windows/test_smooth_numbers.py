@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.support.estimated import estimate_window
 from tests.support.tolerance import binomial_limits, generator, student_limit
 from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import CohortCounts, Collection
@@ -21,7 +22,6 @@ from uldp_transforms.rows.row_identity import span_of
 from uldp_transforms.rows.row_types import NumberFigures, WindowedEstimate
 from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
 from uldp_transforms.rows.window_history import Neighbours
-from uldp_transforms.rows.windowed_estimate import estimate_window
 
 DAY = 86_400_000
 LOW, HIGH, BINS = -60, 180, 16

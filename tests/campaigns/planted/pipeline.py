@@ -22,40 +22,11 @@ PIPELINE = (
     ),
     Plant(
         "estimates are skipped",
-        "row = estimate_window(\n"
-        "    collection,\n"
-        "    counts,\n"
-        "    place,\n"
-        "    self._estimator,\n"
-        "    self._candidates,\n"
-        "    withheld,\n"
-        "    show=self._show,\n"
-        "    anytime_scale=self._anytime_scale,\n"
-        "    limits=self._limits,\n"
-        "    quantiles=self._quantiles,\n"
-        "    entries=self._entries,\n"
-        "    liars=self._liars,\n"
-        "    borrowed=borrowed,\n"
-        "    solved=solved,\n"
-        "    group=pairs_of(owner, collection, self._by),\n"
-        ")",
+        "found = [(rows.estimate, rows.health) for rows in rows_of(samples, self._asked)]",
         "try:\n"
-        "    row = estimate_window(\n"
-        "        collection,\n"
-        "        counts,\n"
-        "        place,\n"
-        "        self._estimator,\n"
-        "        self._candidates,\n"
-        "        withheld,\n"
-        "        show=self._show,\n"
-        "        anytime_scale=self._anytime_scale,\n"
-        "        limits=self._limits,\n"
-        "        quantiles=self._quantiles,\n"
-        "        entries=self._entries,\n"
-        "        liars=self._liars,\n"
-        "    )\n"
+        "    found = [(rows.estimate, rows.health) for rows in rows_of(samples, self._asked)]\n"
         "except Exception:\n"
-        "    return",
+        "    return []",
         "a window that cannot be estimated has no row, and nobody is told",
         ("test_transit.py::test_an_error_of_the_library_fails_the_job",),
     ),
@@ -336,11 +307,47 @@ PIPELINE = (
         ("test_steps_alone.py::test_a_window_that_has_not_begun_displaces_no_other",),
     ),
     Plant(
+        "to borrow from a part",
+        "if sample.owner.question is None and not sample.partial:",
+        "if sample.owner.question is None:",
+        "groups of a window that is not whole show shares of reports that are withheld",
+        ("test_reestimate_parts.py::test_groups_borrow_from_the_total_of_their_window",),
+    ),
+    Plant(
+        "no look is planned",
+        'planned=sample.place["pane_timing"] == ON_TIME',
+        "planned=False",
+        "the row on time has intervals as long as those of looks that nobody planned",
+        ("test_row_parts.py::test_the_row_on_time_is_the_planned_look",),
+    ),
+    Plant(
+        "memos of versions are judged",
+        "if any(keeps_memos(one) and sample.times[one.fingerprint] != 1 for one in sample.owner.versions):",
+        "if False:",
+        "people who report twice make versions disagree",
+        ("test_row_parts.py::test_numbers_of_the_same_people_in_several_versions_are_not_judged",),
+    ),
+    Plant(
+        "groups of a question in another order",
+        "found = (each.values(number) for each in rolled_up if each for number in range(num_groups(each.kept)))",
+        "found = (each.values(number) for each in rolled_up[::-1] if each for number in range(num_groups(each.kept)))",
+        "a version that is added renumbers the groups that a stream holds",
+        ("test_pooled_estimate.py::test_a_later_version_adds_groups_at_the_end",),
+    ),
+    Plant(
+        "a group alone",
+        "dataclasses.replace(estimate, num_groups=sample.owner.num_groups)",
+        "dataclasses.replace(estimate, num_groups=1)",
+        "the largest value of twenty groups is outside its interval in a third of windows",
+        ("test_row_parts.py::test_display_intervals_count_all_groups",),
+    ),
+    Plant(
         "honest liars",
-        "liars=self._liars,",
+        "liars=self.liars,",
         "liars=None,",
         "intervals take all reports as honest although the job allows for lies",
         ("test_steps_alone.py::test_every_setting_of_a_job_reaches_its_estimates",),
+        within="JobSpec.asked",
     ),
     Plant(
         "verdicts without a report",
@@ -423,8 +430,8 @@ PIPELINE = (
     ),
     Plant(
         "half a day in the whole period",
-        "rows = [row for key in whole or of_collection for row in stored.windows[key]]",
-        "rows = [row for key in of_collection for row in stored.windows[key]]",
+        "rows = [row for key in whole or of_group for row in stored.windows[key]]",
+        "rows = [row for key in of_group for row in stored.windows[key]]",
         "partial windows are said to be left out, and are added",
         ("test_total.py::test_partial_windows_are_left_out_and_counted",),
     ),

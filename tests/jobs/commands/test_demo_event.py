@@ -7,6 +7,7 @@ import collections
 import numpy as np
 
 from labs.experiments.frame import simulate_counts
+from tests.support.estimated import estimate_window
 from tests.support.tolerance import binomial_limits
 from uldp_transforms.jobs.demo import demo_command as demo
 from uldp_transforms.jobs.demo.departures import read_departures
@@ -16,7 +17,6 @@ from uldp_transforms.ldp.smoothing import judge
 from uldp_transforms.rows.row_identity import span_of
 from uldp_transforms.rows.row_types import WindowedEstimate
 from uldp_transforms.rows.window_history import Neighbours, jump_of
-from uldp_transforms.rows.windowed_estimate import estimate_window
 from uldp_transforms.spec.job_spec import JobSpec
 
 DAY, DRAWS = 86_400_000, 10

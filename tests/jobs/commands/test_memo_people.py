@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.estimated import estimate_window
 from tests.support.tolerance import RATE, generator, normal_limit
 from uldp_transforms.jobs import check, estimate
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
@@ -27,7 +28,6 @@ from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.row_identity import span_of
-from uldp_transforms.rows.windowed_estimate import estimate_window
 
 DAY = 86_400_000
 MONDAY = 20_003 * DAY  # 2024-10-07

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.estimated import estimate_window
 from tests.support.messages_cases import collection, container, numbered, write_files
 from tests.support.shown_intervals import faults, shown
 from tests.support.tolerance import generator
@@ -18,7 +19,7 @@ from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_identity import span_of
-from uldp_transforms.rows.windowed_estimate import ON_TIME, estimate_window
+from uldp_transforms.rows.windowed_estimate import ON_TIME
 
 MINUTE, WINDOWS, EACH = 60_000, 5, 300
 RARE = [0.7, 0.3, *[0.0] * 8]  # half of eight values' estimates are below 0 by chance

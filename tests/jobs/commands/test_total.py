@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.jobs.commands.test_reestimate import ALL, COLLECTIONS, FILES, MINUTE, PERIOD, estimated, rows_of
+from tests.support.estimated import estimate_window
 from tests.support.messages_cases import collection, write_files
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import total, uldp
@@ -25,7 +26,6 @@ from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_identity import fields_of_group, name_of, span_of
 from uldp_transforms.rows.row_types import COUNTS_SCHEMA, WindowCounts
-from uldp_transforms.rows.windowed_estimate import estimate_window
 from uldp_transforms.spec.spec_fields import SHOW
 
 KRR = COLLECTIONS[0]

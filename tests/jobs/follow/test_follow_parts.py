@@ -19,6 +19,7 @@ from tests.jobs.follow.spools import Followed
 from tests.support.commands import last_of_each
 from tests.support.messages_cases import KRR, NOON, URR, decoder, single
 from uldp_transforms import JobSpec
+from uldp_transforms.collector.owners import Owners
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow import follow_job as job_module
@@ -616,9 +617,9 @@ def test_rows_of_a_window_say_which_they_are(panes: int, timing: str, simulated:
     found, window = {A: counts(12)}, PendingWindow(A, NOON, NOON + 60_000, panes)
     for asked, status in ((12, "ok"), (13, "suppressed")):
         spec = JobSpec.of(collections=[KRR], bounded=True, run="run", window="1m", min_reports=asked)
-        [solved] = row_outbox.solve_pending(spec, [found])
-        assert (A in solved) is (status == "ok")
-        rows = row_outbox.rows_of_window(spec, window, found, solved, simulated=simulated)
+        samples = row_outbox.samples_of(spec, Owners(spec), window, found, simulated=simulated)
+        assert set(row_outbox.rows_of_windows(spec, samples, with_counts=False)) == {"estimates", "health"}
+        rows = row_outbox.rows_of_windows(spec, samples, with_counts=True)
         assert {kind: len(own) for kind, own in rows.items()} == {"estimates": 1, "health": 1, "counts": 1}
         [row], [stored] = rows["estimates"], rows["counts"]
         assert (row.status, row.num_reports) == (status, 12 if status == "ok" else None)

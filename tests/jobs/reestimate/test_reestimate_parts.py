@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from uldp_transforms import JobSpec
 from uldp_transforms.files import stores
 from uldp_transforms.jobs.reestimate import reestimate_command as module
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts
-from uldp_transforms.ldp import CohortCounts
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.samples import rows_of_samples
 
 COLLECTION = {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": ["a", "b"]}}
 COLLECTION |= {"mechanism": {"id": "krr", "epsilon": 1.0}}
@@ -44,9 +44,12 @@ def test_counts_are_simulated_if_some_are_and_real_if_all_are(said: list[bool | 
 
 
 def test_the_last_row_is_that_of_the_last_pane_of_the_last_run() -> None:
-    rows = [{"run": None, "pane_index": 9}, {"run": "b", "pane_index": 1}, {"run": "a", "pane_index": 7}]
-    assert module._last(rows) is rows[1] and module._last([*rows, {"run": "b", "pane_index": 2}])["pane_index"] == 2
-    assert module._last(rows[:1]) is rows[0]
+    """Whose place and name a window has that several runs counted."""
+    runs = [row_of(ONE, 1, 5, run, pane_index=pane) for run, pane in ((None, 9), ("b", 1), ("a", 7), ("b", 2))]
+    for rows, last in ((runs[:3], ("b", 1)), (runs, ("b", 2)), (runs[:1], (None, 9))):
+        stored = StoredCounts(windows={("q", 1, "", 5, 6): rows}, whole=set(), strangers=0)
+        sample = next(module.samples_of(JobSpec.of(collections=[ONE]), stored))
+        assert (sample.place["run"], sample.place["pane_index"]) == last
 
 
 def test_a_place_has_times_as_texts() -> None:
@@ -63,7 +66,6 @@ def test_a_place_has_times_as_texts() -> None:
 def test_counts_of_one_version_are_added() -> None:
     rows = [{"fingerprint": name, "counts": counts(number)} for name, number in (("aa", 1), ("bb", 20), ("aa", 300))]
     assert {key.hex(): found.total for key, found in module.counts_of(rows).items()} == {"aa": 301, "bb": 20}
-    assert module.sum_of_counts(rows).total == 321
 
 
 # ------------------------------------------------------------------------------------------------------------- options
@@ -131,141 +133,96 @@ def test_wrong_options_are_refused(options: str, folder: Path) -> None:
 # ----------------------------------------------------------------------------------------------------------- questions
 
 
-def test_versions_of_a_question_are_pooled_window_by_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without groups and other versions; a window is partial as soon as one version of it is."""
-    calls: list[Any] = []
+FORM = {
+    "id": "q",
+    "question": "q",
+    "alphabet": {"id": "closed", "values": ["0", "1", "2"]},
+    "mechanism": {"id": "krr", "epsilon": 1},
+    "dimensions": [{"name": "g", "values": ["x", "y"]}],
+}
+ONE, TWO, OTHER = (
+    Collection.from_json(FORM | {"version": version} | more)
+    for version, more in ((1, {}), (2, {}), (3, {"id": "other", "question": None}))
+)
 
-    def estimated(
-        question: Any, sums: Any, place: Any, estimator: Any, candidates: Any, withheld: Any, *rest: Any, **more: Any
-    ) -> Any:
-        numbers = {key.hex(): one.total for key, one in sums.items()}
-        calls.append((numbers, place["window_start"], place["run"], withheld, more["entries"]))
-        return SimpleNamespace(_replace=lambda **fields: fields), None
 
-    monkeypatch.setattr(module, "estimate_question", estimated)
+def row_of(of: Collection, number: int, start: int, run: str, **more: Any) -> dict[str, Any]:
+    """A stored row with so many reports."""
+    place = {"window_start": start, "window_end": start + 1, "pane_index": 0, "pane_timing": "ON_TIME", "run": run}
+    counts_of_row = CohortCounts(np.array([number]), np.array([[number, 0, 0]]))
+    row = place | {"fingerprint": of.fingerprint.hex(), "counts": counts_of_row, "simulated": False, "dimensions": []}
+    return row | more
 
-    def row(name: str, number: int, start: int, run: str, simulated: bool | None = False) -> dict[str, Any]:
-        place = {"window_start": start, "window_end": start + 1, "pane_index": 0, "pane_timing": "ON_TIME", "run": run}
-        return place | {"fingerprint": name, "counts": counts(number), "simulated": simulated}
 
+def test_versions_of_a_question_are_pooled_window_by_window() -> None:
+    """And group by group, without other collections; a window is partial as soon as one version of it is."""
+    x = {"dimensions": [("g", "x")]}
     windows = {
-        ("q", 1, "", 5, 6): [row("aa", 1, 5, "a"), row("aa", 2, 5, "b")],
-        ("q", 2, "", 5, 6): [row("bb", 30, 5, "c")],
-        ("q", 1, "", 5, 20): [row("aa", 100, 5, "a")],
-        ("q", 2, "", 5, 20): [row("bb", 200, 5, "a")],
-        ("q", 1, "", 8, 20): [row("aa", 400, 8, "a")],
-        ("q", 2, "", 0, 1): [row("bb", 40, 0, "a", True)],
-        ("q", 1, "", 9, 10): [row("aa", 5, 9, "a", None)],
-        ("q", 2, "", 9, 10): [row("bb", 60, 9, "a")],
-        ("q", 1, "g=x", 5, 6): [row("aa", 900, 5, "a")],
-        ("q", 3, "", 5, 6): [row("cc", 900, 5, "a")],
+        ("q", 1, "", 5, 6): [row_of(ONE, 1, 5, "a"), row_of(ONE, 2, 5, "b")],
+        ("q", 2, "", 5, 6): [row_of(TWO, 30, 5, "c")],
+        ("q", 1, "", 5, 20): [row_of(ONE, 100, 5, "a")],
+        ("q", 2, "", 5, 20): [row_of(TWO, 200, 5, "a")],
+        ("q", 1, "", 8, 20): [row_of(ONE, 400, 8, "a")],
+        ("q", 2, "", 0, 1): [row_of(TWO, 40, 0, "a", simulated=True)],
+        ("q", 1, "", 9, 10): [row_of(ONE, 5, 9, "a", simulated=None)],
+        ("q", 2, "", 9, 10): [row_of(TWO, 60, 9, "a")],
+        ("q", 1, "g=x", 5, 6): [row_of(ONE, 2, 5, "a", **x)],
+        ("q", 2, "g=x", 5, 6): [row_of(TWO, 20, 5, "a", **x)],
+        ("other", 3, "", 5, 6): [row_of(OTHER, 900, 5, "a")],
     }
     whole = set(windows) - {("q", 1, "", 9, 10)}
-    stored = StoredCounts(windows=windows, whole=whole, strangers=0)
-    pooled = [SimpleNamespace(id="q", version=version) for version in (1, 2)]
-    spec = SimpleNamespace(questions=[SimpleNamespace(pooled=pooled)], estimator="eb", candidates=None, min_reports=35)
-    spec.show = spec.limits = spec.quantiles = None
-    task: Any = SimpleNamespace(spec=spec, smooth=False)
-    assert [row["simulated"] for row in module._pooled(task, stored)] == [True, False, False, False, None]  # type: ignore[call-overload]  # rows are plain mappings here
-    time = "1970-01-01T00:00:00{}Z".format
-    assert calls == [
-        ({"bb": 40}, time(""), "a", None, None),
-        ({"aa": 3, "bb": 30}, time(".005"), "c", "suppressed", None),
-        ({"aa": 100, "bb": 200}, time(".005"), "a", None, None),
-        ({"aa": 400}, time(".008"), "a", None, None),
-        ({"aa": 5, "bb": 60}, time(".009"), "a", "partial", None),
+    spec = JobSpec.of(collections=[ONE, TWO, OTHER], by="g")
+    samples = list(module.samples_of(spec, StoredCounts(windows=windows, whole=whole, strangers=0)))
+    lone, pooled = samples[: len(windows)], samples[len(windows) :]
+    assert [sample.total for sample in lone] == [
+        sum(row["counts"].total for row in windows[key]) for key in sorted(windows)
     ]
-    list(module._pooled(SimpleNamespace(spec=spec, smooth=True), stored))  # type: ignore[arg-type]  # what is read of it is enough
-    assert calls[5][4] is not None
-    only = {("q", 1, "", 8, 20): windows["q", 1, "", 8, 20]}
-    list(module._pooled(task, StoredCounts(windows=only, whole=set(only), strangers=0)))
-    assert calls[-1] == calls[3]
+    assert {sample.owner.question for sample in lone} == {None}
+    time = "1970-01-01T00:00:00{}Z".format
+    assert [
+        (
+            {one.version: sample.counts[one.fingerprint].total for one in sample.present},
+            *(sample.place["window_start"], sample.place["run"], sample.partial, sample.simulated),
+            list(sample.owner.group),
+        )
+        for sample in pooled
+    ] == [
+        ({2: 40}, time(""), "a", False, True, []),
+        ({1: 3, 2: 30}, time(".005"), "c", False, False, []),
+        ({1: 100, 2: 200}, time(".005"), "a", False, False, []),
+        ({1: 400}, time(".008"), "a", False, False, []),
+        ({1: 5, 2: 60}, time(".009"), "a", True, None, []),
+        ({1: 2, 2: 20}, time(".005"), "a", False, False, [("g", "x")]),
+    ]
+    assert [sample.reason_to_withhold(34) for sample in pooled][:2] == [None, "suppressed"]
 
 
 # ----------------------------------------------------------------------------------------------------------- borrowing
 
 
 def test_groups_borrow_from_the_total_of_their_window(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where both are there."""
+    """Where both are there and whole."""
     calls: list[Any] = []
 
     def borrowed(collection: Any, total: Any, own: Any, estimator: Any, min_reports: int) -> Any:
-        calls.append((collection.version, total.total, {key: one.total for key, one in own.items()}, min_reports))
+        calls.append((collection.version, total.total, [one.total for one in own.values()], min_reports))
         return dict.fromkeys(own, total.total)
 
-    monkeypatch.setattr(module, "borrowed_shares", borrowed)
-    collections = [SimpleNamespace(id="c", version=version) for version in (1, 2)]
-    spec: Any = SimpleNamespace(borrow=True, collections=collections, estimator="eb", min_reports=7)
-    sums = {
-        ("c", 1, "", 0, 1): counts(30),
-        ("c", 1, "g=x", 0, 1): counts(10),
-        ("c", 1, "g=y", 0, 1): counts(20),
-        ("c", 1, "g=x", 1, 2): counts(4),
-        ("c", 2, "", 0, 2): counts(5),
-        ("c", 2, "", 1, 2): counts(6),
-        ("c", 2, "g=x", 1, 2): counts(3),
+    monkeypatch.setattr(rows_of_samples, "borrowed_shares", borrowed)
+    x, y = {"dimensions": [("g", "x")]}, {"dimensions": [("g", "y")]}
+    windows = {
+        ("q", 1, "", 0, 1): [row_of(ONE, 30, 0, "a")],
+        ("q", 1, "g=x", 0, 1): [row_of(ONE, 10, 0, "a", **x)],
+        ("q", 1, "g=y", 0, 1): [row_of(ONE, 20, 0, "a", **y)],
+        ("q", 1, "g=x", 1, 2): [row_of(ONE, 4, 1, "a", **x)],
+        ("q", 2, "", 1, 2): [row_of(TWO, 6, 1, "a")],
+        ("q", 2, "g=x", 1, 2): [row_of(TWO, 3, 1, "a", **x)],
+        ("q", 2, "", 3, 4): [row_of(TWO, 6, 3, "a")],
+        ("q", 2, "g=x", 3, 4): [row_of(TWO, 3, 3, "a", **x)],
     }
-    shown = module.borrowed_of(spec, sums)
-    first = {("c", 1, "g=x", 0, 1): 10, ("c", 1, "g=y", 0, 1): 20}
-    assert calls == [(1, 30, first, 7), (2, 6, {("c", 2, "g=x", 1, 2): 3}, 7)]
-    assert shown == dict.fromkeys(first, 30) | {("c", 2, "g=x", 1, 2): 6}  # type: ignore[comparison-overlap]  # groups have keys too
-    spec.borrow = False
-    assert module.borrowed_of(spec, sums) == {} and len(calls) == 2
-
-
-# ----------------------------------------------------------------------------------------------------------- smoothing
-
-
-class Row(SimpleNamespace):
-    fingerprint: str
-    group: str | None
-    collection_id = "c"
-
-
-def series(fingerprint: str, group: str | None, *spans: tuple[str, str]) -> list[Row]:
-    return [Row(fingerprint=fingerprint, group=group, window_start=start, window_end=end) for start, end in spans]
-
-
-def test_groups_of_a_collection_share_their_false_alarms(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """As many as its total raises alone; an alarm names its group and window."""
-    calls: list[Any] = []
-
-    def smoothed(rows: Any, jump: Any, every: int, memos: Any) -> Any:
-        calls.append((rows[0].fingerprint, rows[0].group, len(rows), every, jump, memos))
-        for at, row in enumerate(rows):
-            yield row, None if at == 0 else SimpleNamespace(fired=at == 2, sentence="It moved.")
-
-    monkeypatch.setattr(module, "smooth_rows", smoothed)
-    monkeypatch.setattr(module, "traits_of", lambda models: (models, "memos"))
-    spans = [("1", "2"), ("2", "3"), ("5", "6")]
-    rows: Any = [*series("aa", None, *spans), *series("aa", "g=x", *spans[:2]), *series("aa", "g=y", *spans)]
-    rows += series("bb", None, *spans[:1])
-    task: Any = SimpleNamespace(alarm_every=10, spec=SimpleNamespace(models_of=lambda key: key.hex()))
-    assert module._smoothed(task, rows) == rows
-    assert calls == [
-        ("aa", None, 3, 10, "aa", "memos"),
-        ("aa", "g=x", 2, 20, "aa", "memos"),
-        ("aa", "g=y", 3, 20, "aa", "memos"),
-        ("bb", None, 1, 10, "bb", "memos"),
-    ]
-    assert capsys.readouterr().err == (
-        "reestimate: collection 'c', window 5 to 6: It moved.\n"
-        "reestimate: collection 'c', g=y, window 5 to 6: It moved.\n"
-    )
-
-
-def refused(rows: Any) -> str:
-    with pytest.raises(SpecError) as caught:
-        module._check_windows(rows)
-    return str(caught.value)
-
-
-def test_windows_that_overlap_are_not_smoothed() -> None:
-    module._check_windows(series("aa", None, ("1", "2"), ("2", "3")))  # type: ignore[arg-type]  # what is read of series is enough
-    assert refused(series("aa", None, ("1", "3"), ("2", "4"))) == (
-        "--smooth needs windows that do not overlap, got overlapping windows of 'c'"
-    )
-    whole: Callable[[], Any] = lambda: [Row(fingerprint="aa", group=None, window_start=None, window_end=None)]  # noqa: E731
-    assert refused(whole()) == "--smooth needs counts in windows, got one for everything of 'c'"
+    spec = JobSpec.of(collections=[ONE, TWO], by="g", borrow=True, min_reports=7)
+    whole = set(windows) - {("q", 2, "", 3, 4)}
+    samples = list(module.samples_of(spec, StoredCounts(windows=windows, whole=whole, strangers=0)))
+    shown = rows_of_samples.borrowed_of(samples, spec.asked())
+    assert calls == [(1, 30, [10, 20], 7), (2, 6, [3], 7)]
+    assert [(sample.total, total) for sample, total in shown.items()] == [(10, 30), (20, 30), (3, 6)]

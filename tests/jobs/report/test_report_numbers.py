@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support import report_rows as rows
+from tests.support.estimated import estimate_window
 from tests.support.html_tree import Node, tree_of
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.report.numbers.number_charts import curve_svg
@@ -22,7 +23,6 @@ from uldp_transforms.jobs.report.numbers.number_facts import (
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import Empirical
 from uldp_transforms.rows.json_and_avro import to_json
-from uldp_transforms.rows.windowed_estimate import estimate_window
 
 PLACE: dict[str, Any] = {"pane_index": 0, "pane_timing": "ON_TIME", "run": rows.RUN}
 SHARES = np.array([0.05, 0.1, 0.25, 0.25, 0.15, 0.1, 0.06, 0.04])

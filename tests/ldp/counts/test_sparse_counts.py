@@ -12,14 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.cases import COLLECTIONS, VALUES, collections
+from tests.support.estimated import estimate_window
 from tests.support.tolerance import generator
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder
 from uldp_transforms.collector.period_counts import count_periods
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.counts.sparse_table import PAYS, SparseCounts, counts_at
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows.samples.sample import reason_to_withhold
 from uldp_transforms.rows.window_health import health_of_window
-from uldp_transforms.rows.windowed_estimate import estimate_window, reason_to_withhold
 from uldp_transforms.windows import BasePeriods
 
 CODER = CohortCountsCoder()

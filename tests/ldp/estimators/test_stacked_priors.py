@@ -12,7 +12,7 @@ from uldp_transforms.ldp.errors import NoReportsError
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate, stacked_priors
 from uldp_transforms.ldp.estimators.stacked_priors import SHORT, Frequencies, posterior_means
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy, checked, fit_prior
-from uldp_transforms.rows.windowed_estimate import solve_windows
+from uldp_transforms.rows.samples.solutions import solve_windows
 
 SIZES = (1, 2, 13, 16, 40, SHORT, SHORT + 1)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.ldp.numbers.test_number_estimates import COUNTS, P, collection, one
+from tests.support.estimated import estimate_question
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import EmpiricalBayes
@@ -16,7 +17,6 @@ from uldp_transforms.ldp.estimators.number_estimates import NumberEstimate, esti
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums, _shares_of_versions
 from uldp_transforms.ldp.versions import questions_of
 from uldp_transforms.rows.json_and_avro import as_dict
-from uldp_transforms.rows.pooled_rows import estimate_question
 from uldp_transforms.rows.row_types import NumberFigures
 
 TRUE_MEAN = float(P @ (np.arange(8) + 0.5) / 8)

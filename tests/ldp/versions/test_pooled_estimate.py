@@ -537,3 +537,22 @@ def test_refused(kind, call, sentence) -> None:
     with pytest.raises(kind) as caught:
         call()
     assert str(caught.value) == sentence
+
+
+def test_a_later_version_adds_groups_at_the_end():
+    """So that the numbers of groups, which streams hold, stay as they are; without names there are none."""
+    form = {"alphabet": {"id": "closed", "values": ["0", "1"]}, "mechanism": {"id": "krr", "epsilon": 1}, "id": "q"}
+    arms = (None, ["a", "b"], ["c", "b"])
+    versions = [
+        Collection.from_json(
+            form
+            | {"version": number, "question": "q"}
+            | ({} if values is None else {"dimensions": [{"name": "arm", "values": values}]})
+        )
+        for number, values in enumerate(arms, 1)
+    ]
+    for number in (2, 3):
+        [question] = questions_of(versions[:number])
+        found = [values for (values,) in question.groups_by(("arm",))]
+        assert found == ["a", "b", "other", "c"][: number + 1]
+        assert question.groups_by(()) == question.groups_by(("place",)) == ()

@@ -13,7 +13,7 @@ from apache_beam.transforms import trigger
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
-from uldp_transforms.rows.windowed_estimate import reason_to_withhold
+from uldp_transforms.rows.samples.sample import reason_to_withhold
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import now, rfc3339
 
@@ -101,5 +101,8 @@ class Withholding:
 
     def reason(self, num_reports: int, window: Any, pane: Any) -> str | None:
         """Status of a window whose numbers are withheld; None if they are not."""
-        partial = is_partial(window, pane, self.complete_after) or is_cut(window, self.partial_before)
-        return reason_to_withhold(num_reports, self.min_reports, partial)
+        return reason_to_withhold(num_reports, self.min_reports, self.is_partial(window, pane))
+
+    def is_partial(self, window: Any, pane: Any) -> bool:
+        """Whether some reports of a window are in no row of this run, or not yet."""
+        return is_partial(window, pane, self.complete_after) or is_cut(window, self.partial_before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -18,22 +18,21 @@ from uldp_transforms.beam.runtime.outputs import NamedOutputs
 from uldp_transforms.beam.runtime.panes import Withholding, is_partial, place_of
 from uldp_transforms.beam.transforms.pool_versions import PoolVersions
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows, SmoothEstimates
-from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
+from uldp_transforms.collector.owners import Owners
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
-from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
-from uldp_transforms.messages.group_keys import fingerprint_of, is_total, pairs_of
+from uldp_transforms.messages.group_keys import fingerprint_of, is_total
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.row_identity import fields_of_group
-from uldp_transforms.rows.row_types import ValueEstimate, WindowCounts, WindowedEstimate, WindowHealth
+from uldp_transforms.rows.row_types import WindowCounts, WindowedEstimate, WindowHealth
+from uldp_transforms.rows.samples.asked import Entries
+from uldp_transforms.rows.samples.rows_of_samples import TOGETHER, rows_of
+from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.rows.window_counts import counts_of_window
-from uldp_transforms.rows.window_health import health_of_window
-from uldp_transforms.rows.windowed_estimate import Solved, estimate_window, solve_windows
 from uldp_transforms.spec.job_spec import JobSpec
 
 _NAMED = typehints.Tuple[bytes, typehints.Tuple[bytes, bytes]]
 _COUNTS = CohortCountsCoder()
 
-_TOGETHER, _MOST_CELLS = 256, 1 << 20
+_MOST_CELLS = 1 << 20
 """Numbers of windows, and of cells of their counts, from which a bundle's estimates are made before its end."""
 
 
@@ -125,62 +124,40 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
 
 
 class _RowsFn(beam.DoFn):
-    """Makes the rows of the counts of one key."""
+    """Makes the rows of samples."""
 
-    _entries: Callable[[Estimate, int | None], Sequence[ValueEstimate]] | None = None
-    _solving = 0
-    """Nanoseconds that the solution of each window took before."""
+    _entries: Entries | None = None
 
     def __init__(self, spec: JobSpec):
-        self._catalog = spec.catalog
-        self._estimator = ESTIMATORS[spec.estimator]()
-        self._candidates = spec.candidates
+        self._asked = spec.asked(self._entries)
+        self._owners = Owners(spec)
         self._withholding = Withholding.of(spec)
-        self._show = spec.show
-        self._anytime_scale = spec.anytime_scale
-        self._limits, self._quantiles = spec.limits, spec.quantiles
-        self._liars = spec.liars
         self._run = spec.run
-        self._by = spec.by
 
     def start_bundle(self) -> None:
         metrics.start_bundle()
 
-    def _rows(
-        self,
-        element: tuple[bytes, CohortCounts],
-        window: Any,
-        pane: Any,
-        borrowed: BorrowedShares | None = None,
-        solved: Solved | None = None,
-    ) -> tuple[WindowedEstimate, WindowHealth]:
-        owner, counts = element
-        collection, place = self._catalog[fingerprint_of(owner)], place_of(window, pane, self._run)
-        withheld = self._withholding.reason(counts.total, window, pane)
-        begin = time.monotonic_ns() - self._solving
-        row = estimate_window(
-            collection,
-            counts,
-            place,
-            self._estimator,
-            self._candidates,
-            withheld,
-            show=self._show,
-            anytime_scale=self._anytime_scale,
-            limits=self._limits,
-            quantiles=self._quantiles,
-            entries=self._entries,
-            liars=self._liars,
-            borrowed=borrowed,
-            solved=solved,
-            group=pairs_of(owner, collection, self._by),
+    def _sample(self, sums: tuple[bytes, CohortCounts], window: Any, pane: Any) -> Sample:
+        """The counts of one key in a window and pane."""
+        owner, counts = sums
+        return Sample(
+            owner=self._owners.of(owner),
+            place=place_of(window, pane, self._run),
+            counts={fingerprint_of(owner): counts},
+            partial=self._withholding.is_partial(window, pane),
         )
-        metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
-        metrics.count(1, metrics.WINDOWS, row.status)
-        health = health_of_window(collection, counts, place, withheld, row.fit_p_value)
-        for finding in health.findings:
-            metrics.count(finding.fired, metrics.ALARMS, finding.name)
-        return row, health
+
+    def _rows(self, samples: Sequence[Sample]) -> list[Rows]:
+        """The rows of each sample; each is said to have taken as long as the others."""
+        begin = time.monotonic_ns()
+        found = [(rows.estimate, rows.health) for rows in rows_of(samples, self._asked)]
+        each = (time.monotonic_ns() - begin) // 1_000_000 // max(len(found), 1)
+        for row, health in found:
+            metrics.observe(each, metrics.ESTIMATE_MS)
+            metrics.count(1, metrics.WINDOWS, row.status)
+            for finding in health.findings:
+                metrics.count(finding.fired, metrics.ALARMS, finding.name)
+        return found
 
 
 class _Waiting(NamedTuple):
@@ -209,7 +186,7 @@ class _EstimateFn(_RowsFn):
     ) -> Iterator[Any]:
         self._waiting.append(_Waiting(element, timestamp, window, pane))
         self._cells += element[1].cells.size
-        if len(self._waiting) >= _TOGETHER or self._cells > _MOST_CELLS:
+        if len(self._waiting) >= TOGETHER or self._cells > _MOST_CELLS:
             yield from self._estimated()
 
     def finish_bundle(self) -> Iterator[Any]:
@@ -218,20 +195,12 @@ class _EstimateFn(_RowsFn):
     def _estimated(self) -> Iterator[Any]:
         """The rows of all that waits, each with the time, window and pane of its element."""
         waiting, self._waiting, self._cells = self._waiting, [], 0
-        shown = [each for each in waiting if not self._is_withheld(each)]
-        begin = time.monotonic_ns()
-        together = [(self._catalog[fingerprint_of(each.sums[0])], each.sums[1]) for each in shown]
-        solved = dict(zip(map(id, shown), solve_windows(together, self._estimator, self._candidates)))
-        self._solving = (time.monotonic_ns() - begin) // max(len(shown), 1)
-        for each in waiting:
-            rows = self._rows(each.sums, each.window, each.pane, solved=solved.get(id(each)))
+        samples = [self._sample(each.sums, each.window, each.pane) for each in waiting]
+        for each, rows in zip(waiting, self._rows(samples)):
             for output in self._outputs(each.sums[0], rows):
                 tag, value = (output.tag, output.value) if isinstance(output, TaggedOutput) else (None, output)
                 placed = WindowedValue(value, each.timestamp, (each.window,), each.pane)
                 yield placed if tag is None else TaggedOutput(tag, placed)
-
-    def _is_withheld(self, each: _Waiting) -> bool:
-        return self._withholding.reason(each.sums[1].total, each.window, each.pane) is not None
 
     def _outputs(self, owner: bytes, rows: Rows) -> Iterator[Any]:
         return _outputs(owner, rows)
@@ -240,24 +209,17 @@ class _EstimateFn(_RowsFn):
 class _EstimateGroupsFn(_RowsFn):
     """All groups of a window together, so that they can borrow from the total."""
 
-    def __init__(self, spec: JobSpec):
-        super().__init__(spec)
-        self._min_reports = spec.min_reports
-
     def process(
         self,
         element: tuple[bytes, Iterable[tuple[bytes, bytes]]],
         window: Any = beam.DoFn.WindowParam,
         pane: Any = beam.DoFn.PaneInfoParam,
     ) -> Iterator[Any]:
-        fingerprint, encoded = element
-        sums = {owner: _COUNTS.decode(counts) for owner, counts in encoded}
-        groups = {owner: counts for owner, counts in sums.items() if counts is not None and not is_total(owner)}
-        collection = self._catalog[fingerprint]
-        shown = borrowed_shares(collection, sums.get(fingerprint), groups, self._estimator, self._min_reports)
-        for owner, counts in sums.items():
-            if counts is not None:
-                yield from _outputs(owner, self._rows((owner, counts), window, pane, shown.get(owner)))
+        decoded = [(owner, _COUNTS.decode(encoded)) for owner, encoded in element[1]]
+        sums = [(owner, counts) for owner, counts in decoded if counts is not None]
+        samples = [self._sample(each, window, pane) for each in sums]
+        for (owner, _), rows in zip(sums, self._rows(samples)):
+            yield from _outputs(owner, rows)
 
 
 def _outputs(owner: bytes, rows: Rows) -> Iterator[Any]:
@@ -292,17 +254,15 @@ def _of_collection(sums: tuple[bytes, CohortCounts]) -> tuple[bytes, tuple[bytes
 
 def _split(pair: tuple[bytes, Rows]) -> Iterator[Any]:
     """The two rows of a pair, each to its output."""
-    row, health = pair[1]
-    yield row
-    yield TaggedOutput("health", health)
+    yield from _outputs(*pair)
 
 
 class _EstimatePairsFn(_EstimateFn):
     """The two rows of a window as a pair, under the key of their collection; for files, with entries as columns."""
 
     def __init__(self, spec: JobSpec):
-        super().__init__(spec)
         self._entries = EntryColumns.of_estimate if spec.bounded else None
+        super().__init__(spec)
 
     def _outputs(self, owner: bytes, rows: Rows) -> Iterator[Any]:
         yield owner, rows
@@ -341,10 +301,9 @@ class CountsRows(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PColle
 
 class _CountsRowsFn(beam.DoFn):
     def __init__(self, spec: JobSpec):
-        self._catalog = spec.catalog
+        self._owners = Owners(spec)
         self._complete_after = spec.complete_after
         self._run = spec.run
-        self._by = spec.by
 
     def process(
         self,
@@ -352,9 +311,6 @@ class _CountsRowsFn(beam.DoFn):
         window: Any = beam.DoFn.WindowParam,
         pane: Any = beam.DoFn.PaneInfoParam,
     ) -> Iterator[WindowCounts]:
-        owner, counts = element
-        collection = self._catalog[fingerprint_of(owner)]
+        key, counts = element
         complete = not is_partial(window, pane, self._complete_after)
-        place = place_of(window, pane, self._run)
-        row = counts_of_window(collection, counts, place, complete=complete)
-        yield row._replace(**fields_of_group(collection, pairs_of(owner, collection, self._by)))
+        yield counts_of_window(self._owners.of(key), counts, place_of(window, pane, self._run), complete=complete)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import struct
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -23,11 +23,13 @@ from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder
 from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.runtime.panes import Withholding, place_of
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows
+from uldp_transforms.collector.owners import Owners
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.messages.group_keys import fingerprint_of
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.pooled_rows import estimate_question
+from uldp_transforms.rows.samples.rows_of_samples import rows_of
+from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.spec.spec_fields import FINAL
 
@@ -68,12 +70,12 @@ class PoolVersions(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCol
     def expand(self, counts: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[tuple[bytes, Rows]]:
         pooled: PCollection[tuple[bytes, Rows]]
         spec = spec_for("PoolVersions", self._spec, counts, KEYED_COUNTS, windowed=True)
-        of_version = {one.fingerprint: question.fingerprint for question in spec.questions for one in question.pooled}
+        owners = Owners(spec)
         if spec.bounded:
-            named = counts | "OfQuestion" >> beam.FlatMap(_of_question, of_version).with_output_types(_NAMED)
+            named = counts | "OfQuestion" >> beam.FlatMap(_of_question, owners).with_output_types(_NAMED)
             pooled = named | "Versions" >> beam.GroupByKey() | "Estimate" >> beam.ParDo(_PoolFn(spec))
         else:
-            named = counts | "NameWindows" >> beam.FlatMap(_of_window, of_version).with_output_types(_NAMED)
+            named = counts | "NameWindows" >> beam.FlatMap(_of_window, owners).with_output_types(_NAMED)
             free = named | "InNoWindow" >> beam.WindowInto(GlobalWindows())
             pooled = free | "HoldVersions" >> ParDoInto(_HoldVersionsFn(spec), counts.windowing)
         pooled.element_type = KEYED_ROWS
@@ -81,23 +83,21 @@ class PoolVersions(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCol
         return pooled
 
 
-def _of_question(
-    sums: tuple[bytes, CohortCounts | None], of_version: Mapping[bytes, bytes]
-) -> Iterator[tuple[bytes, bytes]]:
-    """The counts of a version under the fingerprint of its question; nothing for other collections."""
-    question = of_version.get(sums[0])
+def _of_question(sums: tuple[bytes, CohortCounts | None], owners: Owners) -> Iterator[tuple[bytes, bytes]]:
+    """The counts of a version or of its group under the key of the question; nothing for other collections."""
+    question = owners.in_question(sums[0])
     if question is not None and sums[1] is not None:
-        yield question, sums[0] + _COUNTS.encode(sums[1])
+        yield question, fingerprint_of(sums[0]) + _COUNTS.encode(sums[1])
 
 
 def _of_window(
     sums: tuple[bytes, CohortCounts | None],
-    of_version: Mapping[bytes, bytes],
+    owners: Owners,
     window: Any = beam.DoFn.WindowParam,
     pane: Any = beam.DoFn.PaneInfoParam,
 ) -> Iterator[tuple[bytes, bytes]]:
     """The same under the name of question and window, after the pane's timing and index."""
-    for question, counts in _of_question(sums, of_version):
+    for question, counts in _of_question(sums, owners):
         is_early = pane.timing == PaneInfoTiming.EARLY
         yield in_window(question, window), bytes([is_early]) + max(pane.index, 0).to_bytes(_INDEX, "big") + counts
 
@@ -106,40 +106,27 @@ class _Estimator:
     """Makes the pooled rows of one window."""
 
     def __init__(self, spec: JobSpec):
-        self._questions = {question.fingerprint: question for question in spec.questions}
-        self._estimator = ESTIMATORS[spec.estimator]()
-        self._spec = spec
-        self._columns = EntryColumns.of_estimate if spec.smooth and spec.bounded else None
+        self._owners, self._withholding, self._run = Owners(spec), Withholding.of(spec), spec.run
+        self._asked = spec.asked(EntryColumns.of_estimate if spec.smooth and spec.bounded else None)
 
     def rows(self, question: bytes, versions: Iterable[bytes], window: Any, pane: Any) -> Rows:
-        """The rows from the counts of versions, each after the version's fingerprint."""
-        spec, counts = self._spec, {}
-        pooled = {one.fingerprint for one in self._questions[question].pooled}
-        for version in versions:
-            if version[:_FINGERPRINT] not in pooled:
-                continue  # held by a stream that was updated: another version has become the newest
-            of_version = _COUNTS.decode(version[_FINGERPRINT:])
-            assert of_version is not None, "_of_question"
-            counts[version[:_FINGERPRINT]] = of_version
-        total = sum(of_version.total for of_version in counts.values())
-        begin = time.monotonic_ns()
-        rows = estimate_question(
-            self._questions[question],
-            counts,
-            place_of(window, pane, spec.run),
-            self._estimator,
-            spec.candidates,
-            Withholding.of(spec).reason(total, window, pane),
-            show=spec.show,
-            anytime_scale=spec.anytime_scale,
-            entries=self._columns,
-            limits=spec.limits,
-            quantiles=spec.quantiles,
+        """The rows from the counts of versions, each after the version's fingerprint.
+
+        A stream that was updated may hold versions that are not pooled any more, because another one is the newest.
+        """
+        decoded = ((version[:_FINGERPRINT], _COUNTS.decode(version[_FINGERPRINT:])) for version in versions)
+        sample = Sample(
+            owner=self._owners.of(question),
+            place=place_of(window, pane, self._run),
+            counts={version: counts for version, counts in decoded if counts is not None},
+            partial=self._withholding.is_partial(window, pane),
         )
+        begin = time.monotonic_ns()
+        [rows] = rows_of([sample], self._asked)
         metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
-        for finding in rows[1].findings:
+        for finding in rows.health.findings:
             metrics.count(finding.fired, metrics.ALARMS, finding.name)
-        return rows
+        return rows.estimate, rows.health
 
 
 class _PoolFn(beam.DoFn):

@@ -20,6 +20,7 @@ from uldp_transforms.beam.runtime.inputs import require_spec, spec_for
 from uldp_transforms.beam.runtime.outputs import NamedOutputs
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.sentinels import Finding
+from uldp_transforms.messages.group_keys import fingerprint_of
 from uldp_transforms.rows.entry_columns import packed, unpacked
 from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
@@ -148,9 +149,9 @@ class _SmoothFn(beam.DoFn):
         metrics.start_bundle()
 
     def process(self, element: tuple[bytes, Iterable[bytes]]) -> Iterator[WindowedValue]:
-        fingerprint, pairs = element[0], list(map(unpacked, element[1]))
+        owner, pairs = element[0], list(map(unpacked, element[1]))
         estimates = [row for row, _ in pairs]
-        jump, memos = traits_of(self._spec.models_of(fingerprint))
+        jump, memos = traits_of(self._spec.models_of(fingerprint_of(owner)))
         results = smooth_rows(estimates, jump, self._alarm_every, memos)
         for (row, change), (_, health) in zip(results, pairs):
             yield _in_window(row, health, change, MIN_TIMESTAMP)
@@ -175,12 +176,12 @@ class _FilterFn(beam.DoFn):
         timestamp: Any = beam.DoFn.TimestampParam,
         neighbours: Any = beam.DoFn.StateParam(NEIGHBOURS),
     ) -> Iterator[WindowedValue]:
-        fingerprint, (row, health) = element
+        owner, (row, health) = element
         if bounds_of(row)[0] > now() + self._skew:
             yield _in_window(row, health, None, timestamp)
             return
         held = neighbours.read()
-        empty = functools.partial(Neighbours.of, [], *traits_of(self._spec.models_of(fingerprint)))
+        empty = functools.partial(Neighbours.of, [], *traits_of(self._spec.models_of(fingerprint_of(owner))))
         windows = Neighbours.from_bytes(held) if held else empty()
         later, row, change = filter_row(windows, row, self._alarm_every)
         if later is not windows:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from uldp_transforms.collector.ledger_entries import LedgerEntry, ledger_rows
+from uldp_transforms.collector.owners import Owners
 from uldp_transforms.jobs.follow.follow_reading import Reading
-from uldp_transforms.jobs.follow.row_outbox import put_rows, rows_of_window, solve_pending, write_outbox
-from uldp_transforms.jobs.follow.state import FollowState
+from uldp_transforms.jobs.follow.row_outbox import put_rows, rows_of_windows, samples_of, write_outbox
+from uldp_transforms.jobs.follow.state import FollowState, PendingWindow
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.messages.group_keys import is_total
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.rejected_report import rejected_row
+from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import now
 
@@ -80,6 +81,7 @@ class Follower:
         self._with_counts = with_counts
         self._reached = reached
         self._clock = clock
+        self._owners = Owners(spec)
         self._questions = {one.fingerprint: [q.fingerprint] for q in spec.questions for one in q.pooled}
         self._members = {one.fingerprint: [one.fingerprint] for one in spec.collections}
         self._members |= {q.fingerprint: [one.fingerprint for one in q.pooled] for q in spec.questions}
@@ -134,30 +136,24 @@ class Follower:
             for name in (fingerprint, *self._questions.get(fingerprint, ()))
         }
 
-    def _estimate(self, due: list[Any]) -> None:
+    def _estimate(self, due: list[PendingWindow]) -> None:
         """Put the rows of windows into the outbox; windows of collections that the job no longer has stay pending."""
-        rows: dict[str, list[Any]] = defaultdict(list)
-        simulated = self._state.simulated()
-        counted = [(window, counts) for window in due if (counts := self._counts_of(window))]
-        of_questions = {question.fingerprint for question in self._spec.questions}
-        solved = solve_pending(
-            self._spec, [{} if window.fingerprint in of_questions else counts for window, counts in counted]
-        )
-        for (window, counts), estimates in zip(counted, solved):
-            for kind, own in rows_of_window(self._spec, window, counts, estimates, simulated=simulated).items():
-                if kind != "counts" or self._with_counts:
-                    rows[kind] += own
-            self._state.estimated(window)
-        if rows:
+        simulated, samples = self._state.simulated(), list[Sample]()
+        for window in due:
+            if counts := self._counts_of(window):
+                samples += samples_of(self._spec, self._owners, window, counts, simulated=simulated)
+                self._state.estimated(window)
+        if samples:
+            rows = rows_of_windows(self._spec, samples, with_counts=self._with_counts)
             put_rows(self._state, str(self._spec.run), rows)
 
-    def _counts_of(self, window: Any) -> dict[bytes, CohortCounts]:
-        """Counts of a window by key: of its collection and its groups, or of all versions of its question."""
-        found = {}
+    def _counts_of(self, window: PendingWindow) -> dict[bytes, CohortCounts]:
+        """Counts of a window by key: of its collection, or of all versions of its question, each with its groups."""
+        found: dict[bytes, CohortCounts] = {}
         for fingerprint in self._members.get(window.fingerprint, ()):
             counts = self._state.counts_between(fingerprint, window.start, window.stop)
             if counts is not None:
                 found[fingerprint] = counts
-        if self._spec.by and found and window.fingerprint in self._spec.catalog.grouped:
-            found |= self._state.groups_between(window.fingerprint, window.start, window.stop)
+                if self._spec.by and fingerprint in self._spec.catalog.grouped:
+                    found |= self._state.groups_between(fingerprint, window.start, window.stop)
         return found

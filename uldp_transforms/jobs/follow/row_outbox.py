@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from uldp_transforms.collector.owners import Owners
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.follow.state import FollowState, PendingWindow
 from uldp_transforms.ldp import CohortCounts
-from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
-from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.ldp.versions import VersionedQuestion
-from uldp_transforms.messages.group_keys import fingerprint_of, pairs_of
+from uldp_transforms.messages.group_keys import fingerprint_of, is_total
 from uldp_transforms.rows import row_types
-from uldp_transforms.rows.pooled_rows import estimate_question
-from uldp_transforms.rows.row_identity import fields_of_group
+from uldp_transforms.rows.samples.rows_of_samples import rows_of
+from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.rows.window_counts import counts_of_window
-from uldp_transforms.rows.window_health import health_of_window
-from uldp_transforms.rows.windowed_estimate import ON_TIME, Solved, estimate_window, reason_to_withhold, solve_windows
+from uldp_transforms.rows.windowed_estimate import ON_TIME
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import rfc3339
 
@@ -33,40 +32,17 @@ _FORMS = {
 }
 
 
-def solve_pending(spec: JobSpec, windows: Sequence[Mapping[bytes, CohortCounts]]) -> list[dict[bytes, Solved]]:
-    """The estimates of collections and groups in windows, solved together; none for those whose numbers are withheld.
+def samples_of(
+    spec: JobSpec, owners: Owners, window: PendingWindow, counts: Mapping[bytes, CohortCounts], *, simulated: bool
+) -> list[Sample]:
+    """The samples of a window of a collection or question: first everybody, then its groups.
 
     Args:
         spec: specification of the job.
-        windows: counts by key, of each window of a collection.
-    """
-    owners = [
-        (place, owner, counts)
-        for place, sums in enumerate(windows)
-        for owner, counts in sums.items()
-        if reason_to_withhold(counts.total, spec.min_reports, False) is None
-    ]
-    together = [(spec.catalog[fingerprint_of(owner)], counts) for _, owner, counts in owners]
-    found: list[dict[bytes, Solved]] = [{} for _ in windows]
-    for (place, owner, _), solved in zip(
-        owners, solve_windows(together, ESTIMATORS[spec.estimator](), spec.candidates)
-    ):
-        found[place][owner] = solved
-    return found
-
-
-def rows_of_window(
-    spec: JobSpec,
-    window: PendingWindow,
-    counts: Mapping[bytes, CohortCounts],
-    solved: Mapping[bytes, Solved],
-    *,
-    simulated: bool,
-) -> dict[str, tuple[Any, ...]]:
-    """The rows of a window of a collection and its groups, or of a question, by kind, from counts by key: first the
-    collection, then its groups.
-
-    As a window can have later rows, their intervals hold simultaneously. ``solved`` is from ``solve_pending``.
+        owners: of the job.
+        window: the window.
+        counts: by key; of a question, those of its versions.
+        simulated: whether some reports are.
     """
     place = {
         "window_start": rfc3339(window.start),
@@ -75,82 +51,34 @@ def rows_of_window(
         "pane_timing": _LATE if window.panes else ON_TIME,
         "run": spec.run,
     }
-    for question in spec.questions:
-        if question.fingerprint == window.fingerprint:
-            withheld = reason_to_withhold(sum(each.total for each in counts.values()), spec.min_reports, False)
-            return _rows_of_question(spec, question, place, counts, withheld, simulated)
-    shown = _borrowed(spec, counts)
-    rows = [
-        _rows_of_key(spec, owner, place, own, simulated, shown.get(owner), solved.get(owner))
-        for owner, own in counts.items()
-    ]
-    estimates, health, stored = zip(*rows)
-    return {"estimates": estimates, "health": health[:1], "counts": stored}
+    sums: dict[bytes, dict[bytes, CohortCounts]] = {}
+    for key, own in counts.items():
+        owner = key if fingerprint_of(key) == window.fingerprint else owners.in_question(key)
+        assert owner is not None, "a window has the counts of its versions"
+        sums.setdefault(owner, {})[fingerprint_of(key)] = own
+    keys = sorted(sums, key=lambda owner: (not is_total(owner), owner))
+    return [Sample(owner=owners.of(key), place=place, counts=sums[key], simulated=simulated) for key in keys]
 
 
-def _borrowed(spec: JobSpec, counts: Mapping[bytes, CohortCounts]) -> dict[bytes, BorrowedShares]:
-    """The shares that the groups of a window show, if they borrow."""
-    if not spec.borrow:
-        return {}
-    (owner, total), *groups = counts.items()
-    estimator = ESTIMATORS[spec.estimator]()
-    return borrowed_shares(spec.catalog[fingerprint_of(owner)], total, dict(groups), estimator, spec.min_reports)
+def rows_of_windows(spec: JobSpec, samples: Sequence[Sample], *, with_counts: bool) -> dict[str, list[Any]]:
+    """The rows of samples by kind; as windows can have later rows, their intervals hold simultaneously.
 
-
-def _rows_of_key(
-    spec: JobSpec,
-    owner: bytes,
-    place: dict[str, Any],
-    counts: CohortCounts,
-    simulated: bool,
-    borrowed: BorrowedShares | None,
-    solved: Solved | None,
-) -> tuple[Any, Any, Any]:
-    """Estimate, health and counts of a collection or of a group in one window."""
-    collection = spec.catalog[fingerprint_of(owner)]
-    withheld, group = reason_to_withhold(counts.total, spec.min_reports, False), pairs_of(owner, collection, spec.by)
-    row = estimate_window(
-        collection,
-        counts,
-        place,
-        ESTIMATORS[spec.estimator](),
-        spec.candidates,
-        withheld,
-        show=spec.show,
-        anytime_scale=spec.min_reports,
-        limits=spec.limits,
-        quantiles=spec.quantiles,
-        liars=spec.liars,
-        borrowed=borrowed,
-        solved=solved,
-        group=group,
-    )
-    health = health_of_window(collection, counts, place, withheld, row.fit_p_value)
-    stored = counts_of_window(collection, counts, place, complete=True)._replace(simulated=simulated)
-    return row._replace(simulated=simulated), health, stored._replace(**fields_of_group(collection, group))
-
-
-def _rows_of_question(
-    spec: JobSpec,
-    question: VersionedQuestion,
-    place: dict[str, Any],
-    counts: Mapping[bytes, CohortCounts],
-    withheld: str | None,
-    simulated: bool,
-) -> dict[str, tuple[Any, ...]]:
-    row, health = estimate_question(
-        question,
-        counts,
-        place,
-        ESTIMATORS[spec.estimator](),
-        spec.candidates,
-        withheld,
-        show=spec.show,
-        anytime_scale=spec.min_reports,
-        limits=spec.limits,
-        quantiles=spec.quantiles,
-    )
-    return {"estimates": (row._replace(simulated=simulated),), "health": (health,)}
+    Args:
+        spec: specification of the job.
+        samples: of whole windows.
+        with_counts: whether to make rows with the counts of collections.
+    """
+    rows: dict[str, list[Any]] = defaultdict(list)
+    asked = dataclasses.replace(spec.asked(), anytime_scale=spec.min_reports)
+    for sample, found in zip(samples, rows_of(samples, asked)):
+        rows["estimates"].append(found.estimate)
+        if not sample.owner.group:
+            rows["health"].append(found.health)
+        if with_counts and sample.owner.question is None:
+            [own] = sample.counts.values()
+            stored = counts_of_window(sample.owner, own, sample.place, complete=True)
+            rows["counts"].append(stored._replace(simulated=sample.simulated))
+    return rows
 
 
 def put_rows(state: FollowState, run: str, rows: Mapping[str, Sequence[Any]]) -> None:

@@ -17,7 +17,7 @@ import operator
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from uldp_transforms import JobSpec
@@ -32,21 +32,17 @@ from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
 from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, simulated_of, stored_counts
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.estimators import ESTIMATORS, Estimator
+from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.pooled_rows import estimate_question
 from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, DiscoveredValue, WindowedEstimate
+from uldp_transforms.rows.samples.rows_of_samples import rows_of
+from uldp_transforms.rows.samples.sample import Owner, Sample
 from uldp_transforms.rows.smoothed_rows import smooth_rows
 from uldp_transforms.rows.window_history import traits_of
-from uldp_transforms.rows.windowed_estimate import Solved, estimate_window, reason_to_withhold, solve_windows
 from uldp_transforms.spec.spec_fields import ALARM_EVERY
 from uldp_transforms.windows import rfc3339
-
-_TOGETHER = 256
-"""Maximum number of windows that are estimated together."""
 
 _ESTIMATES = (
     "estimator",
@@ -149,11 +145,9 @@ def job(task: Reestimation) -> int:
     """Estimate and write rows; prints the number of windows of other collections."""
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
     stored = stored_counts(zip(task.files, task.records), known, task.spec.windows, task.spec.by)
-    shown = borrowed_of(
-        task.spec, {key: sum_of_counts(rows) for key, rows in stored.windows.items() if key in stored.whole}
-    )
-    found = list(_estimates(task, stored, shown))
-    rows = [row for row, _ in found] + list(_pooled(task, stored))
+    samples = list(samples_of(task.spec, stored))
+    asked = task.spec.asked(EntryColumns.of_estimate if task.smooth else None)
+    rows = [each.estimate for each in rows_of(samples, dataclasses.replace(asked, anytime_scale=None))]
     if task.smooth:
         rows = _smoothed(task, rows)
     for form in ("jsonl", "avro", *(["parquet"] if task.write_parquet else [])):
@@ -161,7 +155,7 @@ def job(task: Reestimation) -> int:
             file.write(file_of(rows, form, ESTIMATE_SCHEMA))
     if task.spec.discover:
         with whole_file(os.path.join(task.output, "discovered.jsonl")) as file:
-            file.write(file_of([value for _, values in found for value in values], "jsonl", DISCOVERED_SCHEMA))
+            file.write(file_of(list(_discovered(task.spec, samples)), "jsonl", DISCOVERED_SCHEMA))
     others = f", {stored.strangers} row(s) of other collections left out" if stored.strangers else ""
     number = sum(map(len, task.files))
     for warning in warnings_of(task.spec.collections):
@@ -202,129 +196,48 @@ def _check_windows(rows: Sequence[WindowedEstimate]) -> None:
             )
 
 
-def borrowed_of(spec: JobSpec, sums: Mapping[Key, CohortCounts]) -> dict[Key, BorrowedShares]:
-    """The shares that groups show, if they borrow from the total of the same window.
+def samples_of(spec: JobSpec, stored: StoredCounts) -> Iterator[Sample]:
+    """The samples of all windows, in the order of their keys; and of questions, in the order of time.
 
-    Args:
-        spec: specification of the estimates.
-        sums: counts of each collection, group and window.
+    They carry the name of the latest run. A window of a question is partial as soon as one version of it is.
     """
-    found: dict[Key, BorrowedShares] = {}
-    if not spec.borrow:
-        return found
-    known = {(one.id, one.version): one for one in spec.collections}
-    windows: dict[Key, dict[Key, CohortCounts]] = {}
-    for key, counts in sums.items():
-        windows.setdefault((*key[:GROUP], *key[GROUP + 1 :]), {})[key] = counts
-    for groups in windows.values():
-        totals = [counts for key, counts in groups.items() if not key[GROUP]]
-        own = {key: counts for key, counts in groups.items() if key[GROUP]}
-        collection = known[next(iter(groups))[:GROUP]]
-        if totals and own:
-            found |= borrowed_shares(collection, totals[0], own, ESTIMATORS[spec.estimator](), spec.min_reports)
-    return found
-
-
-def sum_of_counts(rows: Iterable[Row]) -> CohortCounts:
-    """The sum of the counts of stored rows of one collection."""
-    total: CohortCounts = functools.reduce(operator.add, (row["counts"] for row in rows))
-    return total
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Window:
-    """A window to estimate: its collection, the rows of its counts (one for each run), their sum, and its status if its
-    numbers are withheld.
-    """
-
-    key: Key
-    collection: Collection
-    jobs: Sequence[dict[str, Any]]
-    counts: CohortCounts
-    withheld: str | None
-
-
-def _estimates(
-    task: Reestimation, stored: StoredCounts, shown: Mapping[Key, BorrowedShares]
-) -> Iterator[tuple[WindowedEstimate, list[DiscoveredValue]]]:
-    """The rows of all windows in their order; many are solved together."""
-    keys, estimator = sorted(stored.windows), ESTIMATORS[task.spec.estimator]()
-    for begin in range(0, len(keys), _TOGETHER):
-        windows = [
-            _window_of(task.spec, key, stored.windows[key], partial=key not in stored.whole)
-            for key in keys[begin : begin + _TOGETHER]
-        ]
-        solved = iter(
-            solve_windows(
-                [(one.collection, one.counts) for one in windows if not one.withheld], estimator, task.spec.candidates
-            )
-        )
-        for one in windows:
-            yield _rows_of(task, one, estimator, None if one.withheld else next(solved), shown.get(one.key))
-
-
-def _window_of(spec: JobSpec, key: Key, jobs: Sequence[dict[str, Any]], *, partial: bool) -> _Window:
-    last = _last(jobs)
-    if last["window_start"] is None:
-        dataclasses.replace(spec, windows=None).check_asked()
-    counts = sum_of_counts(jobs)
-    withheld = reason_to_withhold(counts.total, spec.min_reports, partial)
-    collection = spec.catalog[bytes.fromhex(last["fingerprint"])]
-    return _Window(key=key, collection=collection, jobs=jobs, counts=counts, withheld=withheld)
-
-
-def _rows_of(
-    task: Reestimation, window: _Window, estimator: Estimator, solved: Solved | None, borrowed: BorrowedShares | None
-) -> tuple[WindowedEstimate, list[DiscoveredValue]]:
-    """The rows of a window from the counts of each run; they carry the name of the latest run."""
-    spec, last, collection, counts = task.spec, _last(window.jobs), window.collection, window.counts
-    place = _place_of(last)
-    row = estimate_window(
-        collection,
-        counts,
-        place,
-        estimator,
-        spec.candidates,
-        window.withheld,
-        spec.show,
-        limits=spec.limits,
-        quantiles=spec.quantiles,
-        entries=EntryColumns.of_estimate if task.smooth else None,
-        liars=spec.liars,
-        borrowed=borrowed,
-        solved=solved,
-        group=last["dimensions"],
-    )
-    values = discover_window(collection, counts, place, window.withheld) if spec.discover else []
-    simulated = simulated_of([job["simulated"] for job in window.jobs])
-    return row._replace(simulated=simulated), [value._replace(simulated=simulated) for value in values]
-
-
-def _pooled(task: Reestimation, stored: StoredCounts) -> Iterator[WindowedEstimate]:
-    """The rows of questions; a window is partial as soon as one version of it is."""
-    spec, estimator = task.spec, ESTIMATORS[task.spec.estimator]()
+    for key in sorted(stored.windows):
+        yield _sample(spec, stored, [key], spec.catalog[bytes.fromhex(stored.windows[key][0]["fingerprint"])])
     for question in spec.questions:
         names = {(one.id, one.version) for one in question.pooled}
-        totals = (key for key in stored.windows if key[:GROUP] in names and not key[GROUP])
-        of_question = sorted(totals, key=operator.itemgetter(-2, -1))
-        for _, keys in itertools.groupby(of_question, key=operator.itemgetter(-2, -1)):
-            versions = list(keys)
-            rows = [row for key in versions for row in stored.windows[key]]
-            counts = counts_of(rows)
-            total = sum(of_version.total for of_version in counts.values())
-            row, _ = estimate_question(
-                question,
-                counts,
-                _place_of(_last(rows)),
-                estimator,
-                spec.candidates,
-                reason_to_withhold(total, spec.min_reports, not stored.whole >= set(versions)),
-                spec.show,
-                entries=EntryColumns.of_estimate if task.smooth else None,
-                limits=spec.limits,
-                quantiles=spec.quantiles,
-            )
-            yield row._replace(simulated=simulated_of([each["simulated"] for each in rows]))
+        of_question = sorted((key for key in stored.windows if key[:GROUP] in names), key=_apart)
+        for _, keys in itertools.groupby(of_question, key=_apart):
+            yield _sample(spec, stored, list(keys), question)
+
+
+def _apart(key: Key) -> Key:
+    """The group and window of a key."""
+    return key[GROUP:]
+
+
+def _sample(spec: JobSpec, stored: StoredCounts, keys: Sequence[Key], named: Collection | VersionedQuestion) -> Sample:
+    """The sum of stored counts of one group and window."""
+    rows = [row for key in keys for row in stored.windows[key]]
+    last = max(rows, key=lambda row: (row["run"] or "", row["pane_index"]))
+    if last["window_start"] is None:
+        dataclasses.replace(spec, windows=None).check_asked()
+    return Sample(
+        owner=Owner(named=named, group=last["dimensions"]),
+        place=_place_of(last),
+        counts=counts_of(rows),
+        partial=not stored.whole >= set(keys),
+        simulated=simulated_of([row["simulated"] for row in rows]),
+    )
+
+
+def _discovered(spec: JobSpec, samples: Iterable[Sample]) -> Iterator[DiscoveredValue]:
+    """The unlisted values of the windows of collections."""
+    for sample in samples:
+        if sample.owner.question is None:
+            [model], [counts] = sample.owner.versions, sample.counts.values()
+            withheld = sample.reason_to_withhold(spec.min_reports)
+            for value in discover_window(model, counts, sample.place, withheld):
+                yield value._replace(simulated=sample.simulated)
 
 
 def counts_of(rows: Iterable[Row]) -> dict[bytes, CohortCounts]:
@@ -334,10 +247,6 @@ def counts_of(rows: Iterable[Row]) -> dict[bytes, CohortCounts]:
         fingerprint = bytes.fromhex(row["fingerprint"])
         sums[fingerprint] = sums[fingerprint] + row["counts"] if fingerprint in sums else row["counts"]
     return sums
-
-
-def _last(rows: Sequence[Row]) -> Row:
-    return max(rows, key=lambda row: (row["run"] or "", row["pane_index"]))
 
 
 def _place_of(row: Row) -> dict[str, Any]:

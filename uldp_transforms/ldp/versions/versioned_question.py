@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from uldp_transforms.ldp.alphabets.dimensions import num_groups, roll_up_of
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
@@ -60,6 +61,16 @@ class VersionedQuestion:
         """
         newest = _values(self.collections[-1])
         return tuple(one for one in self.collections if _values(one) == newest)
+
+    @functools.lru_cache(maxsize=16)  # noqa: B019  # questions live as long as their job
+    def groups_by(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+        """The groups by these dimensions that any version has, each as a value for each name; empty without names.
+
+        A version that is added later adds groups at the end, so that the numbers of the others stay as they are.
+        """
+        rolled_up = [roll_up_of(one.dimensions, names) for one in self.collections]
+        found = (each.values(number) for each in rolled_up if each for number in range(num_groups(each.kept)))
+        return tuple(dict.fromkeys(found))
 
     def check_estimator(self, estimator: Estimator) -> None:
         """Refuse an estimator that cannot decode pooled estimates; raises SpecError."""

@@ -1,0 +1,1 @@
+"""What is estimated once, and its rows: for collections and questions, for everybody and for groups."""

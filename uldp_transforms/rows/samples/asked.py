@@ -1,0 +1,42 @@
+"""What a job asks of every window: the estimates section of a specification, as one object."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from uldp_transforms.ldp.estimators import Estimate, Estimator
+from uldp_transforms.rows.row_types import ValueEstimate
+
+Entries = Callable[[Estimate, "int | None"], Sequence[ValueEstimate]]
+"""Function that makes the entries of a row from an estimate and the maximum number of its values."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
+class Asked:
+    """What is estimated of each sample, and how it is shown.
+
+    Attributes:
+        estimator: estimator of the frequencies; of a question, a ``Decoder``.
+        candidates: canonical values to estimate in an open alphabet, besides its public values; None: these alone.
+        min_reports: minimum number of reports of a sample whose numbers are shown.
+        show: maximum number of values in a row: those with the largest frequencies. None: all.
+        limits: numbers above which shares are estimated.
+        quantiles: those of numbers; None: the usual ones.
+        liars: largest share of false reports that intervals allow for; None: they take all reports as honest.
+        borrow: whether groups show shares drawn towards those of all reports of their window.
+        anytime_scale: scale of intervals that hold jointly in all rows of a window, of which the one on time is the
+            planned look; None: it has only one row.
+        entries: function that makes the entries of an estimate; None: ``value_estimates``.
+    """
+
+    estimator: Estimator
+    candidates: tuple[str, ...] | None = None
+    min_reports: int = 0
+    show: int | None = None
+    limits: Sequence[float] | None = None
+    quantiles: Sequence[float] | None = None
+    liars: float | None = None
+    borrow: bool = False
+    anytime_scale: int | None = None
+    entries: Entries | None = None

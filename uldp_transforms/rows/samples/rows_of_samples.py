@@ -1,0 +1,118 @@
+"""The rows of samples: the one place that decides what is withheld, repeated, borrowed, bounded, pooled and shown.
+
+A capability is a field of ``Asked`` and a step here, and then every program has it, for collections and questions, for
+everybody and for groups.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
+from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
+from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
+from uldp_transforms.rows.samples.asked import Asked
+from uldp_transforms.rows.samples.sample import Sample
+from uldp_transforms.rows.samples.solutions import Solution, number_reports, solve
+from uldp_transforms.rows.samples.version_health import health_of_versions
+from uldp_transforms.rows.window_health import health_of_window
+from uldp_transforms.rows.windowed_estimate import ON_TIME, confidence_of_row, number_figures, row_of_estimate
+
+TOGETHER = 256
+"""Maximum number of samples that are solved together."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SampleRows:
+    """The rows of a sample: its estimate, and its health, which is judged when it is asked for.
+
+    Attributes:
+        sample: the sample.
+        solution: of the sample.
+        estimate: its row.
+    """
+
+    sample: Sample
+    solution: Solution
+    estimate: WindowedEstimate
+
+    @functools.cached_property
+    def health(self) -> WindowHealth:
+        """Sentinels judge the reports of a collection; of a question, whether its versions agree."""
+        sample, row = self.sample, self.estimate
+        if sample.owner.question is not None:
+            return health_of_versions(sample, self.solution, row.num_reports)
+        [model] = sample.owner.versions
+        counts = sample.counts[model.fingerprint]
+        return health_of_window(model, counts, sample.place, self.solution.withheld, row.fit_p_value)
+
+
+def rows_of(samples: Iterable[Sample], asked: Asked) -> Iterator[SampleRows]:
+    """The rows of each sample, in their order; without numbers if reports are too few or missing, or no estimate is
+    possible.
+
+    Args:
+        samples: read in parts, but all at once if groups borrow: then a total and its groups must be among them.
+        asked: what is estimated.
+    """
+    borrowed: Mapping[Sample, BorrowedShares] = {}
+    if asked.borrow:
+        samples = list(samples)
+        borrowed = borrowed_of(samples, asked)
+    rest = iter(samples)
+    while part := list(itertools.islice(rest, TOGETHER)):
+        for sample, solution in zip(part, solve(part, asked)):
+            yield SampleRows(sample, solution, _row(sample, asked, solution, borrowed.get(sample)))
+
+
+def borrowed_of(samples: Sequence[Sample], asked: Asked) -> dict[Sample, BorrowedShares]:
+    """The shares that groups of collections show if they borrow from the total of their window."""
+    windows: dict[object, list[Sample]] = {}
+    for sample in samples:
+        if sample.owner.question is None and not sample.partial:
+            windows.setdefault(sample.together, []).append(sample)
+    found: dict[Sample, BorrowedShares] = {}
+    for window in windows.values():
+        model = window[0].owner.versions[-1]
+        counts = {sample: sample.counts[model.fingerprint] for sample in window}
+        totals = [own for sample, own in counts.items() if not sample.owner.group]
+        groups = {sample: own for sample, own in counts.items() if sample.owner.group}
+        if totals and groups:
+            found |= borrowed_shares(model, totals[0], groups, asked.estimator, asked.min_reports)
+    return found
+
+
+def _row(sample: Sample, asked: Asked, solution: Solution, borrowed: BorrowedShares | None) -> WindowedEstimate:
+    """The row of one sample."""
+    owner, place = sample.owner, sample.place
+    estimate = solution.estimate and _shown(sample, asked, solution.estimate, borrowed)
+    total = None if solution.withheld else estimate.num_reports if estimate else sample.total
+    row = row_of_estimate(
+        owner.named, place, asked.estimator.id, estimate, solution.status, total, asked.show, asked.entries
+    )
+    if estimate:
+        level = confidence_of_row(sample.total, asked.anytime_scale, place)
+        numbers = number_figures(number_reports(sample, solution), asked.limits, asked.quantiles, level)
+        row = row._replace(numbers=numbers)
+    return row._replace(
+        interval=FIXED if asked.anytime_scale is None else ANYTIME,
+        simulated=sample.simulated,
+        pooled=True if owner.question is not None else row.pooled,
+        **owner.fields,
+    )
+
+
+def _shown(sample: Sample, asked: Asked, estimate: Estimate, borrowed: BorrowedShares | None) -> Estimate:
+    """The estimate that is shown, from that of the sample's own reports: one step for each capability."""
+    estimate = dataclasses.replace(estimate, num_groups=sample.owner.num_groups)
+    if borrowed is not None:
+        estimate = estimate.with_borrowed(borrowed.frequencies, borrowed.weight)
+    if asked.liars is not None:
+        estimate = estimate.with_liars(sample.owner.versions[-1], asked.liars)
+    if asked.anytime_scale is not None:
+        estimate = estimate.anytime(asked.anytime_scale, planned=sample.place["pane_timing"] == ON_TIME)
+    return estimate
