@@ -180,7 +180,12 @@ def test_a_likelihood_ratio_compares_nested_regressions():
 
 def fit_of(**fields) -> Regression:
     """Two coefficients, without reports."""
-    plain = {"coefficients": np.array([[0.3, -1.2]]), "covariance": np.diag([0.04, 0.25]), "log_likelihood": -10.0}
+    plain = {
+        "fit": None,
+        "coefficients": np.array([[0.3, -1.2]]),
+        "covariance": np.diag([0.04, 0.25]),
+        "log_likelihood": -10.0,
+    }
     return Regression(**plain | {"num_people": 100} | fields)
 
 

@@ -22,6 +22,7 @@ import numpy as np
 import scipy
 from scipy import special
 
+from uldp_transforms.ldp.answers.profile import profile_interval
 from uldp_transforms.ldp.answers.samples import Sample
 from uldp_transforms.ldp.errors import EstimationError, SpecError
 
@@ -30,6 +31,7 @@ _HALVINGS = 40
 _CLOSE = 1e-10  # of the squared length of a step, in standard errors
 _ROUNDING = 1e-12  # of a log-likelihood
 _LEAST_INFORMATION = 1e-4  # a standard error of 100 for the log odds of covariates with mean square 1
+_TINY = np.finfo(float).tiny
 _RANK = 1e-9  # smallest share of a covariate that others may leave unexplained
 
 
@@ -43,6 +45,7 @@ class Regression:
         log_likelihood: maximum, in nats.
         num_people: N, with numbers of people their sum.
         degrees: degrees of freedom of ``covariance``, if it is that of a survey sample.
+        fit: the likelihood, for intervals of shares.
     """
 
     coefficients: np.ndarray
@@ -50,6 +53,7 @@ class Regression:
     log_likelihood: float
     num_people: int
     degrees: float = np.inf
+    fit: _Fit = dataclasses.field(repr=False)
 
     @property
     def standard_errors(self) -> np.ndarray:
@@ -78,11 +82,28 @@ class Regression:
             people: (N,) how many people, or weights.
             value: from 1 to K - 1.
         """
-        shares = self.probabilities(covariates)
-        weights = people / people.sum()
-        others = (np.arange(1, shares.shape[1]) == value) - shares[:, 1:]
-        slopes = ((weights * shares[:, value])[:, np.newaxis] * others).T @ covariates
-        return float(weights @ shares[:, value]), float(np.sqrt(slopes.ravel() @ self.covariance @ slopes.ravel()))
+        share, slopes = _mean_share(covariates, people / people.sum(), self.coefficients, value)
+        return share, float(np.sqrt(slopes @ self.covariance @ slopes))
+
+    def mean_interval(
+        self, covariates: np.ndarray, people: np.ndarray, value: int = 1, confidence: float = 0.95
+    ) -> tuple[float, float]:
+        """Ends of the profile-likelihood interval of ``mean_probability``, for the same arguments.
+
+        For a survey sample, twice the drop of the log-likelihood is divided by the design effect of the share.
+        """
+        fit, weights, scaled = self.fit, people / people.sum(), covariates @ self.fit.back
+
+        def log_odds(flat: np.ndarray) -> tuple[float, np.ndarray]:
+            share, slopes = _mean_share(scaled, weights, flat.reshape(fit.coefficients.shape), value)
+            odds = max(share, _TINY) / max(1 - share, _TINY)
+            return float(np.log(odds)), slopes / max(share * (1 - share), _TINY)
+
+        _, slopes = _mean_share(scaled, weights, fit.coefficients, value)
+        inverse = np.linalg.inv(fit.information)
+        effect = (slopes @ fit.covariance @ slopes) / (slopes @ inverse @ slopes)
+        drop = effect * scipy.stats.t.isf((1 - confidence) / 2, self.degrees) ** 2 / 2
+        return profile_interval(fit.problem.height_and_slope, log_odds, fit.coefficients.ravel(), inverse, drop)
 
     def likelihood_ratio(self, smaller: Regression) -> tuple[float, int, float]:
         """Compare with a regression of the same reports on some of the covariates.
@@ -147,12 +168,14 @@ def regress(
     covariance = np.linalg.inv(information)
     if sample is not None:
         covariance = covariance @ sample.covariance(problem.scores(fitted)) @ covariance
+    fit = _Fit(problem, fitted, information, covariance, back)
     return Regression(
         coefficients=fitted @ back.T,
         covariance=transform @ covariance @ transform.T,
         log_likelihood=problem.log_likelihood(fitted),
         num_people=round(weights.sum()),
         degrees=np.inf if sample is None else sample.degrees,
+        fit=fit,
     )
 
 
@@ -168,6 +191,15 @@ class _Problem:
         chances = (self.observed * _shares(self.covariates, coefficients)).sum(axis=1)
         with np.errstate(divide="ignore"):
             return float(self.weights @ np.log(chances))
+
+    def height_and_slope(self, flat: np.ndarray) -> tuple[float, np.ndarray]:
+        """The log-likelihood and the score, at coefficients in one list; finite also where a report is impossible."""
+        coefficients = flat.reshape(self.channel.shape[-1] - 1, -1)
+        shares = _shares(self.covariates, coefficients)
+        joint = self.observed * shares
+        chances = np.maximum(joint.sum(axis=1, keepdims=True), _TINY)
+        apart = (self.weights[:, np.newaxis] * (joint / chances - shares))[:, 1:]
+        return float(self.weights @ np.log(chances[:, 0])), (apart.T @ self.covariates).ravel()
 
     def solve(self) -> tuple[np.ndarray, np.ndarray]:
         """Maximum-likelihood coefficients (K - 1, P), starting from equal shares, and their expected information."""
@@ -217,6 +249,35 @@ class _Problem:
             rows = (slopes[:, 1:, np.newaxis] * self.covariates[:, np.newaxis]).reshape(len(shares), score.size)
             information += rows.T @ rows
         return score, information
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Fit:
+    """A maximum in orthonormal covariates.
+
+    Attributes:
+        problem: the likelihood.
+        coefficients: (K - 1, P), where it is largest.
+        information: ((K - 1) P, (K - 1) P), expected, there.
+        covariance: of the coefficients; of a survey sample not the inverse of the information.
+        back: (P, P), maps covariates to orthonormal ones.
+    """
+
+    problem: _Problem
+    coefficients: np.ndarray
+    information: np.ndarray
+    covariance: np.ndarray
+    back: np.ndarray
+
+
+def _mean_share(
+    covariates: np.ndarray, weights: np.ndarray, coefficients: np.ndarray, value: int
+) -> tuple[float, np.ndarray]:
+    """Mean share of a value with weights that sum to 1, and its derivatives by the coefficients, row after row."""
+    shares = _shares(covariates, coefficients)
+    others = (np.arange(1, shares.shape[1]) == value) - shares[:, 1:]
+    slopes = ((weights * shares[:, value])[:, np.newaxis] * others).T @ covariates
+    return float(weights @ shares[:, value]), slopes.ravel()
 
 
 def _shares(covariates: np.ndarray, coefficients: np.ndarray) -> np.ndarray:

@@ -211,3 +211,27 @@ def test_no_predicted_share_has_a_short_interval(design):
     for share in shown:
         assert 0 <= share["ci_low"] <= share["share"] <= share["ci_high"] <= 1
         assert share["ci_high"] - share["ci_low"] > share["standard_error"] / 2
+        assert share["ci_high"] - share["ci_low"] < 5 * share["standard_error"]
+
+
+def test_a_predicted_share_near_0_has_an_upper_end(capsys):
+    """The interval that was symmetric for the log odds went from 0 to 1; that of the group alone ends at .0377."""
+    table("answer,group,n", "0,0,833", "1,0,168", "0,1,700", "1,1,300")
+    [result] = results("--design forced:2/3,1/2 --covariates group --people n")
+    _, group, _ = result["predicted"]
+    assert group["share"] == pytest.approx((168 / 1001 - 1 / 6) / (2 / 3), abs=1e-4)
+    chances = 1 / 6 + 2 / 3 * np.array([0.0, group["share"], group["ci_high"]])
+    none, best, high = 168 * np.log(chances) + 833 * np.log(1 - chances)
+    assert group["ci_low"] == 0 and none > best - 1.92
+    assert best - high == pytest.approx(1.9207294, abs=1e-3)
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("group          0"))
+    assert line.split()[2:] == ["0.0017", "0.0177", "0.0000", "to", "0.0377"]
+
+
+def test_a_share_that_the_answers_do_not_bound_is_named(capsys):
+    """Of three people: two shares out of three are possible, and so is each other one."""
+    table("answer,n", "0,2", "1,1")
+    [result] = results("--design forced:1/2,1/2 --people n")
+    assert [(row["ci_low"], row["ci_high"]) for row in result["predicted"]] == [(0, 1)]
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("all "))
+    assert line.split()[3:] == ["not", "bounded", "by", "the", "answers"]

@@ -7,8 +7,6 @@ import math
 from typing import Any
 
 import numpy as np
-import scipy
-from scipy import special
 
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.survey.answer_table import Answers
@@ -104,10 +102,9 @@ def _odds(coefficient: float) -> float | None:
 
 
 def _predicted(found: Regression, numbers: np.ndarray, people: np.ndarray) -> dict[str, float]:
-    """A mean of fitted shares; its interval is symmetric for the log odds."""
+    """A mean of fitted shares, with its interval by the profile likelihood."""
     share, error = found.mean_probability(numbers, people)
-    reach = float(scipy.stats.t.ppf(0.975, found.degrees)) * error / (share * (1 - share))
-    low, high = special.expit(special.logit(share) + np.array([-reach, reach])).tolist()
+    low, high = found.mean_interval(numbers, people)
     return {"share": share, "standard_error": error, "ci_low": low, "ci_high": high}
 
 
@@ -126,7 +123,7 @@ def lines_of(result: dict[str, Any]) -> list[str]:
             *(printable(row[part]) for part in ("covariate", "value")),
             f"{row['share']:.4f}",
             f"{row['standard_error']:.4f}",
-            interval_text(row["share"], row["ci_low"], row["ci_high"]),
+            _interval(row),
         )
         for row in result["predicted"]
     ]
@@ -139,6 +136,13 @@ def lines_of(result: dict[str, Any]) -> list[str]:
         "",
         *aligned([("predicted for", "", "yes", "error", "95 % interval"), *predicted], left=(0, 1)),
     ]
+
+
+def _interval(row: dict[str, Any]) -> str:
+    """In words if no share is rejected."""
+    if row["ci_low"] <= 0 and row["ci_high"] >= 1:
+        return "not bounded by the answers"
+    return interval_text(row["share"], row["ci_low"], row["ci_high"])
 
 
 def _disagreement(p_value: float | None) -> list[str]:
