@@ -7,7 +7,7 @@ export OPENBLAS_NUM_THREADS := 1
 # tests start hundreds of programs: what they import is compiled once
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo live test quick golden publish slow cost fuzz soak soak-flink mutants bench peers flink spark cluster monitoring prism pubsub grafana axe envoy lint lock \
+.PHONY: demo live test quick golden publish slow cost fuzz soak soak-flink mutants reference bench peers flink spark cluster monitoring prism pubsub grafana axe envoy lint lock \
   audit-deps vulnerabilities sbom images oldest javascript packages native fuzz-native smoke hooks clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
@@ -60,6 +60,9 @@ soak-flink: $(VENV)/.test-installed  ## two jobs on Flink over Kafka with a faul
 
 mutants: $(VENV)/.test-installed  ## faults that tests must find, and how many they find of 3 drawn in each folder; an hour
 	nice -n 10 $(BIN)/python -m tests.campaigns.mutants --sample 3
+
+reference: $(VENV)/.test-installed  ## rows of 1,200 jobs in build/reference; if it is there, what differs from it; minutes
+	$(BIN)/python -m tests.campaigns.reference_rows $(if $(wildcard build/reference),compare,write) build/reference
 
 .PHONY: docs
 docs: $(VENV)/.docs-installed  ## these pages and the API reference as a site, in site/

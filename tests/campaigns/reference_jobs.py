@@ -162,9 +162,9 @@ ONCE = {"bits": "--bit_patterns", "ids": "--deduplicate", "kept": "--deduplicate
 
 LOCAL = {name: WINDOWS[name] for name in ("calendar", "months")}
 GROUPINGS = {name: OPTIONS[name] for name in ("one", "two", "borrow")}
-ALONE = {name: options for name, options in OPTIONS.items() if name not in GROUPINGS}
+ALONE = {name: options for name, options in OPTIONS.items() if name not in ("one", "two")}
 ALLOWED = {name: OPTIONS[name] for name in ("numbers", "liars", "few")}
-"""Options beside groups, and those of them that ``uldp compare`` has."""
+"""Options beside ``--by`` alone, and those of them that ``uldp compare`` has."""
 
 SELECTED = {
     "plain": tuple(OPTIONS),

@@ -73,7 +73,8 @@ def table_of(asked: Asked, people: int, seed: int) -> Iterator[str]:
 
 def _shares(number: int) -> np.ndarray:
     weights = 1 / np.arange(1, number + 1)
-    return weights / weights.sum()
+    shares: np.ndarray = weights / weights.sum()
+    return shares
 
 
 def write_reports(name: str) -> None:
@@ -182,7 +183,8 @@ def rows_of(path: Path) -> Iterator[Row]:
         yield from ({"kind": kind} | json.loads(line) for line in path.read_text("utf-8").splitlines())
     if path.suffix == ".avro":
         with path.open("rb") as file:
-            yield from ({"kind": kind} | row for row in fastavro.reader(file))
+            rows: Any = fastavro.reader(file)
+            yield from ({"kind": kind} | row for row in rows)
 
 
 def _place(row: Row) -> tuple[str, ...]:
