@@ -296,24 +296,34 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     *(
         (SpecError, functools.partial(configured, *change), sentence)
         for change, sentence in [
-            (["--deduplicate"], "--deduplicate cannot be combined with --follow, got both"),
-            (["--max_rejected_share", "0.5"], "--max_rejected_share cannot be combined with --follow, got both"),
-            (["--smooth"], "--smooth cannot be combined with --follow, got both"),
+            (["--deduplicate"], "--follow cannot be combined with --deduplicate, got both"),
+            (["--max_rejected_share", "0.5"], "--follow cannot be combined with --max_rejected_share, got both"),
+            (["--smooth"], "--follow cannot be combined with --smooth, got both"),
             (
                 ["--dimension", "country=attribute:cc"],
                 "--dimension needs --subscription or --kafka_topic, got --input",
             ),
-            (["--report"], "--report cannot be combined with --follow, got both"),
-            (["--release", "final"], "--release cannot be combined with --follow, got both"),
-            (["--manifest", "m.json"], "--manifest cannot be combined with --follow, got both"),
-            (["--output_topic", "projects/p/topics/t"], "--output_topic cannot be combined with --follow, got both"),
+            (["--report"], "--follow cannot be combined with --report, got both"),
+            (["--release", "final"], "--follow cannot be combined with --release, got both"),
+            (["--manifest", "m.json"], "--follow cannot be combined with --manifest, got both"),
+            (["--output_topic", "projects/p/topics/t"], "--follow cannot be combined with --output_topic, got both"),
             (
                 ["--runner", "DirectRunner"],
-                "--follow runs without a Beam engine and accepts none of its options, got --runner",
+                "--follow cannot be combined with --runner, got both",
             ),
         ]
     ),
-    (SpecError, without_input, "--follow needs --input or --kafka_topic, got none"),
+    (
+        SpecError,
+        without_input,
+        "--follow needs --input or --kafka_topic, got none; it cannot be combined with --subscription, got both",
+    ),
+    (
+        SpecError,
+        functools.partial(configured, "--report", "--relase=final", "--discover", "--runner=Direct", window=()),
+        "--follow needs --window, got none; it cannot be combined with --report, --discover, --relase and --runner, "
+        "got all of them; did you mean --release?",
+    ),
     (SpecError, functools.partial(configured, window=()), "--follow needs --window, got none"),
     (
         SpecError,
@@ -355,7 +365,7 @@ def test_what_cannot_be_followed_is_refused(kind: type[Exception], call: Callabl
 def test_a_refusal_is_one_line_and_leaves_nothing_behind(tmp_path, capsys):
     followed = Followed(tmp_path)
     assert estimate.main([*followed.argv(), "--deduplicate"]) == 2
-    assert capsys.readouterr().err == "estimate: --deduplicate cannot be combined with --follow, got both\n"
+    assert capsys.readouterr().err == "estimate: --follow cannot be combined with --deduplicate, got both\n"
     assert not followed.output.exists()
 
 
