@@ -19,8 +19,7 @@ from tests.support.commands import last_of_each
 from tests.support.messages_cases import KRR, NOON, RAPPOR, UP, URR, write_files
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.estimate.options import command_line
-from uldp_transforms.jobs.follow.follow_job import follow_job
-from uldp_transforms.jobs.follow.follower import Follower
+from uldp_transforms.jobs.follow.follow_job import follow_job, follower_of
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
@@ -107,7 +106,7 @@ class Followed:
         job = follow_job(args, parser, rest)
         try:
             settings = {"late_every": 0, "with_counts": True, "reached": reached} | options
-            follower = Follower(job.source, str(self.output), job.spec, job.state, **settings)
+            follower = follower_of(job, **settings)
             for _ in range(number):
                 follower.step()
         finally:

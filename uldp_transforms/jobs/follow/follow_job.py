@@ -62,6 +62,7 @@ class FollowJob:
         state: what was counted.
         late_every: milliseconds for which late reports of a window are collected.
         with_counts: whether to write the counts of each window.
+        with_parquet: whether to write Parquet files too.
     """
 
     source: Source
@@ -72,6 +73,7 @@ class FollowJob:
     state: FollowState
     late_every: int
     with_counts: bool
+    with_parquet: bool = False
 
 
 def follow_job(args: argparse.Namespace, parser: cli.Parser | None, beam_args: Sequence[str] = ()) -> FollowJob:
@@ -114,6 +116,7 @@ def follow_job(args: argparse.Namespace, parser: cli.Parser | None, beam_args: S
         state=state,
         late_every=late_every if isinstance(late_every, int) else milliseconds(late_every, "--late_every"),
         with_counts=args.write_counts,
+        with_parquet=args.write_parquet,
     )
 
 
@@ -158,9 +161,7 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
         say(warning)
     try:
         record.write(job.directory.path)
-        follower = Follower(
-            job.source, job.directory.path, job.spec, job.state, late_every=job.late_every, with_counts=job.with_counts
-        )
+        follower = follower_of(job)
         while not signals.stop.is_set():
             follower.step()
             signals.stop.wait(POLL)
@@ -176,6 +177,12 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
         job.source.close()
         job.state.close()
         job.directory.close()
+
+
+def follower_of(job: FollowJob, **options: Any) -> Follower:
+    """The follower of a job; options replace those of the job."""
+    own = {"late_every": job.late_every, "with_counts": job.with_counts, "with_parquet": job.with_parquet}
+    return Follower(job.source, job.directory.path, job.spec, job.state, **own | options)
 
 
 def _record(job: FollowJob) -> RunRecord:

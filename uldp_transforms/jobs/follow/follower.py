@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from uldp_transforms.collector.ledger_entries import LedgerEntry, ledger_rows
@@ -56,6 +56,7 @@ class Follower:
         state: state of the directory.
         late_every: milliseconds for which late reports of a window are collected before its next row.
         with_counts: whether to write rows with the counts of each window.
+        with_parquet: whether to write Parquet files too.
         reached: called with the name of each point at which a kill must lose nothing; for tests.
         clock: the current time in milliseconds since 1970.
     """
@@ -69,6 +70,7 @@ class Follower:
         *,
         late_every: int,
         with_counts: bool = False,
+        with_parquet: bool = False,
         reached: Callable[[str], None] = _nothing,
         clock: Callable[[], int] = now,
     ):
@@ -78,6 +80,7 @@ class Follower:
         self._state = state
         self._late_every = late_every
         self._with_counts = with_counts
+        self._with_parquet = with_parquet
         self._reached = reached
         self._clock = clock
         self._questions = {one.fingerprint: [q.fingerprint] for q in spec.questions for one in q.pooled}
@@ -117,7 +120,7 @@ class Follower:
             state.touch(self._windows_of(reading), self._clock())
             found: list[LedgerEntry | Rejection] = [*reading.entries, *reading.rejections]
             rejected = [rejected_row(rejection, spec.periods, spec.run) for rejection in reading.rejections]
-            put_rows(state, str(spec.run), {"ledger": ledger_rows(found, spec), "rejected": rejected})
+            self._put({"ledger": ledger_rows(found, spec), "rejected": rejected})
             self._reached("in the transaction of counts")
         self._reached("after counts are committed")
         write_outbox(state, self._directory, self._reached)
@@ -149,7 +152,11 @@ class Follower:
                     rows[kind] += own
             self._state.estimated(window)
         if rows:
-            put_rows(self._state, str(self._spec.run), rows)
+            self._put(rows)
+
+    def _put(self, rows: Mapping[str, Sequence[Any]]) -> None:
+        """Put rows by kind into the outbox, in the transaction that is open."""
+        put_rows(self._state, str(self._spec.run), rows, with_parquet=self._with_parquet)
 
     def _counts_of(self, window: Any) -> dict[bytes, CohortCounts]:
         """Counts of a window by key: of its collection and its groups, or of all versions of its question."""

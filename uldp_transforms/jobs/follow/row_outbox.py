@@ -19,7 +19,14 @@ from uldp_transforms.rows.pooled_rows import estimate_question
 from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.rows.window_health import health_of_window
-from uldp_transforms.rows.windowed_estimate import ON_TIME, Solved, estimate_window, reason_to_withhold, solve_windows
+from uldp_transforms.rows.windowed_estimate import (
+    ON_TIME,
+    Solved,
+    estimate_window,
+    flat,
+    reason_to_withhold,
+    solve_windows,
+)
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import rfc3339
 
@@ -28,9 +35,11 @@ _FORMS = {
     "ledger": (("jsonl",), row_types.LEDGER_SCHEMA),
     "rejected": (("avro",), row_types.REJECTED_SCHEMA),
     "estimates": (("jsonl", "avro"), row_types.ESTIMATE_SCHEMA),
+    "values": ((), row_types.VALUE_SCHEMA),
     "health": (("jsonl",), row_types.HEALTH_SCHEMA),
     "counts": (("avro",), row_types.COUNTS_SCHEMA),
 }
+_NOT_IN_PARQUET = ("counts",)
 
 
 def solve_pending(spec: JobSpec, windows: Sequence[Mapping[bytes, CohortCounts]]) -> list[dict[bytes, Solved]]:
@@ -153,12 +162,22 @@ def _rows_of_question(
     return {"estimates": (row._replace(simulated=simulated),), "health": (health,)}
 
 
-def put_rows(state: FollowState, run: str, rows: Mapping[str, Sequence[Any]]) -> None:
-    """Put rows into the outbox, in the transaction that is open; a kind without rows has no file."""
-    number = state.next_number()
+def put_rows(state: FollowState, run: str, rows: Mapping[str, Sequence[Any]], *, with_parquet: bool = False) -> None:
+    """Put rows into the outbox, in the transaction that is open; a kind without rows has no file.
+
+    Args:
+        state: its transaction is open.
+        run: name of the run.
+        rows: rows by kind; values follow from estimates.
+        with_parquet: whether to write Parquet files too, also with one row per value.
+    """
+    number, found = state.next_number(), dict(rows)
+    if with_parquet:
+        found["values"] = [value for row in rows.get("estimates", ()) for value in flat(row)]
     for kind, (forms, schema) in _FORMS.items():
-        for form in forms if rows.get(kind) else ():
-            state.put(f"{kind}-{run}-{number:010}.{form}", file_of(rows[kind], form, schema))
+        own = (*forms, "parquet") if with_parquet and kind not in _NOT_IN_PARQUET else forms
+        for form in own if found.get(kind) else ():
+            state.put(f"{kind}-{run}-{number:010}.{form}", file_of(found[kind], form, schema))
 
 
 def write_outbox(state: FollowState, directory: str, reached: Callable[[str], None]) -> None:
