@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
 import json
 import os
 import signal
@@ -26,6 +27,17 @@ from uldp_transforms.messages import wire
 
 COLLECTIONS = (dataclasses.replace(KRR, question="asked"), dataclasses.replace(UP, question="asked"), URR, RAPPOR)
 MINUTE = 60_000
+
+
+def kill_at(name: str, number: int) -> Callable[[str], None]:
+    """Kill the process the ``number``-th time it reaches a point."""
+    seen = itertools.count(1)
+
+    def reached(point: str) -> None:
+        if point == name and next(seen) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return reached
 
 
 class Followed:

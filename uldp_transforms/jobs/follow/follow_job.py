@@ -150,7 +150,8 @@ def _identity(spec: JobSpec) -> str:
     values = spec.to_json()
     names = ("window", "slide", "window_offset", "timezone", "bit_patterns")
     by = {} if spec.by is None else {"by": list(spec.by)}  # absent from directories that count totals only
-    return json.dumps({name: values[name] for name in names} | by)
+    once = {"deduplicate_by": spec.deduplicate_by} if spec.deduplicate else {}  # absent as above
+    return json.dumps({name: values[name] for name in names} | by | once)
 
 
 def run_follow(job: FollowJob, signals: Signals) -> int:

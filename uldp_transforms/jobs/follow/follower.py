@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from uldp_transforms.collector.ledger_entries import LedgerEntry, ledger_rows
 from uldp_transforms.jobs.follow.follow_reading import Reading
+from uldp_transforms.jobs.follow.known_ids_state import KnownIdsState
 from uldp_transforms.jobs.follow.row_outbox import put_rows, rows_of_window, solve_pending, write_outbox
 from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.ldp import CohortCounts
@@ -85,6 +87,7 @@ class Follower:
         self._clock = clock
         self._questions = {one.fingerprint: [q.fingerprint] for q in spec.questions for one in q.pooled}
         self._members = {one.fingerprint: [one.fingerprint] for one in spec.collections}
+        self._ids = KnownIdsState(state, spec) if spec.deduplicate else None
         self._members |= {q.fingerprint: [one.fingerprint for one in q.pooled] for q in spec.questions}
 
     def step(self) -> None:
@@ -107,12 +110,15 @@ class Follower:
                 self._reached("before estimates are committed")
             self._reached("after estimates are committed")
             write_outbox(self._state, self._directory, self._reached)
+        if self._ids is not None:
+            self._ids.forget(self._source.seen_until)
+            self._reached("after ids are forgotten")
 
     def _count(self, reading: Reading) -> None:
         """Commit a part of the source: manifest, counts, windows and the rows of the ledger in one transaction."""
         self._reached("before counts are committed")
         spec, state = self._spec, self._state
-        with state:
+        with state, self._counted_once(reading):
             for file in reading.files:
                 state.list_file(file)
             state.advance(reading.offsets, reading.times)
@@ -124,6 +130,23 @@ class Follower:
             self._reached("in the transaction of counts")
         self._reached("after counts are committed")
         write_outbox(state, self._directory, self._reached)
+
+    @contextlib.contextmanager
+    def _counted_once(self, reading: Reading) -> Iterator[None]:
+        """Count the reports of a part of the source that are new, in the transaction that is open."""
+        if self._ids is None:
+            yield
+            return
+        try:
+            counts, entries = self._ids.count_new(reading.reports)
+            for period, change in counts.items():
+                reading.add(period, change)
+            reading.entries += entries
+            self._reached("after ids are remembered")
+            yield
+        except BaseException:
+            self._ids.drop_memory()
+            raise
 
     def _windows_of(self, reading: Reading) -> set[tuple[bytes, int, int]]:
         """Fingerprint, start and end of the windows of collections and questions that contain counted reports."""

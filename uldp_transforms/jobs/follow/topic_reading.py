@@ -95,7 +95,7 @@ class TopicSource:
 
     def __init__(self, topic: str, options: Options, since: int | None, spec: JobSpec, state: FollowState):
         self._topic, self._options, self._since, self._state = topic, options, since, state
-        self._counter = MessageCounter(spec)
+        self._counter = MessageCounter(spec, state.forgotten_until)
         self._identity = TopicIdentity(topic, options, state)
         self._reader: Reader | None = None
         self._said_at: float | None = None
