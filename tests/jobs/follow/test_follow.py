@@ -284,7 +284,11 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         for change, sentence in [
             (["--deduplicate_parts", "2"], "--follow cannot be combined with --deduplicate_parts, got both"),
             (["--max_rejected_share", "0.5"], "--follow cannot be combined with --max_rejected_share, got both"),
-            (["--smooth"], "--follow cannot be combined with --smooth, got both"),
+            (["--early_every", "1m"], "--follow cannot be combined with --early_every, got both"),
+            (
+                ["--smooth", "--by", "arm"],
+                "--smooth cannot be combined with --by, whose alarms name no group, got both",
+            ),
             (
                 ["--dimension", "country=attribute:cc"],
                 "--dimension needs --subscription or --kafka_topic, got --input",

@@ -17,10 +17,14 @@ import pytest
 from tests.jobs.follow.spools import Followed, kill_at
 from tests.jobs.follow.test_follow_gate import HOUR, MINUTE, Hours, now
 from tests.support.messages_cases import KRR, NOON, URR
-from uldp_transforms.jobs.follow import known_ids_state, spool_reading
+from uldp_transforms.jobs.follow import follower, known_ids_state, spool_reading
+from uldp_transforms.jobs.follow.state import PendingWindow
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages import wire
+from uldp_transforms.rows.smoothed_rows import filter_row
+from uldp_transforms.rows.window_history import Neighbours, traits_of
+from uldp_transforms.spec.job_spec import JobSpec
 
 
 def _parquet(folder: Path, kind: str) -> list[dict[str, Any]]:
@@ -82,12 +86,11 @@ def test_retries_count_once_as_in_the_job_over_files(once: tuple[str, ...], tmp_
     assert _duplicates(followed) == 3 * reports + 60
 
 
-def _of_one_id(times: int) -> list[bytes]:
+def _of_one_id(number_of_reports: int) -> list[bytes]:
     """Packs of one report each, which differ but have the same id."""
     values, rng = KRR.alphabet.known_values, np.random.default_rng(5)
-    batches = [
-        KRR.perturb([values[number % len(values)]], rng, [NOON // MINUTE * MINUTE + number]) for number in range(times)
-    ]
+    times = [NOON // MINUTE * MINUTE + number for number in range(number_of_reports)]
+    batches = [KRR.perturb([values[place % len(values)]], rng, [time]) for place, time in enumerate(times)]
     same = batches[0].report_ids
     return [wire.encode_batch(dataclasses.replace(batch, report_ids=same)) for batch in batches]
 
@@ -138,6 +141,70 @@ def test_a_directory_keeps_to_how_it_counts(tmp_path: Path) -> None:
     followed.window.remove("--deduplicate")
     with pytest.raises(SpecError, match="--output must be a directory for the same windows"):
         followed.steps(1)
+
+
+# ---------------------------------------------------------------------- smoothing
+
+
+def _smoothed(followed: Followed) -> list[Any]:
+    """What rows say of smoothed shares and changes, in the order in which they were written."""
+    health = {(row["fingerprint"], row["window_start"], row["pane_index"]): row for row in followed.rows("health")}
+    found = []
+    for row in followed.rows("estimates"):
+        findings = health[row["fingerprint"], row["window_start"], row["pane_index"]]["findings"]
+        changes = [(one["p_value"], one["sentence"]) for one in findings if one["name"] == "change"]
+        names = ("smoothed_frequency", "smoothed_low", "smoothed_high")
+        found.append((changes, [[each[name] for name in names] for each in row["estimates"]]))
+    return found
+
+
+def test_windows_are_smoothed_as_those_of_a_stream(tmp_path: Path) -> None:
+    """From the windows before them, after restarts too; a late pane replaces its window; a jump is found."""
+    followed, plain, rng = Followed(tmp_path, "--smooth"), list[Any](), np.random.default_rng(3)
+    whole = follower.rows_of_window
+
+    def spied(spec: JobSpec, window: PendingWindow, *rest: Any, **named: Any) -> Any:
+        found = whole(spec, window, *rest, **named)
+        plain.append((spec, window.fingerprint, found["estimates"][0]))
+        return found
+
+    with mock.patch.object(follower, "rows_of_window", spied):
+        for number in range(3):
+            _add(followed, followed.messages(reports=200, minutes=4))
+            for minute in ([*range(5, 15)], [15], [16])[number]:
+                same = [KRR.alphabet.known_values[2 * (number > 0)]] * 2000
+                times = [NOON // MINUTE * MINUTE + minute * MINUTE] * 2000
+                _add(followed, [wire.encode_batch(KRR.perturb(same, rng, times))])
+            followed.steps(1)
+    held: dict[bytes, Neighbours] = {}
+    expected = []
+    for spec, fingerprint, row in plain:
+        before = held.get(fingerprint) or Neighbours.of([], *traits_of(spec.models_of(fingerprint)))
+        held[fingerprint], smooth, change = filter_row(before, row, spec.alarm_every)
+        cells = [[each.smoothed_frequency, each.smoothed_low, each.smoothed_high] for each in smooth.estimates]
+        expected.append(([(change.p_value, change.sentence)] if change else [], cells))
+    assert _smoothed(followed) == expected
+    said = [change[1] for changes, _ in expected for change in changes]
+    assert len(said) > 10 and any("Shares moved" in sentence for sentence in said)
+
+
+def _windows_of_smoothing(followed: Followed) -> dict[bytes, bytes]:
+    with contextlib.closing(sqlite3.connect(followed.output / "follow.sqlite")) as database:
+        return dict(database.execute("SELECT fingerprint, windows FROM smoothing"))
+
+
+def test_kills_leave_the_windows_of_smoothing_as_they_are_in_the_rows(tmp_path: Path) -> None:
+    """They are those of a job that counted the same files at once."""
+    followed = Followed(tmp_path, "--smooth")
+    for point in ("before estimates are committed", "after estimates are committed", "before estimates"):
+        for number in (1, 2):
+            followed.add_file(reports=20, minutes=2)
+            assert followed.killed(2, kill_at(point, number)) or number == 2, point
+    followed.steps(2)
+    found, followed.output = _windows_of_smoothing(followed), tmp_path / "again"
+    followed.steps(1)
+    assert len(found) == len(followed.of) + 1, "the versions of a question, and their pool"
+    assert found == _windows_of_smoothing(followed)
 
 
 # ---------------------------------------------------------------------- kills

@@ -11,6 +11,7 @@ from uldp_transforms.collector.ledger_entries import LedgerEntry, ledger_rows
 from uldp_transforms.jobs.follow.follow_reading import Reading
 from uldp_transforms.jobs.follow.known_ids_state import KnownIdsState
 from uldp_transforms.jobs.follow.row_outbox import put_rows, rows_of_window, solve_pending, write_outbox
+from uldp_transforms.jobs.follow.smoothing_state import SmoothingState
 from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.messages.group_keys import is_total
@@ -88,6 +89,7 @@ class Follower:
         self._questions = {one.fingerprint: [q.fingerprint] for q in spec.questions for one in q.pooled}
         self._members = {one.fingerprint: [one.fingerprint] for one in spec.collections}
         self._ids = KnownIdsState(state, spec) if spec.deduplicate else None
+        self._smoothing = SmoothingState(state, spec) if spec.smooth else None
         self._members |= {q.fingerprint: [one.fingerprint for one in q.pooled] for q in spec.questions}
 
     def step(self) -> None:
@@ -170,7 +172,10 @@ class Follower:
             self._spec, [{} if window.fingerprint in of_questions else counts for window, counts in counted]
         )
         for (window, counts), estimates in zip(counted, solved):
-            for kind, own in rows_of_window(self._spec, window, counts, estimates, simulated=simulated).items():
+            of_window = rows_of_window(self._spec, window, counts, estimates, simulated=simulated)
+            if self._smoothing is not None:
+                of_window = self._smoothing.smooth(window.fingerprint, of_window)
+            for kind, own in of_window.items():
                 if kind != "counts" or self._with_counts:
                     rows[kind] += own
             self._state.estimated(window)
