@@ -121,6 +121,7 @@ class Followed:
             follower = follower_of(job, **settings)
             for _ in range(number):
                 follower.step()
+            follower.finish()
         finally:
             job.state.close()
             job.directory.close()

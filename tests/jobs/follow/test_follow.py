@@ -287,7 +287,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             (["--early_every", "1m"], "--follow cannot be combined with --early_every, got both"),
             (
                 ["--smooth", "--by", "arm"],
-                "--smooth cannot be combined with --by, whose alarms name no group, got both",
+                "--by cannot be combined with --smooth, whose alarms name no group, got both",
             ),
             (
                 ["--dimension", "country=attribute:cc"],

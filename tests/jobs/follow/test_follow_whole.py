@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,45 @@ def test_parquet_files_have_the_rows_of_the_other_files(tmp_path: Path) -> None:
     followed.run_batch()
     kinds = {path.stem for path in followed.batch.glob("*.parquet")}
     assert kinds == {path.stem.partition("-")[0] for path in followed.output.glob("*.parquet")}
+
+
+def _files(followed: Followed) -> dict[str, int]:
+    """Number of row files by kind and form."""
+    paths = (path for path in followed.output.glob("*-*-*.*") if not path.name.startswith("run-"))
+    return dict(Counter(f"{path.name.partition('-')[0]}{path.suffix}" for path in paths))
+
+
+def test_rows_of_a_while_are_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute after the first; a kill between writing and emptying writes them again, with those that came since."""
+    time = [0.0]
+    monkeypatch.setattr(follower, "_seconds", lambda: time[0])
+    followed = Followed(tmp_path, "--flush_every", "1m", "--write_parquet", of=(KRR,))
+
+    def seen(point: str) -> None:
+        if point in ("after counts are committed", "after estimates are committed"):
+            files.append(_files(followed))
+            time[0] += 25.0
+            if len(files) < 5:
+                followed.add_file(minutes=1)
+
+    files: list[dict[str, int]] = []
+    followed.add_file(minutes=1)
+    followed.steps(4, seen)
+    assert files[:4] == [{}] * 4, "75 seconds after the first rows"
+    once = dict.fromkeys(("estimates.avro", "estimates.jsonl", "ledger.jsonl", "rejected.avro", "counts.avro"), 1)
+    parquet = dict.fromkeys((f"{kind}.parquet" for kind in ("estimates", "values", "ledger", "rejected", "health")), 1)
+    assert files[4] == once | parquet | {"health.jsonl": 1}
+    number = sum(1 for _ in followed.rows("estimates"))
+    followed.add_file(minutes=1)
+    assert followed.killed(1, kill_at("before emptying", 1))
+    followed.add_file(minutes=1)
+    followed.steps(2)
+    followed.window = ["--window", "1m", "--min_reports", "1"]  # files have no time between files
+    followed.assert_exact()
+    rows = [(row["window_start"], row["pane_index"]) for row in followed.rows("estimates")]
+    assert len(rows) == len(set(rows)) > number
+    for kind in ("estimates", "health", "ledger"):
+        assert len(_parquet(followed.output, kind)) == len(followed.rows(kind)), kind
 
 
 # ---------------------------------------------------------------------- each report id once
@@ -205,6 +245,21 @@ def test_kills_leave_the_windows_of_smoothing_as_they_are_in_the_rows(tmp_path: 
     followed.steps(1)
     assert len(found) == len(followed.of) + 1, "the versions of a question, and their pool"
     assert found == _windows_of_smoothing(followed)
+
+
+def test_a_directory_of_an_earlier_program_goes_on(tmp_path: Path) -> None:
+    """It has none of the tables of ids and of smoothing."""
+    followed = Followed(tmp_path, of=(KRR,))
+    followed.add_file()
+    followed.steps(2)
+    with contextlib.closing(sqlite3.connect(followed.output / "follow.sqlite")) as database:
+        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert tables == {"meta", "files", "counts", "windows", "outbox", "offsets", "last_records"}
+    followed.window += ["--smooth", "--write_parquet"]
+    followed.add_file()
+    followed.steps(2)
+    late = [row for row in followed.rows("estimates") if row["pane_index"] == 1]
+    assert late and all(each["smoothed_frequency"] is not None for row in late for each in row["estimates"])
 
 
 # ---------------------------------------------------------------------- kills

@@ -24,6 +24,7 @@ from uldp_transforms.jobs.kafka.reader import KafkaReadError
 from uldp_transforms.jobs.kafka.topic_options import first_moment, reading_options
 from uldp_transforms.jobs.records.ledger_sums import UNREAD_FILES, summary, sums_of
 from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
+from uldp_transforms.jobs.records.row_file_options import flush_every
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.records.run_records import (
     CANCELLED,
@@ -63,6 +64,7 @@ class FollowJob:
         late_every: milliseconds for which late reports of a window are collected.
         with_counts: whether to write the counts of each window.
         with_parquet: whether to write Parquet files too.
+        flush_every: milliseconds for which rows are collected before they are written together.
     """
 
     source: Source
@@ -74,6 +76,7 @@ class FollowJob:
     late_every: int
     with_counts: bool
     with_parquet: bool = False
+    flush_every: int = 0
 
 
 def follow_job(args: argparse.Namespace, parser: cli.Parser | None, beam_args: Sequence[str] = ()) -> FollowJob:
@@ -117,6 +120,7 @@ def follow_job(args: argparse.Namespace, parser: cli.Parser | None, beam_args: S
         late_every=late_every if isinstance(late_every, int) else milliseconds(late_every, "--late_every"),
         with_counts=args.write_counts,
         with_parquet=args.write_parquet,
+        flush_every=0 if args.flush_every is None else flush_every(args),
     )
 
 
@@ -166,6 +170,7 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
         while not signals.stop.is_set():
             follower.step()
             signals.stop.wait(POLL)
+        follower.finish()
         return _ended(job, record, STOPPED)
     except KeyboardInterrupt:
         return _ended(job, record, CANCELLED)
@@ -182,7 +187,8 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
 
 def follower_of(job: FollowJob, **options: Any) -> Follower:
     """The follower of a job; options replace those of the job."""
-    own = {"late_every": job.late_every, "with_counts": job.with_counts, "with_parquet": job.with_parquet}
+    names = ("late_every", "with_counts", "with_parquet", "flush_every")
+    own = {name: getattr(job, name) for name in names}
     return Follower(job.source, job.directory.path, job.spec, job.state, **own | options)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import time as timing
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -20,8 +22,16 @@ from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import now
 
+MOST_BYTES = 1 << 25
+"""Bytes of collected row files that are written at once."""
+
 WINDOWS_AT_ONCE = 256
 """Maximum number of windows that are estimated in one transaction."""
+
+
+def _seconds() -> float:
+    """Time by a clock that nobody sets."""
+    return timing.monotonic()
 
 
 def _nothing(point: str) -> None:
@@ -60,6 +70,7 @@ class Follower:
         late_every: milliseconds for which late reports of a window are collected before its next row.
         with_counts: whether to write rows with the counts of each window.
         with_parquet: whether to write Parquet files too.
+        flush_every: milliseconds for which rows are collected before they are written together.
         reached: called with the name of each point at which a kill must lose nothing; for tests.
         clock: the current time in milliseconds since 1970.
     """
@@ -74,6 +85,7 @@ class Follower:
         late_every: int,
         with_counts: bool = False,
         with_parquet: bool = False,
+        flush_every: int = 0,
         reached: Callable[[str], None] = _nothing,
         clock: Callable[[], int] = now,
     ):
@@ -84,6 +96,8 @@ class Follower:
         self._late_every = late_every
         self._with_counts = with_counts
         self._with_parquet = with_parquet
+        self._flush_every = flush_every / 1000
+        self._rows_since: float | None = -math.inf  # rows of an earlier start are due
         self._reached = reached
         self._clock = clock
         self._questions = {one.fingerprint: [q.fingerprint] for q in spec.questions for one in q.pooled}
@@ -99,7 +113,7 @@ class Follower:
             OSError, sqlite3.Error: if the source or the directory cannot be read or written.
             KafkaReadError: if a topic cannot be read.
         """
-        write_outbox(self._state, self._directory, self._reached)
+        self._flush()
         time = self._clock()
         for reading in self._source.news(time):
             self._count(reading)
@@ -111,10 +125,25 @@ class Follower:
                 self._estimate(due[first : first + WINDOWS_AT_ONCE])
                 self._reached("before estimates are committed")
             self._reached("after estimates are committed")
-            write_outbox(self._state, self._directory, self._reached)
+            self._flush()
         if self._ids is not None:
             self._ids.forget(self._source.seen_until)
             self._reached("after ids are forgotten")
+
+    def finish(self) -> None:
+        """Write the rows that are still collected; raises OSError, sqlite3.Error."""
+        write_outbox(self._state, self._directory, self._reached)
+
+    def _flush(self) -> None:
+        """Write the collected rows if they are due: the first of them is old enough, or there are many."""
+        if self._flush_every:
+            size = self._state.outbox_bytes()
+            if self._rows_since is None and size:
+                self._rows_since = _seconds()
+            if self._rows_since is None or (size < MOST_BYTES and _seconds() - self._rows_since < self._flush_every):
+                return
+            self._rows_since = None
+        write_outbox(self._state, self._directory, self._reached)
 
     def _count(self, reading: Reading) -> None:
         """Commit a part of the source: manifest, counts, windows and the rows of the ledger in one transaction."""
@@ -131,7 +160,7 @@ class Follower:
             self._put({"ledger": ledger_rows(found, spec), "rejected": rejected})
             self._reached("in the transaction of counts")
         self._reached("after counts are committed")
-        write_outbox(state, self._directory, self._reached)
+        self._flush()
 
     @contextlib.contextmanager
     def _counted_once(self, reading: Reading) -> Iterator[None]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from uldp_transforms.collector.row_bytes import file_of
+from uldp_transforms.collector.row_bytes import file_of, joined_files
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.follow.state import FollowState, PendingWindow
 from uldp_transforms.ldp import CohortCounts
@@ -181,13 +181,20 @@ def put_rows(state: FollowState, run: str, rows: Mapping[str, Sequence[Any]], *,
 
 
 def write_outbox(state: FollowState, directory: str, reached: Callable[[str], None]) -> None:
-    """Write all row files of the outbox to disk; a repetition writes the same bytes. Raises OSError."""
+    """Write all rows of the outbox to disk, in one file for each kind and form; raises OSError.
+
+    The first transaction names a file. If this is repeated before the outbox is empty, the file of that name is written
+    again, with the same rows and with those that were put in since.
+    """
     names = state.outbox()
+    together: dict[tuple[str, str], list[str]] = {}
     for name in names:
-        reached(f"before {name.partition('-')[0]}")
-        with whole_file(os.path.join(directory, name)) as file:
-            file.write(state.content(name))
-        reached(f"after {name.partition('-')[0]}")
+        together.setdefault((name.partition("-")[0], name.rpartition(".")[2]), []).append(name)
+    for (kind, form), own in together.items():
+        reached(f"before {kind}")
+        with whole_file(os.path.join(directory, own[0])) as file:
+            file.write(joined_files([state.content(name) for name in own], form))
+        reached(f"after {kind}")
     if not names:
         return
     with state:

@@ -300,6 +300,10 @@ class FollowState:
         """Names of the row files that may not be on disk, in the order in which they were put in."""
         return [name for (name,) in self._database.execute("SELECT name FROM outbox ORDER BY rowid")]
 
+    def outbox_bytes(self) -> int:
+        """Bytes of the row files in the outbox."""
+        return int(self._database.execute("SELECT total(length(content)) FROM outbox").fetchone()[0])
+
     def content(self, name: str) -> bytes:
         """Content of a row file in the outbox."""
         return bytes(self._database.execute("SELECT content FROM outbox WHERE name = ?", (name,)).fetchone()[0])
