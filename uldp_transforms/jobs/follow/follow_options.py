@@ -25,7 +25,7 @@ FOLLOW: dict[str, Any] = cli.SWITCH | {
     "default": None,
     "help": "run until SIGTERM on this machine without an engine, over --input, the directory of uldp gateway --spool, "
     "or over --kafka_topic: count each file or record once, and estimate each window when it is due; restarts lose and "
-    "repeat nothing",
+    "repeat nothing; rows are written at once, or together if --flush_every is given",
 }
 """Arguments of ``--follow``."""
 

@@ -23,9 +23,9 @@ OPTIONS: cli.Options = {
     "--flush_every": {
         "label": "Time between files",
         "type": cli.duration("--flush_every"),
-        "help": "streams and --follow: time for which rows are collected before they are "
+        "help": "streams: time for which rows are collected before they are "
         "written as one file; 0s: one file per bundle "
-        f"(default: {FLUSH_EVERY // 1000}s; with --follow 0s, one file for each part of the source)",
+        f"(default: {FLUSH_EVERY // 1000}s)",
     },
 }
 
