@@ -36,7 +36,7 @@ from tests.rigs.flink.cluster import WORKED, Cluster, cluster
 from tests.rigs.flink.kafka import create_topic, expansion_service, prepare, serve
 from tests.rigs.flink.stream import Job, job
 from tests.rigs.job import collection
-from uldp_transforms.jobs.sources.kafka_topic import LOG_APPEND_TIME
+from uldp_transforms.jobs.kafka.topic_options import LOG_APPEND_TIME
 from uldp_transforms.ldp import Collection
 
 TOPIC = "reports"

@@ -137,8 +137,15 @@ def test_rooms_without_beam_import_none(name: str) -> None:
 
 EXACT = ("audit", "check", "export", "gateway")
 PROGRAMS = (
-    *("compact", "compare.compare_command", "describe", "evaluate.evaluate_command", "plan.plan_command", "regress"),
-    *("reestimate.reestimate_command", "report.report_command", "simulate.simulate_command", "sql"),
+    *("compact", "compare.compare_command", "describe", "estimate.start", "evaluate.evaluate_command"),
+    *(
+        "plan.plan_command",
+        "regress",
+        "reestimate.reestimate_command",
+        "report.report_command",
+        "simulate.simulate_command",
+        "sql",
+    ),
     *("survey.survey_command", "total"),
 )
 """Programs that import no Beam; the first ones no ``scipy.stats`` either, which takes longer than all else together."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import fastavro
+import pyarrow as pa
+from pyarrow import parquet
 
-from uldp_transforms.rows.arrow_form import parquet_bytes
+from uldp_transforms.rows.arrow_form import COMPRESSION, parquet_bytes
 from uldp_transforms.rows.json_and_avro import to_avro, to_json
 
 
@@ -62,3 +65,28 @@ def file_of(rows: Sequence[Any], form: str, schema: Any) -> bytes:
     """Encode rows as a file; equal rows give equal bytes."""
     parsed = fastavro.parse_schema(schema)
     return JOINED[form]([ENCODED[form](row, parsed) for row in rows], schema)
+
+
+def joined_files(files: Sequence[bytes], form: str) -> bytes:
+    """One file with the rows of several, in their order; equal files give equal bytes.
+
+    Args:
+        files: at least one file of ``file_of``, all of one kind of rows.
+        form: jsonl, avro or parquet.
+    """
+    if len(files) == 1 or form == "jsonl":
+        return b"".join(files)
+    if form == "avro":
+        readers = [fastavro.reader(io.BytesIO(file)) for file in files]
+        schema = readers[0].writer_schema
+        parsed = fastavro.parse_schema(schema)
+        records = []
+        for record in itertools.chain.from_iterable(readers):
+            out = io.BytesIO()
+            fastavro.schemaless_writer(out, parsed, record)
+            records.append(out.getvalue())
+        return avro_file(records, schema)
+    tables = [parquet.read_table(pa.BufferReader(file)) for file in files]
+    whole = io.BytesIO()
+    parquet.write_table(pa.concat_tables(tables), whole, compression=COMPRESSION)
+    return whole.getvalue()

@@ -20,8 +20,10 @@ from apache_beam.transforms.window import TimestampedValue
 
 from tests.support import cases, live, replay
 from uldp_transforms.jobs.files import flushed_rows
+from uldp_transforms.jobs.records import row_file_options
+from uldp_transforms.jobs.records.row_file_options import flush_every
 from uldp_transforms.jobs.sinks import RowFiles
-from uldp_transforms.jobs.sinks.row_files import WriteRowFiles, flush_every
+from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.row_identity import name_of, span_of
@@ -222,6 +224,6 @@ def test_many_sums_of_a_slot_have_several_files(tmp_path: Path, monkeypatch: pyt
     assert 1 < len(list(tmp_path.iterdir())) < len(numbers)
 
 
-@pytest.mark.parametrize(("given", "milliseconds"), [(None, flushed_rows.FLUSH_EVERY), (0, 0), (1500, 1500)])
+@pytest.mark.parametrize(("given", "milliseconds"), [(None, row_file_options.FLUSH_EVERY), (0, 0), (1500, 1500)])
 def test_a_command_line_says_how_long_rows_are_collected(given: int | None, milliseconds: int) -> None:
     assert flush_every(argparse.Namespace(flush_every=given)) == milliseconds

@@ -22,8 +22,8 @@ from uldp_transforms.jobs.follow import topic_reading
 from uldp_transforms.jobs.follow.state import NAME, FollowState
 from uldp_transforms.jobs.follow.topic_reading import TopicSource
 from uldp_transforms.jobs.kafka import reader
-from uldp_transforms.jobs.kafka.polled import Reading
-from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME
+from uldp_transforms.jobs.kafka.reader_options import Reading
+from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME
 from uldp_transforms.ldp import ReportBatch
 
 TOPIC = "reports"

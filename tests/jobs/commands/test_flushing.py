@@ -12,6 +12,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from uldp_transforms.jobs.files import flushed_rows
 from uldp_transforms.jobs.files.flushed_rows import FlushRows, _FlushFn, _NameFn, _SlotFn
+from uldp_transforms.jobs.records import row_file_options
 
 LAST = 9_223_371_950_454_774  # milliseconds at which the global window ends
 NAME = b"n" * 16
@@ -61,7 +62,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Written:
 
 def test_defaults_and_limits() -> None:
     """Those of docs/operations.md: a minute, ten minutes, 32 MiB."""
-    assert (flushed_rows.FLUSH_EVERY, flushed_rows.MOST_FLUSH_EVERY) == (60_000, 600_000)
+    assert (row_file_options.FLUSH_EVERY, row_file_options.MOST_FLUSH_EVERY) == (60_000, 600_000)
     assert flushed_rows.MOST_BYTES == 32 * 1024 * 1024
 
 

@@ -16,7 +16,7 @@ from tests.rigs import compare, job
 from tests.rigs.flink import cached, stream
 from tests.rigs.flink.cluster import Cluster, cluster
 from tests.rigs.storage_write import __main__ as storage_write
-from uldp_transforms.jobs.sources.kafka_topic import LOG_APPEND_TIME
+from uldp_transforms.jobs.kafka.topic_options import LOG_APPEND_TIME
 
 needs_flink = pytest.mark.skipif(cached.missing() is not None, reason=str(cached.missing()))
 needs_storage_write = pytest.mark.skipif(storage_write.missing() is not None, reason=str(storage_write.missing()))

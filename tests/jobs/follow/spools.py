@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
 import json
 import os
 import signal
@@ -19,14 +20,24 @@ from tests.support.commands import last_of_each
 from tests.support.messages_cases import KRR, NOON, RAPPOR, UP, URR, write_files
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.estimate.options import command_line
-from uldp_transforms.jobs.follow.follow_job import follow_job
-from uldp_transforms.jobs.follow.follower import Follower
+from uldp_transforms.jobs.follow.follow_job import follow_job, follower_of
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 
 COLLECTIONS = (dataclasses.replace(KRR, question="asked"), dataclasses.replace(UP, question="asked"), URR, RAPPOR)
 MINUTE = 60_000
+
+
+def kill_at(name: str, number: int) -> Callable[[str], None]:
+    """Kill the process the ``number``-th time it reaches a point."""
+    seen = itertools.count(1)
+
+    def reached(point: str) -> None:
+        if point == name and next(seen) == number:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return reached
 
 
 class Followed:
@@ -107,9 +118,10 @@ class Followed:
         job = follow_job(args, parser, rest)
         try:
             settings = {"late_every": 0, "with_counts": True, "reached": reached} | options
-            follower = Follower(job.source, str(self.output), job.spec, job.state, **settings)
+            follower = follower_of(job, **settings)
             for _ in range(number):
                 follower.step()
+            follower.finish()
         finally:
             job.state.close()
             job.directory.close()

@@ -5,13 +5,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import itertools
 import operator
-import os
 import random
 import re
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -27,7 +24,7 @@ from unittest import mock
 import pytest
 
 from tests.campaigns import follow_soak
-from tests.jobs.follow.spools import Followed
+from tests.jobs.follow.spools import Followed, kill_at
 from tests.ldp.alphabets.test_dimensions import GROUPED
 from tests.support import set_clock
 from tests.support.messages_cases import KRR
@@ -57,24 +54,13 @@ POINTS = {
 }
 
 
-def _kill_at(name: str, number: int) -> Callable[[str], None]:
-    """Kill the process the ``number``-th time it reaches a point."""
-    seen = itertools.count(1)
-
-    def reached(point: str) -> None:
-        if point == name and next(seen) == number:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    return reached
-
-
 @pytest.mark.parametrize("options", [(), ("--slide", "30s", "--window", "90s")])
 def test_a_kill_at_any_point_loses_and_doubles_nothing(tmp_path, options):
     followed = Followed(tmp_path, *options)
     for point in random.Random(26).sample(sorted(POINTS), len(POINTS)):
         for number in (1, 2):  # the second time after a whole step
             followed.add_file(reports=20)
-            assert followed.killed(2, _kill_at(point, number)) or number == 2, point
+            assert followed.killed(2, kill_at(point, number)) or number == 2, point
     followed.steps(2)
     followed.assert_exact()
 
@@ -296,24 +282,38 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     *(
         (SpecError, functools.partial(configured, *change), sentence)
         for change, sentence in [
-            (["--deduplicate"], "--deduplicate cannot be combined with --follow, got both"),
-            (["--max_rejected_share", "0.5"], "--max_rejected_share cannot be combined with --follow, got both"),
-            (["--smooth"], "--smooth cannot be combined with --follow, got both"),
+            (["--deduplicate_parts", "2"], "--follow cannot be combined with --deduplicate_parts, got both"),
+            (["--max_rejected_share", "0.5"], "--follow cannot be combined with --max_rejected_share, got both"),
+            (["--early_every", "1m"], "--follow cannot be combined with --early_every, got both"),
+            (
+                ["--smooth", "--by", "arm"],
+                "--by cannot be combined with --smooth, whose alarms name no group, got both",
+            ),
             (
                 ["--dimension", "country=attribute:cc"],
                 "--dimension needs --subscription or --kafka_topic, got --input",
             ),
-            (["--report"], "--report cannot be combined with --follow, got both"),
-            (["--release", "final"], "--release cannot be combined with --follow, got both"),
-            (["--manifest", "m.json"], "--manifest cannot be combined with --follow, got both"),
-            (["--output_topic", "projects/p/topics/t"], "--output_topic cannot be combined with --follow, got both"),
+            (["--report"], "--follow cannot be combined with --report, got both"),
+            (["--release", "final"], "--follow cannot be combined with --release, got both"),
+            (["--manifest", "m.json"], "--follow cannot be combined with --manifest, got both"),
+            (["--output_topic", "projects/p/topics/t"], "--follow cannot be combined with --output_topic, got both"),
             (
                 ["--runner", "DirectRunner"],
-                "--follow runs without a Beam engine and accepts none of its options, got --runner",
+                "--follow cannot be combined with --runner, got both",
             ),
         ]
     ),
-    (SpecError, without_input, "--follow needs --input or --kafka_topic, got none"),
+    (
+        SpecError,
+        without_input,
+        "--follow needs --input or --kafka_topic, got none; it cannot be combined with --subscription, got both",
+    ),
+    (
+        SpecError,
+        functools.partial(configured, "--report", "--relase=final", "--discover", "--runner=Direct", window=()),
+        "--follow needs --window, got none; it cannot be combined with --report, --discover, --relase and --runner, "
+        "got all of them; did you mean --release?",
+    ),
     (SpecError, functools.partial(configured, window=()), "--follow needs --window, got none"),
     (
         SpecError,
@@ -354,8 +354,8 @@ def test_what_cannot_be_followed_is_refused(kind: type[Exception], call: Callabl
 
 def test_a_refusal_is_one_line_and_leaves_nothing_behind(tmp_path, capsys):
     followed = Followed(tmp_path)
-    assert estimate.main([*followed.argv(), "--deduplicate"]) == 2
-    assert capsys.readouterr().err == "estimate: --deduplicate cannot be combined with --follow, got both\n"
+    assert estimate.main([*followed.argv(), "--discover"]) == 2
+    assert capsys.readouterr().err == "estimate: --follow cannot be combined with --discover, got both\n"
     assert not followed.output.exists()
 
 
@@ -429,7 +429,7 @@ def test_a_transaction_has_at_most_64_files(tmp_path: Path) -> None:
         (tmp_path / name).touch()
         manifest_path(tmp_path / name).touch()
     (tmp_path / "reports-131.avro").touch()
-    state: Any = SimpleNamespace(counted_of={names[0]}.intersection)
+    state: Any = SimpleNamespace(counted_of={names[0]}.intersection, forgotten_until=int)
     source = SpoolSource(str(tmp_path), configured().spec, state)
     with mock.patch.object(
         source, "_read", side_effect=lambda part: Reading(files=[CountedFile(name, "", False) for name in part])
@@ -444,7 +444,7 @@ def test_a_transaction_has_at_most_64_files(tmp_path: Path) -> None:
 def test_windows_wait_ten_minutes_for_a_file_that_is_not_finished(late: int, seen: int, tmp_path: Path) -> None:
     (tmp_path / "reports-20011027T220000-x.avro.part").touch()
     begun = moment_of("2001-10-27T22:00:00Z")
-    state: Any = SimpleNamespace(counted_of=set)
+    state: Any = SimpleNamespace(counted_of=set, forgotten_until=int)
     source = SpoolSource(str(tmp_path), configured().spec, state)
     assert not list(source.news(begun + late))
     assert source.seen_until == begun + seen

@@ -280,6 +280,7 @@ class Topic:
         self.identity, self.reader, self.state = mock.Mock(), mock.Mock(), mock.Mock()
         monkeypatch.setattr(topic_reading, "TopicIdentity", mock.Mock(return_value=self.identity))
         self.state.offsets.return_value, self.state.topic_id.return_value = {}, "id"
+        self.state.forgotten_until.return_value = 0
         self.options = mock.Mock(idle_lag=7)
         self.options.reader.return_value = self.reader
         self.reader.poll.side_effect = self._poll

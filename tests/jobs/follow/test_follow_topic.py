@@ -281,12 +281,12 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         functools.partial(_refused, "--kafka_until", "now"),
-        "--kafka_until cannot be combined with --follow, got both",
+        "--follow cannot be combined with --kafka_until, got both",
     ),
     (
         SpecError,
         functools.partial(_refused, "--kafka_readers", "2"),
-        "--kafka_readers cannot be combined with --follow, got both",
+        "--follow cannot be combined with --kafka_readers, got both",
     ),
     (
         SpecError,
@@ -351,5 +351,5 @@ def test_a_program_that_is_killed_counts_each_record_once(tmp_path: Path, kafka:
 def test_a_refusal_leaves_nothing_behind(tmp_path: Path, kafka: Cluster, capsys: Any) -> None:
     followed = FollowedTopic(tmp_path, kafka)
     assert estimate.main([*followed.argv(), "--kafka_reader", "java"]) == 2
-    assert capsys.readouterr().err == "estimate: --kafka_reader cannot be combined with --follow, got both\n"
+    assert capsys.readouterr().err == "estimate: --follow cannot be combined with --kafka_reader, got both\n"
     assert not followed.output.exists()

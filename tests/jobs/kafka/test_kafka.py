@@ -26,7 +26,8 @@ from apache_beam.utils.timestamp import Timestamp
 from tests.support import replay
 from tests.support.messages_cases import KRR, NOON, single, write_files
 from uldp_transforms.jobs.estimate.run import configure
-from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME, LOG_APPEND_TIME, KafkaTopic, ReadKafka
+from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME, LOG_APPEND_TIME
+from uldp_transforms.jobs.sources.kafka_topic import KafkaTopic, ReadKafka
 from uldp_transforms.windows import Windows, rfc3339
 
 HOUR = 3_600_000

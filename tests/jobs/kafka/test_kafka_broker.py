@@ -29,9 +29,9 @@ from uldp_transforms.jobs.follow.topic_identity import OtherTopicError
 from uldp_transforms.jobs.kafka import offsets as kafka_offsets
 from uldp_transforms.jobs.kafka import polled as kafka_polled
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings, Part, Share, parts_of
-from uldp_transforms.jobs.kafka.polled import Reading
 from uldp_transforms.jobs.kafka.reader import KafkaReadError, Reader
-from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME
+from uldp_transforms.jobs.kafka.reader_options import Reading
+from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME
 from uldp_transforms.ldp.errors import SpecError
 
 pytestmark = [

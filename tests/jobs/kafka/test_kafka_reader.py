@@ -51,7 +51,7 @@ from uldp_transforms.jobs.kafka.polled import (
     groups_of,
 )
 from uldp_transforms.jobs.kafka.reader import KafkaReadError, Polled, Pool, Reader
-from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME, LOG_APPEND_TIME
+from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME, LOG_APPEND_TIME
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, rfc3339

@@ -12,6 +12,7 @@ import apache_beam as beam
 import pyarrow as pa
 import pytest
 from apache_beam.io.gcp.pubsub import PubsubMessage
+from apache_beam.io.kafka import ReadFromKafka
 from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 from pyarrow import parquet
 
@@ -19,11 +20,12 @@ from tests.support.messages_cases import KRR, container, single, write_files
 from uldp_transforms.beam.transforms.read_report_files import ReadReportFiles
 from uldp_transforms.jobs.engines.stop import Stop
 from uldp_transforms.jobs.estimate.options import command_line
-from uldp_transforms.jobs.kafka.polled import IDLE_LAG
+from uldp_transforms.jobs.kafka.reader_options import IDLE_LAG
+from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME, LOG_APPEND_TIME
+from uldp_transforms.jobs.message_attributes import set_groups_of
 from uldp_transforms.jobs.sources import SOURCES, AvroFiles, KafkaTopic, PubSubSubscription, Source
-from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME, LOG_APPEND_TIME, KafkaRange, PollKafka, ReadKafka
+from uldp_transforms.jobs.sources.kafka_topic import KafkaRange, PollKafka, ReadKafka
 from uldp_transforms.jobs.sources.pubsub_subscription import _grouped
-from uldp_transforms.jobs.sources.source import set_groups_of
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
@@ -181,6 +183,10 @@ def test_only_the_local_engine_is_drained_and_asked_for_access() -> None:
 
 KAFKA = "--kafka_topic t --bootstrap_servers a:1"
 FLINK = "--runner=FlinkRunner"
+
+
+def test_kinds_of_times_have_the_names_of_beams_reader() -> None:
+    assert (ReadFromKafka.create_time_policy, ReadFromKafka.log_append_time) == (CREATE_TIME, LOG_APPEND_TIME)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from tests.rigs.flink.stream import TOPIC, rows_by_window
 from tests.rigs.flink.traffic import PARTITIONS, send
 from tests.rigs.flink.trial import try_out_traffic
 from tests.rigs.job import collection
-from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME
+from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME
 
 RELEASES = {"corrected": "--late_every=5s", "final": "--release=final"}
 """The jobs, and what distinguishes them."""

@@ -28,7 +28,7 @@ from tests.rigs.flink.processes import process
 from tests.rigs.flink.stream import TOPIC, Job
 from tests.rigs.flink.trial import try_out
 from tests.rigs.job import collection
-from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME
+from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 

@@ -37,7 +37,7 @@ from tests.rigs.flink.trial import try_out
 from tests.rigs.job import collection
 from tests.rigs.job import run as run_over_files
 from uldp_transforms.jobs.check import latest_rows
-from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME
+from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.messages import wire
 

@@ -26,7 +26,7 @@ from tests.rigs.flink.processes import process
 from tests.rigs.flink.traffic import LATENESS, PARTITIONS, WINDOW, Sent, send
 from tests.rigs.flink.trial import try_out_traffic
 from tests.rigs.job import collection
-from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME
+from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME
 
 Ledger = dict[str | None, Counter[str]]
 

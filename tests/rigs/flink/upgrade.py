@@ -27,7 +27,7 @@ from tests.rigs.flink.stream import TOPIC, Job, rows_by_window
 from tests.rigs.flink.traffic import PARTITIONS, Sent, send
 from tests.rigs.flink.trial import try_out_traffic
 from tests.rigs.job import SPEC
-from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME
+from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME
 
 WORDS = {
     "id": "words",

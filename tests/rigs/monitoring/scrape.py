@@ -27,7 +27,7 @@ from tests.rigs.flink.traffic import PARTITIONS, send
 from tests.rigs.job import collection
 from tests.rigs.monitoring.panels import PANELS
 from tests.rigs.monitoring.prometheus import REPORTER, Prometheus, Series, missing, prometheus, reporter
-from uldp_transforms.jobs.sources.kafka_topic import CREATE_TIME
+from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 

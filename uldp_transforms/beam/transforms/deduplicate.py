@@ -33,12 +33,13 @@ from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.coders import ReportBatchCoder, key_of_sum
 from uldp_transforms.beam.runtime.worker_memory import VERSION_BYTES, Held, new_version
 from uldp_transforms.collector.known_ids import SECRET_BYTES, KnownIds
-from uldp_transforms.collector.known_reports import HEAD, Changes, KnownReports, to_rows
+from uldp_transforms.collector.known_reports import Changes, KnownReports, to_rows
 from uldp_transforms.collector.ledger_entries import ACCEPTED, DUPLICATES, LedgerEntry
-from uldp_transforms.collector.period_counts import Reports, count_batches
+from uldp_transforms.collector.new_reports import counts_of_changes
+from uldp_transforms.collector.period_counts import Reports
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
+from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.spec.spec_fields import BY_FINGERPRINTS
@@ -156,13 +157,7 @@ class _CountOnceFn(beam.DoFn):
 
     def _count(self, fingerprint: bytes, changes: Changes) -> dict[bytes, CohortCounts]:
         """Counts of the added reports minus those of the removed ones, for the collection and each group."""
-        sums: dict[bytes, CohortCounts] = {}
-        for rows, is_added in ((changes.added, True), (changes.removed, False)):
-            batches = [_as_batch(fingerprint, rows)] if len(rows) else []
-            for (owner, _), counts in count_batches(self._catalog, batches, None, self._bit_patterns, self._by):
-                change = counts if is_added else -counts
-                sums[owner] = sums[owner] + change if owner in sums else change
-        return sums
+        return counts_of_changes(self._catalog, fingerprint, changes, self._bit_patterns, self._by)
 
     @userstate.on_timer(FORGET)
     def forget(self, recent: Any = beam.DoFn.StateParam(RECENT), log: Any = beam.DoFn.StateParam(LOG)) -> Iterable[Any]:
@@ -170,17 +165,6 @@ class _CountOnceFn(beam.DoFn):
         recent.clear()
         log.clear()
         return ()
-
-
-def _as_batch(fingerprint: bytes, rows: np.ndarray) -> ReportBatch:
-    """Rows of ``to_rows`` as reports without ids; all are in one base period, so times do not matter."""
-    return ReportBatch(
-        fingerprint=fingerprint,
-        cohorts=np.ascontiguousarray(rows[:, HEAD - 2 : HEAD]).view("<u2")[:, 0],
-        payloads=np.ascontiguousarray(rows[:, HEAD:]),
-        event_times=np.zeros(len(rows), dtype=np.int64),
-        report_ids=np.zeros((0, ID_BYTES), dtype=np.uint8),
-    )
 
 
 def _count_once(new: np.ndarray, recent: Any, log: Any, secret_bytes: int = 0) -> Changes:

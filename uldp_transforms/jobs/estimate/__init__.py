@@ -12,6 +12,6 @@ from collections.abc import Sequence
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the job with a command line; returns its exit code."""
-    from uldp_transforms.jobs.estimate.run import main as run  # noqa: PLC0415  # options.py takes its description from here
+    from uldp_transforms.jobs.estimate.start import main as run  # noqa: PLC0415  # options.py takes its description from here
 
     return run(argv)

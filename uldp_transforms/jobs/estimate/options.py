@@ -23,25 +23,16 @@ from uldp_transforms.jobs.engines.runners import (
 )
 from uldp_transforms.jobs.estimate import __doc__ as description
 from uldp_transforms.jobs.files.progress import PROGRESS
+from uldp_transforms.jobs.follow.follow_options import COLLECTION, FOLLOW, help_of_follow
+from uldp_transforms.jobs.message_attributes import ATTRIBUTES
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.records.run_records import new_run_id, read_records
 from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.jobs.sinks import SINKS, Sink
 from uldp_transforms.jobs.sources import SOURCES, Source
-from uldp_transforms.jobs.sources.source import ATTRIBUTES
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_options
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.spec.spec_fields import FINAL, Section
-
-_FOLLOWING: cli.Options = {
-    "--follow": cli.SWITCH
-    | {
-        "default": None,
-        "help": "run until SIGTERM on this machine without an engine, over --input, the directory of uldp gateway "
-        "--spool, or over --kafka_topic: count each file or record once, and estimate each window when it is due; "
-        "restarts lose and repeat nothing",
-    },
-}
 
 _SHOWING: cli.Options = {
     "--report": cli.SWITCH
@@ -85,17 +76,12 @@ def command_line() -> cli.Parser:
         description=description,
         epilog="All options of Apache Beam are accepted too, for example --runner DataflowRunner.",
     )
-    parser.add_argument(
-        "--collection",
-        required=True,
-        action="append",
-        help="JSON file of a collection, or a pattern for several; may be given several times",
-    )
+    parser.add_argument("--collection", **COLLECTION)
     sources = parser.add_argument_group("source of the reports (exactly one)")
     exclusive = sources.add_mutually_exclusive_group(required=True)
     for source in SOURCES:
         exclusive.add_argument(source.option, type=source.kind, help=source.help)
-    cli.add_options(sources, _FOLLOWING)
+    follow = sources.add_argument("--follow", **FOLLOW)
     cli.add_options(sources, ATTRIBUTES)
     of_sinks = {name: settings for sink in SINKS for name, settings in sink.options.items()}
     for title, options in (
@@ -105,6 +91,7 @@ def command_line() -> cli.Parser:
         *((f"only with {source.option}", source.own_options) for source in SOURCES if source.own_options),
     ):
         cli.add_options(parser.add_argument_group(title), options)
+    follow.help = help_of_follow(parser)
     return parser
 
 

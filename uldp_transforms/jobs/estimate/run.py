@@ -35,6 +35,7 @@ from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
 from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import Job, command_line, read_arguments
 from uldp_transforms.jobs.files.progress import of_this_process
+from uldp_transforms.jobs.follow.follow_job import follow_job, run_follow
 from uldp_transforms.jobs.records.cut_windows import cut_before
 from uldp_transforms.jobs.records.ledger_sums import UNREAD_FILES, periods_out_of_balance, summary, sums_of
 from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
@@ -313,13 +314,11 @@ def _say(sentence: str) -> None:
     print(f"{_PROGRAM}: {sentence}", file=sys.stderr)
 
 
-def _configured(argv: Sequence[str], signals: Signals) -> Callable[[], int]:
-    """The program that runs the job of a command line: with Beam, or without an engine."""
+def configured_job(argv: Sequence[str], signals: Signals) -> Callable[[], int]:
+    """The run of a command line: with Beam, or without an engine."""
     parser = command_line()
     args, beam_args = parser.parse_known_args(argv)
     if args.follow:
-        from uldp_transforms.jobs.follow.follow_job import follow_job, run_follow  # noqa: PLC0415  # when it is used
-
         return functools.partial(run_follow, follow_job(args, parser, beam_args), signals)
     configured = configure(argv)
     job, pipeline = configured
@@ -332,14 +331,3 @@ def _describe(pipeline: beam.Pipeline) -> int:
     """Print the graph of a dry run."""
     print(graph_of(pipeline.run()))
     return cli.DONE
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    with Signals(_PROGRAM) as signals:
-        try:
-            configured = functools.partial(_configured, signals=signals)
-            code = cli.run(_PROGRAM, configured, lambda job: job(), argv, (SpecError,))
-        except KeyboardInterrupt:
-            _say("cancelled before the run began")
-            code = CUT_OFF
-        return signals.leave(code)

@@ -26,12 +26,6 @@ from apache_beam.utils.timestamp import Timestamp
 
 from uldp_transforms.rows.json_and_avro import to_json
 
-FLUSH_EVERY = 60_000
-"""Default milliseconds for which rows are collected before they are written."""
-
-MOST_FLUSH_EVERY = 600_000
-"""Maximum of these milliseconds; ``uldp check`` allows the ledger of a running stream this time to balance."""
-
 MOST_BYTES = 1 << 25
 """Maximum size of collected rows; larger collections are written at once."""
 

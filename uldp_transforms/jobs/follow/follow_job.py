@@ -14,14 +14,17 @@ from typing import Any
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
+from uldp_transforms.jobs.follow.follow_options import check_supported
 from uldp_transforms.jobs.follow.follower import Follower, Source
 from uldp_transforms.jobs.follow.notices import say
 from uldp_transforms.jobs.follow.spool_reading import SpoolSource, check_spool
 from uldp_transforms.jobs.follow.state import NAME, SPOOL, FollowState, run_of
 from uldp_transforms.jobs.follow.topic_reading import TopicSource, check_topic
 from uldp_transforms.jobs.kafka.reader import KafkaReadError
+from uldp_transforms.jobs.kafka.topic_options import first_moment, reading_options
 from uldp_transforms.jobs.records.ledger_sums import UNREAD_FILES, summary, sums_of
 from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
+from uldp_transforms.jobs.records.row_file_options import flush_every
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.records.run_records import (
     CANCELLED,
@@ -35,7 +38,6 @@ from uldp_transforms.jobs.records.run_records import (
     start_of_run,
 )
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
-from uldp_transforms.jobs.sources.kafka_topic import first_moment, reading_options
 from uldp_transforms.jobs.spec_options import check_options_agree, given
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import sentence_of_files
@@ -47,15 +49,6 @@ POLL = 1.0
 BROKEN = 1
 
 _GOES_ON = "the next start continues where this one stopped"
-
-_SUPPORTED = (
-    *("collection", "input", "follow", "output", "write_counts"),
-    *("kafka_topic", "bootstrap_servers", "kafka_from", "kafka_timestamps", "kafka_idle_lag"),
-    *("kafka_property", "kafka_consumer_config", "dimension"),
-    *("window", "slide", "window_offset", "timezone", "allowed_lateness", "late_every", "bit_patterns", "by"),
-    *("estimator", "candidates", "limits", "quantiles", "min_reports", "show", "liars", "borrow"),
-)
-"""Options of ``uldp estimate`` that may be given with ``--follow``."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -70,6 +63,8 @@ class FollowJob:
         state: what was counted.
         late_every: milliseconds for which late reports of a window are collected.
         with_counts: whether to write the counts of each window.
+        with_parquet: whether to write Parquet files too.
+        flush_every: milliseconds for which rows are collected before they are written together.
     """
 
     source: Source
@@ -80,10 +75,17 @@ class FollowJob:
     state: FollowState
     late_every: int
     with_counts: bool
+    with_parquet: bool = False
+    flush_every: int = 0
 
 
-def follow_job(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence[str]) -> FollowJob:
+def follow_job(args: argparse.Namespace, parser: cli.Parser | None, beam_args: Sequence[str] = ()) -> FollowJob:
     """The job of a command line with ``--follow``.
+
+    Args:
+        args: parsed command line.
+        parser: its parser; None: one of supported options only.
+        beam_args: arguments that are not the parser's.
 
     Raises:
         SpecError: if an option is not supported, or ``--input`` is no spool, or a topic cannot be read, or ``--output``
@@ -117,20 +119,14 @@ def follow_job(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence
         state=state,
         late_every=late_every if isinstance(late_every, int) else milliseconds(late_every, "--late_every"),
         with_counts=args.write_counts,
+        with_parquet=args.write_parquet,
+        flush_every=0 if args.flush_every is None else flush_every(args),
     )
 
 
-def _check(args: argparse.Namespace, parser: cli.Parser, beam_args: Sequence[str]) -> None:
+def _check(args: argparse.Namespace, parser: cli.Parser | None, beam_args: Sequence[str]) -> None:
     """Refuse unsupported options by name, a missing window, and an input that is no spool; raises SpecError."""
-    if args.input is None and args.kafka_topic is None:
-        raise SpecError("--follow needs --input or --kafka_topic, got none")
-    for name, value in vars(args).items():
-        if name not in _SUPPORTED and value != parser.get_default(name):
-            raise SpecError(f"--{name} cannot be combined with --follow, got both")
-    if beam_args:
-        raise SpecError(f"--follow runs without a Beam engine and accepts none of its options, got {beam_args[0]}")
-    if args.window is None:
-        raise SpecError("--follow needs --window, got none")
+    check_supported(args, parser, beam_args)
     check_options_agree(args)
     if args.kafka_topic is None:
         if args.dimension is not None:
@@ -158,7 +154,8 @@ def _identity(spec: JobSpec) -> str:
     values = spec.to_json()
     names = ("window", "slide", "window_offset", "timezone", "bit_patterns")
     by = {} if spec.by is None else {"by": list(spec.by)}  # absent from directories that count totals only
-    return json.dumps({name: values[name] for name in names} | by)
+    once = {"deduplicate_by": spec.deduplicate_by} if spec.deduplicate else {}  # absent as above
+    return json.dumps({name: values[name] for name in names} | by | once)
 
 
 def run_follow(job: FollowJob, signals: Signals) -> int:
@@ -169,12 +166,11 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
         say(warning)
     try:
         record.write(job.directory.path)
-        follower = Follower(
-            job.source, job.directory.path, job.spec, job.state, late_every=job.late_every, with_counts=job.with_counts
-        )
+        follower = follower_of(job)
         while not signals.stop.is_set():
             follower.step()
             signals.stop.wait(POLL)
+        follower.finish()
         return _ended(job, record, STOPPED)
     except KeyboardInterrupt:
         return _ended(job, record, CANCELLED)
@@ -187,6 +183,13 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
         job.source.close()
         job.state.close()
         job.directory.close()
+
+
+def follower_of(job: FollowJob, **options: Any) -> Follower:
+    """The follower of a job; options replace those of the job."""
+    names = ("late_every", "with_counts", "with_parquet", "flush_every")
+    own = {name: getattr(job, name) for name in names}
+    return Follower(job.source, job.directory.path, job.spec, job.state, **own | options)
 
 
 def _record(job: FollowJob) -> RunRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from uldp_transforms.jobs.follow.state import CountedFile, Period
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.group_keys import is_total
+from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.spec.job_spec import JobSpec
-from uldp_transforms.windows import TimeGate
+from uldp_transforms.windows import MIN_EVENT_TIME, TimeGate
 
 _AT_ONCE = 1 << 22  # bytes of messages that are decoded together
 
@@ -29,6 +30,7 @@ class Reading:
         offsets: of a topic: by partition, the offset of the next record.
         times: of a topic: by partition, the time of the record before that offset, if it was read.
         counts: of the accepted reports.
+        reports: accepted reports that are not counted yet, because each id counts once.
         entries: of the ledger, without rejections.
         rejections: rejected reports, messages and parts of files.
     """
@@ -37,6 +39,7 @@ class Reading:
     offsets: dict[int, int] = dataclasses.field(default_factory=dict)
     times: dict[int, int] = dataclasses.field(default_factory=dict)
     counts: dict[Period, CohortCounts] = dataclasses.field(default_factory=dict)
+    reports: list[MixedReports] = dataclasses.field(default_factory=list)
     entries: list[LedgerEntry] = dataclasses.field(default_factory=list)
     rejections: list[Rejection] = dataclasses.field(default_factory=list)
 
@@ -45,6 +48,7 @@ class Reading:
         self.files += other.files
         self.offsets |= other.offsets
         self.times |= other.times
+        self.reports += other.reports
         self.entries += other.entries
         self.rejections += other.rejections
         for period, counts in other.counts.items():
@@ -67,15 +71,16 @@ class MessageCounter:
 
     Args:
         spec: specification of the job, with windows.
+        not_before: the earliest time at which reports can arrive now, in milliseconds since 1970.
     """
 
-    def __init__(self, spec: JobSpec):
+    def __init__(self, spec: JobSpec, not_before: Callable[[], int] = lambda: MIN_EVENT_TIME):
         assert spec.periods is not None, "follow_job refuses a job without windows"
-        self._spec = spec
+        self._spec, self._not_before = spec, not_before
         self._gate = TimeGate(
             periods=spec.periods, allowed_lateness=spec.allowed_lateness, future_skew=spec.future_skew
         )
-        self._decoder = MessageDecoder(spec.catalog, self._gate)
+        self._decoder = MessageDecoder(spec.catalog, self._gate, spec.deduplicate)
 
     def count(self, reading: Reading, messages: Sequence[bytes], arrived: int | np.ndarray, within: int = 0) -> None:
         """Decode messages, and add their counts, ledger entries and rejections.
@@ -89,7 +94,7 @@ class MessageCounter:
         decoder = self._decoder
         if within:
             decoder = decoder.with_gate(dataclasses.replace(self._gate, future_skew=self._gate.future_skew + within))
-        times, done = np.broadcast_to(np.asarray(arrived, dtype=np.int64), len(messages)), 0
+        times, done = np.broadcast_to(np.maximum(arrived, self._not_before()).astype(np.int64), len(messages)), 0
         for group in _groups(messages):
             decoded = decoder.decode(group, times[done : done + len(group)])
             reading.entries.append(handed_on(len(group) - decoded.num_messages))
@@ -100,6 +105,9 @@ class MessageCounter:
         spec = self._spec
         reading.entries += received_entries(decoded, spec.periods)
         reading.rejections += decoded.rejections
+        if spec.deduplicate:
+            reading.reports += decoded.parts
+            return
         for (owner, start), counts in count_batches(
             spec.catalog, decoded.parts, spec.periods, spec.bit_patterns, spec.by
         ):

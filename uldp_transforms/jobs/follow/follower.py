@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Protocol
+import contextlib
+import math
+import time as timing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from uldp_transforms.collector.ledger_entries import LedgerEntry, ledger_rows
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.jobs.follow.follow_reading import Reading
+from uldp_transforms.jobs.follow.known_ids_state import KnownIdsState
 from uldp_transforms.jobs.follow.row_outbox import put_rows, rows_of_windows, samples_of, write_outbox
+from uldp_transforms.jobs.follow.smoothing_state import SmoothingState
 from uldp_transforms.jobs.follow.state import FollowState, PendingWindow
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.messages.group_keys import is_total
@@ -18,8 +23,16 @@ from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import now
 
+MOST_BYTES = 1 << 25
+"""Bytes of collected row files that are written at once."""
+
 WINDOWS_AT_ONCE = 256
 """Maximum number of windows that are estimated in one transaction."""
+
+
+def _seconds() -> float:
+    """Time by a clock that nobody sets."""
+    return timing.monotonic()
 
 
 def _nothing(point: str) -> None:
@@ -57,6 +70,8 @@ class Follower:
         state: state of the directory.
         late_every: milliseconds for which late reports of a window are collected before its next row.
         with_counts: whether to write rows with the counts of each window.
+        with_parquet: whether to write Parquet files too.
+        flush_every: milliseconds for which rows are collected before they are written together.
         reached: called with the name of each point at which a kill must lose nothing; for tests.
         clock: the current time in milliseconds since 1970.
     """
@@ -70,6 +85,8 @@ class Follower:
         *,
         late_every: int,
         with_counts: bool = False,
+        with_parquet: bool = False,
+        flush_every: int = 0,
         reached: Callable[[str], None] = _nothing,
         clock: Callable[[], int] = now,
     ):
@@ -79,11 +96,16 @@ class Follower:
         self._state = state
         self._late_every = late_every
         self._with_counts = with_counts
+        self._with_parquet = with_parquet
+        self._flush_every = flush_every / 1000
+        self._rows_since: float | None = -math.inf  # rows of an earlier start are due
         self._reached = reached
         self._clock = clock
         self._owners = Owners(spec)
         self._questions = {one.fingerprint: [q.fingerprint] for q in spec.questions for one in q.pooled}
         self._members = {one.fingerprint: [one.fingerprint] for one in spec.collections}
+        self._ids = KnownIdsState(state, spec) if spec.deduplicate else None
+        self._smoothing = SmoothingState(state, spec) if spec.smooth else None
         self._members |= {q.fingerprint: [one.fingerprint for one in q.pooled] for q in spec.questions}
 
     def step(self) -> None:
@@ -93,7 +115,7 @@ class Follower:
             OSError, sqlite3.Error: if the source or the directory cannot be read or written.
             KafkaReadError: if a topic cannot be read.
         """
-        write_outbox(self._state, self._directory, self._reached)
+        self._flush()
         time = self._clock()
         for reading in self._source.news(time):
             self._count(reading)
@@ -105,13 +127,31 @@ class Follower:
                 self._estimate(due[first : first + WINDOWS_AT_ONCE])
                 self._reached("before estimates are committed")
             self._reached("after estimates are committed")
-            write_outbox(self._state, self._directory, self._reached)
+            self._flush()
+        if self._ids is not None:
+            self._ids.forget(self._source.seen_until)
+            self._reached("after ids are forgotten")
+
+    def finish(self) -> None:
+        """Write the rows that are still collected; raises OSError, sqlite3.Error."""
+        write_outbox(self._state, self._directory, self._reached)
+
+    def _flush(self) -> None:
+        """Write the collected rows if they are due: the first of them is old enough, or there are many."""
+        if self._flush_every:
+            size = self._state.outbox_bytes()
+            if self._rows_since is None and size:
+                self._rows_since = _seconds()
+            if self._rows_since is None or (size < MOST_BYTES and _seconds() - self._rows_since < self._flush_every):
+                return
+            self._rows_since = None
+        write_outbox(self._state, self._directory, self._reached)
 
     def _count(self, reading: Reading) -> None:
         """Commit a part of the source: manifest, counts, windows and the rows of the ledger in one transaction."""
         self._reached("before counts are committed")
         spec, state = self._spec, self._state
-        with state:
+        with state, self._counted_once(reading):
             for file in reading.files:
                 state.list_file(file)
             state.advance(reading.offsets, reading.times)
@@ -119,10 +159,27 @@ class Follower:
             state.touch(self._windows_of(reading), self._clock())
             found: list[LedgerEntry | Rejection] = [*reading.entries, *reading.rejections]
             rejected = [rejected_row(rejection, spec.periods, spec.run) for rejection in reading.rejections]
-            put_rows(state, str(spec.run), {"ledger": ledger_rows(found, spec), "rejected": rejected})
+            self._put({"ledger": ledger_rows(found, spec), "rejected": rejected})
             self._reached("in the transaction of counts")
         self._reached("after counts are committed")
-        write_outbox(state, self._directory, self._reached)
+        self._flush()
+
+    @contextlib.contextmanager
+    def _counted_once(self, reading: Reading) -> Iterator[None]:
+        """Count the reports of a part of the source that are new, in the transaction that is open."""
+        if self._ids is None:
+            yield
+            return
+        try:
+            counts, entries = self._ids.count_new(reading.reports)
+            for period, change in counts.items():
+                reading.add(period, change)
+            reading.entries += entries
+            self._reached("after ids are remembered")
+            yield
+        except BaseException:
+            self._ids.drop_memory()
+            raise
 
     def _windows_of(self, reading: Reading) -> set[tuple[bytes, int, int]]:
         """Fingerprint, start and end of the windows of collections and questions that contain counted reports."""
@@ -145,7 +202,11 @@ class Follower:
                 self._state.estimated(window)
         if samples:
             rows = rows_of_windows(self._spec, samples, with_counts=self._with_counts)
-            put_rows(self._state, str(self._spec.run), rows)
+            self._put(rows if self._smoothing is None else self._smoothing.smooth(rows))
+
+    def _put(self, rows: Mapping[str, Sequence[Any]]) -> None:
+        """Put rows by kind into the outbox, in the transaction that is open."""
+        put_rows(self._state, str(self._spec.run), rows, with_parquet=self._with_parquet)
 
     def _counts_of(self, window: PendingWindow) -> dict[bytes, CohortCounts]:
         """Counts of a window by key: of its collection, or of all versions of its question, each with its groups."""

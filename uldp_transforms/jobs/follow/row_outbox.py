@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from uldp_transforms.collector.owners import Owners
-from uldp_transforms.collector.row_bytes import file_of
+from uldp_transforms.collector.row_bytes import file_of, joined_files
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.follow.state import FollowState, PendingWindow
 from uldp_transforms.ldp import CohortCounts
@@ -18,7 +18,7 @@ from uldp_transforms.rows import row_types
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
 from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.rows.window_counts import counts_of_window
-from uldp_transforms.rows.windowed_estimate import ON_TIME
+from uldp_transforms.rows.windowed_estimate import ON_TIME, flat
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import rfc3339
 
@@ -27,9 +27,11 @@ _FORMS = {
     "ledger": (("jsonl",), row_types.LEDGER_SCHEMA),
     "rejected": (("avro",), row_types.REJECTED_SCHEMA),
     "estimates": (("jsonl", "avro"), row_types.ESTIMATE_SCHEMA),
+    "values": ((), row_types.VALUE_SCHEMA),
     "health": (("jsonl",), row_types.HEALTH_SCHEMA),
     "counts": (("avro",), row_types.COUNTS_SCHEMA),
 }
+_NOT_IN_PARQUET = ("counts",)
 
 
 def samples_of(
@@ -81,22 +83,39 @@ def rows_of_windows(spec: JobSpec, samples: Sequence[Sample], *, with_counts: bo
     return rows
 
 
-def put_rows(state: FollowState, run: str, rows: Mapping[str, Sequence[Any]]) -> None:
-    """Put rows into the outbox, in the transaction that is open; a kind without rows has no file."""
-    number = state.next_number()
+def put_rows(state: FollowState, run: str, rows: Mapping[str, Sequence[Any]], *, with_parquet: bool = False) -> None:
+    """Put rows into the outbox, in the transaction that is open; a kind without rows has no file.
+
+    Args:
+        state: its transaction is open.
+        run: name of the run.
+        rows: rows by kind; values follow from estimates.
+        with_parquet: whether to write Parquet files too, also with one row per value.
+    """
+    number, found = state.next_number(), dict(rows)
+    if with_parquet:
+        found["values"] = [value for row in rows.get("estimates", ()) for value in flat(row)]
     for kind, (forms, schema) in _FORMS.items():
-        for form in forms if rows.get(kind) else ():
-            state.put(f"{kind}-{run}-{number:010}.{form}", file_of(rows[kind], form, schema))
+        own = (*forms, "parquet") if with_parquet and kind not in _NOT_IN_PARQUET else forms
+        for form in own if found.get(kind) else ():
+            state.put(f"{kind}-{run}-{number:010}.{form}", file_of(found[kind], form, schema))
 
 
 def write_outbox(state: FollowState, directory: str, reached: Callable[[str], None]) -> None:
-    """Write all row files of the outbox to disk; a repetition writes the same bytes. Raises OSError."""
+    """Write all rows of the outbox to disk, in one file for each kind and form; raises OSError.
+
+    The first transaction names a file. If this is repeated before the outbox is empty, the file of that name is written
+    again, with the same rows and with those that were put in since.
+    """
     names = state.outbox()
+    together: dict[tuple[str, str], list[str]] = {}
     for name in names:
-        reached(f"before {name.partition('-')[0]}")
-        with whole_file(os.path.join(directory, name)) as file:
-            file.write(state.content(name))
-        reached(f"after {name.partition('-')[0]}")
+        together.setdefault((name.partition("-")[0], name.rpartition(".")[2]), []).append(name)
+    for (kind, form), own in together.items():
+        reached(f"before {kind}")
+        with whole_file(os.path.join(directory, own[0])) as file:
+            file.write(joined_files([state.content(name) for name in own], form))
+        reached(f"after {kind}")
     if not names:
         return
     with state:

@@ -6,7 +6,7 @@ import datetime
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,12 +24,16 @@ from uldp_transforms.messages.manifest import HashedFile, ListedFile, files_of_m
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.wire import reports_in
 from uldp_transforms.spec.job_spec import JobSpec
+from uldp_transforms.windows import MIN_EVENT_TIME
 
 LOCK = "lock"
 """Name of the file in a spool that its gateway locks; it marks a directory as a spool."""
 
 FILES_AT_ONCE = 64
 """Maximum number of files of one transaction."""
+
+FILES_OF_REPORTS = 8
+"""The same if each report id counts once: memory holds the reports of these files."""
 
 LONGEST_WAIT = 600_000
 """Milliseconds for which windows wait for a file that the gateway has begun before their end and has not finished."""
@@ -94,11 +98,12 @@ class SpoolReader:
     Args:
         spool: directory of the files.
         spec: specification of the job, with windows.
+        not_before: the earliest time at which reports can arrive now, in milliseconds since 1970.
     """
 
-    def __init__(self, spool: str, spec: JobSpec):
+    def __init__(self, spool: str, spec: JobSpec, not_before: Callable[[], int] = lambda: MIN_EVENT_TIME):
         self._spool = Path(spool)
-        self._counter = MessageCounter(spec)
+        self._counter = MessageCounter(spec, not_before)
 
     def read(self, name: str) -> Reading:
         """Read a finished file once. Content that its manifest lists but that is missing is rejected, as with
@@ -156,7 +161,8 @@ class SpoolSource:
 
     def __init__(self, spool: str, spec: JobSpec, state: FollowState):
         self._spool, self._state = spool, state
-        self._reader = SpoolReader(spool, spec)
+        self._reader = SpoolReader(spool, spec, state.forgotten_until)
+        self._at_once = FILES_OF_REPORTS if spec.deduplicate else FILES_AT_ONCE
         self._notices = Notices()
         self._listing: Listing | None = None
         self._new: list[str] = []
@@ -167,8 +173,8 @@ class SpoolSource:
         """All files that are finished now and not in the manifest; see ``Source``. Raises OSError, sqlite3.Error."""
         begun = self._look().begun
         new = self._new
-        for first in range(0, len(new), FILES_AT_ONCE):
-            reading = self._read(new[first : first + FILES_AT_ONCE])
+        for first in range(0, len(new), self._at_once):
+            reading = self._read(new[first : first + self._at_once])
             yield reading
             self._counted.update(file.name for file in reading.files)
         self._new = [name for name in new if name not in self._counted]

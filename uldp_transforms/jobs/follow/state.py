@@ -19,6 +19,7 @@ from typing import NamedTuple
 from uldp_transforms.collector.count_bytes import decode_counts, encode_counts
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import MIN_EVENT_TIME
 
 NAME = "follow.sqlite"
 """Name of the database in the directory of ``--output``."""
@@ -46,7 +47,7 @@ CREATE TABLE IF NOT EXISTS last_records (partition INTEGER PRIMARY KEY, offset I
 """
 """Tables that directories of earlier programs do not have; the first ones read nothing but spools."""
 
-_TOPIC_ID = "topic_id"
+_TOPIC_ID, _FORGOTTEN = "topic_id", "forgotten_until"
 
 
 Period = tuple[bytes, int]
@@ -137,6 +138,28 @@ class FollowState:
 
     def _meta(self, name: str) -> str:
         return str(self._database.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()[0])
+
+    @property
+    def database(self) -> sqlite3.Connection:
+        """The database, for further tables that change in the same transactions."""
+        return self._database
+
+    def setting(self, name: str, new: str) -> str:
+        """A setting that never changes; ``new`` if the directory has none yet."""
+        with self:
+            self._database.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, new))
+        return self._meta(name)
+
+    def forget_until(self, moment: int) -> None:
+        """Remember ``forgotten_until``, in the transaction that is open; it never goes back."""
+        later = max(moment, self.forgotten_until())
+        self._database.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_FORGOTTEN, str(later)))
+
+    def forgotten_until(self) -> int:
+        """Milliseconds since 1970: reports that arrive earlier are treated as if they arrived then, because ids of
+        base periods that were over by then are forgotten."""
+        found = self._database.execute("SELECT value FROM meta WHERE name = ?", (_FORGOTTEN,)).fetchone()
+        return MIN_EVENT_TIME if found is None else int(found[0])
 
     @property
     def run(self) -> str:
@@ -276,6 +299,10 @@ class FollowState:
     def outbox(self) -> list[str]:
         """Names of the row files that may not be on disk, in the order in which they were put in."""
         return [name for (name,) in self._database.execute("SELECT name FROM outbox ORDER BY rowid")]
+
+    def outbox_bytes(self) -> int:
+        """Bytes of the row files in the outbox."""
+        return int(self._database.execute("SELECT total(length(content)) FROM outbox").fetchone()[0])
 
     def content(self, name: str) -> bytes:
         """Content of a row file in the outbox."""

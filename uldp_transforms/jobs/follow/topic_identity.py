@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.jobs.kafka import offsets as kafka_offsets
 from uldp_transforms.jobs.kafka.offsets import BrokersAwayError
-from uldp_transforms.jobs.kafka.polled import Reading as Options
+from uldp_transforms.jobs.kafka.reader_options import Reading as Options
 from uldp_transforms.jobs.kafka.topic_ids import TopicIds
 from uldp_transforms.ldp.errors import SpecError
 

@@ -13,9 +13,9 @@ from uldp_transforms.jobs.follow.notices import say
 from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.jobs.follow.topic_identity import TopicIdentity
 from uldp_transforms.jobs.kafka.offsets import BrokersAwayError, Part, parts_of
-from uldp_transforms.jobs.kafka.polled import PARTITIONS_SECONDS, TURN_SECONDS
-from uldp_transforms.jobs.kafka.polled import Reading as Options
 from uldp_transforms.jobs.kafka.reader import Polled, Reader
+from uldp_transforms.jobs.kafka.reader_options import PARTITIONS_SECONDS, TURN_SECONDS
+from uldp_transforms.jobs.kafka.reader_options import Reading as Options
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection
@@ -95,7 +95,7 @@ class TopicSource:
 
     def __init__(self, topic: str, options: Options, since: int | None, spec: JobSpec, state: FollowState):
         self._topic, self._options, self._since, self._state = topic, options, since, state
-        self._counter = MessageCounter(spec)
+        self._counter = MessageCounter(spec, state.forgotten_until)
         self._identity = TopicIdentity(topic, options, state)
         self._reader: Reader | None = None
         self._said_at: float | None = None

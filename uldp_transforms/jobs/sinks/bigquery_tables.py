@@ -15,7 +15,8 @@ from apache_beam.transforms.window import GlobalWindows
 from uldp_transforms.beam.runtime.row_coders import timestamp_of
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.google_clients import require_google_clients
-from uldp_transforms.jobs.sinks.row_files import WriteRowFiles, flush_every
+from uldp_transforms.jobs.records.row_file_options import flush_every
+from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
 from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.ldp.errors import SpecError

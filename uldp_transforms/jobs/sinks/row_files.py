@@ -20,8 +20,9 @@ from uldp_transforms.collector.row_bytes import ENCODED, JOINED
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.flushed_rows import FLUSH_EVERY, MOST_FLUSH_EVERY, FlushRows
+from uldp_transforms.jobs.files.flushed_rows import FlushRows
 from uldp_transforms.jobs.records import run_accounts
+from uldp_transforms.jobs.records.row_file_options import OPTIONS, flush_every
 from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.ldp.errors import SpecError
@@ -29,7 +30,6 @@ from uldp_transforms.rows.arrow_form import COMPRESSION, arrow_record, arrow_sch
 from uldp_transforms.rows.avro_fields import map_fields
 from uldp_transforms.rows.json_and_avro import to_avro, to_json
 from uldp_transforms.spec.spec_fields import FINAL
-from uldp_transforms.windows import duration_text
 
 
 class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
@@ -137,33 +137,10 @@ class _WriteBundlesFn(beam.DoFn):
             _write(self._rows, name, path=self._path, form=self._form, schema=self._schema)
 
 
-def flush_every(args: argparse.Namespace) -> int:
-    """Milliseconds over which rows are collected, from a command line; raises SpecError if out of range."""
-    milliseconds = FLUSH_EVERY if args.flush_every is None else int(args.flush_every)
-    if milliseconds > MOST_FLUSH_EVERY:
-        raise SpecError(
-            f"--flush_every must be at most {duration_text(MOST_FLUSH_EVERY)}, got {duration_text(milliseconds)}"
-        )
-    return milliseconds
-
-
 class RowFiles(Sink):
     """Files for all rows, in the directory of ``--output``."""
 
-    options: ClassVar[cli.Options] = {
-        "--output": {"required": True, "help": "directory for the results"},
-        "--write_counts": cli.SWITCH
-        | {"label": "Counts of each window", "help": "also write the counts of each window, for uldp reestimate"},
-        "--write_parquet": cli.SWITCH
-        | {"label": "Parquet files", "help": "also write Parquet files: the rows, and one row per value"},
-        "--flush_every": {
-            "label": "Time between files",
-            "type": cli.duration("--flush_every"),
-            "help": "streams: time for which rows are collected before they are "
-            "written as one file; 0s: one file per bundle "
-            f"(default: {FLUSH_EVERY // 1000}s)",
-        },
-    }
+    options: ClassVar[cli.Options] = OPTIONS
 
     FORMS = (
         ("estimates", "jsonl", "WriteEstimatesJson"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import time
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -24,15 +23,23 @@ from uldp_transforms.jobs.engines.runners import (
     runs_in_this_process,
 )
 from uldp_transforms.jobs.engines.step_streams import prepare_engine
-from uldp_transforms.jobs.files.event_times import milliseconds
-from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
-from uldp_transforms.jobs.kafka.polled import IDLE_LAG, PollKafka, Reading
+from uldp_transforms.jobs.kafka.polled import PollKafka
 from uldp_transforms.jobs.kafka.secrets import PROVIDERS, references_to, refuse_secrets
 from uldp_transforms.jobs.kafka.settings import refuse_taken
-from uldp_transforms.jobs.sources.source import Source, set_groups_of
+from uldp_transforms.jobs.kafka.topic_options import (
+    CONFIG,
+    CREATE_TIME,
+    JAVA,
+    OPTIONS,
+    PYTHON,
+    first_moment,
+    moment_of_option,
+    reading_options,
+    require_servers,
+)
+from uldp_transforms.jobs.message_attributes import set_groups_of
+from uldp_transforms.jobs.sources.source import Source
 from uldp_transforms.ldp.errors import SpecError
-
-CREATE_TIME, LOG_APPEND_TIME = ReadFromKafka.create_time_policy, ReadFromKafka.log_append_time
 
 
 class ReadKafka(beam.PTransform[PBegin, PCollection[bytes]]):
@@ -98,12 +105,6 @@ def _message(record: tuple[bytes | None, bytes | None]) -> bytes:
     return record[1] or b""
 
 
-PYTHON, JAVA = "python", "java"
-
-NOW = "now"
-
-_CONFIG = "--kafka_consumer_config"
-
 _OF_PYTHON = ("--kafka_from", "--kafka_until", "--kafka_idle_lag", "--kafka_readers")
 _OF_JAVA = ("--expansion_service",)
 
@@ -113,54 +114,7 @@ class KafkaTopic(Source):
 
     option = "--kafka_topic"
     help = "Kafka topic (needs --bootstrap_servers)"
-    own_options: ClassVar[cli.Options] = {
-        "--bootstrap_servers": {"type": cli.servers, "help": "HOST:PORT of Kafka's brokers, separated by commas"},
-        "--kafka_timestamps": {
-            "choices": (CREATE_TIME, LOG_APPEND_TIME),
-            "help": f"message.timestamp.type of the topic; record timestamps "
-            f"are arrival times (default: {CREATE_TIME})",
-        },
-        "--kafka_property": {
-            "type": cli.name_and_value,
-            "action": "append",
-            "help": "NAME=VALUE, a setting of Kafka's consumer such as security.protocol=SASL_SSL, not a secret; may "
-            "be given several times",
-        },
-        "--kafka_reader": {
-            "choices": (PYTHON, JAVA),
-            "help": f"Kafka reader: {PYTHON} (librdkafka, reads in batches) or "
-            f"{JAVA} (Beam's) (default: {PYTHON} for a "
-            f"range and on DirectRunner and PrismRunner, otherwise {JAVA})",
-        },
-        "--kafka_from": {
-            "metavar": "TIME",
-            "help": "start at the first record at or after this time, RFC 3339 or seconds since 1970 (default: first "
-            "available record)",
-        },
-        "--kafka_until": {
-            "metavar": f"TIME|{NOW}",
-            "help": "stop before the first record at or after this time, or, with "
-            f"{NOW}, after the records that exist now (default: run as a stream)",
-        },
-        _CONFIG: {
-            "metavar": "FILE",
-            "help": f"file with further consumer settings such as TLS and SASL, "
-            f"one NAME=VALUE per line, with the names of "
-            f"librdkafka for --kafka_reader {PYTHON} and of Kafka for {JAVA}; each worker reads the file; the value "
-            "${NAME} stands for an environment variable",
-        },
-        "--kafka_idle_lag": {
-            "type": cli.duration("--kafka_idle_lag"),
-            "help": f"streams: watermark lag of a partition without new records (default: {IDLE_LAG // 1000}s)",
-        },
-        "--kafka_readers": {
-            "type": cli.positive(),
-            "help": "streams: number of workers that share the partitions (default: --parallelism, or 1)",
-        },
-        "--expansion_service": {
-            "help": "HOST:PORT of an expansion service for Beam's Java transforms of Kafka (default: started by Beam)"
-        },
-    }
+    own_options: ClassVar[cli.Options] = OPTIONS
     bounded = False
     takes_attributes = True
 
@@ -173,7 +127,7 @@ class KafkaTopic(Source):
 
     @classmethod
     def of(cls, args: argparse.Namespace, options: PipelineOptions) -> KafkaTopic:
-        _require_servers(args)
+        require_servers(args)
         reader = args.kafka_reader or cls._usual_reader(options)
         for option in _OF_JAVA if reader == PYTHON else _OF_PYTHON:
             if getattr(args, option[2:]) is not None:
@@ -192,10 +146,10 @@ class KafkaTopic(Source):
             raise SpecError(f"--dimension needs --kafka_reader {PYTHON}, got {JAVA}")
         require_java_engine(options, option=cls.option)
         timestamps, properties = args.kafka_timestamps or CREATE_TIME, dict(args.kafka_property or ())
-        refuse_secrets(properties.items(), _CONFIG, references=True)
+        refuse_secrets(properties.items(), CONFIG, references=True)
         if args.kafka_consumer_config is not None:
-            refuse_taken(properties, PROVIDERS, f"--kafka_property beside {_CONFIG}")
-            properties = references_to(args.kafka_consumer_config, _CONFIG) | properties
+            refuse_taken(properties, PROVIDERS, f"--kafka_property beside {CONFIG}")
+            properties = references_to(args.kafka_consumer_config, CONFIG) | properties
         return ReadKafka(args.bootstrap_servers, args.kafka_topic, timestamps, args.expansion_service, properties)
 
     @classmethod
@@ -210,7 +164,7 @@ class KafkaTopic(Source):
             raise SpecError(f"--kafka_readers must be 1 on {PRISM}, which mixes up their watermarks, got {readers}")
         slots = options.view_as(FlinkRunnerOptions).parallelism
         reading = reading_options(args, readers or max(1, slots if runner != PRISM else 1))
-        until = _moment(args.kafka_until, "--kafka_until")
+        until = moment_of_option(args.kafka_until, "--kafka_until")
         return PollKafka(args.kafka_topic, reading, ends=cls.bounded, since=first_moment(args), until=until)
 
     def read(self, pipeline: beam.Pipeline) -> PCollection[Any]:
@@ -226,41 +180,3 @@ class KafkaRange(KafkaTopic):
     @classmethod
     def _usual_reader(cls, options: PipelineOptions) -> str:
         return PYTHON
-
-
-def reading_options(args: argparse.Namespace, readers: int = 1) -> Reading:
-    """Options for reading in Python; raises SpecError if a property is a secret, or no servers are given, and as
-    ``set_groups_of``."""
-    _require_servers(args)
-    properties = tuple(args.kafka_property or ())
-    refuse_secrets(properties, _CONFIG)
-    return Reading(
-        settings=ConsumerSettings(args.bootstrap_servers, properties, args.kafka_consumer_config),
-        kind_of_times=args.kafka_timestamps or CREATE_TIME,
-        idle_lag=IDLE_LAG if args.kafka_idle_lag is None else args.kafka_idle_lag,
-        readers=readers,
-        set_groups=set_groups_of(args),
-    )
-
-
-def first_moment(args: argparse.Namespace) -> int | None:
-    """Milliseconds of ``--kafka_from``; None without; raises SpecError."""
-    return _moment(args.kafka_from, "--kafka_from")
-
-
-def _require_servers(args: argparse.Namespace) -> None:
-    if args.bootstrap_servers is None:
-        raise SpecError("--kafka_topic needs --bootstrap_servers, got none")
-
-
-def _moment(text: str | None, option: str) -> int | None:
-    """Milliseconds of a time; None without a text, and for ``now``."""
-    if text is None or (text == NOW and option == "--kafka_until"):
-        return None
-    try:
-        moment = milliseconds(text, option)
-    except SpecError:
-        raise SpecError(f"{option} must be RFC 3339 or seconds since 1970, got {text!r}") from None
-    if moment > time.time_ns() // 1_000_000:
-        raise SpecError(f"{option} must be a time that has passed, got {text!r}")
-    return moment

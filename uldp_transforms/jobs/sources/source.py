@@ -14,31 +14,7 @@ from apache_beam.pvalue import PCollection
 from uldp_transforms.beam.transforms.read_report_files import ReadFiles
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.stop import Stop
-from uldp_transforms.ldp.alphabets.dimensions import ATTRIBUTE
-from uldp_transforms.messages.set_groups import SetGroups
 from uldp_transforms.windows import Windows
-
-ATTRIBUTES: cli.Options = {
-    "--dimension": {
-        "action": "append",
-        "metavar": "NAME=attribute:KEY",
-        "type": cli.dimension_from(ATTRIBUTE),
-        "help": "which attribute of a message (Pub/Sub), or header of a record (Kafka), gives a dimension with set_by "
-        "attribute, such as country=attribute:cc; may be given several times",
-    },
-}
-"""Options of all sources whose messages have attributes."""
-
-
-def set_groups_of(args: argparse.Namespace) -> SetGroups | None:
-    """What sets the dimensions of ``--collection`` that attributes give; None if there are none.
-
-    Raises:
-        SpecError, OSError: if a collection cannot be read, or ``--dimension`` does not name exactly these dimensions.
-    """
-    collections = cli.read_collections(cli.matching("--collection", args.collection))
-    found = SetGroups(tuple(collections), ATTRIBUTE, tuple(args.dimension or ()))
-    return found if found.is_needed else None
 
 
 class Source(abc.ABC):

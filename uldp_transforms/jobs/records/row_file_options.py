@@ -1,0 +1,40 @@
+"""The options of the directory of rows, for every engine."""
+
+from __future__ import annotations
+
+import argparse
+
+from uldp_transforms.jobs import cli
+from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import duration_text
+
+FLUSH_EVERY = 60_000
+"""Default milliseconds for which rows are collected before they are written."""
+
+MOST_FLUSH_EVERY = 600_000
+"""Maximum of these milliseconds; ``uldp check`` allows the ledger of a running stream this time to balance."""
+
+OPTIONS: cli.Options = {
+    "--output": {"required": True, "help": "directory for the results"},
+    "--write_counts": cli.SWITCH
+    | {"label": "Counts of each window", "help": "also write the counts of each window, for uldp reestimate"},
+    "--write_parquet": cli.SWITCH
+    | {"label": "Parquet files", "help": "also write Parquet files: the rows, and one row per value"},
+    "--flush_every": {
+        "label": "Time between files",
+        "type": cli.duration("--flush_every"),
+        "help": "streams: time for which rows are collected before they are "
+        "written as one file; 0s: one file per bundle "
+        f"(default: {FLUSH_EVERY // 1000}s)",
+    },
+}
+
+
+def flush_every(args: argparse.Namespace) -> int:
+    """Milliseconds over which rows are collected, from a command line; raises SpecError if out of range."""
+    milliseconds = FLUSH_EVERY if args.flush_every is None else int(args.flush_every)
+    if milliseconds > MOST_FLUSH_EVERY:
+        raise SpecError(
+            f"--flush_every must be at most {duration_text(MOST_FLUSH_EVERY)}, got {duration_text(milliseconds)}"
+        )
+    return milliseconds
