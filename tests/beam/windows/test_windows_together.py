@@ -15,6 +15,7 @@ from tests.support.messages_cases import KRR, collection
 from uldp_transforms import EstimateDistribution
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS
 from uldp_transforms.beam.transforms import estimate_distribution
+from uldp_transforms.rows.samples import rows_of_samples
 from uldp_transforms.windows import Windows
 
 HOUR = 3600
@@ -44,11 +45,12 @@ def rows() -> list[tuple[str, Any, Any, str]]:
         return sorted((text, window.start, window.end, repr(pane)) for text, window, pane in found)
 
 
-@pytest.mark.parametrize(("name", "most"), [("_TOGETHER", 1), ("_TOGETHER", 4), ("_MOST_CELLS", 0)])
+@pytest.mark.parametrize(("name", "most"), [("TOGETHER", 1), ("TOGETHER", 4), ("_MOST_CELLS", 0)])
 def test_rows_do_not_depend_on_how_many_windows_are_solved_at_once(
     name: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     together = rows()
     assert len(together) == 2 * 2 * 9
-    monkeypatch.setattr(estimate_distribution, name, most)
+    for module in (estimate_distribution, rows_of_samples):
+        monkeypatch.setattr(module, name, most, raising=module is estimate_distribution)
     assert rows() == together

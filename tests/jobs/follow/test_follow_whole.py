@@ -19,7 +19,6 @@ from tests.jobs.follow.spools import Followed, kill_at
 from tests.jobs.follow.test_follow_gate import HOUR, MINUTE, Hours, now
 from tests.support.messages_cases import KRR, NOON, URR
 from uldp_transforms.jobs.follow import follower, known_ids_state, spool_reading
-from uldp_transforms.jobs.follow.state import PendingWindow
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages import wire
@@ -201,14 +200,14 @@ def _smoothed(followed: Followed) -> list[Any]:
 def test_windows_are_smoothed_as_those_of_a_stream(tmp_path: Path) -> None:
     """From the windows before them, after restarts too; a late pane replaces its window; a jump is found."""
     followed, plain, rng = Followed(tmp_path, "--smooth"), list[Any](), np.random.default_rng(3)
-    whole = follower.rows_of_window
+    whole = follower.rows_of_windows
 
-    def spied(spec: JobSpec, window: PendingWindow, *rest: Any, **named: Any) -> Any:
-        found = whole(spec, window, *rest, **named)
-        plain.append((spec, window.fingerprint, found["estimates"][0]))
+    def spied(spec: JobSpec, samples: Any, **named: Any) -> Any:
+        found = whole(spec, samples, **named)
+        plain.extend((spec, bytes.fromhex(row.fingerprint), row) for row in found["estimates"])
         return found
 
-    with mock.patch.object(follower, "rows_of_window", spied):
+    with mock.patch.object(follower, "rows_of_windows", spied):
         for number in range(3):
             _add(followed, followed.messages(reports=200, minutes=4))
             for minute in ([*range(5, 15)], [15], [16])[number]:

@@ -33,7 +33,7 @@ class SmoothingState:
         self._database.execute(_TABLE)
 
     def smooth(self, rows: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-        """Smooth the rows of windows in their order, in the transaction that is open; a row of a known window replaces it.
+        """Smooth the rows of windows in their order, in the open transaction; a row of a known window replaces it.
 
         Args:
             rows: rows by kind, with the health of each estimate in the same order.
