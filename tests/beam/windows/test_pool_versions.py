@@ -6,7 +6,8 @@ import contextlib
 import dataclasses
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,68 @@ def test_a_version_with_dimensions_is_pooled_as_a_whole_and_by_group() -> None:
     assert uldp.main(["total", "out", "--by", "arm"]) == 0
     totals = [each for each in rows_of("out", "totals") if each["pooled"]]
     assert {row["group"]: row["num_reports"] for row in totals} == {"": 700, "arm=a": 200, "arm=b": 200}
+
+
+SPLIT = [
+    Collection.from_json(of.to_json() | {"dimensions": [{"name": "arm", "values": arms}]})
+    for of, arms in ((OLD, ["a", "b"]), (NEW, ["b", "c"]))
+]
+ARMS = ["a", "b", "c"]
+
+
+def split_reports(of: Collection, number: int) -> tuple[Any, list[str]]:
+    """Reports of people in arms of both versions, and their groups; an arm that is not listed is ``other``."""
+    rng = generator("split", of.version, number)
+    arms, known = rng.choice(ARMS, number).tolist(), of.dimensions[0].values
+    values = rng.choice(["0", "1", "2"], number, p=[0.6, 0.3, 0.1]).tolist()
+    batch = of.perturb(values, rng, [START] * number, {"arm": arms})
+    return batch, ["arm=" + (arm if arm in known else "other") for arm in arms]
+
+
+def expected_by_group() -> tuple[list[bytes], dict[str, list[float]]]:
+    """Messages of both versions, and what the library makes of the reports of each group, and of all."""
+    messages: list[bytes] = []
+    counts: dict[str, dict[bytes, Any]] = defaultdict(dict)
+    for of in SPLIT:
+        batch, groups = split_reports(of, 900)
+        messages.append(wire.encode_batch(batch))
+        for group in ("", *groups):
+            chosen = np.array([group in ("", each) for each in groups])
+            counts[group][of.fingerprint] = of.count(batch[chosen])
+    (question,) = questions_of(SPLIT)
+    return messages, {
+        group: question.estimate(own, ESTIMATORS["eb"]()).estimate.frequencies.tolist() for group, own in counts.items()
+    }
+
+
+def by_group(rows: Iterable[Any]) -> dict[str, list[float]]:
+    found = [row for row in rows if row["pooled"]]
+    assert len({row["group"] for row in found}) == len(found)
+    return {row["group"]: shares_in(row) for row in found}
+
+
+@pytest.mark.usefixtures("files")
+def test_a_question_has_rows_by_group_in_files_and_from_stored_counts() -> None:
+    """Versions may list other values of a dimension; people of an arm that a version does not list are in ``other``."""
+    messages, expected_rows = expected_by_group()
+    assert sorted(expected_rows) == ["", "arm=a", "arm=b", "arm=c", "arm=other"]
+    Path("in.avro").write_bytes(container([(1, message) for message in messages], schema=replay_schema()))
+    write_files(Path(), {"old.json": SPLIT[0], "new.json": SPLIT[1]})
+    assert by_group(run("--by", "arm")) == expected_rows
+    assert reestimate.main(["--counts", "out", "--output", "again", "--by", "arm", *COLLECTIONS]) == 0
+    assert by_group(rows_of("again")) == expected_rows
+    assert uldp.main(["total", "out", "--by", "arm"]) == 0
+    assert by_group(rows_of("out", "totals")) == expected_rows
+
+
+def test_a_stream_has_rows_of_a_question_by_group() -> None:
+    messages, expected_rows = expected_by_group()
+    events = [replay.arrive(START, messages), replay.watermark(START + PERIOD)]
+    job = replay.streaming_job(SPLIT, Windows(size=PERIOD), by=("arm",), min_reports=1)
+    found = replay.replay(job, events)
+    assert {row.group: shares(row) for row in of_question(found["estimates"])} == expected_rows
+    assert [row.num_reports for row in found["health"] if row.pooled] == [1800], "the total's alone"
+    assert replay.unbalanced(found["ledger"]) == []
 
 
 def shares_in(row: dict[str, Any]) -> list[float]:

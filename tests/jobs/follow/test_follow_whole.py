@@ -17,10 +17,10 @@ import pytest
 
 from tests.jobs.follow.spools import Followed, kill_at
 from tests.jobs.follow.test_follow_gate import HOUR, MINUTE, Hours, now
-from tests.support.messages_cases import KRR, NOON, URR
+from tests.support.messages_cases import KRR, NOON, UP, URR
 from uldp_transforms.jobs.follow import follower, known_ids_state, spool_reading
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
-from uldp_transforms.ldp import SpecError
+from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.smoothed_rows import filter_row
 from uldp_transforms.rows.window_history import Neighbours, traits_of
@@ -279,3 +279,29 @@ def test_kills_remember_exactly_what_is_counted(once: tuple[str, ...], tmp_path:
     followed.steps(2)
     assert _duplicates(followed) == (2 * len(NEW_POINTS) - 1) * 20 * len(followed.of)
     followed.assert_exact()
+
+
+def test_a_question_has_rows_by_group(tmp_path: Path) -> None:
+    """The same as those of a job over the files."""
+    of = [
+        dataclasses.replace(
+            Collection.from_json(each.to_json() | {"dimensions": [{"name": "arm", "values": arms}]}), question="asked"
+        )
+        for each, arms in ((KRR, ["a", "b"]), (UP, ["b", "c"]))
+    ]
+    followed = Followed(tmp_path, "--by", "arm", of=of)
+    _add(followed, followed.messages(600)[:-1])
+    followed.steps(1)
+    followed.run_batch()
+    both = [
+        {
+            (row["group"], row["window_start"]): ([each["frequency"] for each in row["estimates"]], row["num_reports"])
+            for row in followed.rows("estimates", folder)
+            if row["pooled"]
+        }
+        for folder in (followed.output, followed.batch)
+    ]
+    assert both[0] == both[1]
+    assert {group for group, _ in both[0]} == {"", "arm=a", "arm=b", "arm=c", "arm=other"}
+    totals = [window for group, window in both[0] if not group]
+    assert len([row for row in followed.rows("health") if row["pooled"]]) == len(totals), "groups have no health"
