@@ -21,6 +21,7 @@ from uldp_transforms.jobs.gateway.spool_file import SpoolFile, finish
 from uldp_transforms.ldp import CohortCounts, FileStorage
 from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.messages.manifest import files_of_manifest, listed_file
+from uldp_transforms.rows.samples.sample import Owner
 from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.spec.job_spec import JobSpec
 
@@ -105,7 +106,9 @@ def test_rows_are_on_disk_before_the_outbox_forgets_them(tmp_path: Path, monkeyp
     state = FollowState(str(tmp_path), "run", "{}")
     place = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME", "run": "run"}
     with state:
-        row = counts_of_window(KRR, CohortCounts.empty(KRR.num_cohorts, KRR.num_cells), place, complete=True)
+        row = counts_of_window(
+            Owner(named=KRR), CohortCounts.empty(KRR.num_cohorts, KRR.num_cells), place, complete=True
+        )
         put_rows(state, JobSpec.of(collections=[KRR], run="run").run or "", {"counts": (row,)})
     disk, seen = Disk(monkeypatch), []
 

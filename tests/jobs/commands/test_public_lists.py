@@ -87,8 +87,8 @@ def rows_in(path: str) -> list[dict[str, Any]]:
     return [json.loads(line) for file in sorted(Path().glob(path)) for line in file.read_text("utf-8").splitlines()]
 
 
-ROWS = 2 * (3 + 1) + 2 * 2 * 2
-"""Of two windows: of each collection and the question, and of two groups of two collections."""
+ROWS = 2 * (3 + 1) + 2 * 2 * (2 + 1)
+"""Of two windows: of each collection and the question, and of two groups of two collections and the question."""
 
 
 def check(rows: list[dict[str, Any]], number: int) -> None:

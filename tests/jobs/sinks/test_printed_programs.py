@@ -31,7 +31,7 @@ from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, WindowedEstimate
 RESULTS = Path(__file__).parents[3] / "deploy" / "results"
 QUESTION = KRR.to_json() | {"id": "diet", "question": "diet"}
 ARMS = {"dimensions": [{"name": "arm", "values": ["new", "control"]}]}
-PLACES = 2 * (2 * (1 + 2) + 1)  # windows, of two versions with two groups and of their question
+PLACES = 2 * 3 * (1 + 2)  # windows, of two versions and their question, each with two groups
 
 Key = tuple[str, str, int, str]
 """Collection, start of the window, version and group."""
@@ -231,4 +231,4 @@ def test_the_four_questions(
     of = totals[(totals["collection_version"] == version) & (totals["group"].fillna("") == "")]
     assert dict(zip(whole["value"], whole["frequency"])) == dict(zip(of["value"], of["frequency"]))
     assert len(whole) == len(newest) and whole["frequency"].sum() == pytest.approx(1)
-    assert len(arms) == (2 * len(newest) if version else 0)
+    assert len(arms) == 2 * len(newest)
