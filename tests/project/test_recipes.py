@@ -312,7 +312,8 @@ def test_a_source_and_a_sink(tree: Tree, folder: str, name: str, module: str, la
         own.add(template)
     errors = "tests/beam/accounts/test_errors_beam.py"
     tree.insert(errors, '    (SpecError, estimating("--slide 1h"),', REFUSALS[folder])
-    tree.insert(errors, "from uldp_transforms.jobs.sinks import", f"from uldp_transforms.jobs.{folder} import {name}")
+    beside = "from uldp_transforms.jobs.simulate import"
+    tree.insert(errors, beside, f"from uldp_transforms.jobs.{folder} import {name}")
     assert tree.touched() == own | {errors}
     assert {path.rpartition("/")[2] for path in tree.touched()} <= named(recipe(f"Adding a {folder[:-1]}"))
     assert tree.run("-m", "tests.support.golden").strip() == "Everything is up to date."
