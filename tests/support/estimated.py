@@ -17,32 +17,18 @@ _MANY = 1 << 60
 
 
 def estimate_window(
-    collection: Collection,
-    counts: CohortCounts,
-    place: dict[str, Any],
-    estimator: Estimator,
-    candidates: tuple[str, ...] | None,
-    withheld: str | None,
-    *,
-    group: Sequence[tuple[str, str]] = (),
-    **asked: Any,
+    collection: Collection, counts: CohortCounts, *given: Any, group: Sequence[tuple[str, str]] = (), **asked: Any
 ) -> WindowedEstimate:
-    """The row of a collection or group; ``withheld`` is the status of one without numbers."""
+    """The row of a collection or group; the other arguments are those of ``_rows``."""
     owner = Owner(named=collection, group=group)
-    return _rows(owner, {collection.fingerprint: counts}, place, estimator, candidates, withheld, asked).estimate
+    return _rows(owner, {collection.fingerprint: counts}, *given, **asked).estimate
 
 
 def estimate_question(
-    question: VersionedQuestion,
-    counts: Mapping[bytes, CohortCounts],
-    place: dict[str, Any],
-    estimator: Estimator,
-    candidates: tuple[str, ...] | None,
-    withheld: str | None,
-    **asked: Any,
+    question: VersionedQuestion, counts: Mapping[bytes, CohortCounts], *given: Any, **asked: Any
 ) -> tuple[WindowedEstimate, WindowHealth]:
-    """The rows of a question."""
-    rows = _rows(Owner(named=question), counts, place, estimator, candidates, withheld, asked)
+    """The rows of a question; the other arguments are those of ``_rows``."""
+    rows = _rows(Owner(named=question), counts, *given, **asked)
     return rows.estimate, rows.health
 
 
@@ -53,8 +39,9 @@ def _rows(
     estimator: Estimator,
     candidates: tuple[str, ...] | None,
     withheld: str | None,
-    asked: Mapping[str, Any],
+    **asked: Any,
 ) -> SampleRows:
+    """The rows of one sample; ``withheld`` is the status of one without numbers, ``asked`` has fields of ``Asked``."""
     sample = Sample(owner=owner, place=place, counts=counts, partial=withheld == "partial")
     least = _MANY if withheld == "suppressed" else 0
     [rows] = rows_of([sample], Asked(estimator=estimator, candidates=candidates, min_reports=least, **asked))

@@ -34,8 +34,15 @@ class Owners:
             return Owner(named=collection, group=pairs_of(key, collection, self._by))
         if is_total(key):
             return Owner(named=question)
-        values = question.groups_by(self._by)[int.from_bytes(key[FINGERPRINT_BYTES:], "big")]
+        [values] = (values for values, own in question.groups_by(self._by).items() if own == _number_of(key))
         return Owner(named=question, group=tuple(zip(self._by, values)))
+
+    def is_group_of_nobody(self, key: bytes) -> bool:
+        """Whether this is a group of a question that no version has any more: a stream held it when it was updated."""
+        question = self._questions.get(fingerprint_of(key))
+        if question is None or is_total(key):
+            return False
+        return _number_of(key) not in question.groups_by(self._by).values()
 
     def in_question(self, key: bytes) -> bytes | None:
         """The key of a question, or of one of its groups, to which counts under the key of a collection belong; None if
@@ -47,4 +54,9 @@ class Owners:
         if is_total(key):
             return question.fingerprint
         values = tuple(value for _, value in self.of(key).group)
-        return owner_of_group(question.fingerprint, question.groups_by(self._by).index(values))
+        return owner_of_group(question.fingerprint, question.groups_by(self._by)[values])
+
+
+def _number_of(key: bytes) -> int:
+    """The number of the group in a key."""
+    return int.from_bytes(key[FINGERPRINT_BYTES:], "big")

@@ -36,10 +36,15 @@ def name_of(collection: Named | None) -> dict[str, Any]:
     }
 
 
-def fields_of_group(collection: Collection, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """The fields that identify the group of a row, from (name, value) of its dimensions; none for the total."""
+def fields_of_group(pairs: Sequence[tuple[str, str]], *, has_groups: bool) -> dict[str, Any]:
+    """The fields that identify the group of a row.
+
+    Args:
+        pairs: (name, value) of each of its dimensions; none for the total.
+        has_groups: whether the collection, or a version of the question, has dimensions.
+    """
     dimensions = tuple(DimensionValue(name, value) for name, value in pairs)
-    return {"dimensions": dimensions, "group": group_text(pairs) if collection.dimensions else None}
+    return {"dimensions": dimensions, "group": group_text(pairs) if has_groups else None}
 
 
 def reports_of_a_person(collection: Collection, place: Mapping[str, Any]) -> int | None:

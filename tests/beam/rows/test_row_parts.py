@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.messages.test_set_groups import ARM, COUNTRY
-from tests.messages.test_set_groups import of as grouped
 from tests.support.estimated import estimate_question, estimate_window
 from tests.support.messages_cases import KRR, NOON, collection, numbered
 from uldp_transforms.ldp import CohortCounts, Collection
@@ -124,14 +122,13 @@ def test_spans_need_a_start_and_a_length() -> None:
 
 
 def test_groups_are_named_where_there_are_dimensions() -> None:
-    item = grouped(ARM, COUNTRY)
-    found = fields_of_group(item, [("arm", "new"), ("country", OTHER)])
+    found = fields_of_group([("arm", "new"), ("country", OTHER)], has_groups=True)
     assert ([tuple(one) for one in found["dimensions"]], found["group"]) == (
         [("arm", "new"), ("country", "other")],
         "arm=new,country=other",
     )
-    assert fields_of_group(KRR, []) == {"dimensions": (), "group": None}
-    assert fields_of_group(item, [])["dimensions"] == ()
+    assert fields_of_group([], has_groups=False) == {"dimensions": (), "group": None}
+    assert fields_of_group([], has_groups=True)["dimensions"] == ()
 
 
 def test_how_often_a_person_reports() -> None:
@@ -449,7 +446,7 @@ def test_the_health_of_a_question_is_its_worst_finding(
     window = window_of(p_value, 1.0)
     window.estimate = SimpleNamespace(fit_p_value=fit)
     sample = Sample(owner=Owner(named=asked_twice()[0]), place=ONE_DAY, counts={})
-    row = health_of_versions(sample, Solution(status="ok", pooled=window), 77)  # type: ignore[arg-type]  # as below
+    row = health_of_versions(sample, Solution(status="ok", pooled=window), 77)  # type: ignore[arg-type]  # what is read of a window is enough
     assert (row.status, [one.name for one in row.findings], row.num_reports) == (status, names, 77)
     alone = SimpleNamespace(agreement=None, estimate=window.estimate, used=(0,))
     health = health_of_versions(sample, Solution(status="ok", pooled=alone), 77)  # type: ignore[arg-type]  # what is read of a window is enough

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import apache_beam as beam
@@ -26,7 +27,9 @@ from tests.support.messages_cases import KRR, URR, collection, container, number
 from tests.support.tolerance import generator
 from uldp_transforms import CountReports, DecodeReports, JobSpec
 from uldp_transforms.beam.runtime import panes
-from uldp_transforms.beam.transforms.pool_versions import _COUNTS, PoolVersions, _Estimator, _Held
+from uldp_transforms.beam.runtime.beam_windows import in_window
+from uldp_transforms.beam.transforms.pool_versions import _COUNTS, PoolVersions, _Estimator, _Held, _HoldVersionsFn
+from uldp_transforms.collector.owners import Owners
 from uldp_transforms.jobs import estimate, reestimate, total, uldp
 from uldp_transforms.jobs.navigations.navigation_lines import table_of_topic
 from uldp_transforms.jobs.sinks.bigquery_tables import table_schema
@@ -34,6 +37,7 @@ from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.versions import questions_of
 from uldp_transforms.messages import wire
+from uldp_transforms.messages.group_keys import owner_of_group
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, HEALTH_SCHEMA, WindowedEstimate
 from uldp_transforms.rows.samples.version_health import finding_of_agreement
 from uldp_transforms.spec.spec_fields import FINAL
@@ -280,6 +284,39 @@ def test_a_question_has_rows_by_group_in_files_and_from_stored_counts() -> None:
     assert by_group(rows_of("again")) == expected_rows
     assert uldp.main(["total", "out", "--by", "arm"]) == 0
     assert by_group(rows_of("out", "totals")) == expected_rows
+
+
+def test_a_group_that_no_version_has_any_more_is_forgotten() -> None:
+    """A stream holds it when it is updated; its timer must not end the job."""
+    old = JobSpec(collections=tuple(SPLIT), windows=Windows(size=PERIOD), by=("arm",), bounded=False)
+    new = dataclasses.replace(old, collections=(SPLIT[1],))
+    window = IntervalWindow(START // 1000, (START + PERIOD) // 1000)
+    (key,) = (
+        found
+        for group in range(3)
+        if (found := Owners(old).in_question(owner_of_group(SPLIT[0].fingerprint, group)))
+        and Owners(old).of(found).group == (("arm", "a"),)
+    )
+    counts = _COUNTS.encode(SPLIT[0].count(split_reports(SPLIT[0], 300)[0]))
+    held = _Held({SPLIT[0].fingerprint: (0, counts)}).to_bytes()
+    for spec, number in ((old, 1), (new, 0)):
+        state = SimpleNamespace(read=lambda: held, write=lambda _: None)
+        assert len(list(_HoldVersionsFn(spec).on_time(in_window(key, window), state))) == number
+
+
+@pytest.mark.usefixtures("files")
+def test_rows_of_groups_have_names_though_the_newest_version_has_none() -> None:
+    """So that nobody takes one of them for the total; in all programs."""
+    old, new = Collection.from_json(SPLIT[0].to_json()), NEW
+    batch, groups = split_reports(old, 900)
+    messages = [wire.encode_batch(each) for each in (batch, reports(new, 300, START))]
+    Path("in.avro").write_bytes(container([(1, message) for message in messages], schema=replay_schema()))
+    write_files(Path(), {"old.json": old, "new.json": new})
+    names = sorted({"", *groups})
+    assert sorted(by_group(run("--by", "arm"))) == names == ["", "arm=a", "arm=b", "arm=other"]
+    assert reestimate.main(["--counts", "out", "--output", "again", "--by", "arm", *COLLECTIONS]) == 0
+    assert uldp.main(["total", "out", "--by", "arm"]) == 0
+    assert sorted(by_group(rows_of("again"))) == sorted(by_group(rows_of("out", "totals"))) == names
 
 
 def test_a_stream_has_rows_of_a_question_by_group() -> None:

@@ -328,11 +328,18 @@ PIPELINE = (
         ("test_row_parts.py::test_numbers_of_the_same_people_in_several_versions_are_not_judged",),
     ),
     Plant(
-        "groups of a question in another order",
-        "found = (each.values(number) for each in rolled_up if each for number in range(num_groups(each.kept)))",
-        "found = (each.values(number) for each in rolled_up[::-1] if each for number in range(num_groups(each.kept)))",
-        "a version that is added renumbers the groups that a stream holds",
-        ("test_pooled_estimate.py::test_a_later_version_adds_groups_at_the_end",),
+        "groups of a question by their places",
+        'number = int.from_bytes(hashlib.sha256("\\0".join(values).encode()).digest()[:_NUMBER_BYTES], "big")',
+        "number = len(found)",
+        "a version that is added or removed renumbers the groups that a stream holds",
+        ("test_pooled_estimate.py::test_groups_keep_their_numbers_whatever_versions_there_are",),
+    ),
+    Plant(
+        "groups without a name",
+        "has_groups=any(one.dimensions for one in self.versions)",
+        "has_groups=bool(self.versions[-1].dimensions)",
+        "rows of groups look like that of the total if the newest version has no dimensions",
+        ("test_pool_versions.py::test_rows_of_groups_have_names_though_the_newest_version_has_none",),
     ),
     Plant(
         "a group alone",

@@ -45,7 +45,7 @@ HASHED = Collection.from_json(
 
 
 def row(of: Collection, start: int, cells: list[int], group: list[tuple[str, str]] | None = None) -> WindowCounts:
-    return stored(of, start, cells)._replace(**fields_of_group(of, group or []))
+    return stored(of, start, cells)._replace(**fields_of_group(group or [], has_groups=bool(of.dimensions)))
 
 
 @pytest.fixture

@@ -225,7 +225,7 @@ GROUPED = Collection.from_json(
 def of_group(arm: str, cells: list[int], run: str = "a") -> WindowCounts:
     row = stored(GROUPED, 0, cells)._replace(group="", run=run)
     pairs = [("arm", arm)] if arm else []
-    return row._replace(**fields_of_group(GROUPED, pairs))
+    return row._replace(**fields_of_group(pairs, has_groups=True))
 
 
 @pytest.mark.usefixtures("folder")

@@ -539,8 +539,8 @@ def test_refused(kind, call, sentence) -> None:
     assert str(caught.value) == sentence
 
 
-def test_a_later_version_adds_groups_at_the_end():
-    """So that the numbers of groups, which streams hold, stay as they are; without names there are none."""
+def test_groups_keep_their_numbers_whatever_versions_there_are():
+    """Streams hold counts under them while versions are added and removed; without names there are no groups."""
     form = {"alphabet": {"id": "closed", "values": ["0", "1"]}, "mechanism": {"id": "krr", "epsilon": 1}, "id": "q"}
     arms = (None, ["a", "b"], ["c", "b"])
     versions = [
@@ -551,8 +551,22 @@ def test_a_later_version_adds_groups_at_the_end():
         )
         for number, values in enumerate(arms, 1)
     ]
-    for number in (2, 3):
-        [question] = questions_of(versions[:number])
-        found = [values for (values,) in question.groups_by(("arm",))]
-        assert found == ["a", "b", "other", "c"][: number + 1]
-        assert question.groups_by(()) == question.groups_by(("place",)) == ()
+    [whole] = questions_of(versions)
+    numbers = whole.groups_by(("arm",))
+    assert sorted(numbers) == [("a",), ("b",), ("c",), ("other",)]
+    assert len(set(numbers.values())) == 4 and 0 <= min(numbers.values()) <= max(numbers.values()) < 1 << 32
+    for part in (versions[:2], versions[1:2], versions[2:], versions[::-1]):
+        [question] = questions_of(part)
+        found = question.groups_by(("arm",))
+        assert found.items() <= numbers.items() and len(found) >= 3
+    assert whole.groups_by(()) == whole.groups_by(("place",)) == {}
+
+
+def test_groups_with_the_same_hash_have_two_numbers(monkeypatch):
+    monkeypatch.setattr(hashlib, "sha256", lambda _: SimpleNamespace(digest=lambda: bytes([255] * 32)))
+    form = {"alphabet": {"id": "closed", "values": ["0", "1"]}, "mechanism": {"id": "krr", "epsilon": 1}, "id": "q"}
+    of = Collection.from_json(
+        form | {"version": 1, "question": "q", "dimensions": [{"name": "arm", "values": ["a", "b"]}]}
+    )
+    [question] = questions_of([of])
+    assert question.groups_by(("arm",)) == {("a",): (1 << 32) - 1, ("b",): 0, ("other",): 1}

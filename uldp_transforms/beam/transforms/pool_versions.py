@@ -109,6 +109,10 @@ class _Estimator:
         self._owners, self._withholding, self._run = Owners(spec), Withholding.of(spec), spec.run
         self._asked = spec.asked(EntryColumns.of_estimate if spec.smooth and spec.bounded else None)
 
+    def asks_for(self, question: bytes) -> bool:
+        """Whether the job still has this question and group."""
+        return not self._owners.is_group_of_nobody(question)
+
     def rows(self, question: bytes, versions: Iterable[bytes], window: Any, pane: Any) -> Rows:
         """The rows from the counts of versions, each after the version's fingerprint.
 
@@ -228,7 +232,7 @@ class _HoldVersionsFn(beam.DoFn):
         state: Any = beam.DoFn.StateParam(HELD),
     ) -> Iterator[WindowedValue]:
         held = _Held.from_bytes(state.read())
-        if held.versions and not held.on_time:
+        if held.versions and not held.on_time and self._estimator.asks_for(key_and_window(name)[0]):
             held.on_time = True
             yield self._emit(name, held, PaneInfoTiming.ON_TIME, key_and_window(name)[1].end + self._due)
             state.write(held.to_bytes())

@@ -17,6 +17,9 @@ from uldp_transforms.ldp.estimators import Estimator
 from uldp_transforms.ldp.estimators.estimator import Decoder
 from uldp_transforms.ldp.versions.pooled_estimate import PooledWindow, pool
 
+_NUMBER_BYTES = 4
+"""Bytes of the number of a group, in the key of its counts."""
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class VersionedQuestion:
@@ -63,14 +66,21 @@ class VersionedQuestion:
         return tuple(one for one in self.collections if _values(one) == newest)
 
     @functools.lru_cache(maxsize=16)  # noqa: B019  # questions live as long as their job
-    def groups_by(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-        """The groups by these dimensions that any version has, each as a value for each name; empty without names.
+    def groups_by(self, names: tuple[str, ...]) -> Mapping[tuple[str, ...], int]:
+        """The groups by these dimensions that any version has: values, one for each name -> number; none without names.
 
-        A version that is added later adds groups at the end, so that the numbers of the others stay as they are.
+        A number is a hash of the values, so that groups keep theirs, under which streams hold counts, when versions are
+        added or removed. (If two hashes are the same, the next number that is free is taken.)
         """
         rolled_up = [roll_up_of(one.dimensions, names) for one in self.collections]
-        found = (each.values(number) for each in rolled_up if each for number in range(num_groups(each.kept)))
-        return tuple(dict.fromkeys(found))
+        known = {each.values(number) for each in rolled_up if each for number in range(num_groups(each.kept))}
+        found: dict[int, tuple[str, ...]] = {}
+        for values in sorted(known):
+            number = int.from_bytes(hashlib.sha256("\0".join(values).encode()).digest()[:_NUMBER_BYTES], "big")
+            while number in found:
+                number = (number + 1) % (1 << 8 * _NUMBER_BYTES)
+            found[number] = values
+        return {values: number for number, values in found.items()}
 
     def check_estimator(self, estimator: Estimator) -> None:
         """Refuse an estimator that cannot decode pooled estimates; raises SpecError."""

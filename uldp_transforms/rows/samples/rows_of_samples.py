@@ -1,7 +1,7 @@
 """The rows of samples: the one place that decides what is withheld, repeated, borrowed, bounded, pooled and shown.
 
-A capability is a field of ``Asked`` and a step here, and then every program has it, for collections and questions, for
-everybody and for groups.
+A capability is a field of ``Asked`` and a step here, and then every program that makes rows has it, for everybody and
+for groups. Two are of collections only: groups of questions do not borrow, and a share of liars is refused for them.
 """
 
 from __future__ import annotations

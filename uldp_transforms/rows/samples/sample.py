@@ -46,7 +46,7 @@ class Owner:
     @property
     def fields(self) -> dict[str, Any]:
         """The fields that identify the group in a row."""
-        return fields_of_group(self.versions[-1], self.group)
+        return fields_of_group(self.group, has_groups=any(one.dimensions for one in self.versions))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)

@@ -71,6 +71,7 @@ def _pooled(sample: Sample, asked: Asked) -> Solution:
     """The solution of a question, from all its versions."""
     question, estimator = sample.owner.question, asked.estimator
     assert question is not None and isinstance(estimator, Decoder), "VersionedQuestion.check_estimator"
+    assert asked.liars is None, "JobSpec refuses a share of liars for questions"
     if not question.pooled[-1].alphabet.estimated_values(asked.candidates):
         return Solution(status="ok")
     try:
