@@ -275,7 +275,7 @@ def _lines(spec: JobSpec, period: Period) -> Iterator[str]:
     reports = f"{row.num_reports:,} reports" if row.num_reports is not None else "no number of reports"
     windows = f"{period.number:,} {'window' if period.number == 1 else 'windows'}"
     left_out = f"; partial and left out: {period.partial:,}" if period.partial else ""
-    name = ", ".join(filter(None, (row.collection_id, row.group, "all versions" if row.pooled else "")))
+    name = ", ".join(filter(None, (row.collection_id, row.group, _version(spec, row))))
     drawn = "" if row.borrowed is None else f"; shares are drawn towards those of all reports by {row.borrowed:.0%}"
     simulated = "; some or all reports are simulated" if row.simulated else ""
     yield f"{printable(name)}, {when}: {reports} in {windows}, status {row.status}{left_out}{drawn}{simulated}"
@@ -294,6 +294,14 @@ def _lines(spec: JobSpec, period: Period) -> Iterator[str]:
     yield from aligned(table)
     if len(entries) > MOST_PRINTED:
         yield f"and {len(entries) - MOST_PRINTED:,} more"
+
+
+def _version(spec: JobSpec, row: WindowedEstimate) -> str:
+    """Which versions a row is about, where there are several."""
+    if row.pooled:
+        return "all versions"
+    several = sum(one.id == row.collection_id for one in spec.collections) > 1
+    return f"version {row.collection_version}" if several else ""
 
 
 def _between(share: float, low: float | None, high: float | None) -> str:

@@ -273,7 +273,7 @@ def by_group(rows: Iterable[Any]) -> dict[str, list[float]]:
 
 
 @pytest.mark.usefixtures("files")
-def test_a_question_has_rows_by_group_in_files_and_from_stored_counts() -> None:
+def test_a_question_has_rows_by_group_in_files_and_from_stored_counts(capsys: pytest.CaptureFixture[str]) -> None:
     """Versions may list other values of a dimension; people of an arm that a version does not list are in ``other``."""
     messages, expected_rows = expected_by_group()
     assert sorted(expected_rows) == ["", "arm=a", "arm=b", "arm=c", "arm=other"]
@@ -282,7 +282,11 @@ def test_a_question_has_rows_by_group_in_files_and_from_stored_counts() -> None:
     assert by_group(run("--by", "arm")) == expected_rows
     assert reestimate.main(["--counts", "out", "--output", "again", "--by", "arm", *COLLECTIONS]) == 0
     assert by_group(rows_of("again")) == expected_rows
+    capsys.readouterr()
     assert uldp.main(["total", "out", "--by", "arm"]) == 0
+    printed = [line.partition(", 2001-")[0] for line in capsys.readouterr().out.splitlines() if line.startswith("diet")]
+    assert len(set(printed)) == len(printed), "each table says which version it is about"
+    assert {"diet, version 1", "diet, arm=b, version 2", "diet, arm=b, all versions"} <= set(printed)
     assert by_group(rows_of("out", "totals")) == expected_rows
 
 

@@ -25,7 +25,7 @@ OPTIONS: cli.Options = {
         "type": cli.duration("--flush_every"),
         "help": "streams: time for which rows are collected before they are "
         "written as one file; 0s: one file per bundle "
-        f"(default: {FLUSH_EVERY // 1000}s; with --follow 0s)",
+        f"(default: {FLUSH_EVERY // 1000}s)",
     },
 }
 
