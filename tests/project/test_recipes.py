@@ -170,7 +170,8 @@ def test_a_mechanism(tree: Tree) -> None:
     tree.insert("CHANGELOG.md", "\n", "")
     tree.run("-m", "tests.support.golden")
     golden = {*VECTORS, "tests/golden/fingerprints.json"}
-    pages = {"README.md", "docs/client.md", "docs/threat-model.md", "docs/wire.md", "schemas/collection.schema.json"}
+    pages = {f"docs/{name}.md" for name in ("client", "collections", "threat-model", "wire")}
+    pages |= {"README.md", "schemas/collection.schema.json"}
     by_hand = {"uldp_transforms/ldp/mechanisms/example.py", table, cases, "CHANGELOG.md"}
     assert tree.touched() == golden | pages | by_hand | {"clients/javascript/src/form.js"}
     assert {path.rpartition("/")[2] for path in tree.touched()} - {"example.py"} <= named(recipe("Adding a mechanism"))
@@ -191,7 +192,7 @@ def test_an_alphabet(tree: Tree) -> None:
     instances = '[("example", Example(values=VALUES, sensitive=SENSITIVE), 2)]'
     tree.insert(cases, '    "closed": [', f'    "example": {instances},')
     row = "| `example` | an example | `values`, `sensitive` | an example |"
-    tree.insert("README.md", "| `closed` | a known list", row)
+    tree.insert("docs/collections.md", "| `closed` | a known list", row)
     tree.replace("docs/wire.md", "symbols of a `closed` alphabet", "symbols of a `closed` or `example` alphabet")
     order, keys = "| `closed` | `sensitive` in its own order", "    | `closed` | `sensitive` (null"
     tree.insert("docs/client.md", order, "| `example` | as of `closed` | as of `closed` |")
@@ -213,7 +214,7 @@ def test_an_alphabet(tree: Tree) -> None:
     written = ("collections", "form_fingerprints", "reports", "symbols")
     golden = {f"schemas/vectors/{name}.json" for name in written}
     by_hand = {"uldp_transforms/ldp/alphabets/example.py", table, cases, schema, specs, other, "CHANGELOG.md"}
-    by_hand |= {"README.md", "docs/wire.md", "docs/client.md", "clients/javascript/src/form.js"}
+    by_hand |= {"docs/collections.md", "docs/wire.md", "docs/client.md", "clients/javascript/src/form.js"}
     assert tree.touched() == golden | by_hand | {"tests/golden/fingerprints.json"}
     assert {path.rpartition("/")[2] for path in tree.touched()} - {"example.py"} <= named(recipe("Adding an alphabet"))
     assert all(tree.only_grew(path) for path in golden)
@@ -231,9 +232,9 @@ def test_an_estimator(tree: Tree) -> None:
     cases = "tests/support/cases.py"
     tree.insert(cases, "    Empirical,\n", "    Cut,")
     tree.insert(cases, '    "eb": [', '    "cut": [Cut()],')
-    tree.insert("README.md", "| `projected` |", "| `cut` | frequencies cut to [0, 1] | an example |")
+    tree.insert("docs/collections.md", "| `projected` |", "| `cut` | frequencies cut to [0, 1] | an example |")
     tree.insert("CHANGELOG.md", "\n", "")
-    by_hand = {"uldp_transforms/ldp/estimators/cut.py", table, cases, "README.md", "CHANGELOG.md"}
+    by_hand = {"uldp_transforms/ldp/estimators/cut.py", table, cases, "docs/collections.md", "CHANGELOG.md"}
     assert tree.touched() == by_hand
     tree.run("-m", "tests.support.golden")
     assert tree.touched() == by_hand | {"docs/estimate-reports.md", "deploy/dataflow/metadata.json"}

@@ -69,10 +69,11 @@ def pages() -> dict[str, str]:
     for cls in classes:
         payloads.setdefault(cls.about.payload, []).append(f"`{cls.id}`")
     of_payload = [[", ".join(names), payload] for payload, names in payloads.items()]
-    of_readme = [[f"`{cls.id}`", *cls.about[:3]] for cls in classes]
+    of_collections = [[f"`{cls.id}`", *cls.about[:3]] for cls in classes]
     return {
-        "README.md": protection_lists.filled(
-            _with_tables("README.md", (["mechanism", "sends", "protects", "source"], of_readme))
+        "README.md": protection_lists.filled(_with_tables("README.md")),
+        "docs/collections.md": _with_tables(
+            "docs/collections.md", (["mechanism", "sends", "protects", "source"], of_collections)
         ),
         "clients/javascript/src/form.js": _with_mechanisms("clients/javascript/src/form.js", classes),
         "docs/client.md": _with_tables(
