@@ -33,13 +33,22 @@ def syntax_of(path: str) -> str:
     return ast.dump(ast.parse((ROOT / path).read_bytes()))
 
 
+@functools.cache
+def functions_of(path: str) -> frozenset[str]:
+    """Names of the functions and classes of a file of tests."""
+    defined = (ast.FunctionDef, ast.ClassDef)
+    return frozenset(node.name for node in ast.walk(ast.parse((ROOT / path).read_bytes())) if isinstance(node, defined))
+
+
 @pytest.mark.parametrize("plant", PLANTED, ids=[plant.name for plant in PLANTED])
 def test_a_fault_can_be_planted(plant: Plant) -> None:
     path, source, faulty = planted(plant)
     assert faulty != source
     if path.endswith(".py"):
         assert ast.dump(ast.parse(faulty)) != syntax_of(path)
-    assert all((ROOT / path_of_test(test).partition("::")[0]).is_file() for test in plant.tests)
+    for test in plant.tests:
+        file, _, name = path_of_test(test).partition("::")
+        assert name.partition("[")[0] in {"", *functions_of(file)}, test
 
 
 def test_a_fault_is_found_by_its_words(monkeypatch: pytest.MonkeyPatch) -> None:

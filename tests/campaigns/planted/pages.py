@@ -115,7 +115,7 @@ PAGES = (
         "task.alarm_every * (numbers[fingerprint] if group else 1)",
         "task.alarm_every",
         "many groups together raise more false alarms than the operator asked for",
-        ("test_reestimate_parts.py::test_groups_of_a_collection_share_their_false_alarms",),
+        ("test_smooth_groups.py::test_groups_share_their_false_alarms",),
     ),
     Plant(
         "intervals that do not allow for the selection of the largest",
