@@ -22,13 +22,15 @@ FROM latest_estimates;
 
 CREATE OR REPLACE VIEW alarms AS
 WITH rows AS (
-  SELECT collection_id, collection_version, fingerprint, window_start, window_end, UNNEST(findings) AS finding
+  SELECT
+    collection_id, collection_version, fingerprint, window_start, window_end,
+    COALESCE(latest_health.group, '') AS group_name, UNNEST(findings) AS finding
   FROM latest_health
 )
 SELECT
   collection_id, fingerprint, window_start, window_end,
   finding.name AS name, finding.p_value AS p_value, finding.sentence AS sentence,
-  collection_version
+  collection_version, group_name
 FROM rows
 WHERE finding.fired;
 

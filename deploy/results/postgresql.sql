@@ -81,6 +81,7 @@ SELECT
   finding->>'name' AS name,
   (finding->>'p_value')::float8 AS p_value,
   finding->>'sentence' AS sentence,
-  (content->>'collection_version')::int AS collection_version  -- last: a view that is there gets it too
+  (content->>'collection_version')::int AS collection_version,  -- new columns last: a view that is there gets them too
+  COALESCE(content->>'group', '') AS group_name
 FROM latest_rows, jsonb_array_elements(content->'findings') AS finding
 WHERE kind = 'health' AND (finding->>'fired')::boolean;

@@ -21,7 +21,7 @@ CREATE VIEW latest_health AS
 SELECT *
 FROM (
   SELECT *, ROW_NUMBER() OVER (
-    PARTITION BY fingerprint, window_start, window_end
+    PARTITION BY fingerprint, window_start, window_end, COALESCE("group", '')
     ORDER BY
       CASE WHEN status = 'partial' THEN 1 ELSE 0 END,
       COALESCE(run, '') DESC,

@@ -20,7 +20,7 @@ FROM my_dataset.health
 WHERE TRUE
 QUALIFY
   ROW_NUMBER() OVER (
-    PARTITION BY fingerprint, window_start, window_end
+    PARTITION BY fingerprint, window_start, window_end, COALESCE(health.group, '')
     ORDER BY
       CASE WHEN status = 'partial' THEN 1 ELSE 0 END,
       COALESCE(run, '') DESC,

@@ -15,6 +15,7 @@ from tests.support import cases, replay
 from tests.support.messages_cases import container
 from tests.support.tolerance import generator
 from uldp_transforms import JobSpec
+from uldp_transforms.collector.owners import Owners
 from uldp_transforms.collector.period_counts import count_batches
 from uldp_transforms.ldp import Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.alphabets.dimensions import OTHER, RollUp
@@ -196,10 +197,6 @@ REFUSED = [
     (of(by=5), "JobSpec.by must be a list of names, or a text such as country,arm, got 5"),
     (of(by=[5]), "JobSpec.by must be a list of names, or a text such as country,arm, got (5,)"),
     (
-        of(by="arm", smooth=True, window="1h"),
-        "JobSpec.by cannot be combined with JobSpec.smooth, whose alarms name no group, got both",
-    ),
-    (
         of(by="arm", discover=True, collections=[GROUPED, cases.COLLECTIONS["prefixes-krr"]]),
         "JobSpec.by cannot be combined with JobSpec.discover, which searches all reports together, got both",
     ),
@@ -238,3 +235,12 @@ def test_counting_by_stated_number_is_counting_each_group(number, by, monkeypatc
 
 def _name(roll_up: RollUp, owner: bytes) -> str:
     return "/".join(roll_up.values(int.from_bytes(owner[32:], "big"))) if len(owner) > 32 else ""
+
+
+@pytest.mark.parametrize("by", [("arm",), ("country", "arm"), ("arm", "country")], ids=",".join)
+def test_the_key_of_an_owner_is_that_of_its_counts(by: tuple[str, ...]) -> None:
+    owners = Owners(JobSpec(collections=(GROUPED,), by=by))
+    numbers = range(GROUPED.num_groups_by(by))
+    keys = [GROUPED.fingerprint, *(owner_of_group(GROUPED.fingerprint, number) for number in numbers)]
+    assert [owners.of(key).key for key in keys] == keys
+    assert len({tuple(owners.of(key).group) for key in keys}) == len(keys) == 3 ** len(by) + 1

@@ -7,9 +7,6 @@ from typing import NamedTuple
 
 TABLES = ("estimates", "health")
 
-WITH_GROUPS = ("estimates",)
-"""Tables whose windows have a row for each group."""
-
 RULE = """\
 PARTITION BY fingerprint, window_start, window_end{group}
 ORDER BY
@@ -113,5 +110,5 @@ def text_of(dialect: Dialect) -> str:
 
 
 def _rule(dialect: Dialect, table: str) -> str:
-    group = f", COALESCE({dialect.group.format(table=table)}, '')" if table in WITH_GROUPS else ""
+    group = f", COALESCE({dialect.group.format(table=table)}, '')"
     return "".join(f"    {line}\n" for line in RULE.format(group=group).splitlines()).rstrip("\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uldp_transforms.messages.group_keys import FINGERPRINT_BYTES, fingerprint_of, is_total, owner_of_group, pairs_of
+from uldp_transforms.messages.group_keys import FINGERPRINT_BYTES, fingerprint_of, is_total, pairs_of
 from uldp_transforms.rows.samples.sample import Owner
 from uldp_transforms.spec.job_spec import JobSpec
 
@@ -53,8 +53,7 @@ class Owners:
             return None
         if is_total(key):
             return question.fingerprint
-        values = tuple(value for _, value in self.of(key).group)
-        return owner_of_group(question.fingerprint, question.groups_by(self._by)[values])
+        return Owner(named=question, group=self.of(key).group).key
 
 
 def _number_of(key: bytes) -> int:

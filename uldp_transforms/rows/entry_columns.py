@@ -34,7 +34,7 @@ _VERSION = 1
 _HEAD = struct.Struct("<BII")  # version, length of the description in bytes, length of the values in bytes
 _ESTIMATES = WindowedEstimate._fields.index("estimates")
 _FIGURES = WindowedEstimate._fields.index("numbers")
-_DIMENSIONS = WindowedEstimate._fields.index("dimensions")
+_DIMENSIONS, _OF_HEALTH = (row._fields.index("dimensions") for row in (WindowedEstimate, WindowHealth))
 _FINDINGS = WindowHealth._fields.index("findings")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
 _make_entry = functools.partial(tuple.__new__, ValueEstimate)
@@ -142,7 +142,8 @@ def unpacked(encoded: bytes) -> tuple[WindowedEstimate, WindowHealth]:
     numbers = np.frombuffer(encoded, "<f8", -1, begin + length).reshape(len(names), len(values))
     row[_ESTIMATES] = EntryColumns(values, tuple(names), numbers)
     row[_FIGURES] = _figures_of(*row[_FIGURES])
-    row[_DIMENSIONS] = tuple(map(DimensionValue._make, row[_DIMENSIONS]))
+    for told, place in ((row, _DIMENSIONS), (health, _OF_HEALTH)):
+        told[place] = tuple(map(DimensionValue._make, told[place]))
     health[_FINDINGS] = list(map(HealthFinding._make, health[_FINDINGS]))
     return WindowedEstimate._make(row), WindowHealth._make(health)
 

@@ -263,6 +263,8 @@ class WindowHealth(NamedTuple):
     findings: Sequence[HealthFinding]
     run: Optional[str] = None
     pooled: Optional[bool] = None
+    dimensions: Sequence[DimensionValue] = ()
+    group: Optional[str] = None
 
 
 @with_attributes

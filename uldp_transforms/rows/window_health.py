@@ -11,7 +11,7 @@ from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.repeated_people import keeps_memos
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS, NOTHING_UNUSUAL, Finding, examine
 from uldp_transforms.rows.row_identity import name_of, reports_of_a_person
-from uldp_transforms.rows.row_types import HealthFinding, WindowHealth
+from uldp_transforms.rows.row_types import HealthFinding, WindowedEstimate, WindowHealth
 
 FIT = "fit"
 _LEAST, _MOST = 1e-300, 1 - 1e-16  # limits of probabilities, so that z-scores are finite
@@ -66,6 +66,17 @@ def health_of_window(
         status=status or "ok",
         findings=[HealthFinding(**vars(found)) for found in findings],
     )
+
+
+def health_of_group(row: WindowedEstimate, withheld: str | None) -> WindowHealth:
+    """The row of a group, without findings: sentinels look at all reports, and only smoothing looks at groups.
+
+    Args:
+        row: of the group's estimate.
+        withheld: status of a window whose numbers are withheld; None if they are not.
+    """
+    shared = {name: getattr(row, name) for name in WindowHealth._fields if name in WindowedEstimate._fields}
+    return WindowHealth(**shared | {"status": withheld or "ok"}, findings=[])
 
 
 def with_change(row: WindowHealth, change: Finding) -> WindowHealth:

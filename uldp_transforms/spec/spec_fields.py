@@ -298,10 +298,7 @@ _ROWS = (
         help="dimensions such as country,arm: each window also has a row for every group of people with the same "
         "values of them; costs counts and an estimate for each group",
         default_text="none, only the total",
-        excludes=(
-            Exclusion("smooth", because="whose alarms name no group"),
-            Exclusion("discover", because="which searches all reports together"),
-        ),
+        excludes=(Exclusion("discover", because="which searches all reports together"),),
         page="groups.md",
     ),
     SpecField(
@@ -322,7 +319,8 @@ _ROWS = (
         section=Section.ESTIMATES,
         label="Windows between false alarms",
         help="mean number of windows of a collection (or of rows, where windows have several) between two false alarms "
-        "that a share changed; larger numbers give fewer false alarms and later detection",
+        "that a share changed, and likewise for all its groups together; larger numbers give fewer false alarms and "
+        "later detection",
         default=ALARM_EVERY,
         low=1,
         high=1 << 31,

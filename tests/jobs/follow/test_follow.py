@@ -286,10 +286,6 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             (["--max_rejected_share", "0.5"], "--follow cannot be combined with --max_rejected_share, got both"),
             (["--early_every", "1m"], "--follow cannot be combined with --early_every, got both"),
             (
-                ["--smooth", "--by", "arm"],
-                "--by cannot be combined with --smooth, whose alarms name no group, got both",
-            ),
-            (
                 ["--dimension", "country=attribute:cc"],
                 "--dimension needs --subscription or --kafka_topic, got --input",
             ),

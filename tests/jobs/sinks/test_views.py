@@ -66,11 +66,6 @@ def chosen(among: list[Row]) -> list[Row]:
     return sorted(latest.values(), key=lambda row: tuple(map(str, row.values())))
 
 
-def of_table(table: str, among: list[Row]) -> list[Row]:
-    """Only estimates have rows of groups."""
-    return [row for row in among if table == "estimates" or not row["group"]]
-
-
 def place(row: Row) -> tuple[bool, str, int, int]:
     reports = -1 if row["num_reports"] is None else row["num_reports"]
     return row["status"] != "partial", row["run"] or "", reports, row["pane_index"]
@@ -122,16 +117,16 @@ ENGINES = [
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_view_has_the_rows_that_count(engine: Callable[..., Any], table: str, tmp_path: Path) -> None:
-    among = of_table(table, rows(7))
+    among = rows(7)
     expected = [tuple(row.values()) for row in chosen(among)]
     assert {row["status"] for row in chosen(among)} == {"ok", "suppressed", "partial"}
     assert sorted(engine(table, among, tmp_path), key=lambda row: tuple(map(str, row))) == expected
-    assert len(expected) == (90 if table == "estimates" else 60)
+    assert len(expected) == 90
 
 
 def test_the_commands_take_the_same_rows() -> None:
     """``uldp check`` and ``uldp report``; the highest pane of a run would be another row where a worker was killed."""
-    among = of_table("health", rows(7))
+    among = [row for row in rows(7) if not row["group"]]
     assert latest_rows(rows(7)) == latest_rows(among), "rows of groups are left out"
     found = sorted(latest_rows(among), key=lambda row: tuple(map(str, row.values())))
     assert found == chosen(among)
@@ -152,5 +147,4 @@ def test_views_without_windows_have_one_row() -> None:
 
 def test_the_rows_have_these_columns() -> None:
     for schema in TABLES.values():
-        assert set(COLUMNS[:-1]) <= {field["name"] for field in load(schema)["fields"]}
-    assert COLUMNS[-1] in {field["name"] for field in load(TABLES["estimates"])["fields"]}
+        assert set(COLUMNS) <= {field["name"] for field in load(schema)["fields"]}

@@ -55,11 +55,12 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
     Input: pairs of a collection's fingerprint, or the key of a group, and the counts of its reports, as
     ``CountReports`` produces them.
 
-    Output: one row of each kind per input, except that groups have no ``health``. ``estimates``: a window with too few
-    reports, or with counts that allow no estimate, has a row without numbers whose ``status`` gives the cause; no
-    window is silently absent. A row that a drained stream emits before all reports of its window could arrive is
-    ``partial``. So is the row of a window that shares its reports with an earlier run (``JobSpec.partial_before``). If
-    a window can have several rows, their intervals hold simultaneously (``JobSpec.anytime_scale``).
+    Output: one row of each kind per input, except that groups have no ``health`` unless they are smoothed.
+    ``estimates``: a window with too few reports, or with counts that allow no estimate, has a row without numbers whose
+    ``status`` gives the cause; no window is silently absent. A row that a drained stream emits before all reports of
+    its window could arrive is ``partial``. So is the row of a window that shares its reports with an earlier run
+    (``JobSpec.partial_before``). If a window can have several rows, their intervals hold simultaneously
+    (``JobSpec.anytime_scale``).
 
     A question that collections name has one more row of each kind per window, pooled from its versions; see
     ``PoolVersions``.
@@ -97,14 +98,15 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
     def expand(self, counts: PCollection[tuple[bytes, CohortCounts]]) -> EstimatedWindows:
         spec = spec_for("EstimateDistribution", self._spec, counts, KEYED_COUNTS, windowed=True)
         pooled = counts | "PoolVersions" >> PoolVersions(spec) if spec.questions else None
+        own = _together(counts) if spec.borrow else counts
         if spec.smooth:
-            estimated = counts | "EstimatePairs" >> beam.ParDo(_EstimatePairsFn(spec)).with_output_types(KEYED_ROWS)
+            pairs_fn = _EstimateGroupPairsFn(spec) if spec.borrow else _EstimatePairsFn(spec)
+            estimated = own | "EstimatePairs" >> beam.ParDo(pairs_fn).with_output_types(KEYED_ROWS)
             if pooled is not None:
                 estimated = (estimated, pooled) | "WithQuestions" >> beam.Flatten()
             mark(spec, estimated)
             return EstimatedWindows(*(estimated | "SmoothEstimates" >> SmoothEstimates(spec)))
         estimate_fn = _EstimateGroupsFn(spec) if spec.borrow else _EstimateFn(spec)
-        own = _together(counts) if spec.borrow else counts
         rows = own | "Estimate" >> beam.ParDo(estimate_fn).with_outputs("health", main="estimates")
         rows.estimates.element_type = WindowedEstimate
         rows.health.element_type = WindowHealth
@@ -159,6 +161,10 @@ class _RowsFn(beam.DoFn):
                 metrics.count(finding.fired, metrics.ALARMS, finding.name)
         return found
 
+    def _outputs(self, owner: bytes, rows: Rows) -> Iterator[Any]:
+        """What is emitted for both rows of a window."""
+        return _outputs(owner, rows)
+
 
 class _Waiting(NamedTuple):
     """An element of a bundle whose estimate is not made yet."""
@@ -202,9 +208,6 @@ class _EstimateFn(_RowsFn):
                 placed = WindowedValue(value, each.timestamp, (each.window,), each.pane)
                 yield placed if tag is None else TaggedOutput(tag, placed)
 
-    def _outputs(self, owner: bytes, rows: Rows) -> Iterator[Any]:
-        return _outputs(owner, rows)
-
 
 class _EstimateGroupsFn(_RowsFn):
     """All groups of a window together, so that they can borrow from the total."""
@@ -219,7 +222,7 @@ class _EstimateGroupsFn(_RowsFn):
         sums = [(owner, counts) for owner, counts in decoded if counts is not None]
         samples = [self._sample(each, window, pane) for each in sums]
         for (owner, _), rows in zip(sums, self._rows(samples)):
-            yield from _outputs(owner, rows)
+            yield from self._outputs(owner, rows)
 
 
 def _outputs(owner: bytes, rows: Rows) -> Iterator[Any]:
@@ -257,8 +260,8 @@ def _split(pair: tuple[bytes, Rows]) -> Iterator[Any]:
     yield from _outputs(*pair)
 
 
-class _EstimatePairsFn(_EstimateFn):
-    """The two rows of a window as a pair, under the key of their collection; for files, with entries as columns."""
+class _PairsFn(_RowsFn):
+    """The two rows of a window as a pair, under the key of their counts; for files, with entries as columns."""
 
     def __init__(self, spec: JobSpec):
         self._entries = EntryColumns.of_estimate if spec.bounded else None
@@ -266,6 +269,14 @@ class _EstimatePairsFn(_EstimateFn):
 
     def _outputs(self, owner: bytes, rows: Rows) -> Iterator[Any]:
         yield owner, rows
+
+
+class _EstimatePairsFn(_PairsFn, _EstimateFn):
+    """Pairs of the windows of a bundle."""
+
+
+class _EstimateGroupPairsFn(_PairsFn, _EstimateGroupsFn):
+    """Pairs of a window with all its groups."""
 
 
 class CountsRows(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[WindowCounts]]):

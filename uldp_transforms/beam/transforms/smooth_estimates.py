@@ -18,20 +18,20 @@ from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto
 from uldp_transforms.beam.runtime.inputs import require_spec, spec_for
 from uldp_transforms.beam.runtime.outputs import NamedOutputs
+from uldp_transforms.collector.owners import Owners
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.sentinels import Finding
-from uldp_transforms.messages.group_keys import fingerprint_of
 from uldp_transforms.rows.entry_columns import packed, unpacked
 from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
-from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
+from uldp_transforms.rows.samples.smoothed_owners import filter_window, smooth_windows
 from uldp_transforms.rows.window_health import with_change
-from uldp_transforms.rows.window_history import Neighbours, bounds_of, traits_of
+from uldp_transforms.rows.window_history import bounds_of
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import now
 
 Rows = tuple[WindowedEstimate, WindowHealth]
 KEYED_ROWS = typehints.Tuple[bytes, typehints.Tuple[WindowedEstimate, WindowHealth]]
-"""Type hint of pairs of a collection's fingerprint and the two rows of a window."""
+"""Type hint of pairs of the key of counts and the two rows of a window."""
 
 _ROWS = typehints.Tuple[WindowedEstimate, WindowHealth]
 _KEYED_BYTES = typehints.Tuple[bytes, bytes]
@@ -53,17 +53,20 @@ class SmoothedWindows(NamedOutputs, _SmoothedWindows):
 class SmoothEstimates(beam.PTransform[PCollection[tuple[bytes, Rows]], SmoothedWindows]):
     """Smooth the frequencies of each window with those of its neighbours, and detect changes.
 
-    Input: pairs of a collection's or question's fingerprint and the two rows of a window, in the windows of the job.
-    ``EstimateDistribution`` produces these pairs, and applies this transform itself if ``JobSpec.smooth`` is true.
+    Input: pairs of a key of counts (the fingerprint of a collection or question; of a group with its number) and the
+    two rows of a window, in the windows of the job. ``EstimateDistribution`` produces these pairs, and applies this
+    transform itself if ``JobSpec.smooth`` is true.
 
     Output: one row of each kind per input, in its window. Entries of ``estimates`` have ``smoothed_frequency``,
-    ``smoothed_low`` and ``smoothed_high``. Over files they use all windows of the collection; in a stream, the window
-    itself and those before it. ``health`` has the finding ``change``. Rows without numbers pass unchanged.
+    ``smoothed_low`` and ``smoothed_high``. Over files they use all windows of the collection or group; in a stream, the
+    window itself and those before it. ``health`` has the finding ``change``, which in the row of a group is the only
+    one. Rows without numbers pass unchanged.
 
-    A stream keeps the numbers of the last 64 windows of a collection, and a summary of older ones. A late pane replaces
-    the entry of its window and so corrects all later rows; rows that were already emitted stay as they are. Late panes
-    of older windows pass without smoothed numbers. So do windows that have not begun yet by the machine's clock plus
-    ``future_skew``: otherwise a sender who controls the arrival time could displace the recent windows.
+    A stream keeps the numbers of the last 64 windows of each collection and group, and a summary of older ones. A late
+    pane replaces the entry of its window and so corrects all later rows; rows that were already emitted stay as they
+    are. Late panes of older windows pass without smoothed numbers. So do windows that have not begun yet by the
+    machine's clock plus ``future_skew``: otherwise a sender who controls the arrival time could displace the recent
+    windows.
 
     Examples:
         >>> import apache_beam as beam
@@ -139,20 +142,18 @@ def _second(rows: Rows) -> WindowHealth:
 
 
 class _SmoothFn(beam.DoFn):
-    """Smooth all windows of a collection together."""
+    """Smooth all windows of an owner together."""
 
     def __init__(self, spec: JobSpec):
-        self._spec = spec
+        self._owners = Owners(spec)
         self._alarm_every = spec.alarm_every
 
     def start_bundle(self) -> None:
         metrics.start_bundle()
 
     def process(self, element: tuple[bytes, Iterable[bytes]]) -> Iterator[WindowedValue]:
-        owner, pairs = element[0], list(map(unpacked, element[1]))
-        estimates = [row for row, _ in pairs]
-        jump, memos = traits_of(self._spec.models_of(fingerprint_of(owner)))
-        results = smooth_rows(estimates, jump, self._alarm_every, memos)
+        pairs = list(map(unpacked, element[1]))
+        results = smooth_windows(self._owners.of(element[0]), [row for row, _ in pairs], self._alarm_every)
         for (row, change), (_, health) in zip(results, pairs):
             yield _in_window(row, health, change, MIN_TIMESTAMP)
 
@@ -163,7 +164,7 @@ class _FilterFn(beam.DoFn):
     NEIGHBOURS = userstate.ReadModifyWriteStateSpec("neighbours", coders.BytesCoder())
 
     def __init__(self, spec: JobSpec):
-        self._spec = spec
+        self._owners = Owners(spec)
         self._alarm_every = spec.alarm_every
         self._skew = spec.future_skew
 
@@ -176,16 +177,13 @@ class _FilterFn(beam.DoFn):
         timestamp: Any = beam.DoFn.TimestampParam,
         neighbours: Any = beam.DoFn.StateParam(NEIGHBOURS),
     ) -> Iterator[WindowedValue]:
-        owner, (row, health) = element
+        key, (row, health) = element
         if bounds_of(row)[0] > now() + self._skew:
             yield _in_window(row, health, None, timestamp)
             return
-        held = neighbours.read()
-        empty = functools.partial(Neighbours.of, [], *traits_of(self._spec.models_of(fingerprint_of(owner))))
-        windows = Neighbours.from_bytes(held) if held else empty()
-        later, row, change = filter_row(windows, row, self._alarm_every)
-        if later is not windows:
-            neighbours.write(later.to_bytes())
+        later, row, change = filter_window(self._owners.of(key), neighbours.read(), row, self._alarm_every)
+        if later is not None:
+            neighbours.write(later)
         yield _in_window(row, health, change, timestamp)
 
 

@@ -202,7 +202,9 @@ class Follower:
                 self._state.estimated(window)
         if samples:
             rows = rows_of_windows(self._spec, samples, with_counts=self._with_counts)
-            self._put(rows if self._smoothing is None else self._smoothing.smooth(rows))
+            if self._smoothing is not None:
+                rows = self._smoothing.smooth((sample.owner for sample in samples), rows)
+            self._put(rows)
 
     def _put(self, rows: Mapping[str, Sequence[Any]]) -> None:
         """Put rows by kind into the outbox, in the transaction that is open."""

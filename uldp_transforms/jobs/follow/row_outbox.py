@@ -65,6 +65,8 @@ def samples_of(
 def rows_of_windows(spec: JobSpec, samples: Sequence[Sample], *, with_counts: bool) -> dict[str, list[Any]]:
     """The rows of samples by kind; as windows can have later rows, their intervals hold simultaneously.
 
+    Groups have a row of health if they are smoothed.
+
     Args:
         spec: specification of the job.
         samples: of whole windows.
@@ -74,7 +76,7 @@ def rows_of_windows(spec: JobSpec, samples: Sequence[Sample], *, with_counts: bo
     asked = dataclasses.replace(spec.asked(), anytime_scale=spec.min_reports)
     for sample, found in zip(samples, rows_of(samples, asked)):
         rows["estimates"].append(found.estimate)
-        if not sample.owner.group:
+        if spec.smooth or not sample.owner.group:
             rows["health"].append(found.health)
         if with_counts and sample.owner.question is None:
             [own] = sample.counts.values()

@@ -13,7 +13,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-import operator
 import os
 import sys
 from collections import Counter
@@ -39,8 +38,7 @@ from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, DiscoveredValue, WindowedEstimate
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample
-from uldp_transforms.rows.smoothed_rows import smooth_rows
-from uldp_transforms.rows.window_history import traits_of
+from uldp_transforms.rows.samples.smoothed_owners import smooth_windows
 from uldp_transforms.spec.spec_fields import ALARM_EVERY
 from uldp_transforms.windows import rfc3339
 
@@ -97,8 +95,7 @@ def configure(argv: Sequence[str]) -> Reestimation:
     for name in ("window", "slide", "window_offset", "timezone"):
         add(f"--{name}", **spec_option(name, **_OTHERWISE.get(name, {})))
     args = parser.parse_args(argv)
-    # stored windows can be smoothed, also by group; a search by group is refused by the specification
-    check_options_agree(args, exempt=["smooth", "by"] if args.smooth else ["smooth"])
+    check_options_agree(args, exempt=["smooth"])  # stored windows can be smoothed
     values = given(args)
     smooth, alarm_every = values.pop("smooth", False), values.pop("alarm_every", ALARM_EVERY)
     spec = JobSpec.of(collections=args.collection, **values)
@@ -149,7 +146,7 @@ def job(task: Reestimation) -> int:
     asked = task.spec.asked(EntryColumns.of_estimate if task.smooth else None)
     rows = [each.estimate for each in rows_of(samples, dataclasses.replace(asked, anytime_scale=None))]
     if task.smooth:
-        rows = _smoothed(task, rows)
+        rows = _smoothed(task, samples, rows)
     for form in ("jsonl", "avro", *(["parquet"] if task.write_parquet else [])):
         with whole_file(os.path.join(task.output, f"estimates.{form}")) as file:
             file.write(file_of(rows, form, ESTIMATE_SCHEMA))
@@ -164,21 +161,18 @@ def job(task: Reestimation) -> int:
     return cli.DONE
 
 
-def _smoothed(task: Reestimation, rows: Sequence[WindowedEstimate]) -> list[WindowedEstimate]:
-    """Smooth the rows of each collection and group in both directions, in their order; prints the windows with changes.
-
-    The groups of a collection together raise as many false alarms as its total.
-    """
+def _smoothed(
+    task: Reestimation, samples: Sequence[Sample], rows: Sequence[WindowedEstimate]
+) -> list[WindowedEstimate]:
+    """Smooth the rows of each owner in both directions, in their order; prints the windows with changes."""
     results: list[WindowedEstimate] = []
-    numbers = Counter(fingerprint for fingerprint, group in {(row.fingerprint, row.group) for row in rows} if group)
-    for (fingerprint, group), found in itertools.groupby(rows, key=operator.attrgetter("fingerprint", "group")):
-        series, every = list(found), task.alarm_every * (numbers[fingerprint] if group else 1)
+    for _, found in itertools.groupby(zip(samples, rows), key=lambda pair: pair[0].owner.key):
+        of_owner, series = zip(*found)
         _check_windows(series)
-        jump, memos = traits_of(task.spec.models_of(bytes.fromhex(fingerprint)))
-        for row, change in smooth_rows(series, jump, every, memos):
+        for row, change in smooth_windows(of_owner[0].owner, series, task.alarm_every):
             results.append(row)
             if change is not None and change.fired:
-                whose = f"collection {row.collection_id!r}" + (f", {group}" if group else "")
+                whose = f"collection {row.collection_id!r}" + (f", {row.group}" if row.group else "")
                 window = f"window {row.window_start} to {row.window_end}"
                 print(f"reestimate: {whose}, {window}: {change.sentence}", file=sys.stderr)
     return results

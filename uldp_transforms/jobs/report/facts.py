@@ -143,9 +143,10 @@ class Latest:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Alarm:
-    """Finding of a sentinel in a window."""
+    """Finding of a sentinel in a window; of a change, also in a group."""
 
     window: str
+    group: str
     name: str
     sentence: str
 

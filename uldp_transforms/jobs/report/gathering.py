@@ -183,8 +183,9 @@ class _Part:
         tables, coverage, unlisted = self._through(values, panel)
         windows = [self._line(row, unlisted.get(at)) for at, row in enumerate(self._rows)]
         names, starts = [line.name for line in windows], [line.start for line in windows]
-        moved = _moved(health, starts, values)
         alarms = [self._alarm(row, entry) for row in health for entry in row["findings"] if entry["fired"]]
+        health = [row for row in health if not row.get("group")]
+        moved = _moved(health, starts, values)
         shown = self._found(found)
         num_values = _num_values(latest)
         whole = None if total is None or not total["estimates"] else self._shares(total, total["estimates"])[0]
@@ -371,7 +372,9 @@ class _Part:
         return found
 
     def _alarm(self, row: Row, entry: Row) -> Alarm:
-        return Alarm(window=self._name(row), name=entry["name"], sentence=entry["sentence"])
+        return Alarm(
+            window=self._name(row), group=row.get("group") or "", name=entry["name"], sentence=entry["sentence"]
+        )
 
     def _found(self, rows: Sequence[Row]) -> list[Found]:
         """Entries of the latest window with numbers, in descending order."""

@@ -86,9 +86,9 @@ class RowDirectory:
                 yield lines[line], row[_ENTRIES]
 
     def health(self) -> list[Row]:
-        """The valid health row of each window, in order of time."""
-        rows = latest_rows(row for path in self._files("health") for row in _rows_of(path))
-        return sorted(rows, key=lambda row: row["window_start"] or "")
+        """The valid health row of each window, and of each group that is smoothed, in order of time."""
+        rows = latest_of_groups(row for path in self._files("health") for row in _rows_of(path))
+        return sorted(rows, key=lambda row: (row["window_start"] or "", row.get("group") or ""))
 
     def discovered(self, windows: Iterable[Row]) -> list[Row]:
         """The discovered values in the valid rows."""

@@ -256,6 +256,11 @@ class RollUp:
         places = np.unravel_index(number, _sizes(self.kept))
         return tuple(dimension.all_values[int(place)] for dimension, place in zip(self.kept, places))
 
+    def number(self, values: Sequence[str]) -> int:
+        """The reverse of ``values``."""
+        places = [dimension.place_of(value) for dimension, value in zip(self.kept, values)]
+        return int(np.ravel_multi_index(places, _sizes(self.kept)))
+
     def pairs(self, number: int) -> Iterator[tuple[str, str]]:
         """(name, value) of each kept dimension of a group."""
         return zip(self.names, self.values(number))

@@ -19,7 +19,7 @@ from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.rows.samples.solutions import Solution, number_reports, solve
 from uldp_transforms.rows.samples.version_health import health_of_versions
-from uldp_transforms.rows.window_health import health_of_window
+from uldp_transforms.rows.window_health import health_of_group, health_of_window
 from uldp_transforms.rows.windowed_estimate import ON_TIME, confidence_of_row, number_figures, row_of_estimate
 
 TOGETHER = 256
@@ -42,13 +42,17 @@ class SampleRows:
 
     @functools.cached_property
     def health(self) -> WindowHealth:
-        """Sentinels judge the reports of a collection; of a question, whether its versions agree."""
+        """Sentinels judge a collection; of a question, whether its versions agree; and nothing judges groups."""
         sample, row = self.sample, self.estimate
-        if sample.owner.question is not None:
-            return health_of_versions(sample, self.solution, row.num_reports)
-        [model] = sample.owner.versions
-        counts = sample.counts[model.fingerprint]
-        return health_of_window(model, counts, sample.place, self.solution.withheld, row.fit_p_value)
+        if sample.owner.group:
+            found = health_of_group(row, self.solution.withheld)
+        elif sample.owner.question is not None:
+            found = health_of_versions(sample, self.solution, row.num_reports)
+        else:
+            [model] = sample.owner.versions
+            counts = sample.counts[model.fingerprint]
+            found = health_of_window(model, counts, sample.place, self.solution.withheld, row.fit_p_value)
+        return found._replace(**sample.owner.fields)
 
 
 def rows_of(samples: Iterable[Sample], asked: Asked) -> Iterator[SampleRows]:

@@ -7,9 +7,11 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from uldp_transforms.ldp.alphabets.dimensions import RollUp
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.versions import VersionedQuestion
+from uldp_transforms.messages.group_keys import owner_of_group
 from uldp_transforms.rows.row_identity import fields_of_group, reports_of_a_person
 
 
@@ -42,6 +44,16 @@ class Owner:
         if isinstance(self.named, VersionedQuestion):
             return max(1, len(self.named.groups_by(names)))
         return self.named.num_groups_by(names)
+
+    @functools.cached_property
+    def key(self) -> bytes:
+        """Key of its counts and of what is kept of its windows: the fingerprint, and for a group also its number."""
+        if not self.group:
+            return self.named.fingerprint
+        names, values = zip(*self.group)
+        if isinstance(self.named, VersionedQuestion):
+            return owner_of_group(self.named.fingerprint, self.named.groups_by(names)[values])
+        return owner_of_group(self.named.fingerprint, RollUp(self.named.dimensions, names).number(values))
 
     @property
     def fields(self) -> dict[str, Any]:
