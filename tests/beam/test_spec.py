@@ -85,6 +85,7 @@ ALL_VALUES: dict[str, Any] = {
     "min_reports": 7,
     "show": 20,
     "liars": None,
+    "confidence": 0.9,
     "borrow": None,
     "max_rejected_share": 0.75,
     "bounded": False,
@@ -111,6 +112,7 @@ ALL_FIELDS = JobSpec(
     estimator="em",
     min_reports=7,
     show=20,
+    confidence=0.9,
     max_rejected_share=0.75,
     bounded=False,
     future_skew=1_000,
@@ -247,6 +249,7 @@ def test_only_collections_are_needed() -> None:
         "min_reports": 100,
         "show": 10_000,
         "liars": None,
+        "confidence": 0.95,
         "borrow": None,
         "max_rejected_share": None,
         "bounded": None,
@@ -567,6 +570,13 @@ REFUSED = [
             f"JobSpec.max_rejected_share must be a number in [0, 1] or null, got {share!r}",
         )
         for share in (-0.01, 1.01, float("nan"), True, "0.5")
+    ),
+    *(
+        (
+            lambda confidence=confidence: of(confidence=confidence),
+            f"JobSpec.confidence must be a number between 0 and 1, at most 0.999999, such as 0.95, got {confidence!r}",
+        )
+        for confidence in (0, 1, 1.0, 1.5, 95, -0.1, 0.9999999, float("nan"), True, "0.9")
     ),
     *(
         (lambda share=share: of(liars=share), f"JobSpec.liars must be a number in [0, 1] or null, got {share!r}")

@@ -675,14 +675,14 @@ EQUIVALENTS = (  # in the order of their files
     ),
     Equivalent(
         "in_a_line",
-        "rows = {name: (value, interval) for name, value, interval, *_ in figure_rows(estimate.numbers, smooth=False)}",
-        "rows = {name: (value, interval) for name, value, interval, *_ in figure_rows(estimate.numbers, smooth=True)}",
+        "found = figure_rows(estimate.numbers, estimate.confidence, smooth=False)",
+        "found = figure_rows(estimate.numbers, estimate.confidence, smooth=True)",
         "fits a curve that is not shown",
     ),
     Equivalent(
         "_chart_of_bins",
-        "[median] = numbers.figures(quantiles=[0.5], smooth=False).quantiles",
-        "[median] = numbers.figures(quantiles=[0.5], smooth=True).quantiles",
+        "[median] = numbers.figures(quantiles=[0.5], confidence=estimate.confidence, smooth=False).quantiles",
+        "[median] = numbers.figures(quantiles=[0.5], confidence=estimate.confidence, smooth=True).quantiles",
         "fits a curve that is not shown",
     ),
     Equivalent(

@@ -46,6 +46,7 @@ LDP_ROOMS = [  # the same inside ldp
     {"model"},
     {"alphabets", "mechanisms"},
     {"answers", "clear_numbers", "client_window", "counts", "hashing", "registry", "reports", "sampling"},
+    {"confidence"},
     {"checks"},
     {"errors", "reasons"},
 ]

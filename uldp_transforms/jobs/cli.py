@@ -17,6 +17,7 @@ from uldp_transforms.files.collection_files import read_collection
 from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.checks import nearest
+from uldp_transforms.ldp.confidence import ALLOWED_CONFIDENCE, is_confidence
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import parse_duration
 
@@ -465,3 +466,17 @@ def _share(text: str) -> float:
 
 share = OptionType(_share, r"0|1|0?\.[0-9]+")
 """An argparse type: a number from 0 to 1."""
+
+
+def _confidence(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not is_confidence(number):
+        raise argparse.ArgumentTypeError(f"must be {ALLOWED_CONFIDENCE}, got {text!r}")
+    return number
+
+
+confidence = OptionType(_confidence, r"0?\.[0-9]*[1-9][0-9]*")
+"""An argparse type: a level of confidence."""

@@ -18,10 +18,10 @@ from uldp_transforms.jobs.report.collection_facts import facts_of, sensitive_in_
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets.dimensions import ATTRIBUTE, CLIENT, GATEWAY
 from uldp_transforms.ldp.checks import require_int
+from uldp_transforms.ldp.confidence import CONFIDENCE, percent
 from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.mechanisms.channels.declared_channel import DeclaredChannel
 from uldp_transforms.ldp.solvers.intervals import quantile
-from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.messages import wire
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -42,9 +42,9 @@ _LARGE = 700.0  # epsilon whose exponential is a floating-point number
 _WIDTH = 88
 _PLAIN = ("every value", "sensitive values")  # beginnings of promises that hold whatever an observer knows
 _LEGEND = (
-    f"+-: half of the 95 % interval of a value that {100 * COMMON:g} % of the people hold. found: the smallest share "
-    f"that is told apart from 0 in about {100 * _FOUND:g} % of such windows. Both are approximations for one value "
-    "that is looked at by itself; hash functions add noise if cohorts are few."
+    f"+-: half of the {percent(CONFIDENCE)} interval of a value that {100 * COMMON:g} % of the people hold. found: the "
+    f"smallest share that is told apart from 0 in about {100 * _FOUND:g} % of such windows. Both are approximations "
+    "for one value that is looked at by itself; hash functions add noise if cohorts are few."
 )
 _OF_TEXTS = " Only texts that the collector looks for are found."
 _OF_NUMBERS = " A value is a single bin here; means, quantiles and shares above limits are more precise."

@@ -1,7 +1,7 @@
 """Logistic regression of the truthful answer to a survey question on columns that are known in the clear.
 
 Prints two tables per question. The first has for each covariate the coefficient (log odds of yes per unit, or of a
-category compared with the base that is named below the table), its standard error and 95 % interval, p-values of the
+category compared with the base that is named below the table), its standard error and interval, p-values of the
 hypothesis that it is 0, by Wald's test and by the likelihood ratio, and the odds ratio. The second has the predicted
 shares of yes: of all people, and if all people had a value, with their other covariates as they are. Rows that cannot
 be used are counted by reason, with their places in the file. Exit code 1 if a question has no result.

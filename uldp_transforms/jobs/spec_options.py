@@ -56,6 +56,8 @@ def spec_option(name: str, **changes: Any) -> dict[str, Any]:
         settings["type"] = cli.positive()
     if field.kind is Kind.SHARE:
         settings["type"] = cli.share
+    if field.kind is Kind.CONFIDENCE:
+        settings["type"] = cli.confidence
     if field.kind is Kind.NUMBERS:
         settings["type"] = cli.numbers
     if field.kind is Kind.NAMES:

@@ -41,6 +41,7 @@ from uldp_transforms.jobs.report.numbers.number_facts import (
 from uldp_transforms.jobs.report.whole_period import FILE
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.display import interval_text
 from uldp_transforms.ldp.utility import need_of_liars
@@ -55,7 +56,18 @@ from uldp_transforms.windows import rfc3339
 MOST_PRINTED = 20
 """Number of values of a collection that are printed; the file has all that are shown."""
 
-_ESTIMATES = ("by", "estimator", "candidates", "limits", "quantiles", "min_reports", "show", "liars", "borrow")
+_ESTIMATES = (
+    "by",
+    "estimator",
+    "candidates",
+    "limits",
+    "quantiles",
+    "min_reports",
+    "show",
+    "liars",
+    "confidence",
+    "borrow",
+)
 
 
 class Overlap(SpecError):
@@ -287,7 +299,7 @@ def _lines(spec: JobSpec, period: Period) -> Iterator[str]:
     entries = sorted(row.estimates, key=lambda entry: -entry.frequency)
     if not entries:
         return
-    table = [("value", "share", "95 % interval")]
+    table = [("value", "share", f"{percent(spec.confidence)} interval")]
     for entry in entries[:MOST_PRINTED]:
         interval = _between(entry.frequency, entry.display_low, entry.display_high)
         table.append((printable(entry.value), f"{entry.frequency:.4f}", interval))
@@ -318,7 +330,8 @@ def _unit(spec: JobSpec, row: WindowedEstimate) -> str:
 def _figures(numbers: NumberPart) -> Iterator[tuple[str, ...]]:
     """A table of the figures of numbers, in their unit, and of shares of people; of few reports, the interval that does
     not depend on smoothness is first."""
-    titles = ["smooth 95 % interval" if numbers.is_smooth else "95 % interval", "without smoothness"]
+    interval = f"{numbers.levels} interval"
+    titles = [f"smooth {interval}" if numbers.is_smooth else interval, "without smoothness"]
     order = slice(None, None, -1 if numbers.advice else 1)
     yield "figure", numbers.unit or "value", *titles[order]
     for figure in numbers.figures:

@@ -18,6 +18,7 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.checks import describe
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 
 
@@ -86,7 +87,7 @@ def answer_noise(rates: np.ndarray) -> np.ndarray:
     return noise
 
 
-def share_of(held: np.ndarray, rates: np.ndarray, confidence: float = 0.95) -> tuple[Bounded, float]:
+def share_of(held: np.ndarray, rates: np.ndarray, confidence: float = CONFIDENCE) -> tuple[Bounded, float]:
     """The unbiased share of holders and its score interval (Wilson 1927) cut to [0, 1], and its standard error.
 
     A record is drawn from a population, with its value and its rate, which may depend on each other. Its weight w has
@@ -168,7 +169,7 @@ def _variances(share: float, noise: np.ndarray, sizes: np.ndarray) -> np.ndarray
     return variances
 
 
-def mean_of(weights: np.ndarray, numbers: np.ndarray, confidence: float = 0.95) -> Bounded:
+def mean_of(weights: np.ndarray, numbers: np.ndarray, confidence: float = CONFIDENCE) -> Bounded:
     """The mean of the holders' numbers, with Fieller's interval.
 
     Args:
@@ -201,7 +202,7 @@ def mean_of(weights: np.ndarray, numbers: np.ndarray, confidence: float = 0.95) 
     return Bounded(centre + sum_t / total, centre + float(b - reach) / a, centre + float(b + reach) / a)
 
 
-def quantile_of(weights: np.ndarray, numbers: np.ndarray, q: float, confidence: float = 0.95) -> Bounded:
+def quantile_of(weights: np.ndarray, numbers: np.ndarray, q: float, confidence: float = CONFIDENCE) -> Bounded:
     """A quantile of the numbers of the holders.
 
     The unbiased distribution function need not rise, because weights may be below 0; the value is where the mean of

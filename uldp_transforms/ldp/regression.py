@@ -24,6 +24,7 @@ from scipy import special
 
 from uldp_transforms.ldp.answers.profile import profile_interval
 from uldp_transforms.ldp.answers.samples import Sample
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import EstimationError, SpecError
 
 _STEPS = 100
@@ -65,7 +66,7 @@ class Regression:
         """(K - 1, P): p-values of the hypothesis that a coefficient is 0, from its ratio to its standard error."""
         return np.asarray(2 * scipy.stats.t.sf(np.abs(self.coefficients / self.standard_errors), self.degrees))
 
-    def intervals(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    def intervals(self, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
         """Ends (K - 1, P) and (K - 1, P) of the Wald intervals of the coefficients."""
         reach = scipy.stats.t.isf((1 - confidence) / 2, self.degrees) * self.standard_errors
         return self.coefficients - reach, self.coefficients + reach
@@ -86,7 +87,7 @@ class Regression:
         return share, float(np.sqrt(slopes @ self.covariance @ slopes))
 
     def mean_interval(
-        self, covariates: np.ndarray, people: np.ndarray, value: int = 1, confidence: float = 0.95
+        self, covariates: np.ndarray, people: np.ndarray, value: int = 1, confidence: float = CONFIDENCE
     ) -> tuple[float, float]:
         """Ends of the profile-likelihood interval of ``mean_probability``, for the same arguments.
 

@@ -145,7 +145,7 @@ def unpacked(encoded: bytes) -> tuple[WindowedEstimate, WindowHealth]:
     for told, place in ((row, _DIMENSIONS), (health, _OF_HEALTH)):
         told[place] = tuple(map(DimensionValue._make, told[place]))
     health[_FINDINGS] = list(map(HealthFinding._make, health[_FINDINGS]))
-    return WindowedEstimate._make(row), WindowHealth._make(health)
+    return WindowedEstimate(*row), WindowHealth(*health)  # of older versions without the last fields
 
 
 def _figures_of(

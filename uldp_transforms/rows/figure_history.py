@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from uldp_transforms.ldp.confidence import confidence_or_default
 from uldp_transforms.ldp.estimators.smooth_figures import crossing_of
 from uldp_transforms.ldp.smoothing import Alarms, Change, Series, Shares, change_of
 from uldp_transforms.ldp.solvers.intervals import cut
-from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_types import MeanFigure, NumberFigures, QuantileFigure, ShareFigure, WindowedEstimate
 from uldp_transforms.rows.window_history import PEOPLE_VARIANCE, Neighbours
@@ -176,7 +176,7 @@ def _smoothed_share(one: ShareFigure, edges: np.ndarray, below: np.ndarray) -> S
 def sentence_of_change(row: WindowedEstimate, windows: Neighbours, series: Series, alarms: Alarms, t: int) -> str:
     """What moved: the mean; or quantiles, and the shares below the edges that moved most.
 
-    Intervals hold simultaneously for all series of the kind, at 95 %. A quantile is named if it is now on the other
+    Intervals hold simultaneously for all series of the kind. A quantile is named if it is now on the other
     side of an edge whose share moved.
 
     Args:
@@ -186,7 +186,7 @@ def sentence_of_change(row: WindowedEstimate, windows: Neighbours, series: Serie
     """
     sides, moved = list(map(side_of, windows.values)), np.flatnonzero(alarms.moved[t])
     change = change_of(series, alarms, t, moved)
-    half = -special.ndtri((1 - CONFIDENCE) / 2 / len(sides) / change.looks) * change.error
+    half = -special.ndtri((1 - confidence_or_default(row.confidence)) / 2 / len(sides) / change.looks) * change.error
     size = np.where([sides[at].from_above for at in moved.tolist()], -1, 1) * change.size
     order = np.argsort(-np.abs(size), kind="stable").tolist()
     spans = np.stack([size, size - half, size + half], axis=1)[order]

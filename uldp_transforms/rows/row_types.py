@@ -181,6 +181,7 @@ class WindowedEstimate(NamedTuple):
     group: Optional[str] = None
     liars: Optional[float] = None
     borrowed: Optional[float] = None
+    confidence: Optional[float] = None
 
 
 @with_attributes
@@ -234,6 +235,7 @@ class EstimatedValue(NamedTuple):
     group: Optional[str] = None
     liars: Optional[float] = None
     borrowed: Optional[float] = None
+    confidence: Optional[float] = None
 
 
 @with_attributes
@@ -318,6 +320,7 @@ class DiscoveredValue(NamedTuple):
     level: int
     num_scored: int
     run: Optional[str] = None
+    confidence: Optional[float] = None
 
 
 @with_attributes
@@ -350,6 +353,7 @@ class ComparedValue(NamedTuple):
     liars: Optional[float] = None
     collection_version: Optional[int] = None
     simulated: Optional[bool] = None
+    confidence: Optional[float] = None
 
 
 @with_attributes

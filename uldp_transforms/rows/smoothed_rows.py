@@ -11,10 +11,10 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.checks import describe
+from uldp_transforms.ldp.confidence import confidence_or_default
 from uldp_transforms.ldp.sentinels import NOTHING_UNUSUAL, Finding
 from uldp_transforms.ldp.smoothing import Alarms, Change, Series, Shares, change_of, filtered, follow, judge, smoothed
 from uldp_transforms.ldp.solvers.intervals import cut, reaching
-from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.figure_history import (
@@ -77,7 +77,7 @@ def _smooth_entries(
         return
     series = windows.series()
     alarms = judge(series, alarm_every)
-    shares = smoothed(series)
+    shares = smoothed(series, _level_of(rows))
     starts = {int(start): t for t, start in enumerate(windows.spans[:, 0])}
     places = [starts[bounds_of(row)[0]] if has_numbers(row) else None for row in rows]
     shown = _shown([(t, row) for t, row in zip(places, rows) if t is not None], windows, shares)
@@ -85,7 +85,7 @@ def _smooth_entries(
         if t is None:
             yield row._replace(estimates=list(row.estimates)), None
         else:
-            yield next(shown), _change(windows, series, alarms, t)
+            yield next(shown), _change(row, windows, series, alarms, t)
 
 
 def _smooth_figures(
@@ -98,7 +98,8 @@ def _smooth_figures(
     for of_kind in zip(*(rows_of_figures(row, names) for row in rows)):
         windows = Neighbours.of(of_kind, jump, memos)
         series = series_of_figures(windows)
-        kinds.append((windows, series, judge(series, alarm_every), in_order(smoothed(series), windows.values)))
+        shares = in_order(smoothed(series, _level_of(rows)), windows.values)
+        kinds.append((windows, series, judge(series, alarm_every), shares))
     for row in rows:
         shown, changes = row, []
         for windows, series, alarms, shares in kinds:
@@ -130,8 +131,8 @@ def filter_row(
     most = horizon_of(len(later.values)) if horizon is None else horizon
     series = later.series()
     kept, alarms = _judged(later, series, every, most)
-    [shown] = _shown([(0, row)], later, filtered(series, t))
-    change = _change(later, series, alarms, t)
+    [shown] = _shown([(0, row)], later, filtered(series, t, confidence_or_default(row.confidence)))
+    change = _change(row, later, series, alarms, t)
     if not has_figures(row):
         return kept, shown, change
     figures, numbers, changes = _filter_figures(windows, row, every, most)
@@ -160,9 +161,15 @@ def _filter_figures(
         series = series_of_figures(later)
         kept, alarms = _judged(later, series, alarm_every, horizon)
         kinds.append(kept)
-        shown = with_smoothed(shown, later.values, in_order(filtered(series, t), later.values), 0)
+        shares = filtered(series, t, confidence_or_default(row.confidence))
+        shown = with_smoothed(shown, later.values, in_order(shares, later.values), 0)
         changes.append(_change_of_figures(row, later, series, alarms, t))
     return tuple(kinds), shown.numbers, changes
+
+
+def _level_of(rows: Sequence[WindowedEstimate]) -> float:
+    """The confidence of the intervals of rows, which one specification asked for."""
+    return confidence_or_default(next((row.confidence for row in rows), None))
 
 
 def horizon_of(num_values: int) -> int:
@@ -195,10 +202,10 @@ def _shown(
         yield row._replace(estimates=list(smooth))
 
 
-def _change(windows: Neighbours, series: Series, alarms: Alarms, t: int) -> Finding:
-    """Values that changed in a window; the intervals hold simultaneously for all values, at 95 %."""
-    moved = np.flatnonzero(alarms.moved[t])
-    sentence = _sentence(windows, change_of(series, alarms, t, moved), moved) if len(moved) else NOTHING_UNUSUAL
+def _change(row: WindowedEstimate, windows: Neighbours, series: Series, alarms: Alarms, t: int) -> Finding:
+    """Values that changed in the window of a row; the intervals hold simultaneously for all values."""
+    moved, level = np.flatnonzero(alarms.moved[t]), confidence_or_default(row.confidence)
+    sentence = _sentence(windows, change_of(series, alarms, t, moved), moved, level) if len(moved) else NOTHING_UNUSUAL
     return _finding(alarms, t, sentence)
 
 
@@ -235,8 +242,8 @@ def _joined(findings: Sequence[Finding | None]) -> Finding | None:
     )
 
 
-def _sentence(windows: Neighbours, change: Change, moved: np.ndarray) -> str:
-    half = -special.ndtri((1 - CONFIDENCE) / 2 / len(windows.values) / change.looks) * change.error
+def _sentence(windows: Neighbours, change: Change, moved: np.ndarray, confidence: float) -> str:
+    half = -special.ndtri((1 - confidence) / 2 / len(windows.values) / change.looks) * change.error
     order = np.argsort(-np.abs(change.size), kind="stable")[:_NAMED]
     told = [
         f"{describe(windows.values[moved[i]])} {_points(change.size[i])} ({_points(change.size[i] - half[i])} to "

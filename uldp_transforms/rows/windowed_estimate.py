@@ -11,7 +11,6 @@ from uldp_transforms.ldp.estimators.anytime import confidence_of_look
 from uldp_transforms.ldp.estimators.estimator import FIXED
 from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, figures_of, limits_within
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
-from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_identity import Named, name_of
 from uldp_transforms.rows.row_types import (
@@ -33,11 +32,13 @@ ON_TIME = "ON_TIME"
 """``pane_timing`` of the row that is emitted at the end of its window; there is at most one."""
 
 
-def confidence_of_row(num_reports: int, anytime_scale: int | None, place: Mapping[str, Any]) -> float:
+def confidence_of_row(
+    confidence: float, num_reports: int, anytime_scale: int | None, place: Mapping[str, Any]
+) -> float:
     """Confidence of the intervals of numbers: higher where the window can have several rows."""
     if anytime_scale is None:
-        return CONFIDENCE
-    return float(confidence_of_look(CONFIDENCE, num_reports, anytime_scale, place["pane_timing"] == ON_TIME))
+        return confidence
+    return float(confidence_of_look(confidence, num_reports, anytime_scale, place["pane_timing"] == ON_TIME))
 
 
 def row_of_estimate(

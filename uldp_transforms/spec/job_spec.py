@@ -20,6 +20,7 @@ from uldp_transforms.ldp.alphabets.dimensions import roll_up_of
 from uldp_transforms.ldp.borrowing import need_of_borrowing
 from uldp_transforms.ldp.checks import describe, require_int
 from uldp_transforms.ldp.collection import Collection, canonical_candidates
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.discovery import can_discover, check_discovery
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimator
@@ -78,6 +79,7 @@ class JobSpec:
         limits, quantiles: of collections of numbers; None: no limits, and the quantiles 0.1, 0.5 and 0.9.
         borrow: whether the shown shares of groups are drawn towards those of all reports.
         liars: largest share of false reports that intervals allow for; None: all reports are taken as honest.
+        confidence: of all intervals; 0.95 means that at most 5 of 100 miss.
         early_every: milliseconds between early panes; None: no early panes.
         max_rejected_share: None: the default for the kind of input, see ``rejected_share``.
         bounded: whether the input is bounded; None: determined from the input, see ``for_input``.
@@ -109,6 +111,7 @@ class JobSpec:
     min_reports: int = MIN_REPORTS
     show: int = SHOW
     liars: float | None = None
+    confidence: float = CONFIDENCE
     borrow: bool = False
     max_rejected_share: float | None = None
     bounded: bool | None = None
@@ -364,6 +367,7 @@ class JobSpec:
             limits=self.limits,
             quantiles=self.quantiles,
             liars=self.liars,
+            confidence=self.confidence,
             borrow=self.borrow,
             anytime_scale=self.anytime_scale,
             entries=entries,

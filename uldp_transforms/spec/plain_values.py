@@ -59,6 +59,7 @@ class SpecValues(TypedDict, total=False):
     min_reports: int
     show: int
     liars: float | None
+    confidence: float | None
     borrow: bool
     max_rejected_share: float | None
     bounded: bool | None

@@ -12,6 +12,7 @@ import enum
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES
 from uldp_transforms.messages.refusal_causes import REJECTED_SHARE_OF_FILES, REJECTED_SHARE_OF_STREAMS
@@ -57,6 +58,8 @@ class Kind(enum.Enum):
     SWITCH = enum.auto()
     COUNT = enum.auto()
     SHARE = enum.auto()
+    CONFIDENCE = enum.auto()
+    """A number between 0 and 1, without either."""
     CHOICE = enum.auto()
     TEXT = enum.auto()
     NUMBERS = enum.auto()
@@ -411,6 +414,16 @@ _ROWS = (
             Exclusion("discover", because="which takes all reports as honest"),
         ),
         page="groups.md#if-some-reports-are-lies",
+    ),
+    SpecField(
+        name="confidence",
+        kind=Kind.CONFIDENCE,
+        section=Section.ESTIMATES,
+        label="Confidence of intervals",
+        help="level of confidence of all intervals, such as 0.9 for shorter or 0.99 for longer ones; estimates do not "
+        "depend on it",
+        default=CONFIDENCE,
+        page="estimation.md#the-confidence-of-intervals",
     ),
     SpecField(
         name="borrow",

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from uldp_transforms.ldp.checks import describe, is_number, require_int, require_number
+from uldp_transforms.ldp.confidence import check_confidence
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.spec.spec_fields import SPEC_FIELDS, Kind, SpecField
 from uldp_transforms.windows import checked_milliseconds
@@ -59,6 +60,8 @@ def check_value(field: SpecField, value: object) -> None:
     if field.kind is Kind.SHARE:
         within = isinstance(value, (int, float)) and is_number(value) and 0 <= value <= 1
         require_number(where, value, "a number in [0, 1] or null", within)
+    if field.kind is Kind.CONFIDENCE:
+        check_confidence(where, value)
     if field.kind is Kind.NUMBERS and not (
         isinstance(value, tuple) and value and all(is_number(item) and math.isfinite(item) for item in value)
     ):

@@ -266,9 +266,10 @@ def test_a_change_is_told_after_all_other_findings() -> None:
 
 def test_intervals_of_a_window_with_several_rows_are_surer() -> None:
     late = ONE_DAY | {"pane_timing": "LATE"}
-    assert confidence_of_row(500, None, late) == 0.95
-    on_time, other = (confidence_of_row(500, 1000, place) for place in (ONE_DAY, late))
-    assert 0.95 < on_time < other < 1
+    for confidence in (0.5, 0.95, 0.99):
+        assert confidence_of_row(confidence, 500, None, late) == confidence
+        on_time, other = (confidence_of_row(confidence, 500, 1000, place) for place in (ONE_DAY, late))
+        assert confidence < on_time < other < 1
 
 
 def test_windows_are_solved_by_what_their_alphabets_need() -> None:

@@ -388,7 +388,7 @@ COMMANDS = (
     ),
     Plant(
         "selected intervals of the usual level",
-        "level = selected_confidence(np.array([row.q_value <= FOUND for rows in rows_of for row in rows]), FOUND)",
+        "level = selected_confidence(np.array([row.q_value <= rate for rows in rows_of for row in rows]), rate)",
         "level = 0.95",
         "intervals of what was selected as clear would miss the truth too often",
         ("test_compare_words.py::test_q_values_and_selected_intervals_are_over_all_collections",),

@@ -126,8 +126,8 @@ PAGES = (
     ),
     Plant(
         "a comparison of windows that looks once",
-        "_MISS / 2 / max(1, num_values)",
-        "_MISS / 2",
+        "error_rate(confidence) / 2 / max(1, num_values)",
+        "error_rate(confidence) / 2",
         "among 100 values that did not change, five are told apart",
         ("test_report_figures.py::test_intervals_of_a_comparison_hold_for_all_values_at_once",),
     ),

@@ -212,8 +212,8 @@ def test_sides_that_do_not_differ() -> None:
         f"Do they differ at all? No difference was found (chi-square {2 * test.statistic:.1f}, 4 degrees of freedom, p "
         f"{p_value:.2g}); that does not show that they are equal."
     )
-    assert found_in_words._noticed(1.0).startswith("A shift of 1 in any one value")
-    assert found_in_words._noticed(1.01) == "The test usually misses a shift of one value in one group."
+    assert found_in_words._noticed(1.0, 0.05).startswith("A shift of 1 in any one value")
+    assert found_in_words._noticed(1.01, 0.05) == "The test usually misses a shift of one value in one group."
 
 
 def test_why_nothing_is_tested() -> None:

@@ -17,6 +17,7 @@ BAD: dict[Kind, tuple[str, ...]] = {
     Kind.DURATION: ("x", "99999d"),
     Kind.COUNT: ("0", "x", "99999999999999"),
     Kind.SHARE: ("2", "x"),
+    Kind.CONFIDENCE: ("0", "1", "1.5", "x", "95", "nan", "0.9999999"),
     Kind.CHOICE: ("never",),
     Kind.TEXT: ("never",),
     Kind.NUMBERS: ("x", "nan", "", "1"),

@@ -19,6 +19,9 @@ from uldp_transforms.ldp import SpecError
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
 
 
+LEVEL = "must be a number between 0 and 1, at most 0.999999, such as 0.95, got "
+
+
 @pytest.mark.parametrize(
     ("read", "text", "value"),
     [
@@ -30,6 +33,8 @@ DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
         (cli.positive(float), "0.5", 0.5),
         (cli.share, "0", 0.0),
         (cli.share, "1", 1.0),
+        (cli.confidence, "0.9", 0.9),
+        (cli.confidence, ".999999", 0.999999),
         (cli.numbers, "1,-2.5", [1.0, -2.5]),
         (cli.names, "a, b", ["a", "b"]),
         (cli.names, "", None),
@@ -67,6 +72,7 @@ def test_what_an_option_takes(read: Callable[[str], Any], text: str, value: Any)
         (cli.share, "-0.1", "must be a number from 0 to 1, got '-0.1'"),
         (cli.share, "1.1", "must be a number from 0 to 1, got '1.1'"),
         (cli.share, "x", "must be a number from 0 to 1, got 'x'"),
+        *((cli.confidence, text, f"{LEVEL}{text!r}") for text in ("0", "1", "1.5", "x", "95", "0.9999999")),
         (cli.numbers, "1;2", "must be comma-separated numbers, got '1;2'"),
         (cli.names, "a,,b", "must be names of dimensions with commas between them, got 'a,,b'"),
         (cli.name_and_value, "secret", "must be NAME=VALUE (the value is not shown)"),

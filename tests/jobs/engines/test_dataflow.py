@@ -80,6 +80,7 @@ GOOD_AND_BAD = {
     cli.window_length("").pattern: ([*LENGTHS, "1mo", "P1M"], NO_LENGTHS),
     cli.positive().pattern: (["1", "100"], ["0", "-1", "1.5", "all"]),
     cli.share.pattern: (["0", "0.5", ".99", "1"], ["", "-1", "1.5", "2", "all", "nan"]),
+    cli.confidence.pattern: (["0.5", ".99", "0.95"], ["", "0", "1", "1.5", "95", "0.0", "-0.5"]),
     cli.names.pattern: (["", "arm", "country,arm"], ["Arm", "arm,", "arm;country", "1"]),
     cli.dimension_from("attribute").pattern: (
         ["country=attribute:cc", "a_1=attribute:x-y:z"],

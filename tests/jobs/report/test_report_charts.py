@@ -16,6 +16,7 @@ from tests.support.cases import golden
 from uldp_transforms.jobs.evaluate.trials import Outcome
 from uldp_transforms.jobs.report import charts, error_charts
 from uldp_transforms.jobs.report.facts import Entry, Trend, WindowLine
+from uldp_transforms.jobs.report.levels import USUAL
 from uldp_transforms.jobs.report.numbers import number_charts
 from uldp_transforms.jobs.report.numbers.number_facts import Bar, Figure, FigureTrend, NumberPart
 from uldp_transforms.windows import moment_of
@@ -160,7 +161,7 @@ def charts_of_everything() -> dict[str, Any]:
     bins = numbers(bar(1, 2, 0.2), bar(2, 30, 0.5), figures=[figure("median", value=12.0)], trends=figures)
     latest = SimpleNamespace(entries=entries, window=windows[-1])
     parts = [part(trends=[of], latest=latest), part(numbers=bins), part(drawn=0)]
-    report, nothing = (SimpleNamespace(parts=of_page, title="T", zone="UTC") for of_page in (parts, []))
+    report, nothing = (SimpleNamespace(parts=of_page, title="T", zone="UTC", levels=USUAL) for of_page in (parts, []))
     outcomes = [
         Outcome(mechanism="krr", epsilon=epsilon, estimator="raw", raw_error=0.1, error=0.2, covered=0.9)
         for epsilon in (1.0, 2.0)
@@ -284,7 +285,7 @@ def part(number: int = 3, entries: int = 2, drawn: int = 1, **more: Any) -> Any:
 
 
 def picture(*parts: Any) -> dict[str, Any]:
-    report: Any = SimpleNamespace(parts=parts, title="T", zone="UTC")
+    report: Any = SimpleNamespace(parts=parts, title="T", zone="UTC", levels=USUAL)
     return charts.picture(report, lambda of, zone: {"numbers": [of.id, zone]})
 
 

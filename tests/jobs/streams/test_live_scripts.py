@@ -91,7 +91,7 @@ def marks(of: dict[str, Any], place: int, kind: str, tenths: int) -> list[str]:
 def test_the_chart_of_windows_and_of_all_together(play: Play) -> None:
     """Every third window has its time; one is without a truth, one unfinished; the last place is for all."""
     windows = [window(0, 0.2, 0.25), window(20, 0.3, early=True), window(40, 0.15), window(60, 0.1, 0.0)]
-    total = {"reports": 4120, "mean": 0.2, "low": 0.15, "high": 0.25, "truth": 0.22}
+    total = {"reports": 4120, "mean": 0.2, "low": 0.15, "high": 0.25, "truth": 0.22, "confidence": 0.95}
     program = (
         f"process.env.TZ = 'UTC';\nconst [windows, total] = {json.dumps([windows, total])};\n"
         "return [it.marks(windows, total), it.marks(windows, null)].map((made) => made.map(markup));"
@@ -133,7 +133,7 @@ def test_the_scale_of_the_chart(high: float, tenths: int, each: int, play: Play)
         ]
 
 
-TOTAL = {"reports": 1234, "mean": 0.2, "low": 0.15, "high": 0.25, "truth": 0.22}
+TOTAL = {"reports": 1234, "mean": 0.2, "low": 0.15, "high": 0.25, "truth": 0.22, "confidence": 0.95}
 SUM = "20.0 % answered “badly”; between 15.0 % and 25.0 % with 95 % confidence, from 1,234 reports since the start."
 FOLLOWED = """
 const [asked, answers] = [[], []];

@@ -168,23 +168,25 @@ def test_without_a_change_a_value_is_as_before_it() -> None:
     assert len(nowhere) == 0 and none.shifts.shape == (8, 0)
 
 
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
 @pytest.mark.parametrize("windows", [6, 30])
-def test_branches_are_averaged_by_their_odds_and_span_all_that_are_credible(windows: int) -> None:
-    """Each possible change as a course of its own: the 48 likeliest, and of these what .95 of the odds are on."""
+def test_branches_are_averaged_by_their_odds_and_span_all_that_are_credible(windows: int, level: float) -> None:
+    """Each possible change as a course of its own: the 48 likeliest, and of these what the confidence of odds is on."""
+    z = stats.norm.isf((1 - level) / 2)
     raw = a_walk(windows, 2, 4)
     raw[windows // 2 :, 0] += 0.06
     raw[2, 1] -= 0.05
     values = some_values(raw)
     odds = _log_odds(values)
     for value in range(2):
-        means, low, high = branches(values.values(np.array([value])), 1.7)
+        means, low, high = branches(values.values(np.array([value])), level)
         one, own = of_values(values.series, here := np.array([value])), values.law.values(here)
         every = [(0.0, None, 0)] + [(odds[kind, t, value], kind, t) for kind in (0, 1) for t in range(windows)]
         every = sorted((each for each in every if np.isfinite(each[0])), key=lambda each: -each[0])
         changes = [each for each in every if each[1] is not None][:48]
         kept = [each for each in every if each[1] is None or each in changes]
         chances = np.exp([each[0] for each in kept])
-        number = int(np.searchsorted(np.cumsum(chances), 0.95 * chances.sum())) + 1
+        number = int(np.searchsorted(np.cumsum(chances), level * chances.sum())) + 1
         averaged = kept[:number] if (0.0, None, 0) in kept[:number] else [*kept[:number], (0.0, None, 0)]
         chances = np.exp([each[0] for each in averaged])
         parts = []
@@ -194,8 +196,9 @@ def test_branches_are_averaged_by_their_odds_and_span_all_that_are_credible(wind
             changed = (change, 0 * change) if kind == 0 else (0 * change, change)
             course = course_of(one, own, values.drift[here], values.nugget[here], *changed)
             mean, variance = own_shares(one, own, course)
-            parts.append((mean[:, 0], 1.7 * np.sqrt(variance[:, 0])))
-        assert 1 < number < len(kept) if windows == 30 else number > 1
+            parts.append((mean[:, 0], z * np.sqrt(variance[:, 0])))
+        assert number > 1 or level < 0.95
+        assert number < len(kept) or windows == 6
         mean = chances / chances.sum() @ np.array([mean for mean, _ in parts])
         np.testing.assert_allclose(means[:, 0], mean, atol=2e-5)
         credible = parts[:number]
@@ -207,13 +210,13 @@ def test_branches_are_averaged_by_their_odds_and_span_all_that_are_credible(wind
 
 
 def test_lines_across_breaks_average_over_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each lasting change adds what its branches are away by; intervals contain all of them, at 1.96 deviations."""
+    """Each lasting change adds what its branches are away by; intervals contain all of them, at the same confidence."""
     rng = np.random.default_rng(89)
     around, own, moved = rng.normal(size=(3, 5, 3)), rng.normal(size=(3, 5, 3)), rng.normal(size=(3, 5, 2))
     asked = []
 
-    def told(which: str, z: float) -> Any:
-        asked.append((which, z))
+    def told(which: str, confidence: float) -> Any:
+        asked.append((which, confidence))
         return {"own": own, "moved": moved}[which]
 
     class Values(SimpleNamespace):
@@ -221,10 +224,9 @@ def test_lines_across_breaks_average_over_their_places(monkeypatch: pytest.Monke
 
     values: Any = Values(without=lambda: ("moved", np.array([2, 2])))
     monkeypatch.setattr(shares_module, "_around", lambda *_: around.copy())
-    monkeypatch.setattr(shares_module, "branches", lambda of, z: told("own" if of is values else of, z))
-    means, low, high = shares_module._across(values, np.zeros((5, 3)))
-    assert [which for which, _ in asked] == ["own", "moved"]
-    assert [z for _, z in asked] == pytest.approx([1.959964] * 2)
+    monkeypatch.setattr(shares_module, "branches", lambda of, level: told("own" if of is values else of, level))
+    means, low, high = shares_module._across(values, np.zeros((5, 3)), 0.9)
+    assert asked == [("own", 0.9), ("moved", 0.9)]
     expected = around[0].copy()
     expected[:, 2] += (moved[0] - around[0][:, [2]]).sum(axis=1)
     np.testing.assert_allclose(means, expected)
@@ -234,7 +236,7 @@ def test_lines_across_breaks_average_over_their_places(monkeypatch: pytest.Monke
     np.testing.assert_array_equal([low, high], [lows, highs])
     values.without = lambda: ("moved", np.zeros(0, dtype=int))
     asked.clear()
-    means, _, _ = shares_module._across(values, np.zeros((5, 3)))
+    means, _, _ = shares_module._across(values, np.zeros((5, 3)), 0.9)
     np.testing.assert_array_equal(means, around[0])
     assert len(asked) == 1
 
@@ -250,7 +252,7 @@ def test_each_value_is_shown_by_its_own_scales_and_its_breaks() -> None:
     scales, _ = shares_module.scales_of(series, law)
     own, likely = np.array([[1e-6, 2e-6, 3e-6, 4e-6], [2e-4, 3e-4, 4e-4, 5e-4]]), np.array([[1e-7] * 4, [1e-4] * 4])
     model = shares_module._Fitted(series, law, scales, own, likely, None)
-    found, broken = shares_module._of_values(model, np.arange(4)), []
+    found, broken = shares_module._of_values(model, np.arange(4), 0.9), []
     for value in range(4):
         one, few = of_values(series, here := np.array([value])), law.values(here)
         nothing = np.zeros((30, 1))
@@ -258,11 +260,11 @@ def test_each_value_is_shown_by_its_own_scales_and_its_breaks() -> None:
         wide, line, common = (
             Broken.of(one, few, *scale, nothing, nothing) for scale in (own[:, here], likely[:, here], usual)
         )
-        _, low, high = shares_module._around(one, few, wide.course, nothing)
+        _, low, high = shares_module._around(one, few, wide.course, nothing, 0.9)
         means, _ = own_shares(one, few, line.course)
         if len(suspects(common.course)):
             changes = breaks_of(common, wide, scales)
-            across, low, high = shares_module._across(changes, nothing)
+            across, low, high = shares_module._across(changes, nothing, 0.9)
             means = across if changes.changed[0] else means
             broken.append((value, bool(changes.changed[0])))
         np.testing.assert_allclose(found[:, :, [value]], [means, low, high], rtol=1e-6, atol=1e-9)

@@ -443,15 +443,16 @@ def test_a_season_is_fitted_again_with_the_scales_of_its_residuals(monkeypatch: 
     assert asked == [None]
 
 
-def test_intervals_are_those_of_two_deviations() -> None:
-    """1.96 of the course, of what is uncertain of a season, and of what all windows share; windows agree here."""
+@pytest.mark.parametrize(("confidence", "z"), [(0.95, 1.959964), (0.8, 1.2815516)])
+def test_intervals_are_those_of_two_deviations(confidence: float, z: float) -> None:
+    """Of the course, of what is uncertain of a season, and of what all windows share; windows agree here."""
     series = with_phases(0.0)
     series = dataclasses.replace(series, common=np.full(4, 1e-5))
     law = series.law()
     course = course_of(series, law, 1e-6 * law.shares, 1e-4 * law.shares)
     course = dataclasses.replace(course, pulse=0.9 * np.sqrt(course.pulse_information))
-    means, low, high = shares_module._around(series, law, course, np.full(series.raw.shape, 1e-4))
+    means, low, high = shares_module._around(series, law, course, np.full(series.raw.shape, 1e-4), confidence)
     expected, variances = own_shares(series, law, course)
     np.testing.assert_allclose(means, expected)
-    half = 1.959964 * np.sqrt(variances + 1e-4)
+    half = z * np.sqrt(variances + 1e-4)
     np.testing.assert_allclose([low, high], [means - half, means + half], rtol=1e-6)

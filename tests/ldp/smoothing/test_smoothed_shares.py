@@ -110,11 +110,13 @@ def test_branches_are_courses_with_one_more_change(lasts: bool) -> None:
     own, drift, nugget = law.values(places), np.array([1e-5]), np.array([1e-4])
     nothing, change = np.zeros((30, 1)), np.zeros((30, 1))
     change[12] = 1e6
-    means, low, high = branches(Broken.of(few, own, drift, nugget, nothing, nothing), 1.96)
+    means, low, high = branches(Broken.of(few, own, drift, nugget, nothing, nothing), 0.95)
     course = course_of(few, own, drift, nugget, *((change, nothing) if lasts else (nothing, change)))
     weight = course.own / (course.own + own.noise)
     expected = course.mean + weight * (few.raw - course.mean)
-    half = 1.96 * np.sqrt((1 - weight) ** 2 * course.variance + weight * own.noise + 2e-3)  # common to all windows
+    half = stats.norm.isf(0.025) * np.sqrt(
+        (1 - weight) ** 2 * course.variance + weight * own.noise + 2e-3
+    )  # common to all windows
     np.testing.assert_allclose(means, expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(low, expected - half, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(high, expected + half, rtol=1e-5, atol=1e-5)
@@ -442,8 +444,11 @@ def of_windows(raw: np.ndarray, variances: np.ndarray) -> Series:
     return Series(raw=raw, variances=variances, common=np.zeros(values), num_reports=reports, steps=steps)
 
 
+@pytest.mark.parametrize("confidence", [0.3, 0.8, 0.95])
 @pytest.mark.parametrize("apart", [0.0, 0.5, 1.0, 2.0])
-def test_an_interval_extends_to_the_window_s_own_as_far_as_others_contradict_it(apart: float) -> None:
+def test_an_interval_extends_to_the_window_s_own_as_far_as_others_contradict_it(
+    apart: float, confidence: float
+) -> None:
     """Of two values, of which one is above all other windows and one below; not at all if they agree."""
     raw, zero, one, deviation = np.array([[0.9, 0.1]]), np.zeros((1, 2)), np.ones((1, 2)), 0.01
     series = of_windows(raw, one * deviation**2)
@@ -452,8 +457,8 @@ def test_an_interval_extends_to_the_window_s_own_as_far_as_others_contradict_it(
     nothing = dict.fromkeys(("variance", "prior", "gain", "precision", "own", "shift", "shift_information"), zero)
     pulse = np.array([[1.0, -1.0]]) * contradicts / deviation  # a score
     course = Course(mean=one / 2, pulse=pulse, pulse_information=one / deviation**2, **nothing)
-    _, low, high = shares_module._around(series, law, course, extra=zero)
-    own = stats.norm.ppf(0.95) * min(apart, 1) * deviation
+    _, low, high = shares_module._around(series, law, course, zero, confidence)
+    own = max(stats.norm.ppf(confidence), 0) * min(apart, 1) * deviation
     expected = [0.5, 0.9 + own, 0.1 - own, 0.5] if apart else [0.5] * 4
     np.testing.assert_allclose([low[0, 0], high[0, 0], low[0, 1], high[0, 1]], expected, rtol=1e-12)
 

@@ -70,7 +70,7 @@ class _DiscoverFn(beam.DoFn):
     def __init__(self, spec: JobSpec):
         self._catalog = spec.catalog
         self._withholding = Withholding.of(spec)
-        self._run = spec.run
+        self._run, self._confidence = spec.run, spec.confidence
 
     def process(
         self,
@@ -80,4 +80,5 @@ class _DiscoverFn(beam.DoFn):
     ) -> Iterator[DiscoveredValue]:
         fingerprint, counts = element
         withheld = self._withholding.reason(counts.total, window, pane)
-        yield from discover_window(self._catalog[fingerprint], counts, place_of(window, pane, self._run), withheld)
+        place = place_of(window, pane, self._run)
+        yield from discover_window(self._catalog[fingerprint], counts, place, withheld, self._confidence)

@@ -35,7 +35,7 @@ from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.comparisons.compare import MAX_PAIRS
 from uldp_transforms.rows.row_types import COMPARED_SCHEMA
 
-_ESTIMATES = ("candidates", "limits", "quantiles", "min_reports")
+_ESTIMATES = ("candidates", "limits", "quantiles", "min_reports", "confidence")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from uldp_transforms.jobs.report.compared.compared_rows import lengths_of
 from uldp_transforms.jobs.report.differences import is_without_zero
 from uldp_transforms.jobs.report.numbers.number_facts import digits_of_length, name_of_quantile, name_of_share
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, FigureDifference, compare_numbers
-from uldp_transforms.ldp.comparisons.p_values import FOUND
+from uldp_transforms.ldp.comparisons.p_values import is_found
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.rows.row_types import ComparedValue
 
@@ -22,7 +22,7 @@ _FEWEST_DIGITS = 4  # of shares
 
 def shows_only_smooth(row: ComparedValue) -> bool:
     """Whether a difference is not found and its interval contains 0, although its smooth interval does not."""
-    is_told = row.q_value <= FOUND or is_without_zero(row.low, row.high)
+    is_told = is_found(row.q_value, row.confidence) or is_without_zero(row.low, row.high)
     return not is_told and is_without_zero(row.display_low, row.display_high)
 
 
@@ -32,6 +32,7 @@ def figure_rows(
     second: NumberSums,
     limits: Sequence[float],
     quantiles: Sequence[float],
+    confidence: float,
 ) -> Iterator[ComparedValue]:
     """A row for each figure that both sides have; the q-values are the p-values.
 
@@ -39,9 +40,10 @@ def figure_rows(
         shared: fields that all rows of a pair have.
         first, second: the sides.
         limits, quantiles: of the figures.
+        confidence: of each interval.
     """
     unit = first.reports[0].model.alphabet.unit
-    for found in compare_numbers(first, second, limits, quantiles):
+    for found in compare_numbers(first, second, limits, quantiles, confidence):
         yield ComparedValue(
             **shared,
             value=_name(found, unit),

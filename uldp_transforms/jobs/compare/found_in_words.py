@@ -21,12 +21,13 @@ from uldp_transforms.jobs.report.differences import is_without_zero
 from uldp_transforms.ldp import SpecError, homogeneity
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, SHARE_ABOVE
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
-from uldp_transforms.ldp.comparisons.p_values import FOUND, p_text
+from uldp_transforms.ldp.comparisons.p_values import p_text, rate_text
+from uldp_transforms.ldp.confidence import confidence_or_default, error_rate, percent
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement
 from uldp_transforms.rows.row_types import ComparedValue
 
-SINGLE = "Each 95 % interval is for its difference alone; which differences are found, among all of them, q decides."
+SINGLE = "Each interval is for its difference alone; which differences are found, among all of them, q decides."
 """Sentence where an interval is without 0 and its difference is not found."""
 
 _NOT_EQUAL = "that does not show that they are equal."
@@ -40,13 +41,15 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[Compar
     name, sides = family.name, family.sides
     if len(sides) < 2:
         return [f"{name}: fewer than two can be compared"]
-    found = sum(row.q_value <= FOUND for row in rows)
+    level = confidence_or_default(next((row.confidence for row in rows), None))
+    rate = error_rate(level)
+    found = sum(row.q_value <= rate for row in rows)
     declared = next((row.liars for row in rows if row.liars is not None), None)
     lines = [
         f"{name}: {len(sides):,} compared, {len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'}, "
         f"{sum(side.num_reports for side in sides):,} reports",
-        _do_they_differ(family, declared, found),
-        f"{found:,} of {len(rows):,} differences are found (q at most {FOUND}).",
+        _do_they_differ(family, declared, found, rate),
+        f"{found:,} of {len(rows):,} differences are found (q at most {rate:g}).",
         *power_in_words(rows),
     ]
     if declared is not None:
@@ -57,14 +60,14 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[Compar
     if any(row.interval == ANYTIME for row in rows):
         lines.append("Intervals, p and q hold at all looks while reports arrive; the chi-square test is for one look.")
     numbers = [("smooth interval",)] if any(row.figure for row in rows) else []
-    table = [("", "value", "a", "b", "difference", "95 % interval", *itertools.chain(*numbers), "q")]
+    table = [("", "value", "a", "b", "difference", f"{percent(level)} interval", *itertools.chain(*numbers), "q")]
     for row in (rows[at] for at in clearest_rows([row._asdict() for row in rows])[:MOST_PRINTED]):
-        mark = "*" if row.q_value <= FOUND else ONLY_SMOOTH if shows_only_smooth(row) else ""
+        mark = "*" if row.q_value <= rate else ONLY_SMOOTH if shows_only_smooth(row) else ""
         value, a, b = map(printable, (row.value, row.group_a, row.group_b))
         smooth = [smooth_text(row) for _ in numbers]
-        table.append((mark, value, a, b, *difference_texts(row), *smooth, p_text(row.q_value)))
+        table.append((mark, value, a, b, *difference_texts(row), *smooth, p_text(row.q_value, found=rate)))
     lines += aligned(table, left=(0, 1, 2, 3))
-    if any(row.q_value > FOUND and is_without_zero(row.low, row.high) for row in rows):
+    if any(row.q_value > rate and is_without_zero(row.low, row.high) for row in rows):
         lines.append(SINGLE)
     if any(mark == ONLY_SMOOTH for mark, *_ in table):
         lines.append(f"{ONLY_SMOOTH} only the smooth interval is without 0; it takes neighbouring bins to be alike.")
@@ -74,11 +77,11 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[Compar
     return lines + ["Some or all of these reports are simulated."] * simulated
 
 
-def _do_they_differ(family: Family, liars: float | None, found: int) -> str:
+def _do_they_differ(family: Family, liars: float | None, found: int, rate: float) -> str:
     """One sentence: the test of homogeneity of all sides, or of all pairs, whose statistics are added up.
 
-    That test and the single differences, of which ``found`` are found, need not agree: it notices small shifts of many
-    values, they notice a large one of a single value.
+    That test, at the level ``rate``, and the single differences, of which ``found`` are found, need not agree: it
+    notices small shifts of many values, they notice a large one of a single value.
     """
     whys = {
         "that test takes all reports as honest": liars is not None,
@@ -97,32 +100,34 @@ def _do_they_differ(family: Family, liars: float | None, found: int) -> str:
     known = [test for test in tests if test is not None]
     if not known:
         return "Whether they differ at all is not tested, because too few have reports."
-    answer = _answer(known, found)
+    answer = _answer(known, found, rate)
     is_silent = answer.endswith(_NOT_EQUAL) and len(tables) == 1
-    return f"{answer} {_noticed(noticeable_shift(family.collection, tables[0]))}" if is_silent else answer
+    return f"{answer} {_noticed(noticeable_shift(family.collection, tables[0], rate), rate)}" if is_silent else answer
 
 
-def _answer(tests: Sequence[Agreement], found: int) -> str:
+def _answer(tests: Sequence[Agreement], found: int, rate: float) -> str:
     """Whether sides differ, by the sum of some tests of all values and by the number of differences that are found."""
     statistic, degrees = sum(test.statistic for test in tests), sum(test.degrees for test in tests)
     p_value = tests[0].p_value if len(tests) == 1 else float(special.chdtrc(degrees, statistic))
-    said = f"chi-square {statistic:.1f}, {degrees} degrees of freedom, p {p_text(p_value)}"
-    if p_value <= FOUND:
+    said = f"chi-square {statistic:.1f}, {degrees} degrees of freedom, p {p_text(p_value, found=rate)}"
+    if p_value <= rate:
         return f"Do they differ at all? Yes ({said})."
     if found:
         return f"Do they differ at all? Single differences say so; the test of all values together does not ({said})."
     return f"Do they differ at all? No difference was found ({said}); {_NOT_EQUAL}"
 
 
-def _noticed(shift: float) -> str:
+def _noticed(shift: float, rate: float) -> str:
     """The power of the test of homogeneity."""
     if shift > 1:
         return "The test usually misses a shift of one value in one group."
-    return f"A shift of {shift:.2g} in any one value of one group is noticed (p below .05) in about 80 of 100 cases."
+    said = f"A shift of {shift:.2g} in any one value of one group is noticed (p below {rate_text(rate)})"
+    return f"{said} in about 80 of 100 cases."
 
 
 def power_in_words(rows: Sequence[ComparedValue]) -> list[str]:
     """The power of the comparisons, from the longest intervals."""
+    rate = error_rate(confidence_or_default(next((row.confidence for row in rows), None)))
     means, shares = (
         [row.noticeable for row in rows if row.figure in kinds and row.noticeable is not None]
         for kinds in ((MEAN,), (None, SHARE_ABOVE))
@@ -136,7 +141,7 @@ def power_in_words(rows: Sequence[ComparedValue]) -> list[str]:
         if differences
     ]
     noticed = (
-        f"A difference {' or '.join(smallest)} would have a p-value below .05 in at least about 80 of 100 "
-        "such cases; smaller ones are often missed."
+        f"A difference {' or '.join(smallest)} would have a p-value below {rate_text(rate)} in at least about "
+        "80 of 100 such cases; smaller ones are often missed."
     )
     return [noticed] * bool(smallest) + [missed] * is_missed

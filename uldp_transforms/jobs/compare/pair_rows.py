@@ -19,7 +19,8 @@ from uldp_transforms.ldp.comparisons.compare import (
     selected_confidence,
 )
 from uldp_transforms.ldp.comparisons.compare_numbers import compare_numbers
-from uldp_transforms.ldp.comparisons.p_values import FOUND
+from uldp_transforms.ldp.comparisons.p_values import is_found
+from uldp_transforms.ldp.confidence import error_rate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
 from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_within
 from uldp_transforms.rows.row_types import ComparedValue
@@ -58,12 +59,12 @@ def _values(family: Family, a: Side) -> range:
 def _rows(spec: JobSpec, family: Family, pairs: Sequence[Pair], scale: int | None) -> Iterator[ComparedValue]:
     """A row for each pair and value, or figure of numbers; the q-values are those of the pair alone."""
     for a, b in pairs:
-        shared = _shared(family, a, b)
+        shared = _shared(family, a, b) | {"confidence": spec.confidence}
         if a.sums is not None and b.sums is not None:
-            for row in figure_rows(shared, a.sums, b.sums, *_figures(spec, family)):
+            for row in figure_rows(shared, a.sums, b.sums, *_figures(spec, family), spec.confidence):
                 length = None if row.low is None or row.high is None else row.high - row.low
-                yield row._replace(noticeable=length and noticeable_difference(length), interval=FIXED)
-        found = compare(a.estimate, b.estimate, anytime_scale=scale)
+                yield row._replace(noticeable=length and noticeable_difference(length, spec.confidence), interval=FIXED)
+        found = compare(a.estimate, b.estimate, spec.confidence, scale)
         for at in _values(family, a):
             yield ComparedValue(
                 **shared,
@@ -118,13 +119,14 @@ def _with_selected(
     scale: int | None,
 ) -> list[list[ComparedValue]]:
     """The rows, of which those that are found have an interval after the selection from all rows."""
-    level = selected_confidence(np.array([row.q_value <= FOUND for rows in rows_of for row in rows]), FOUND)
+    rate = error_rate(spec.confidence)
+    level = selected_confidence(np.array([row.q_value <= rate for rows in rows_of for row in rows]), rate)
     selected = []
     for (family, pairs), rows in zip(families, rows_of):
         ends = {
             (a.name, b.name, *key): both
             for a, b in pairs
-            if any(row.q_value <= FOUND for row in rows if (row.group_a, row.group_b) == (a.name, b.name))
+            if any(row.q_value <= rate for row in rows if (row.group_a, row.group_b) == (a.name, b.name))
             for key, both in _ends(spec, family, (a, b), level, scale)
         }
         selected.append([_after_selection(row, ends) for row in rows])
@@ -147,7 +149,7 @@ def _ends(spec: JobSpec, family: Family, pair: Pair, level: float, scale: int | 
 
 
 def _after_selection(row: ComparedValue, ends: Mapping[_Key, _Ends]) -> ComparedValue:
-    if row.q_value > FOUND:
+    if not is_found(row.q_value, row.confidence):
         return row
     key = (row.group_a, row.group_b, row.figure, row.at, None if row.figure else row.value)
     return row._replace(selected_low=ends[key][0], selected_high=ends[key][1])

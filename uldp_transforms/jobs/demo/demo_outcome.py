@@ -45,9 +45,9 @@ class Outcome:
         values: the estimated values.
         sensitive: (S,) bool.
         num_reports: (D,) number of reports per day.
-        estimate, low, high: (D, S) unbiased estimate and its 95 % interval, clipped to [0, 1].
+        estimate, low, high: (D, S) unbiased estimate and its interval, clipped to [0, 1].
         distribution: (D, S) the estimator's result, which is a distribution.
-        smoothed, smoothed_low, smoothed_high: (D, S) smoothed estimate and its 95 % interval.
+        smoothed, smoothed_low, smoothed_high: (D, S) smoothed estimate and its interval.
         changes: days on which shares changed -> description of the change.
         unexplained: (D,) the estimated share of people with an unlisted value.
         truth: (D, S) true shares.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.jobs.demo.demo_outcome import Outcome
+from uldp_transforms.ldp.confidence import INTERVAL
 
 
 def cell(outcome: Outcome, day: int, value: str) -> dict[str, float]:
@@ -42,7 +43,7 @@ def day_table(outcomes: list[Outcome], day: int) -> Iterator[str]:
     """A table of the 12 busiest airports of one day and some sensitive ones."""
     closed = outcomes[1]
     common, sensitive = shown_values(closed, day, 12)
-    yield f"{date_text(closed.days[day])}: share of departures in percent, 95 % intervals"
+    yield f"{date_text(closed.days[day])}: share of departures in percent, {INTERVAL}s"
     yield f"{'':15}" + "".join(f"  {outcome.collection.id:^27}" for outcome in outcomes)
     yield "airport   truth" + "    estimate        interval " * len(outcomes)
     for value in [*common, *sensitive[:5]]:

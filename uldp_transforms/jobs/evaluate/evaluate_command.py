@@ -25,7 +25,9 @@ from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.files.value_lists import value_lines
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.report.report_command import require_charts
+from uldp_transforms.jobs.spec_options import spec_option
 from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.hashing import canonical
@@ -96,6 +98,7 @@ def _parser() -> cli.Parser:
     )
     add("--repetitions", type=cli.positive(), default=5, help="number of repetitions")
     add("--reports", type=cli.positive(), help="number of people in each repetition (default: as in the file)")
+    add("--confidence", **spec_option("confidence", help="level of confidence of the intervals"))
     add("--seed", type=int, help="seed for reproducible results (except times)")
     add("--json", help="JSON file for the table")
     add("--png", help="PNG file to write; needs the extra 'plot'")
@@ -180,6 +183,7 @@ def _common(args: argparse.Namespace, held: np.ndarray) -> dict[str, Any]:
         "repetitions": args.repetitions,
         "num_reports": args.reports or len(held),
         "seed": args.seed,
+        "confidence": args.confidence,
     }
 
 
@@ -199,8 +203,8 @@ def job(task: Evaluation | NumberTrial) -> int:
         *table(outcomes),
         "error: root mean square error over values, of raw estimates and of the estimator; l1: sum of its "
         "absolute errors.",
-        "covered: 95 % intervals that contain the share in the file. Times in microseconds per report, on "
-        "this machine.",
+        f"covered: {percent(trial.confidence)} intervals that contain the share in the file. Times in microseconds per "
+        "report, on this machine.",
         sep="\n",
     )
     if task.json is not None:
@@ -210,7 +214,7 @@ def job(task: Evaluation | NumberTrial) -> int:
         from uldp_transforms.jobs.report.error_charts import picture_of_trials  # noqa: PLC0415  # an optional extra
 
         with whole_file(task.png) as file:
-            file.write(picture_of_trials(tried(outcomes)))
+            file.write(picture_of_trials(tried(outcomes), trial.confidence))
     return cli.DONE
 
 

@@ -18,6 +18,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets import Alphabet
+from uldp_transforms.ldp.confidence import CONFIDENCE, percent
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.number_estimates import Mean, Quantile, estimate_numbers
 from uldp_transforms.ldp.planning.number_forecast import PLANNED, mechanisms, with_mechanism
@@ -37,6 +38,7 @@ class NumberTrial:
         truth: figure -> its value among the numbers in the file.
         repetitions, num_reports, seed: as for ``Trial``.
         json: file for the table; None: none.
+        confidence: of the intervals.
     """
 
     collections: tuple[Collection, ...]
@@ -47,6 +49,7 @@ class NumberTrial:
     num_reports: int
     seed: int | None
     json: str | None
+    confidence: float = CONFIDENCE
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -101,6 +104,7 @@ def read_number_trial(
         num_reports=args.reports or len(held),
         seed=args.seed,
         json=args.json,
+        confidence=args.confidence,
     )
 
 
@@ -134,7 +138,7 @@ def _tried(trial: NumberTrial, collection: Collection, rng: np.random.Generator)
     for _ in range(trial.repetitions):
         texts = people[rng.choice(trial.held, trial.num_reports)].tolist()
         counts = collection.count(collection.perturb(texts, rng))
-        found.append(estimate_numbers(collection, counts, quantiles=PLANNED))
+        found.append(estimate_numbers(collection, counts, quantiles=PLANNED, confidence=trial.confidence))
     edges = collection.alphabet.bin_edges
     assert edges is not None
     for name, true in trial.truth.items():
@@ -171,8 +175,8 @@ def run_number_trial(trial: NumberTrial) -> int:
         f"{trial.repetitions} times",
         *aligned([titles, *(_cells(of, trial.truth[of.figure]) for of in outcomes)], left=(0, 2)),
         "truth: of the numbers in the file, clamped to the range of the bins. error: root mean square.",
-        "covered: 95 % intervals that contain the truth. sure: intervals that assume no smooth distribution;",
-        "the others take neighbouring bins to be alike, where the mechanism allows it.",
+        f"covered: {percent(trial.confidence)} intervals that contain the truth. sure: intervals that assume no smooth",
+        "distribution; the others take neighbouring bins to be alike, where the mechanism allows it.",
         sep="\n",
     )
     if trial.json is not None:

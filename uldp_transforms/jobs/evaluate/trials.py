@@ -15,11 +15,10 @@ import numpy as np
 
 from uldp_transforms.jobs.evaluate.trial_ways import Way
 from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.reports import ReportBatch
-
-_CONFIDENCE = 0.95
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,6 +35,7 @@ class Trial:
         repetitions: number of repetitions.
         num_reports: number of people in each repetition.
         seed: seed of the random numbers; None: a new one each time.
+        confidence: of the intervals.
     """
 
     ways: tuple[Way, ...]
@@ -47,6 +47,7 @@ class Trial:
     repetitions: int
     num_reports: int
     seed: int | None
+    confidence: float = CONFIDENCE
 
     @property
     def shares(self) -> np.ndarray:
@@ -67,7 +68,7 @@ class Outcome:
         raw_error: root mean square error of raw estimates.
         error: root mean square error of ``frequency``.
         l1: sum over values of the absolute error of ``frequency``.
-        covered: share of the 95 % intervals that contain the share in the file.
+        covered: share of the intervals that contain the share in the file.
         half_width: mean half width of these intervals.
         client_us, collector_us: microseconds per report to perturb, and to count and estimate.
     """
@@ -129,7 +130,7 @@ def _judged(
         estimate = collection.estimate(counts, estimator, trial.asked if trial.is_open else None)
     except EstimationError as error:
         return str(error)
-    low, high = estimate.intervals(_CONFIDENCE)
+    low, high = estimate.intervals(trial.confidence)
     collector, shares = time.perf_counter() - began, trial.shares
     place = {value: at for at, value in enumerate(estimate.values)}
     chosen = [place[value] for value in trial.asked]

@@ -35,7 +35,7 @@ SUPPORTED = (
     *("kafka_property", "kafka_consumer_config", "dimension"),
     *("window", "slide", "window_offset", "timezone", "allowed_lateness", "late_every", "bit_patterns", "by"),
     *("deduplicate", "deduplicate_by", "smooth", "alarm_every"),
-    *("estimator", "candidates", "limits", "quantiles", "min_reports", "show", "liars", "borrow"),
+    *("estimator", "candidates", "limits", "quantiles", "min_reports", "show", "liars", "confidence", "borrow"),
 )
 """Options of ``uldp estimate`` that may be given with ``--follow``."""
 

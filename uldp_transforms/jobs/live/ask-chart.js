@@ -63,7 +63,7 @@ export function sentence(value, total) {
   if (!total) return "Waiting for the first window …";
   const held = total.truth === null ? "" : ` Among the simulated people it was ${percent(total.truth)}.`;
   return `${percent(total.mean)} answered “${value}”; between ${percent(total.low)} and ${percent(total.high)} ` +
-    `with 95 % confidence, from ${whole(total.reports)} reports since the start.${held}`;
+    `with ${+(100 * total.confidence).toPrecision(10)} % confidence, from ${whole(total.reports)} reports since the start.${held}`;
 }
 
 /** The sentences about what was sent, what the chart counts, and the ledger of the stream. */

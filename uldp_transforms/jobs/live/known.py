@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from uldp_transforms.jobs.live.crowd import Crowd
 from uldp_transforms.jobs.live.sleep_question import SHOWN
 from uldp_transforms.jobs.report.reading import Row, RowDirectory
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
 from uldp_transforms.ldp.solvers.intervals import cut
 
 WINDOWS = 12
@@ -29,7 +30,7 @@ AGE = 1.0
 PART = 0.1
 """Share of the time that may be spent with reading."""
 
-Z = float(special.ndtri(0.975))
+Z = float(normal_quantile(CONFIDENCE))
 
 
 class Known:
@@ -106,7 +107,7 @@ class Known:
 
 
 def total(windows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """All windows together: unbiased frequencies weighted by reports, with a normal interval of 95 %.
+    """All windows together: unbiased frequencies weighted by reports, with a normal interval.
 
     Windows have different people, so variances add up. The interval is that of one look. It and the mean are cut to
     [0, 1], because nobody reads a negative share.
@@ -121,7 +122,14 @@ def total(windows: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     truth = float(weights @ [window["truth"] or 0.0 for window in windows]) if all(known) else None
     low, high = (float(end) for end in cut(mean - reach, mean + reach, mean))
     shown = min(max(mean, 0.0), 1.0)
-    return {"reports": int(numbers.sum()), "mean": shown, "low": low, "high": high, "truth": truth}
+    return {
+        "reports": int(numbers.sum()),
+        "mean": shown,
+        "low": low,
+        "high": high,
+        "truth": truth,
+        "confidence": CONFIDENCE,
+    }
 
 
 def _seconds(moment: str) -> int:

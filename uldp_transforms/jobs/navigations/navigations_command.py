@@ -23,6 +23,7 @@ from uldp_transforms.jobs.navigations.navigations_table import Columns, Navigati
 from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.jobs.survey.answer_options import MAX_UNREADABLE
 from uldp_transforms.jobs.survey.cells import used
+from uldp_transforms.ldp.confidence import INTERVAL
 from uldp_transforms.ldp.errors import SpecError
 
 NO_RESULT = 1
@@ -167,7 +168,15 @@ def _read(question: Question) -> Navigations:
 
 def _lines(row: dict[str, Any]) -> list[str]:
     q = row["durations"][0]["quantile"]["q"]
-    table = [("navigations", "mean ms", "95 % interval", f"p{100 * q:g} ms", "95 % interval")]
+    table = [
+        (
+            "navigations",
+            "mean ms",
+            INTERVAL,
+            f"p{100 * q:g} ms",
+            INTERVAL,
+        )
+    ]
     for each in row["durations"]:
         table.append((each["class"], *shown(each["mean"]), *shown(each["quantile"])))
     found = sentences_about(row)
@@ -181,7 +190,7 @@ def _lines(row: dict[str, Any]) -> list[str]:
 
 
 def _rate_cells(rows: Sequence[dict[str, Any]], q: float) -> list[tuple[str, ...]]:
-    table: list[tuple[str, ...]] = [("rate", "navigations", "undisturbed", f"p{100 * q:g} ms high", "95 % interval")]
+    table: list[tuple[str, ...]] = [("rate", "navigations", "undisturbed", f"p{100 * q:g} ms high", INTERVAL)]
     for row in rows:
         high = shown(row["durations"][0]["quantile"])
         table.append((rate_in_words(row), f"{row['num_reports']:,}", share_in_words(row), *high))
@@ -190,7 +199,7 @@ def _rate_cells(rows: Sequence[dict[str, Any]], q: float) -> list[tuple[str, ...
 
 def _window_lines(rows: Sequence[dict[str, Any]]) -> list[str]:
     q = rows[0]["durations"][0]["quantile"]["q"]
-    table = [("window", "navigations", "undisturbed", f"p{100 * q:g} ms high", "95 % interval")]
+    table = [("window", "navigations", "undisturbed", f"p{100 * q:g} ms high", INTERVAL)]
     for row in rows:
         high = row["durations"][0]["quantile"]
         table.append((row["window_start"], f"{row['num_reports']:,}", share_in_words(row), *shown(high)))

@@ -12,6 +12,7 @@ import altair as alt
 
 from uldp_transforms.jobs.navigations.navigation_words import percent_in_words, rate_in_words, sentences_about, shown
 from uldp_transforms.jobs.report.charts import FEW, PLAIN, SMOOTHED, TRUTH, band, data_of, line_of, points, svg_text
+from uldp_transforms.ldp.confidence import INTERVAL
 
 Row = Mapping[str, Any]
 
@@ -44,7 +45,7 @@ def page_of(whole: Row, windows: Sequence[Row], accounts: Sequence[str]) -> str:
         *_charts(windows, q),
         "<h2>Loading times of the whole period</h2>",
         _table(
-            ("navigations", "mean ms", "95 % interval", f"{q} ms", "95 % interval"),
+            ("navigations", "mean ms", INTERVAL, f"{q} ms", INTERVAL),
             [(each["class"], *shown(each["mean"]), *shown(each["quantile"])) for each in whole["durations"]],
         ),
         *_rates(whole["rates"], q),
@@ -87,14 +88,14 @@ def _charts(windows: Sequence[Row], q: str) -> list[str]:
         "<h2>Share of undisturbed navigations</h2>",
         _figure(
             share,
-            "Unbiased share of undisturbed navigations of each window, which may lie outside 0 to 100 %, with its 95 % "
-            "interval, which does not; times are UTC",
+            "Unbiased share of undisturbed navigations of each window, which may lie outside 0 to 100 %, with its "
+            f"{INTERVAL}, which does not; times are UTC",
         ),
         f"<h2>{q} of the loading time in milliseconds</h2>",
         _figure(
             times,
-            f"{q} of undisturbed (solid, blue) and disturbed navigations (dashed, orange) of each window, with 95 % "
-            "intervals where both ends are known",
+            f"{q} of undisturbed (solid, blue) and disturbed navigations (dashed, orange) of each window, with "
+            f"{INTERVAL}s where both ends are known",
         ),
     ]
 
@@ -128,7 +129,7 @@ def _headline(whole: Row) -> str:
     if whole["misfit"] is not None:
         return f"No estimate: the answers of {whole['num_reports']:,} navigations do not fit their rates."
     share, between = percent_in_words(whole)
-    return f"{share} of {whole['num_reports']:,} navigations were undisturbed (95 % interval {between})."
+    return f"{share} of {whole['num_reports']:,} navigations were undisturbed ({INTERVAL} {between})."
 
 
 def _rates(rates: Sequence[Row], q: str) -> list[str]:
@@ -145,8 +146,14 @@ def _windows(windows: Sequence[Row], q: str) -> list[str]:
 
 
 def _heads(first: str, q: str) -> list[str]:
-    heads = [first, "navigations", "undisturbed", "95 % interval"]
-    return [*heads, f"{q} ms, high", "95 % interval", f"{q} ms, low", "95 % interval"]
+    heads = [first, "navigations", "undisturbed", INTERVAL]
+    return [
+        *heads,
+        f"{q} ms, high",
+        INTERVAL,
+        f"{q} ms, low",
+        INTERVAL,
+    ]
 
 
 def _cells(row: Row) -> tuple[str, ...]:

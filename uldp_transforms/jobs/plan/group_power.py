@@ -8,10 +8,10 @@ import math
 from scipy import special
 
 from uldp_transforms.ldp.comparisons.compare import MAX_PAIRS
+from uldp_transforms.ldp.comparisons.p_values import rate_text
+from uldp_transforms.ldp.confidence import error_rate, percent
 from uldp_transforms.ldp.planning import Plan, reports_for_half_width
-from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 
-_ALPHA = 0.05
 _SHOWN = 0.8
 """Probability with which a difference shows."""
 
@@ -26,11 +26,12 @@ def room_for_lies(found: Plan, liars: float) -> float:
 
 def advice_on_liars(found: Plan, liars: float) -> str:
     """How much longer intervals become."""
-    length = 2 * found.best.half_width
+    length, interval = 2 * found.best.half_width, f"{percent(found.confidence)} interval"
+    room = room_for_lies(found, liars)
     return (
-        f"If at most {100 * liars:.4g} % of the reports are lies, the 95 % interval of a sensitive value among honest "
-        f"people is {(length + room_for_lies(found, liars)) / (1 - liars):.2g} long, instead of {length:.2g}, and "
-        f"{room_for_lies(found, liars) / (1 - liars):.2g} with any number of reports."
+        f"If at most {100 * liars:.4g} % of the reports are lies, the {interval} of a sensitive value among "
+        f"honest people is {(length + room) / (1 - liars):.2g} long, instead of {length:.2g}, and "
+        f"{room / (1 - liars):.2g} with any number of reports."
     )
 
 
@@ -60,18 +61,24 @@ class GroupPower:
 
     @property
     def alone(self) -> float:
-        """Differences that show at p .05 in half lengths of a share's 95 % interval."""
+        """Differences that show at a p-value of 1 - confidence, in half lengths of a share's interval."""
         return self._factor(1)
 
     @property
     def among_all(self) -> float:
-        """The same for q .05, if all other differences are 0: then q is p times the number of all differences."""
+        """The same for q-values, if all other differences are 0: then q is p times the number of all differences."""
         return self._factor(self.pairs * self.num_values)
 
     def _factor(self, number: int) -> float:
         """Two equal groups have twice the variance of one."""
-        quantiles = special.ndtri(1 - _ALPHA / (2 * number)) + special.ndtri(_SHOWN)
-        return float(math.sqrt(2) * quantiles / special.ndtri((1 + CONFIDENCE) / 2))
+        confidence = self.plan.confidence
+        quantiles = special.ndtri(1 - error_rate(confidence) / (2 * number)) + special.ndtri(_SHOWN)
+        return float(math.sqrt(2) * quantiles / special.ndtri((1 + confidence) / 2))
+
+    @property
+    def _rate(self) -> str:
+        """The p-value or q-value below which a difference shows."""
+        return rate_text(error_rate(self.plan.confidence))
 
     @property
     def _room(self) -> float:
@@ -87,15 +94,16 @@ class GroupPower:
                 "Even a difference of 1 in one sensitive value between two groups of this size may be missed: there "
                 "are too few reports, or too many liars."
             ]
+        rate = self._rate
         pairs = f"{self.pairs:,} {'pair' if self.pairs == 1 else 'pairs'}"
         found = (
-            f"one of {among_all:.2g} a q-value below .05, even if it is the only one"
+            f"one of {among_all:.2g} a q-value below {rate}, even if it is the only one"
             if among_all <= 1
-            else "even one of 1 may have no q-value below .05"
+            else f"even one of 1 may have no q-value below {rate}"
         )
         return [
             f"A difference of {alone:.2g} in one sensitive value between two groups of this size has a p-value below "
-            f".05 in 80 of 100 cases, and {found} ({pairs} x {self.num_values:,} values)."
+            f"{rate} in 80 of 100 cases, and {found} ({pairs} x {self.num_values:,} values)."
         ]
 
     def needed_for(self, difference: float) -> str:
@@ -104,7 +112,7 @@ class GroupPower:
         assert setup is not None, "a mechanism is always recommended"
         left = difference * (1 - self.liars) - self._room
         numbers = [
-            reports_for_half_width(setup, left / factor) if left > 0 else None
+            reports_for_half_width(setup, left / factor, self.plan.confidence) if left > 0 else None
             for factor in (self.alone, self.among_all)
         ]
         if numbers == [None, None]:
@@ -117,7 +125,7 @@ class GroupPower:
         ]
         return (
             f"For a difference of {difference:g} in 80 of 100 cases, the smallest group needs {texts[0]} for a p-value "
-            f"below .05, and {texts[1]} for a q-value."
+            f"below {self._rate}, and {texts[1]} for a q-value."
         )
 
     def _of_all(self, number: int) -> int:

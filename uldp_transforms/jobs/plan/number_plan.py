@@ -12,6 +12,7 @@ from uldp_transforms.jobs.files.people_options import PEOPLE, people_in, refuse_
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.plan.collection_text import spec_text
 from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.confidence import CONFIDENCE, percent
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.planning.number_forecast import (
     NumberForecast,
@@ -22,7 +23,7 @@ from uldp_transforms.ldp.planning.number_forecast import (
 
 _MULTIPLES = (0.1, 1, 10)
 _PEOPLE = tuple(name.removeprefix("--") for name in PEOPLE)
-_TAKEN = ("collection", "epsilon", "reports", "values", *_PEOPLE, "json", "open", "target_half_width")
+_TAKEN = ("collection", "epsilon", "reports", "values", *_PEOPLE, "json", "open", "target_half_width", "confidence")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -36,6 +37,7 @@ class NumberPlanning:
         shares: (K,) shares of symbols in this file.
         json: file for the recommended collection; None: print it.
         target: half width that the mean's interval should have, in the unit of the numbers; None: no target.
+        confidence: of the intervals.
     """
 
     collection: Collection
@@ -45,6 +47,7 @@ class NumberPlanning:
     shares: np.ndarray | None
     json: str | None
     target: float | None
+    confidence: float = CONFIDENCE
 
 
 def read_number_arguments(args: argparse.Namespace) -> NumberPlanning:
@@ -65,6 +68,7 @@ def read_number_arguments(args: argparse.Namespace) -> NumberPlanning:
         shares=None if args.values is None else _shares_in_file(collection, args),
         json=args.json,
         target=args.target_half_width,
+        confidence=args.confidence,
     )
 
 
@@ -84,9 +88,11 @@ def _shares_in_file(collection: Collection, args: argparse.Namespace) -> np.ndar
 
 def run_number_plan(planning: NumberPlanning) -> int:
     """Compute the plan, write the file, print the table."""
-    found, best = plan_numbers(planning.collection, planning.epsilon, planning.num_reports, planning.shares)
+    found, best = plan_numbers(
+        planning.collection, planning.epsilon, planning.num_reports, planning.shares, planning.confidence
+    )
     later = {
-        number: forecast_numbers(best.collection, number, planning.shares)
+        number: forecast_numbers(best.collection, number, planning.shares, planning.confidence)
         for number in (max(round(planning.num_reports * times), 1) for times in _MULTIPLES)
     }
     spec = best.collection.to_json()
@@ -107,10 +113,11 @@ def _heading(planning: NumberPlanning) -> list[str]:
     assert edges is not None
     unit = f" {alphabet.unit}" if alphabet.unit else ""
     shares = "equal shares of all bins" if planning.values is None else f"the shares in {planning.values}"
+    level = percent(planning.confidence)
     return [
         f"Numbers from {edges[0]:g} to {edges[-1]:g}{unit} in {len(edges) - 1} bins; {planning.num_reports:,} reports "
         f"at epsilon {planning.epsilon:g}",
-        f"Expected half widths of 95 % intervals{f' in{unit}' if unit else ''}, for {shares}:",
+        f"Expected half widths of {level} intervals{f' in{unit}' if unit else ''}, for {shares}:",
     ]
 
 
@@ -134,7 +141,7 @@ def _needed(planning: NumberPlanning, target: float, found: list[NumberForecast]
     unit = planning.collection.alphabet.unit
     table = [["mechanism", "reports needed", "epsilon needed"]]
     for one in found:
-        needed = needed_for_mean(one.collection, target, planning.num_reports, planning.shares)
+        needed = needed_for_mean(one.collection, target, planning.num_reports, planning.shares, planning.confidence)
         reports = "" if needed.num_reports is None else f"{needed.num_reports:,}"
         table.append([one.collection.mechanism.id, reports, "" if needed.epsilon is None else f"{needed.epsilon:.3f}"])
     return [

@@ -28,13 +28,19 @@ def job(planning: Planning | NumberPlanning) -> int:
     """Compute the plan, write the file, print the table."""
     if isinstance(planning, NumberPlanning):
         return run_number_plan(planning)
-    found = plan(planning.question, planning.epsilon, planning.planned_reports, **planning.targets)
+    found = plan(
+        planning.question,
+        planning.epsilon,
+        planning.planned_reports,
+        confidence=planning.confidence,
+        **planning.targets,
+    )
     spec = recommended(planning, found)
     if planning.png is not None:
         from uldp_transforms.jobs.report.error_charts import picture_of_plan  # noqa: PLC0415  # an optional extra
 
         with whole_file(planning.png) as picture:
-            picture.write(picture_of_plan([_drawn(row) for row in found.rows]))
+            picture.write(picture_of_plan([_drawn(row) for row in found.rows], found.confidence))
     if planning.json is not None:
         with open(planning.json, "w", encoding="utf-8") as file:
             file.write(spec_text(spec))

@@ -13,7 +13,9 @@ from uldp_transforms.jobs.files.value_lists import value_lines
 from uldp_transforms.jobs.plan.group_plan import GROUPS, GroupPlan, read_groups
 from uldp_transforms.jobs.plan.number_plan import NumberPlanning, read_number_arguments
 from uldp_transforms.jobs.report.report_command import require_charts
+from uldp_transforms.jobs.spec_options import spec_option
 from uldp_transforms.ldp.alphabets.dimensions import MAX_GROUPS
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion
@@ -35,6 +37,7 @@ class Planning:
     epsilon_inf: float | None
     groups: GroupPlan | None = None
     liars: float | None = None
+    confidence: float = CONFIDENCE
 
     @property
     def planned_reports(self) -> int:
@@ -46,7 +49,7 @@ TARGETS: cli.Options = {
     "--target_l1": {"help": "target for the sum of absolute errors over all values"},
     "--target_l2": {"help": "target for the sum of squared errors over all values"},
     "--target_half_width": {
-        "help": "target for the half width of the 95 %% interval of a sensitive value; with --collection: of the mean, "
+        "help": "target for the half width of the interval of a sensitive value; with --collection: of the mean, "
         "in its unit"
     },
 }
@@ -94,6 +97,7 @@ _QUESTION: cli.Options = {
 }
 
 _RESULT: cli.Options = {
+    "--confidence": spec_option("confidence", help="level of confidence of the intervals whose half width is expected"),
     "--reports_per_person": {
         "type": cli.positive(),
         "help": "number of windows in which each person reports, for the privacy cost",
@@ -136,6 +140,7 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning | N
         question=question,
         groups=groups,
         liars=args.liars,
+        confidence=args.confidence,
         epsilon=args.epsilon,
         num_reports=args.reports,
         targets={name: getattr(args, name) for name in names if getattr(args, name) is not None},

@@ -9,6 +9,7 @@ import numpy as np
 
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.plan.plan_options import Planning
+from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON
 from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, Plan, PlanRow
@@ -86,7 +87,7 @@ def legend(planning: Planning) -> list[str]:
     """Explain the columns."""
     lines = [
         "bytes: size of a report without its header. l1, l2: sum over all values of |error| and of error squared.",
-        "half width: half the width of the 95 % interval of a sensitive value's frequency.",
+        f"half width: half the width of the {percent(planning.confidence)} interval of a sensitive value's frequency.",
         "change: smallest change of a sensitive value's frequency between two such windows that is found 4 times in 5.",
         "lie: number of honest reports that one freely chosen report can count as.",
     ]

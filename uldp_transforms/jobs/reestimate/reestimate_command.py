@@ -52,6 +52,7 @@ _ESTIMATES = (
     "by",
     "show",
     "liars",
+    "confidence",
     "borrow",
     "smooth",
     "alarm_every",
@@ -230,7 +231,7 @@ def _discovered(spec: JobSpec, samples: Iterable[Sample]) -> Iterator[Discovered
         if sample.owner.question is None:
             [model], [counts] = sample.owner.versions, sample.counts.values()
             withheld = sample.reason_to_withhold(spec.min_reports)
-            for value in discover_window(model, counts, sample.place, withheld):
+            for value in discover_window(model, counts, sample.place, withheld, spec.confidence):
                 yield value._replace(simulated=sample.simulated)
 
 

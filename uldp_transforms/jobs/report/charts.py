@@ -100,7 +100,7 @@ def picture(report: Report, of_numbers: Callable[[CollectionPart, str], Any]) ->
         of_numbers: draws collections with a curve of numbers, from the part and the name of the time zone.
     """
     shown_parts = [part for part in report.parts[:_PARTS_IN_PICTURE] if part.trends]
-    lines = ["Estimated shares of people with 95 % intervals, adjusted for showing the largest values"]
+    lines = [f"Estimated shares of people with {report.levels} intervals, adjusted for showing the largest values"]
     if left_out := len(report.parts) - len(shown_parts):
         lines.append(f"{left_out} further collection(s) have no numbers or do not fit here")
     title = alt.TitleParams(as_title(shown(report.title)), subtitle=lines, fontSize=20, subtitleFontSize=12, offset=12)

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from uldp_transforms.jobs.report.levels import USUAL, Levels
 from uldp_transforms.ldp.comparisons.compare import difference_interval, hull
+from uldp_transforms.ldp.confidence import CONFIDENCE, confidence_or_default, error_rate
 
-_MISS = 0.05  # probability that any of the intervals of one comparison misses
 _NUMBERS = ("raw_frequency", "standard_error", "ci_low", "ci_high")
 _DIGITS = 7  # decimals of shares in a page: a hundred-thousandth of a percentage point
 
@@ -72,6 +73,7 @@ class Panel:
             they and their ends may be outside [0, 1].
         inner: (W, F) the end inside of the interval of a share at the edge, for shares outside [0, 1]; else nan.
         is_of_figures: whether each interval is for one figure, not for all values at once.
+        levels: confidences of the intervals.
     """
 
     values: Sequence[str]
@@ -82,6 +84,7 @@ class Panel:
     high: np.ndarray
     inner: np.ndarray
     is_of_figures: bool
+    levels: Levels = USUAL
 
     def differences(self, first: int, second: int) -> list[Difference]:
         """The first minus the second side, for each figure, with the interval that ``compare`` has.
@@ -133,9 +136,11 @@ class PanelRows:
         self._values = values
         self._places = {value: place for place, value in enumerate(values)}
         self._numbers = np.full((len(_NUMBERS), num_sides, len(values)), np.nan)
+        self._confidences = np.full(num_sides, CONFIDENCE)
 
-    def add(self, side: int, entries: Sequence[Mapping[str, Any]]) -> None:
-        """Take over the entries of the row of a window or group."""
+    def add(self, side: int, entries: Sequence[Mapping[str, Any]], confidence: float | None = None) -> None:
+        """Take over the entries of the row of a window or group, with the confidence of the row."""
+        self._confidences[side] = confidence_or_default(confidence)
         for entry in entries:
             place = self._places.get(entry["value"])
             if place is not None and entry.get("raw_frequency") is not None:
@@ -143,6 +148,8 @@ class PanelRows:
 
     def panel(self, sides: Sequence[str], num_values: int, most_cells: int) -> Panel | None:
         """The panel of the last sides with numbers; None if there are fewer than two.
+
+        Intervals of all sides get the highest confidence of any.
 
         Args:
             sides: names of all windows or groups.
@@ -154,7 +161,9 @@ class PanelRows:
         if len(places) < 2:  # a difference is between two
             return None
         raw, error, ci_low, ci_high = self._numbers[:, places]
-        low, high, inner = _ends(raw, error, ci_low, ci_high, reach_of(num_values))
+        confidences = self._confidences[places]
+        most_confident, alone = float(confidences.max()), np.array([[reach_of(1, one)] for one in confidences.tolist()])
+        low, high, inner = _ends(raw, error, ci_low, ci_high, alone, reach_of(num_values, most_confident))
         return Panel(
             values=self._values,
             is_share=[True] * len(self._values),
@@ -164,18 +173,23 @@ class PanelRows:
             high=high,
             inner=inner,
             is_of_figures=False,
+            levels=Levels((most_confident,)),
         )
 
 
 def _ends(
-    raw: np.ndarray, error: np.ndarray, low: np.ndarray, high: np.ndarray, reach: float
+    raw: np.ndarray, error: np.ndarray, low: np.ndarray, high: np.ndarray, alone: np.ndarray, reach: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``Panel.low``, ``high`` and ``inner`` of the intervals of a row, for normal quantiles of ``reach``.
+    """``Panel.low``, ``high`` and ``inner`` of the intervals of rows, whose normal quantiles become ``reach``.
 
     Both halves of an interval grow in proportion. Rows have cut ends at 0 and 1, and the inner ends of shares outside
     [0, 1] are those of shares at the edge; standard errors take their place.
+
+    Args:
+        raw, error, low, high: (W, F) of rows.
+        alone: (W, 1) normal quantiles of the intervals.
+        reach: the requested one.
     """
-    alone = reach_of(1)
     normal_low, normal_high = raw - alone * error, raw + alone * error
     whole_low = np.select([raw > 1, low <= 0], [normal_low, np.minimum(low, normal_low)], low)
     whole_high = np.select([raw < 0, high >= 1], [normal_high, np.maximum(high, normal_high)], high)
@@ -184,9 +198,9 @@ def _ends(
     return raw - factor * (raw - whole_low), raw + factor * (whole_high - raw), inner
 
 
-def reach_of(num_values: int) -> float:
-    """Normal quantile for intervals that all hold at once with 95 % confidence (Bonferroni)."""
-    return float(-special.ndtri(_MISS / 2 / max(1, num_values)))
+def reach_of(num_values: int, confidence: float = CONFIDENCE) -> float:
+    """Normal quantile for intervals that all hold at once with this confidence (Bonferroni)."""
+    return float(-special.ndtri(error_rate(confidence) / 2 / max(1, num_values)))
 
 
 def as_json(content: Mapping[str, Any]) -> str:

@@ -13,7 +13,9 @@ import numpy as np
 from uldp_transforms.jobs.report.compared.compared_rows import Comparisons
 from uldp_transforms.jobs.report.differences import Panel
 from uldp_transforms.jobs.report.groups.group_facts import GroupPart
+from uldp_transforms.jobs.report.levels import Levels
 from uldp_transforms.jobs.report.numbers.number_facts import NumberPart
+from uldp_transforms.ldp.confidence import CONFIDENCE
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -133,12 +135,14 @@ class Latest:
         entries: the displayed values, in descending order of share.
         others: number of estimated values that are not displayed.
         other_share: total share of those among them that are in the row.
+        levels: confidence of the intervals.
     """
 
     window: WindowLine
     entries: Sequence[Entry]
     others: int
     other_share: float
+    levels: Levels
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -202,7 +206,8 @@ class CollectionPart:
     without. ``groups`` are those of the latest window and of the whole period. Sentinels examined ``judged`` windows,
     and ``watched`` of them were examined for changes. ``changed`` has the name of the latest window in which a
     value changed. ``panel`` has the numbers for comparing windows; None if fewer than two windows have numbers.
-    ``whole`` has the shares of the whole period, if they are known. ``not_there`` are requested values without a
+    ``whole`` has the shares of the whole period, if they are known. ``levels`` are the confidences of the windows'
+    intervals. ``not_there`` are requested values without a
     chart.
     """
 
@@ -233,6 +238,7 @@ class CollectionPart:
     found_left_out: int
     coverage: Sequence[Coverage]
     simulated: bool
+    levels: Levels
 
     @property
     def which(self) -> str:
@@ -256,3 +262,8 @@ class Report:
     parts: Sequence[CollectionPart]
     has_truth: bool
     compared: Sequence[Comparisons] = ()
+
+    @property
+    def levels(self) -> Levels:
+        """The confidences of the intervals of all collections."""
+        return Levels(tuple(sorted({one for part in self.parts for one in part.levels.confidences})) or (CONFIDENCE,))

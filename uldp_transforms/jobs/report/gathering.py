@@ -41,6 +41,7 @@ from uldp_transforms.jobs.report.facts import (
     WindowLine,
 )
 from uldp_transforms.jobs.report.groups.group_facts import Entries, GroupPart, GroupsAsked, groups_of
+from uldp_transforms.jobs.report.levels import Levels
 from uldp_transforms.jobs.report.numbers.number_facts import figure_panel, numbers_of
 from uldp_transforms.jobs.report.reading import Row, RowDirectory
 from uldp_transforms.jobs.report.truth_file import Truth
@@ -219,6 +220,7 @@ class _Part:
             found_left_out=max(0, len(shown) - limits.rows),
             coverage=coverage,
             simulated=any(row.get("simulated") for row in self._rows),
+            levels=Levels.of(self._rows),
         )
 
     @property
@@ -303,6 +305,7 @@ class _Part:
             entries=entries,
             others=(row.get("num_values") or len(given)) - len(entries),
             other_share=sum(given[at]["frequency"] for at in order[limits.rows :]),
+            levels=Levels.of([row]),
         )
         return shares, trends
 
@@ -334,7 +337,7 @@ class _Part:
         unlisted: dict[int, float] = {}
         for row, given in self._directory.entries(row for row in self._rows if row["status"] == "ok"):
             window = at_window[row["file"], row["line"]]
-            panel.add(window, given)
+            panel.add(window, given, row.get("confidence"))
             truth = self._truth(row, [entry["value"] for entry in given])
             if truth is not None:
                 held += self._held(given, truth)

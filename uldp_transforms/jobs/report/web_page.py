@@ -37,6 +37,8 @@ from uldp_transforms.jobs.report.texts_for_readers import (
     with_values,
 )
 from uldp_transforms.ldp.comparisons.p_values import p_text
+from uldp_transforms.ldp.confidence import percent as percent_of
+from uldp_transforms.ldp.discovery.discover import FALSE_DISCOVERIES
 from uldp_transforms.version import __version__
 
 _HERE = Path(__file__).parent
@@ -114,6 +116,7 @@ def _template() -> jinja2.Template:
         "digits_of_difference": _digits_of_difference,
         "in_words": in_words,
         "p_text": p_text,
+        "false_discoveries": percent_of(FALSE_DISCOVERIES),
         "statuses": STATUSES,
         "drawn": _drawn,
         "sentence_of": charts.sentence_of,

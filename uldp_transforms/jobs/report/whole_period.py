@@ -13,7 +13,7 @@ from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 
 FILE = "totals.jsonl"
-_SETTINGS = ("estimator", "min_reports", "show", "limits", "quantiles", "liars")
+_SETTINGS = ("estimator", "min_reports", "show", "limits", "quantiles", "liars", "confidence")
 
 
 def totals_of(path: str, records: Sequence[RunRecord], known: Mapping[str, Collection]) -> dict[str, Mapping[str, Any]]:

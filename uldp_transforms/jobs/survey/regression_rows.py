@@ -14,6 +14,7 @@ from uldp_transforms.jobs.survey.covariates import Covariates
 from uldp_transforms.jobs.survey.designed import designed
 from uldp_transforms.ldp.answers.shares import DISAGREE, agreement, misfit
 from uldp_transforms.ldp.comparisons.p_values import p_text
+from uldp_transforms.ldp.confidence import INTERVAL
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators.display import interval_text
 from uldp_transforms.ldp.regression import Regression, regress
@@ -114,8 +115,8 @@ def lines_of(result: dict[str, Any]) -> list[str]:
     if result["problem"] is not None:
         return [*name, f"no result: {result['problem']}"]
     ratios = any(row["p_likelihood_ratio"] is not None for row in result["coefficients"])
-    titles = ["covariate", "coefficient", "error", "95 % interval", "p (Wald)"]
-    titles += ["p (likelihood ratio)"] * ratios + ["odds ratio", "95 % interval"] * (len(result["coefficients"]) > 1)
+    titles = ["covariate", "coefficient", "error", INTERVAL, "p (Wald)"]
+    titles += ["p (likelihood ratio)"] * ratios + ["odds ratio", INTERVAL] * (len(result["coefficients"]) > 1)
     shown = [_cells(row, first=not at) for at, row in enumerate(result["coefficients"])]
     table = [[*cells[:5], *cells[5:6] * ratios, *cells[6:]][: len(titles)] for cells in shown]
     predicted = [
@@ -134,7 +135,7 @@ def lines_of(result: dict[str, Any]) -> list[str]:
         *_disagreement(result["agreement_p_value"]),
         f"log-likelihood {result['log_likelihood']:.4f}, {result['num_people']:,} people",
         "",
-        *aligned([("predicted for", "", "yes", "error", "95 % interval"), *predicted], left=(0, 1)),
+        *aligned([("predicted for", "", "yes", "error", INTERVAL), *predicted], left=(0, 1)),
     ]
 
 

@@ -1,7 +1,7 @@
 """Estimates how many people would truthfully say yes, from a table of answers to survey questions.
 
-Prints one line per question and design: the number of people, the unbiased share of yes, its standard error, and the
-95 % interval. The share can be below 0 or above 1 by chance; the interval cannot. Epsilon bounds what one answer
+Prints one line per question and design: the number of people, the unbiased share of yes, its standard error, and its
+interval. The share can be below 0 or above 1 by chance; the interval cannot. Epsilon bounds what one answer
 reveals (inf: an answer can rule out yes or no). A question with several designs also has a line with the most likely
 share of all, and a test of whether they agree; if they do not, this line has no share. With --inattentive, a second
 table has the share of people who do not follow the design. Rows that cannot be used are counted by reason, with their

@@ -9,9 +9,10 @@ from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.survey.inattention_rows import Model
 from uldp_transforms.jobs.survey.share_rows import is_pooled
 from uldp_transforms.ldp.comparisons.p_values import p_text
+from uldp_transforms.ldp.confidence import INTERVAL
 from uldp_transforms.ldp.estimators.display import interval_text
 
-_TITLES = ("question", "design", "people", "yes", "error", "95 % interval", "epsilon")
+_TITLES = ("question", "design", "people", "yes", "error", INTERVAL, "epsilon")
 _AGREEMENT = "p (agreement)"
 
 

@@ -125,7 +125,7 @@ class InattentiveAnswers:
 
 
 def attention(data: InattentiveAnswers) -> Attention:
-    """The most likely shares, with standard errors and 95 % intervals by the likelihood ratio.
+    """The most likely shares, with standard errors and intervals by the likelihood ratio.
 
     An estimate at 0 or 1 has the interval of answers that are as expected there, and each interval leaves the other
     number free, so that an unlucky sample never looks more certain than a lucky one.

@@ -22,6 +22,8 @@ import numpy as np
 import scipy
 from scipy import optimize, special
 
+from uldp_transforms.ldp.confidence import CONFIDENCE
+
 MOST_OUTSIDE = 4.0
 """Standard errors that a share may lie outside [0, 1], by their number or by the likelihood ratio. By the latter,
 answers that fit their design lie farther outside with probability at most 2 exp(-8), which is 1 in 1,490, at any number
@@ -46,7 +48,7 @@ class Share:
         raw: most likely number for which all designs have probabilities; it can be below 0 or above 1.
         share: ``raw``, or the nearest of 0 and 1.
         standard_error: from the expected information at ``share``, and the design of the sample.
-        ci_low, ci_high: 95 % interval in [0, 1], by the likelihood ratio; as if ``raw`` were ``share``.
+        ci_low, ci_high: interval in [0, 1], by the likelihood ratio; as if ``raw`` were ``share``.
     """
 
     raw: float
@@ -206,8 +208,8 @@ def _error(answers: DesignedAnswers, share: float) -> tuple[float, float]:
 
 
 def drop(degrees: float) -> float:
-    """By how much twice the log-likelihood may be below its maximum in a 95 % interval."""
-    return float(scipy.stats.t.ppf(0.975, degrees)) ** 2
+    """By how much twice the log-likelihood may be below its maximum in an interval."""
+    return float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, degrees)) ** 2
 
 
 def likely_interval(height: Callable[[float], float], at: float, limit: float) -> tuple[float, float]:

@@ -29,11 +29,12 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from scipy import special
 
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.anytime import anytime_confidence
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, Estimate
+from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
 from uldp_transforms.ldp.solvers.intervals import moved_inside, reaching
-from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 
 if TYPE_CHECKING:
     import pandas
@@ -77,12 +78,12 @@ class Comparison:
         low, high: ends of the intervals of the differences, each at the requested confidence.
         p_values: 1 minus the largest confidence at which the interval of the difference does not contain 0.
         q_values: p-values adjusted for all S values (Benjamini and Hochberg 1995): of the values with a q-value of at
-            most .05, at most 5 % are expected not to differ, if their errors are independent.
+            most a, at most a share a is expected not to differ, if their errors are independent.
         selected_low, selected_high: for the values with a q-value of at most 1 - confidence, ends of longer intervals
             of the differences, of which a share of 1 - confidence at most is expected to miss although the values were
             selected by the same data (Benjamini and Yekutieli 2005); NaN for the others.
-        noticeable: differences that would have a p-value below .05 in at least about 80 of 100 cases, whatever declared
-            liars send; smaller ones are often missed.
+        noticeable: differences that would have a p-value below 1 - confidence in at least about 80 of 100 cases,
+            whatever declared liars send; smaller ones are often missed.
         lifts: ratio of the raw frequencies; NaN where the second is not above 0.
         lift_low, lift_high: ends of the intervals of the ratios. NaN where ``lifts`` is; ``lift_high`` is infinite
             where the second share may be 0.
@@ -180,7 +181,7 @@ def compare(
         q_values=adjusted,
         selected_low=selected_low,
         selected_high=selected_high,
-        noticeable=both.noticeable(),
+        noticeable=both.noticeable(confidence),
         lifts=lifts,
         lift_low=lift_low,
         lift_high=lift_high,
@@ -277,11 +278,11 @@ class _Pair:
             return np.zeros(len(self.order)), np.zeros(len(self.order))
         return self.share * (a.most - b.least[self.order]), self.share * (b.most[self.order] - a.least)
 
-    def noticeable(self) -> np.ndarray:
+    def noticeable(self, confidence: float) -> np.ndarray:
         """``Comparison.noticeable``: lies may hide as much as they may pretend."""
-        low, high = difference_interval(self.a, self.b, *self.ends(self.level(CONFIDENCE)))
+        low, high = difference_interval(self.a, self.b, *self.ends(self.level(confidence)))
         downwards, upwards = self.rooms
-        noticed: np.ndarray = (noticeable_difference(high - low) + downwards + upwards) / (1 - self.share)
+        noticed: np.ndarray = (noticeable_difference(high - low, confidence) + downwards + upwards) / (1 - self.share)
         return noticed
 
     def lifts(self, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -352,13 +353,15 @@ def selected_confidence(found: np.ndarray, rate: float = 1 - CONFIDENCE) -> floa
     return 1 - rate * max(int(np.count_nonzero(found)), 1) / max(len(found), 1)
 
 
-_POWER = (1.96 + 0.84) / 1.96
-"""Difference that is found in 80 of 100 cases at a p-value of .05, in half lengths of a 95 % interval."""
+_USUALLY = 0.84
+"""Normal quantile of 80 of 100 cases."""
 
 
-def noticeable_difference(length: Numbers) -> Numbers:
-    """The difference that would have a p-value below .05 in about 80 of 100 cases, from a 95 % interval's length."""
-    return _POWER / 2 * length
+def noticeable_difference(length: Numbers, confidence: float = CONFIDENCE) -> Numbers:
+    """The difference that would have a p-value below 1 - confidence in about 80 of 100 cases, from the length of its
+    interval."""
+    reach = round(float(normal_quantile(confidence)), 2)
+    return (reach + _USUALLY) / reach / 2 * length
 
 
 def _order(first: tuple[str, ...], second: tuple[str, ...]) -> np.ndarray:

@@ -19,6 +19,7 @@ import numpy as np
 
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.comparisons.compare import difference_interval, hull, p_values_at
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.number_estimates import (
     check_limits,
@@ -29,7 +30,6 @@ from uldp_transforms.ldp.estimators.number_estimates import (
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.estimators.smooth_figures import Smooth, SmoothFigures
 from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
-from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 
 MEAN, QUANTILE, SHARE_ABOVE = "mean", "quantile", "share_above"
 """Names of the kinds of figures."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError, NoReportsError
 from uldp_transforms.ldp.estimators import Empirical, Estimate, Estimator
@@ -110,7 +111,7 @@ def _of_fields(estimate: Estimate, linear: Estimate) -> Iterator[str]:
 
 def _of_intervals(estimate: Estimate, linear: Estimate) -> Iterator[str]:
     """Intervals are those of the linear estimate, extended to contain the shares."""
-    for confidence in (0.95, 0.999):
+    for confidence in (CONFIDENCE, 0.999):
         ends = intervals_of(linear.unclipped, linear.raw_frequencies, estimate.frequencies, confidence)
         if not all(map(np.array_equal, estimate.intervals(confidence), ends)):
             yield f"{confidence:.1%} intervals that differ from those of the linear estimate"

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.alphabets.prefixes import Prefixes
+from uldp_transforms.ldp.confidence import CONFIDENCE, error_rate
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.discovery.level import Level
 from uldp_transforms.ldp.discovery.search import MOST_SCORED, Search
@@ -22,7 +23,7 @@ from uldp_transforms.ldp.solvers.observation import Solution
 from uldp_transforms.ldp.solvers.question import ask
 
 FALSE_DISCOVERIES = 0.05
-"""Maximum expected share of false values among the discoveries, and of intervals that miss their frequency."""
+"""Maximum expected share of false values among the discoveries, whatever the confidence of intervals."""
 
 
 _RATES = (0.5, 0.2)  # false discovery rates at which candidates are removed in the first rounds
@@ -37,8 +38,8 @@ class Discovery:
         frequencies: estimates that are unbiased for fixed values; selection biases them slightly upwards.
         standard_errors: of the frequencies.
         ci_low, ci_high: intervals, adjusted for the selection from ``num_scored`` values: of the first R, for every R,
-            at most 5 % are expected to miss the true frequency. Clipped to [0, 1], then extended to contain
-            ``frequencies``.
+            at most a share of 1 - confidence is expected to miss the true frequency. Clipped to [0, 1], then extended
+            to contain ``frequencies``.
         q_values: smallest false discovery rate at which each value is a discovery.
         levels: first level at which the value is hashed as a whole.
         num_scored: number of different whole values that were scored.
@@ -74,12 +75,13 @@ def check_discovery(model: Model) -> None:
         )
 
 
-def discover(model: Model, counts: CohortCounts) -> Discovery:
+def discover(model: Model, counts: CohortCounts, confidence: float = CONFIDENCE) -> Discovery:
     """Find frequent sensitive values that are not listed.
 
     Args:
         model: model with a prefix alphabet.
         counts: counts of its reports, of one window or the sum of several.
+        confidence: of the intervals; which values are found does not depend on it.
 
     Raises:
         SpecError: if the alphabet is not a prefix alphabet.
@@ -107,14 +109,14 @@ def discover(model: Model, counts: CohortCounts) -> Discovery:
         for text, sequence in texts.items()
         if text not in listed and canonical(text) == text and alphabet.sequence(text) == sequence
     )
-    return _judge(model, counts, values, search)
+    return _judge(model, counts, values, search, confidence)
 
 
-def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], search: Search) -> Discovery:
+def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], search: Search, confidence: float) -> Discovery:
     """Benjamini-Hochberg discoveries among the values, with intervals that are adjusted for the selection.
 
-    The i-th largest has the level 1 - 0.05 i / M, with M its number of hypotheses (``hypotheses``). The sum of 1 / M
-    over all possible values is at most 1, which the proof requires.
+    The i-th largest has the level 1 - (1 - confidence) i / M, with M its number of hypotheses (``hypotheses``). The sum
+    of 1 / M over all possible values is at most 1, which the proof requires.
 
     All values are fitted together. Values that nobody holds were selected for their noise, so most of them fit noise
     and make the remaining noise seem smaller. They are removed, the clearest first, until all remaining values are
@@ -137,7 +139,7 @@ def _judge(model: Model, counts: CohortCounts, values: tuple[str, ...], search: 
     raw, errors = solution.frequencies, np.sqrt(np.maximum(solution.variances, 0))
     order = np.argsort(-raw, kind="stable")
     levels = np.empty(len(values))
-    levels[order] = 1 - FALSE_DISCOVERIES * np.minimum(np.arange(1, len(values) + 1) / numbers[order], 1)
+    levels[order] = 1 - error_rate(confidence) * np.minimum(np.arange(1, len(values) + 1) / numbers[order], 1)
     nearest, low, high = moved_inside(functools.partial(score_intervals, solution), raw, levels, strict=True)
     longer = _longer(raw, solution, probabilities)
     low, high = np.clip(nearest - longer * (nearest - low), 0, 1), np.clip(nearest + longer * (high - nearest), 0, 1)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.estimators.number_estimates import Numbers
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Displayed(Protocol):
     @property
     def interval(self) -> str: ...
     @property
+    def confidence(self) -> float: ...
+    @property
     def unexplained_status(self) -> str | None: ...
     @property
     def unexplained_mass(self) -> float | None: ...
@@ -73,8 +76,8 @@ def columns(estimate: Displayed, number: int | None = None) -> dict[str, Any]:
 
     Returns:
         arrays of length R by name, as in the rows of a job: ``value``, ``frequency``, ``display_low`` and
-        ``display_high`` (95 % intervals adjusted for the selection of large values), ``ci_low`` and ``ci_high`` (95 %
-        intervals of values chosen beforehand), ``raw_frequency`` (unbiased, unclipped) and ``standard_error``.
+        ``display_high`` (intervals adjusted for the selection of large values), ``ci_low`` and ``ci_high`` (intervals
+        of values chosen beforehand), ``raw_frequency`` (unbiased, unclipped) and ``standard_error``.
     """
     size = len(estimate.values)
     shown = estimate.largest(size if number is None else number)
@@ -134,12 +137,13 @@ def to_html(estimate: Displayed) -> str:
             found["value"], found["frequency"], found["display_low"], found["display_high"]
         )
     )
-    head = '<tr><th style="text-align:left">value</th><th>share</th><th>95 % interval</th></tr>'
+    interval = f"{percent(estimate.confidence)} interval"
+    head = f'<tr><th style="text-align:left">value</th><th>share</th><th>{interval}</th></tr>'
     caption = "<br>".join(map(html.escape, sentences(estimate)))
     shares = (
         f'<table><caption style="text-align:left">{caption}</caption><thead>{head}</thead><tbody>{rows}</tbody></table>'
     )
-    return shares if estimate.numbers is None else _figures_html(estimate.numbers, estimate.group) + shares
+    return shares if estimate.numbers is None else _figures_html(estimate, estimate.numbers) + shares
 
 
 def in_a_line(estimate: Displayed) -> str:
@@ -148,15 +152,16 @@ def in_a_line(estimate: Displayed) -> str:
     of = f" of {_group(estimate.group)}" if estimate.group else ""
     told = "to_frame(), plot() and the attributes have the numbers"
     if estimate.numbers is not None:
-        rows = {name: (value, interval) for name, value, interval, *_ in figure_rows(estimate.numbers, smooth=False)}
+        found = figure_rows(estimate.numbers, estimate.confidence, smooth=False)
+        rows = {name: (value, interval) for name, value, interval, *_ in found}
         named = [f"{name} {' '.join(rows[name])}" for name in ("mean", "median") if name in rows]
         sizes, told = ", ".join([*named, sizes]), "figures() has more"
     return f"<Estimate by {estimate.estimator!r}{of}: {sizes}; {told}>"
 
 
-def figure_rows(numbers: Numbers, smooth: bool = True) -> Iterator[tuple[str, str, str, str, str]]:
+def figure_rows(numbers: Numbers, confidence: float, smooth: bool = True) -> Iterator[tuple[str, str, str, str, str]]:
     """Name, unbiased estimate with its interval, and smooth estimate with its interval, of each figure."""
-    found, unit = numbers.figures(numbers.limits, smooth=smooth), _unit(numbers)
+    found, unit = numbers.figures(numbers.limits, confidence=confidence, smooth=smooth), _unit(numbers)
     if found.mean is not None:
         yield "mean", *_cells(found.mean)
     for one in found.quantiles:
@@ -181,18 +186,19 @@ def _shown(numbers: list[float | None], factor: float, unit: str) -> tuple[str, 
     return f"{value:.{digits}f}{unit}", f"({ends[0]} to {ends[1]})"
 
 
-def _figures_html(numbers: Numbers, group: Mapping[str, str]) -> str:
+def _figures_html(estimate: Displayed, numbers: Numbers) -> str:
+    interval, group = f"{percent(estimate.confidence)} interval", estimate.group
     unit = f" (in {_unit(numbers).strip()})" if _unit(numbers) else ""
     whose = f"{_group(group)}: figures" if group else "Figures"
     caption = html.escape(
-        f"{whose} of numbers{unit}, with 95 % intervals for one look. Smooth: shorter, and valid if neighbouring bins "
-        "are alike. An open end is somewhere in an end bin, which has all numbers beyond it."
+        f"{whose} of numbers{unit}, with {interval}s for one look. Smooth: shorter, and valid if neighbouring "
+        "bins are alike. An open end is somewhere in an end bin, which has all numbers beyond it."
     )
-    names = ("figure", "unbiased", "95 % interval", "smooth", "its interval")
+    names = ("figure", "unbiased", interval, "smooth", "its interval")
     head = "".join(f'<th style="text-align:left">{name}</th>' for name in names)
     rows = "".join(
         "<tr>" + "".join(f'<td style="text-align:left">{html.escape(cell)}</td>' for cell in row) + "</tr>"
-        for row in figure_rows(numbers)
+        for row in figure_rows(numbers, estimate.confidence)
     )
     return (
         f'<table><caption style="text-align:left">{caption}</caption><thead><tr>{head}</tr></thead>'
@@ -231,7 +237,7 @@ def sentences(estimate: Displayed, number: int = SHOWN) -> list[str]:
 
 
 def chart(estimate: Displayed, number: int = SHOWN) -> altair.LayerChart:
-    """Shares of the largest values as dots with their adjusted 95 % intervals; raises ImportError without Altair.
+    """Shares of the largest values as dots with their adjusted intervals; raises ImportError without Altair.
 
     Of numbers, bars of all bins in their order.
     """
@@ -243,16 +249,20 @@ def chart(estimate: Displayed, number: int = SHOWN) -> altair.LayerChart:
         return _chart_of_bins(alt, estimate, estimate.numbers)
     found = columns(estimate, number)
     data, label = rows_with_labels([{"place": place} | row for place, row in enumerate(_rows(found))])
-    percent = alt.Axis(format=".3~%")
+    with_percent = alt.Axis(format=".3~%")
     base = alt.Chart(data).encode(
         y=alt.Y("place:O", title=None, axis=alt.Axis(labelExpr=label, labelLimit=240)), tooltip=_tooltips(alt)
     )
-    share = alt.X("frequency:Q", title="share of people, with 95 % interval", axis=percent)
+    share = alt.X("frequency:Q", title=_axis_title(estimate), axis=with_percent)
     interval = base.mark_rule(color=_BAR, strokeWidth=4).encode(x=alt.X("display_low:Q"), x2="display_high:Q")
     dots = base.mark_point(color=_DOT, filled=True, size=50, opacity=1).encode(x=share)
     title = alt.TitleParams("Estimated shares", subtitle=sentences(estimate), anchor="start")
     layers: altair.LayerChart = alt.layer(interval, dots).properties(title=title, width=420)
     return layers
+
+
+def _axis_title(estimate: Displayed) -> str:
+    return f"share of people, with {percent(estimate.confidence)} interval"
 
 
 def _chart_of_bins(alt: Any, estimate: Displayed, numbers: Numbers) -> altair.LayerChart:
@@ -270,13 +280,13 @@ def _chart_of_bins(alt: Any, estimate: Displayed, numbers: Numbers) -> altair.La
     scale = alt.Scale(type="log" if is_log else "linear", domain=[edges[0], edges[-1]])
     base = alt.Chart({"values": rows}).encode(tooltip=_tooltips(alt))
     across = alt.X("begin:Q", title=as_title(_unit(numbers).strip() or "number"), scale=scale)
-    up = alt.Y("zero:Q", title="share of people, with 95 % interval", axis=alt.Axis(format=".3~%"))
+    up = alt.Y("zero:Q", title=_axis_title(estimate), axis=alt.Axis(format=".3~%"))
     layers = [
         base.mark_rect(color=_BAR, stroke="white").encode(x=across, x2="end:Q", y=up, y2="frequency:Q"),
         base.mark_rule(color=_DOT).encode(x="middle:Q", y="display_low:Q", y2="display_high:Q"),
     ]
     subtitle = sentences(estimate, len(estimate.values))
-    [median] = numbers.figures(quantiles=[0.5], smooth=False).quantiles
+    [median] = numbers.figures(quantiles=[0.5], confidence=estimate.confidence, smooth=False).quantiles
     if median.value is not None:
         line = alt.Chart({"values": [{"median": median.value}]}).mark_rule(strokeDash=[4, 3])
         layers.append(line.encode(x="median:Q"))

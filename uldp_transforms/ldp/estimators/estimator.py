@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 import numpy as np
 
 from uldp_transforms.ldp.checks import describe, is_number
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError, SpecError
 from uldp_transforms.ldp.estimators.anytime import confidence_of_look
@@ -21,7 +22,7 @@ from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.intervals import cut, possible, quantile, reaching
-from uldp_transforms.ldp.solvers.linear import CONFIDENCE, Intervals, LinearEstimate, estimate_linear, picked_intervals
+from uldp_transforms.ldp.solvers.linear import Intervals, LinearEstimate, estimate_linear, picked_intervals
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, Question, ask
 from uldp_transforms.ldp.utility.poisoning import Lies, honest_bounds, need_of_liars
 
@@ -63,8 +64,8 @@ class Estimate:
         unexplained_standard_error: of ``raw_unexplained_mass``; 0 if the list is complete.
         unexplained_intervals: function that takes a confidence and returns the interval of that share, cut to [0, 1]
             and extended to contain ``unexplained_mass``.
-        unexplained_status: ``"ok"`` if that share is known; ``"too_uncertain"`` if its unclipped 95 % interval for one
-            look is longer than ``MOST_UNCERTAIN``; None if the list is complete.
+        unexplained_status: ``"ok"`` if that share is known; ``"too_uncertain"`` if its unclipped interval for one look,
+            at the default confidence, is longer than ``MOST_UNCERTAIN``; None if the list is complete.
         redistributed_mass: share of people who sent a tag and were distributed over its values by background knowledge.
             Wrong knowledge moves the estimate by at most twice this share (in L1 norm) for any number of reports; the
             intervals do not include this error.
@@ -75,6 +76,7 @@ class Estimate:
             functions and is the same in all windows. It is an unbiased estimate, so it may be negative. None for other
             alphabets.
         estimator: id of the estimator.
+        confidence: of the intervals ``ci_low`` to ``ci_high``, ``display_intervals``, and of the unlisted share.
         interval: kind of all intervals: FIXED, or ANYTIME if the estimate comes from ``anytime``.
         lies: false reports that the intervals allow for; None if nobody declared any.
         by_chance: ``unclipped`` before that, for chance alone; None without lies.
@@ -102,6 +104,7 @@ class Estimate:
     likelihood_gap: float | None = None
     common_variances: np.ndarray | None = None
     estimator: str
+    confidence: float = CONFIDENCE
     interval: str = FIXED
     lies: Lies | None = None
     by_chance: Intervals | None = None
@@ -147,7 +150,7 @@ class Estimate:
         """This estimate with anytime-valid intervals, which hold jointly at all looks while reports arrive.
 
         If the estimate is repeated, even after every report, the probability that any interval of a value misses its
-        share is at most 5 % (or 1 - confidence). Reports must arrive in random order; if the share changes, the
+        share is at most 1 - confidence. Reports must arrive in random order; if the share changes, the
         intervals cover its running mean. From ``scale`` to 10,000 ``scale`` reports they are 1.5 to 2 times as long as
         fixed-sample intervals, with the smallest ratio at 8 ``scale``. One look may be planned: its intervals are 1.14
         times as long as fixed-sample intervals, and those of all other looks 1.6 to 2.1 times.
@@ -176,26 +179,26 @@ class Estimate:
 
     @property
     def unexplained_low(self) -> float:
-        """Lower end of the 95 % interval of the unlisted share, clipped to [0, 1]."""
-        return self.unexplained_intervals(CONFIDENCE)[0]
+        """Lower end of the interval of the unlisted share, clipped to [0, 1]."""
+        return self.unexplained_intervals(self.confidence)[0]
 
     @property
     def unexplained_high(self) -> float:
-        """Upper end of the 95 % interval of the unlisted share, clipped to [0, 1]."""
-        return self.unexplained_intervals(CONFIDENCE)[1]
+        """Upper end of the interval of the unlisted share, clipped to [0, 1]."""
+        return self.unexplained_intervals(self.confidence)[1]
 
     @functools.cached_property
     def _plain(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.intervals(CONFIDENCE)
+        return self.intervals(self.confidence)
 
     @property
     def ci_low(self) -> np.ndarray:
-        """(S,): lower end of the 95 % interval of each share, see ``intervals``; at most ``frequencies``."""
+        """(S,): lower end of the interval of each share, see ``intervals``; at most ``frequencies``."""
         return self._plain[0]
 
     @property
     def ci_high(self) -> np.ndarray:
-        """(S,): upper end of the 95 % interval of each share; at least ``frequencies``."""
+        """(S,): upper end of that interval; at least ``frequencies``."""
         return self._plain[1]
 
     @functools.cached_property
@@ -209,17 +212,17 @@ class Estimate:
     def display_intervals(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Selection-adjusted intervals of the R = min(number, S) values that ``largest`` selects: (R,), (R,).
 
-        The plain intervals of values that are selected for their large estimates miss far more often than 5 %. Here the
-        i-th largest of all S estimated values has the level 1 - 0.05 i / (S G) (equal ``frequencies`` are ranked by
-        position), for every R. So at most 5 % of the first 1, 2, ..., R intervals are expected to miss, for every R, in
-        one group and among the R largest shares of all groups together; docs/estimation.md has the proof. These
-        intervals contain the plain ones, and never cut into an observed count.
+        The plain intervals of values that are selected for their large estimates miss far more often than they
+        should. Here, with a = 1 - ``confidence``, the i-th largest of all S estimated values has the level 1 - a i / (S
+        G) (equal ``frequencies`` are ranked by position), for every R. So at most a share a of the first 1, 2, ..., R
+        intervals is expected to miss, for every R, in one group and among the R largest shares of all groups together;
+        docs/estimation.md has the proof. These intervals contain the plain ones, and never cut into an observed count.
 
         Source: false coverage-statement rate (Benjamini and Yekutieli 2005), for all R simultaneously.
         """
         shown, chosen, size = self.largest(number), self._descending[:number], len(self.values)
         levels = np.full(size, np.nan)
-        levels[chosen] = 1 - (1 - CONFIDENCE) * np.arange(1, len(chosen) + 1) / (size * self.num_groups)
+        levels[chosen] = 1 - (1 - self.confidence) * np.arange(1, len(chosen) + 1) / (size * self.num_groups)
         low, high = self.intervals(levels, strict=True)
         return np.minimum(low, self.ci_low)[shown], np.maximum(high, self.ci_high)[shown]
 
@@ -246,7 +249,7 @@ class Estimate:
                 "Estimate.figures needs an estimate of the alphabet ordered, with intervals for one look, got "
                 f"intervals of the kind {self.interval!r} for {len(self.values):,} values"
             )
-        return self.numbers.figures(limits, quantiles)
+        return self.numbers.figures(limits, quantiles, confidence=self.confidence)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas frame with one row per value, largest ``frequency`` first; see ``display.columns`` for its columns.
@@ -259,7 +262,7 @@ class Estimate:
         return to_frame(self)
 
     def plot(self, number: int = SHOWN) -> altair.LayerChart:
-        """A chart of the ``number`` largest shares with 95 % intervals that are adjusted for their selection.
+        """A chart of the ``number`` largest shares with intervals that are adjusted for their selection.
 
         Of numbers, it shows all bins in their order, and the median.
 

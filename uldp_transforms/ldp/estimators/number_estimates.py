@@ -16,6 +16,7 @@ import numpy as np
 
 from uldp_transforms.ldp.alphabets import Alphabet
 from uldp_transforms.ldp.checks import describe, is_number
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
@@ -23,7 +24,6 @@ from uldp_transforms.ldp.estimators.smooth_figures import CurveBin, SmoothFigure
 from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.intervals import cut, reaching
-from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 
 MAX_FIGURES = 64
 """Maximum number of limits, and of quantiles."""
@@ -189,10 +189,16 @@ class Numbers:
         return tuple(dict.fromkeys(inner[len(inner) * part // 4] for part in (1, 2, 3))) if inner else ()
 
     def figures(
-        self, limits: Sequence[float] = (), quantiles: Sequence[float] = QUANTILES, smooth: bool = True
+        self,
+        limits: Sequence[float] = (),
+        quantiles: Sequence[float] = QUANTILES,
+        confidence: float = CONFIDENCE,
+        smooth: bool = True,
     ) -> NumberEstimate:
         """``estimate_numbers`` of these counts."""
-        return estimate_numbers(self.model, self.counts, limits=limits, quantiles=quantiles, smooth=smooth)
+        return estimate_numbers(
+            self.model, self.counts, limits=limits, quantiles=quantiles, confidence=confidence, smooth=smooth
+        )
 
 
 def estimate_numbers(

@@ -15,10 +15,8 @@ import numpy as np
 import scipy
 from scipy import special
 
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
-
-CONFIDENCE = 0.95
-"""Confidence of the intervals whose half width is forecast."""
 
 FALSE_ALARM, MISSED = 0.05, 0.2
 """Error probabilities of detection: of a false alarm over all sensitive values, and of a missed value."""
@@ -162,12 +160,12 @@ class Estimates:
         deviations[few] = (weights * _folded(shrink * step * (counts - mean), rest)).sum(axis=1)
         return deviations
 
-    def half_width(self) -> float:
-        """Half width of the 95 % interval of a value, root mean square over all values.
+    def half_width(self, confidence: float = CONFIDENCE) -> float:
+        """Half width of the interval of a value, root mean square over all values.
 
-        The interval is a score interval, slightly longer than two standard errors if few reports are counted.
+        The interval is a score interval, slightly longer than that of a normal estimate if few reports are counted.
         """
-        z = float(special.ndtri((1 + CONFIDENCE) / 2))
+        z = float(special.ndtri((1 + confidence) / 2))
         squares = self.variances + (z * self.steps / 2) ** 2
         return z * math.sqrt(float(self.numbers @ squares) / float(self.numbers.sum()))
 

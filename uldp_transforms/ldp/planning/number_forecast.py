@@ -10,6 +10,7 @@ import numpy as np
 from uldp_transforms.ldp.alphabets import Alphabet
 from uldp_transforms.ldp.checks import is_number, require_number
 from uldp_transforms.ldp.collection import Collection
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.number_estimates import NumberEstimate, Quantile, estimate_numbers
@@ -18,19 +19,17 @@ from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
 from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON
 from uldp_transforms.ldp.planning.planned_question import comparable
 from uldp_transforms.ldp.planning.planning import NEARLY_BEST, STEPS_OF_EPSILON
-from uldp_transforms.ldp.solvers.linear import CONFIDENCE
 from uldp_transforms.ldp.utility.arguments import MAX_REPORTS, require_epsilon, require_reports
 
 PLANNED = (0.5, 0.9)
 """Quantiles whose intervals are forecast."""
 
 _NEAR_ZERO = 1e-300
-_Z = float(normal_quantile(CONFIDENCE))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NumberForecast:
-    """Half widths of 95 % intervals, in the unit of the numbers. An open end counts as the end of the range.
+    """Half widths of intervals, in the unit of the numbers. An open end counts as the end of the range.
 
     Attributes:
         collection: collection with one mechanism.
@@ -51,13 +50,16 @@ class NumberForecast:
         return math.exp(sum(math.log(max(half, _NEAR_ZERO)) for half in halves) / len(halves))
 
 
-def forecast_numbers(collection: Collection, num_reports: int, shares: np.ndarray | None = None) -> NumberForecast:
+def forecast_numbers(
+    collection: Collection, num_reports: int, shares: np.ndarray | None = None, confidence: float = CONFIDENCE
+) -> NumberForecast:
     """Forecast the intervals of a collection, which are those of its expected counts.
 
     Args:
         collection: with an ordered alphabet and one cohort.
         num_reports: n.
         shares: (K,) shares of people with each symbol (default: equal shares of all bins).
+        confidence: of the intervals.
 
     Raises:
         SpecError: for another alphabet, or a number of reports that cannot be.
@@ -71,7 +73,7 @@ def forecast_numbers(collection: Collection, num_reports: int, shares: np.ndarra
         cells = np.diff(np.rint(np.cumsum(expected)), prepend=0.0)
     cells = cells.astype(np.int64)[np.newaxis]
     number = cells.sum(axis=1) if mechanism.one_place else np.array([num_reports])
-    found = estimate_numbers(collection, CohortCounts(number, cells), quantiles=PLANNED)
+    found = estimate_numbers(collection, CohortCounts(number, cells), quantiles=PLANNED, confidence=confidence)
     return NumberForecast(
         collection=collection,
         mean=_half_of_mean(found),
@@ -81,7 +83,11 @@ def forecast_numbers(collection: Collection, num_reports: int, shares: np.ndarra
 
 
 def plan_numbers(
-    collection: Collection, epsilon: float, num_reports: int, shares: np.ndarray | None = None
+    collection: Collection,
+    epsilon: float,
+    num_reports: int,
+    shares: np.ndarray | None = None,
+    confidence: float = CONFIDENCE,
 ) -> tuple[list[NumberForecast], NumberForecast]:
     """Compare all mechanisms that protect what the alphabet of a collection declares sensitive.
 
@@ -89,7 +95,7 @@ def plan_numbers(
         collection: with an ordered alphabet; its mechanism has no effect.
         epsilon: of one report, in (0, 16].
         num_reports: n.
-        shares: see ``forecast_numbers``.
+        shares, confidence: see ``forecast_numbers``.
 
     Returns:
         the forecasts, and the recommended one: with the shortest report among those whose ``size`` is at most 5 %
@@ -101,7 +107,9 @@ def plan_numbers(
     require_epsilon("plan_numbers.epsilon", epsilon)
     _edges(collection)
     makers = mechanisms(collection.alphabet)
-    found = [forecast_numbers(with_mechanism(collection, make, epsilon), num_reports, shares) for make in makers]
+    found = [
+        forecast_numbers(with_mechanism(collection, make, epsilon), num_reports, shares, confidence) for make in makers
+    ]
     limit = NEARLY_BEST * min(one.size for one in found)
     best = min(
         (one for one in found if one.size <= limit),
@@ -124,7 +132,11 @@ class NeededForMean:
 
 
 def needed_for_mean(
-    collection: Collection, half_width: float, num_reports: int, shares: np.ndarray | None = None
+    collection: Collection,
+    half_width: float,
+    num_reports: int,
+    shares: np.ndarray | None = None,
+    confidence: float = CONFIDENCE,
 ) -> NeededForMean:
     """Reports and epsilon with which the mean of a collection has an interval of this half width.
 
@@ -132,7 +144,7 @@ def needed_for_mean(
         collection: with an ordered alphabet, one cohort, and a mechanism whose class takes epsilon alone.
         half_width: above 0, in the unit of the numbers.
         num_reports: n, for the least epsilon.
-        shares: see ``forecast_numbers``.
+        shares, confidence: see ``forecast_numbers``.
 
     Raises:
         SpecError: for another alphabet, and for the scale ``log``, which has no mean.
@@ -144,11 +156,12 @@ def needed_for_mean(
     if collection.alphabet.bin_centres is None:
         raise SpecError("a half width can be planned for a mean only, and numbers on the scale log have none")
     shares = _equal(collection) if shares is None else shares
-    needed = math.ceil(_variance_of_mean(collection, shares) * (_Z / half_width) ** 2)
+    z = float(normal_quantile(confidence))
+    needed = math.ceil(_variance_of_mean(collection, shares) * (z / half_width) ** 2)
 
     def meets(step: int) -> bool:
         changed = with_mechanism(collection, type(collection.mechanism), step / STEPS_OF_EPSILON)
-        return _Z * math.sqrt(_variance_of_mean(changed, shares) / num_reports) <= half_width
+        return z * math.sqrt(_variance_of_mean(changed, shares) / num_reports) <= half_width
 
     low, high = 0, round(MAX_EPSILON * STEPS_OF_EPSILON)
     if not meets(high):

@@ -11,6 +11,7 @@ from typing import Any
 
 from scipy import optimize
 
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
 from uldp_transforms.ldp.mechanisms.subset_selection import SMALLEST_SHARE
 from uldp_transforms.ldp.planning.forecast import Estimates, Together
@@ -48,8 +49,12 @@ class Forecast:
 
     @property
     def half_width(self) -> float:
-        """Half of the 95 % interval of a sensitive value, root mean square over these."""
-        return self.sensitive.half_width()
+        """Half of the interval of a sensitive value at the default confidence, root mean square over these."""
+        return self.half_width_at(CONFIDENCE)
+
+    def half_width_at(self, confidence: float) -> float:
+        """The same at another confidence."""
+        return self.sensitive.half_width(confidence)
 
     def change(self, num_tests: int) -> float:
         """Detectable change of a sensitive value between two windows; see ``Estimates.change``."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from scipy import special
 
 from uldp_transforms.ldp.checks import is_number, require_number
+from uldp_transforms.ldp.confidence import CONFIDENCE, check_confidence
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON
 from uldp_transforms.ldp.planning.forecast import FALSE_ALARM, MISSED
@@ -35,7 +36,7 @@ class PlanRow:
         setup: the setup; None for the baseline, in which people reveal their values.
         l1: expected sum of absolute errors over all values.
         l2: expected sum of squared errors over all values.
-        half_width: half width of the 95 % interval of a sensitive value, root mean square over these.
+        half_width: half width of the interval of a sensitive value, root mean square over these.
         change: change of a sensitive value between two windows with this number of reports that is detected with
             probability 0.8, with a false alarm about any of them in at most 1 of 20 windows.
         lie: number of honest reports of a sensitive value that one false report can count for.
@@ -69,6 +70,7 @@ class Plan:
         amplification: largest effect of one false report on the recommended collection.
         detectable_frequency: smallest frequency of a sensitive value that is detected with probability 0.8, with
             probability 0.05 of any false detection among values that nobody holds; above 1: none is detectable.
+        confidence: of the intervals.
     """
 
     rows: tuple[PlanRow, ...]
@@ -76,6 +78,7 @@ class Plan:
     collection: dict[str, Any]
     amplification: Amplification
     detectable_frequency: float
+    confidence: float = CONFIDENCE
 
 
 def plan(
@@ -85,6 +88,7 @@ def plan(
     target_l1: float | None = None,
     target_l2: float | None = None,
     target_half_width: float | None = None,
+    confidence: float = CONFIDENCE,
 ) -> Plan:
     """Compare all setups for a question.
 
@@ -95,12 +99,14 @@ def plan(
         target_l1: target for the expected sum of absolute errors; give at most one of the three targets.
         target_l2: target for the expected sum of squared errors.
         target_half_width: target for the half width of the interval of a sensitive value.
+        confidence: of the intervals.
 
     Raises:
         SpecError: if an argument is out of range.
     """
     require_epsilon("plan.epsilon", epsilon)
     require_reports("plan.num_reports", num_reports)
+    check_confidence("plan.confidence", confidence)
     targets = {"l1": target_l1, "l2": target_l2, "half_width": target_half_width}
     given = {name: target for name, target in targets.items() if target is not None}
     if len(given) > 1:
@@ -108,23 +114,8 @@ def plan(
     for name, target in given.items():
         require_number(f"plan.target_{name}", target, "a number above 0", is_number(target) and 0 < target < math.inf)
     loss = next(iter(given), "l2")
-    aim = _Aim(num_reports, loss, targets[loss])
-    rows = [_row("no privacy", question.without_privacy, question.num_tests, aim)]
-    optimum = question.least_l2(epsilon)
-    for name, make in question.setups(num_reports).items():
-        setup = make(epsilon)
-        if setup is None:
-            continue
-        worst = setup.worst_l2
-        rows.append(
-            dataclasses.replace(
-                _row(name, setup.forecast, question.num_tests, aim),
-                setup=setup,
-                lie=amplification(setup.mechanism).sensitive,
-                epsilon_needed=_epsilon_needed(make, aim),
-                above_optimum=None if optimum is None or worst is None else max(worst / optimum - 1, 0.0),
-            )
-        )
+    aim = _Aim(num_reports, loss, targets[loss], confidence)
+    rows = list(_rows(question, epsilon, aim))
     best, setup = _recommended(rows, aim)
     return Plan(
         rows=tuple(rows),
@@ -132,6 +123,7 @@ def plan(
         collection=_collection(question, setup),
         amplification=amplification(setup.mechanism),
         detectable_frequency=_detectable(question, setup, num_reports),
+        confidence=confidence,
     )
 
 
@@ -142,11 +134,32 @@ class _Aim:
     num_reports: int
     loss: str
     target: float | None
+    confidence: float
 
     def is_met(self, forecast: Forecast) -> bool:
         """Whether the target is reached."""
         assert self.target is not None
-        return bool(getattr(forecast, self.loss) <= self.target)
+        is_width = self.loss == "half_width"
+        error = forecast.half_width_at(self.confidence) if is_width else getattr(forecast, self.loss)
+        return bool(error <= self.target)
+
+
+def _rows(question: PlannedQuestion, epsilon: float, aim: _Aim) -> Iterator[PlanRow]:
+    """The baseline, then each setup that is possible."""
+    yield _row("no privacy", question.without_privacy, question.num_tests, aim)
+    optimum = question.least_l2(epsilon)
+    for name, make in question.setups(aim.num_reports).items():
+        setup = make(epsilon)
+        if setup is None:
+            continue
+        worst = setup.worst_l2
+        yield dataclasses.replace(
+            _row(name, setup.forecast, question.num_tests, aim),
+            setup=setup,
+            lie=amplification(setup.mechanism).sensitive,
+            epsilon_needed=_epsilon_needed(make, aim),
+            above_optimum=None if optimum is None or worst is None else max(worst / optimum - 1, 0.0),
+        )
 
 
 def _row(name: str, forecast: Callable[[int], Forecast], num_tests: int, aim: _Aim) -> PlanRow:
@@ -155,7 +168,7 @@ def _row(name: str, forecast: Callable[[int], Forecast], num_tests: int, aim: _A
         name=name,
         l1=found.l1,
         l2=found.l2,
-        half_width=found.half_width,
+        half_width=found.half_width_at(aim.confidence),
         change=found.change(num_tests),
         reports_needed=_reports_needed(forecast, aim),
     )
@@ -174,9 +187,15 @@ def _reports_needed(forecast: Callable[[int], Forecast], aim: _Aim) -> int | Non
     return high
 
 
-def reports_for_half_width(setup: Setup, half_width: float) -> int | None:
-    """Smallest number of reports with which ``Forecast.half_width`` is at most this number, above 0; None: none is."""
-    return _reports_needed(setup.forecast, _Aim(1, "half_width", half_width))
+def reports_for_half_width(setup: Setup, half_width: float, confidence: float = CONFIDENCE) -> int | None:
+    """Smallest number of reports with which the half width of intervals is at most this number; None: none is.
+
+    Args:
+        setup: mechanism and alphabet.
+        half_width: above 0.
+        confidence: of the intervals.
+    """
+    return _reports_needed(setup.forecast, _Aim(1, "half_width", half_width, confidence))
 
 
 def _epsilon_needed(make: Callable[[float], Setup | None], aim: _Aim) -> float | None:

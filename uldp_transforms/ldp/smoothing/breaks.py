@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 from scipy import special
 
+from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
 from uldp_transforms.ldp.smoothing.course import Course, course_of
 from uldp_transforms.ldp.smoothing.drift_fit import of_values
 from uldp_transforms.ldp.smoothing.scales import Scales
@@ -19,7 +20,6 @@ _MOST = 8  # maximum number of changes of a value
 _SHIFT = 2.75  # minimum standard deviations of a lasting change for a value to be examined
 _PULSE = 0.05  # probability that an honest value is examined because of one window
 _BRANCHES = 48  # maximum number of possible changes of a value that are compared
-_CREDIBLE = 0.95
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -175,16 +175,16 @@ def _log_odds(values: Broken) -> np.ndarray:
     return odds
 
 
-def branches(values: Broken, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def branches(values: Broken, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Estimates and intervals of the people's shares, allowing for one more change anywhere.
 
     Args:
         values: M values.
-        z: half lengths of intervals in standard deviations.
+        confidence: of the intervals, and of the set of changes.
 
     Returns:
         (T, M) means over one more change or none; and the lowest and highest interval ends over a set of changes,
-        possibly none, that contains the true one with probability .95.
+        possibly none, that contains the true one with this probability.
     """
     odds, windows = _log_odds(values), len(values.shifts)
     flat = odds.reshape(2 * windows, -1)
@@ -195,11 +195,11 @@ def branches(values: Broken, z: float) -> tuple[np.ndarray, np.ndarray, np.ndarr
     ranks = np.argsort(-chances, axis=0, kind="stable")
     before = np.cumsum(np.take_along_axis(chances, ranks, axis=0), axis=0)
     inside = np.ones(chances.shape, dtype=bool)
-    np.put_along_axis(inside, ranks[1:], before[:-1] < _CREDIBLE, axis=0)
+    np.put_along_axis(inside, ranks[1:], before[:-1] < confidence, axis=0)
     most = 1 + int(np.flatnonzero(inside.any(axis=1)).max(initial=0))  # few branches where the change is certain
     order, chances, inside = order[: most - 1], chances[:most] / chances[:most].sum(axis=0), inside[:most, np.newaxis]
     means, variances = _each_branch(values, order % windows, order < windows)
-    half = z * np.sqrt(variances)
+    half = normal_quantile(confidence) * np.sqrt(variances)
     low = np.where(inside, means - half, np.inf).min(axis=0)
     high = np.where(inside, means + half, -np.inf).max(axis=0)
     return np.einsum("ktm,km->tm", means, chances), low, high

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.alphabets.alphabet import Part
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
@@ -24,11 +25,8 @@ from uldp_transforms.ldp.solvers.prefix_parts import solve_parts
 from uldp_transforms.ldp.solvers.question import MAX_DENSE, Question, symbol_table
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
-CONFIDENCE = 0.95
-"""Confidence of published intervals."""
-
 MOST_UNCERTAIN = 0.5
-"""Maximum width of the 95 % interval of the unlisted share for which the share counts as estimated."""
+"""Maximum width of the interval of the unlisted share, at the default confidence, for which it counts as estimated."""
 
 _DECIMALS = 6  # of expected counts: a count that is whole but for rounding stays what it is
 
@@ -93,8 +91,8 @@ class LinearEstimate:
 
     @property
     def rest_is_noise(self) -> bool:
-        """Whether the 95 % interval of the share outside the question is uninformative: more than half as long as
-        [0, 1]."""
+        """Whether the interval of the share outside the question is uninformative: at the default confidence, which
+        estimates must not depend on, more than half as long as [0, 1]."""
         return bool(2 * quantile(self.rest_spare, CONFIDENCE) * self.rest_standard_error > MOST_UNCERTAIN)
 
 

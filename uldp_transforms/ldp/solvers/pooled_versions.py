@@ -20,6 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.counts.enough_reports import (
     LEAST_EXPECTED,
@@ -81,7 +82,7 @@ class PooledEstimate:
         """(K,) of ``raw_frequencies``."""
         return np.sqrt(np.maximum(np.diag(self.covariance), 0))
 
-    def intervals(self, confidence: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    def intervals(self, confidence: float = CONFIDENCE) -> tuple[np.ndarray, np.ndarray]:
         """Normal intervals (K,), (K,), not cut to [0, 1]; for values with many reports."""
         half = quantile(np.inf, confidence) * self.standard_errors
         return self.raw_frequencies - half, self.raw_frequencies + half

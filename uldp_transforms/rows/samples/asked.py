@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.estimators import Estimate, Estimator
 from uldp_transforms.rows.row_types import ValueEstimate
 
@@ -24,6 +25,7 @@ class Asked:
         limits: numbers above which shares are estimated.
         quantiles: those of numbers; None: the usual ones.
         liars: largest share of false reports that intervals allow for; None: they take all reports as honest.
+        confidence: of all intervals.
         borrow: whether groups show shares drawn towards those of all reports of their window.
         anytime_scale: scale of intervals that hold jointly in all rows of a window, of which the one on time is the
             planned look; None: it has only one row.
@@ -37,6 +39,7 @@ class Asked:
     limits: Sequence[float] | None = None
     quantiles: Sequence[float] | None = None
     liars: float | None = None
+    confidence: float = CONFIDENCE
     borrow: bool = False
     anytime_scale: int | None = None
     entries: Entries | None = None

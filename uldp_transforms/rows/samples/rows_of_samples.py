@@ -99,11 +99,12 @@ def _row(sample: Sample, asked: Asked, solution: Solution, borrowed: BorrowedSha
         owner.named, place, asked.estimator.id, estimate, solution.status, total, asked.show, asked.entries
     )
     if estimate:
-        level = confidence_of_row(sample.total, asked.anytime_scale, place)
+        level = confidence_of_row(asked.confidence, sample.total, asked.anytime_scale, place)
         numbers = number_figures(number_reports(sample, solution), asked.limits, asked.quantiles, level)
         row = row._replace(numbers=numbers)
     return row._replace(
         interval=FIXED if asked.anytime_scale is None else ANYTIME,
+        confidence=asked.confidence,
         simulated=sample.simulated,
         pooled=True if owner.question is not None else row.pooled,
         **owner.fields,
@@ -112,7 +113,7 @@ def _row(sample: Sample, asked: Asked, solution: Solution, borrowed: BorrowedSha
 
 def _shown(sample: Sample, asked: Asked, estimate: Estimate, borrowed: BorrowedShares | None) -> Estimate:
     """The estimate that is shown, from that of the sample's own reports: one step for each capability."""
-    estimate = dataclasses.replace(estimate, num_groups=sample.owner.num_groups)
+    estimate = dataclasses.replace(estimate, num_groups=sample.owner.num_groups, confidence=asked.confidence)
     if borrowed is not None:
         estimate = estimate.with_borrowed(borrowed.frequencies, borrowed.weight)
     if asked.liars is not None:

@@ -15,10 +15,12 @@ import numpy as np
 from uldp_transforms.files import stores
 from uldp_transforms.jobs.records.run_records import files_of
 from uldp_transforms.jobs.report.differences import is_without_zero
+from uldp_transforms.jobs.report.levels import Levels
 from uldp_transforms.jobs.report.numbers.number_facts import digits_of_length
 from uldp_transforms.ldp.comparisons.compare import clearest_first
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE
-from uldp_transforms.ldp.comparisons.p_values import FOUND
+from uldp_transforms.ldp.comparisons.p_values import is_found
+from uldp_transforms.ldp.confidence import confidence_or_default, error_rate
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
 
@@ -36,6 +38,7 @@ _MORE = (
     "display_high",
     "liars",
     "collection_version",
+    "confidence",
 )
 
 
@@ -45,8 +48,9 @@ class Difference:
 
     Attributes:
         is_share: whether it is a share, rather than a mean or quantile of numbers.
-        low, high: its 95 % interval; of one that is found the interval after the selection; None where it is open.
+        low, high: its interval; of one that is found the interval after the selection; None where it is open.
         noticeable: difference that would usually be noticed; None if unknown.
+        confidence: of the intervals; None: the default.
         smooth_low, smooth_high: interval of the difference of smooth estimates; None where it is open or unknown.
     """
 
@@ -59,12 +63,18 @@ class Difference:
     high: float | None
     q_value: float
     noticeable: float | None
+    confidence: float | None = None
     smooth_low: float | None = None
     smooth_high: float | None = None
 
     @property
     def found(self) -> bool:
-        return self.q_value <= FOUND
+        return is_found(self.q_value, self.confidence)
+
+    @property
+    def rate(self) -> float:
+        """Largest q-value of a difference that is found."""
+        return error_rate(confidence_or_default(self.confidence))
 
     @property
     def digits(self) -> int:
@@ -119,6 +129,7 @@ class Comparisons:
         found_left_out, untold_left_out: numbers of those that are not listed.
         anytime: whether intervals hold at all looks.
         liars: share of false reports on each side for which intervals allow; None: all reports are taken as honest.
+        levels: confidences of the intervals.
         is_old: whether counts in the directory were written after the comparisons.
     """
 
@@ -131,6 +142,7 @@ class Comparisons:
     anytime: bool
     liars: float | None
     is_old: bool
+    levels: Levels
 
     @property
     def number(self) -> int:
@@ -218,6 +230,7 @@ def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int, is_old: bool) -
         anytime=any(row.get("interval") == ANYTIME for row in rows),
         liars=max((row["liars"] for row in rows if row.get("liars") is not None), default=None),
         is_old=is_old,
+        levels=Levels.of(rows),
     )
 
 
@@ -231,7 +244,7 @@ def clearest_rows(rows: Sequence[Mapping[str, Any]]) -> list[int]:
 
 
 def _difference(row: Mapping[str, Any]) -> Difference:
-    is_selected = row["q_value"] <= FOUND and "selected_low" in row
+    is_selected = is_found(row["q_value"], row.get("confidence")) and "selected_low" in row
     low, high = (row["selected_low"], row["selected_high"]) if is_selected else (row["low"], row["high"])
     return Difference(
         value=row["value"],
@@ -243,6 +256,7 @@ def _difference(row: Mapping[str, Any]) -> Difference:
         high=high,
         q_value=row["q_value"],
         noticeable=row.get("noticeable"),
+        confidence=row.get("confidence"),
         smooth_low=row.get("display_low"),
         smooth_high=row.get("display_high"),
     )

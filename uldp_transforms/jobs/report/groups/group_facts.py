@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from uldp_transforms.jobs.report.differences import Panel, PanelRows, is_without_zero
+from uldp_transforms.jobs.report.levels import Levels
 from uldp_transforms.jobs.report.numbers.number_facts import Figure, digits_of_length, figure_panel, figures_of
 from uldp_transforms.jobs.report.texts_for_readers import digits_of
 
@@ -48,6 +49,7 @@ class GroupPart:
         number: number of groups with numbers.
         without: names of groups without numbers.
         panel: numbers for comparing two groups; None if fewer than two have numbers.
+        levels: confidences of the intervals.
     """
 
     window: str
@@ -56,6 +58,7 @@ class GroupPart:
     number: int
     without: Sequence[str]
     panel: Panel | None
+    levels: Levels
 
 
 Row = Mapping[str, Any]
@@ -108,6 +111,7 @@ def groups_of(asked: GroupsAsked, rows: Sequence[Row], entries: Entries, name: C
             number=len(given),
             without=sorted(row["group"] for row in latest if row["status"] != "ok"),
             panel=_panel(asked, given) if asked.is_compared else None,
+            levels=Levels.of(row for row, _ in given),
         )
     ]
 
@@ -120,7 +124,7 @@ def _panel(asked: GroupsAsked, given: Sequence[tuple[Row, Sequence[Row]]]) -> Pa
         return None
     rows = PanelRows(len(given), asked.values)
     for at, (_, shares) in enumerate(given):
-        rows.add(at, shares)
+        rows.add(at, shares, given[at][0].get("confidence"))
     return rows.panel(names, asked.num_values, asked.most_cells)
 
 

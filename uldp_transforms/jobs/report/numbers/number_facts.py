@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.jobs.report.differences import Panel
+from uldp_transforms.jobs.report.levels import USUAL, Levels
 
 ENOUGH_REPORTS = 10_000
 """Minimum number of reports for which the coverage of smooth intervals has been measured; see docs/numbers.md."""
@@ -104,6 +105,7 @@ class NumberPart:
         bars: its curve; empty if the row has none.
         trends: of the mean and the quantiles; empty if there is one window.
         num_reports: of the latest window with numbers; None if unknown.
+        levels: confidences of the intervals of the figures; ``trend_levels`` of all windows.
     """
 
     unit: str
@@ -112,6 +114,8 @@ class NumberPart:
     bars: Sequence[Bar]
     trends: Sequence[FigureTrend]
     num_reports: int | None = None
+    levels: Levels = USUAL
+    trend_levels: Levels = USUAL
 
     @property
     def advice(self) -> str:
@@ -140,6 +144,8 @@ def numbers_of(rows: Sequence[Mapping[str, Any]], unit: str) -> NumberPart | Non
         bars=_bars(numbers.get("curve") or ()),
         trends=[_trend(figure, by_window) for figure in figures if _has_trend(figure)] if len(rows) > 1 else [],
         num_reports=told[-1].get("num_reports"),
+        levels=Levels.of(told[-1:]),
+        trend_levels=Levels.of(told),
     )
 
 
@@ -164,7 +170,15 @@ def figure_panel(sides: Sequence[str], rows: Sequence[Mapping[str, Any]], unit: 
     }
     is_share = [one.is_share for one in last.values()]
     inner = np.full_like(tables["value"], np.nan)
-    return Panel(values=[*last], is_share=is_share, sides=[*told], inner=inner, is_of_figures=True, **tables)
+    return Panel(
+        values=[*last],
+        is_share=is_share,
+        sides=[*told],
+        inner=inner,
+        is_of_figures=True,
+        levels=Levels.of(row for side, row in zip(sides, rows) if side in told),
+        **tables,
+    )
 
 
 def figures_of(row: Mapping[str, Any], unit: str) -> list[Figure]:

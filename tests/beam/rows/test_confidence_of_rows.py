@@ -1,0 +1,342 @@
+"""The level of confidence of a row: it has all intervals, and nothing else depends on it.
+
+Intervals are found by walking through the fields of rows, so that those of a new field are examined too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.tolerance import generator, student_limit
+from uldp_transforms.ldp import Collection, compare
+from uldp_transforms.ldp.comparisons.compare_numbers import compare_numbers
+from uldp_transforms.ldp.confidence import CONFIDENCE
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers
+from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
+from uldp_transforms.ldp.smoothing import Series, smoothed
+from uldp_transforms.rows.discovered_value import discover_window
+from uldp_transforms.rows.entry_columns import packed, unpacked
+from uldp_transforms.rows.json_and_avro import as_dict
+from uldp_transforms.rows.row_types import WindowedEstimate
+from uldp_transforms.rows.samples.rows_of_samples import rows_of
+from uldp_transforms.rows.samples.sample import Owner, Sample
+from uldp_transforms.rows.smoothed_rows import smooth_rows
+from uldp_transforms.rows.window_history import traits_of
+from uldp_transforms.spec.job_spec import JobSpec
+
+LEVELS = (0.8, 0.9, 0.95, 0.99)
+GROUP = (("arm", "new"),)
+CLOSED: dict[str, Any] = {
+    "id": "closed",
+    "version": 1,
+    "alphabet": {"id": "closed", "values": ["a", "b", "c", "d"]},
+    "mechanism": {"id": "krr", "epsilon": 2.0},
+}
+ORDERED: dict[str, Any] = CLOSED | {
+    "id": "numbers",
+    "alphabet": {"id": "ordered", "low": 0, "high": 10, "num_bins": 10},
+}
+HASHED: dict[str, Any] = CLOSED | {
+    "id": "hashed",
+    "num_cohorts": 64,
+    "alphabet": {"id": "hashed", "num_buckets": 8, "seed": 1},
+}
+PREFIXES: dict[str, Any] = CLOSED | {
+    "id": "words",
+    "num_cohorts": 64,
+    "alphabet": {"id": "prefixes", "num_buckets": 64, "seed": 1, "tokens": list("abcd"), "lengths": [2, 4, None]},
+    "mechanism": {"id": "krr", "epsilon": 8.0},
+}
+
+
+def place(day: int = 1, timing: str = "ON_TIME") -> dict[str, Any]:
+    times = {f"window_{name}": f"2026-01-{day + after:02}T00:00:00Z" for after, name in enumerate(("start", "end"))}
+    return times | {"pane_index": 0, "pane_timing": timing, "run": None}
+
+
+def drawn(spec: dict[str, Any], values: list[Any], *names: object, number: int = 4_000) -> tuple[Collection, Any]:
+    """A collection and the counts of reports of people whose values become less frequent along the list."""
+    item, rng = Collection.from_json(spec), generator("confidence", *names)
+    weights = 1 / np.arange(1, len(values) + 1)
+    chosen = [values[at] for at in rng.choice(len(values), number, p=weights / weights.sum())]
+    return item, item.count(item.perturb(chosen, rng))
+
+
+def asked_of(level: float, item: Collection, **values: Any) -> Any:
+    return JobSpec.of(collections=[item], confidence=level, min_reports=1, bounded=True, **values).asked()
+
+
+def sample(item: Collection, counts: Any, day: int = 1, timing: str = "ON_TIME", **owner: Any) -> Sample:
+    return Sample(owner=Owner(named=item, **owner), place=place(day, timing), counts={item.fingerprint: counts})
+
+
+def plain(level: float, anytime: bool = False, **values: Any) -> list[Any]:
+    item, counts = drawn(CLOSED, list("abcd"))
+    asked = dataclasses.replace(asked_of(level, item, **values), anytime_scale=100 if anytime else None)
+    return [one.estimate for one in rows_of([sample(item, counts), sample(item, counts, 2, "LATE")], asked)]
+
+
+def grouped(level: float) -> list[Any]:
+    _, everybody = drawn(CLOSED, list("abcd"))
+    _, some = drawn(CLOSED, list("bcda"), "group", number=500)
+    item = Collection.from_json(CLOSED | {"dimensions": [{"name": "arm", "values": ["new", "old"]}]})
+    samples = [sample(item, everybody + some), sample(item, some, group=GROUP)]
+    asked = dataclasses.replace(asked_of(level, item, by=["arm"]), borrow=True)
+    return [one.estimate for one in rows_of(samples, asked)]
+
+
+def open_values(level: float) -> list[Any]:
+    item, counts = drawn(HASHED, list("abcdef"))
+    return [one.estimate for one in rows_of([sample(item, counts)], asked_of(level, item, candidates=list("abc")))]
+
+
+def questions(level: float) -> list[Any]:
+    item, counts = drawn(CLOSED | {"question": "asked"}, list("abcd"))
+    other, more = drawn(CLOSED | {"question": "asked", "version": 2}, list("abcd"), "other")
+    spec = JobSpec.of(collections=[item, other], confidence=level, min_reports=1, bounded=True)
+    [question] = spec.questions
+    one = Sample(owner=Owner(named=question), place=place(), counts={item.fingerprint: counts, other.fingerprint: more})
+    return [found.estimate for found in rows_of([one], spec.asked())]
+
+
+def smooth(spec: dict[str, Any], values: list[Any], level: float) -> list[Any]:
+    pairs = [drawn(spec, values, "day", day) for day in range(1, 9)]
+    item, samples = pairs[0][0], [sample(*pair, day) for day, pair in enumerate(pairs, 1)]
+    options = {"limits": [5], "quantiles": [0.3, 0.5]} if spec is ORDERED else {}
+    rows = [one.estimate for one in rows_of(samples, asked_of(level, item, **options))]
+    return [row for row, _ in smooth_rows(rows, *traits_of([item])[:1], 1_000)]
+
+
+def compared(level: float) -> list[Any]:
+    pairs = [drawn(CLOSED, values, "side") for values in (list("abcd"), list("bacd"))]
+    estimates = [item.estimate(counts, "empirical") for item, counts in pairs]
+    return [compare(*estimates, level)]
+
+
+def compared_numbers(level: float) -> list[Any]:
+    sums = [NumberSums([NumberReports(*drawn(ORDERED, values), 1)]) for values in ([1.5, 3.5, 7.5], [3.5, 1.5, 7.5])]
+    return list(compare_numbers(sums[0], sums[1], [5.0], [0.5], level))
+
+
+def discovered(level: float) -> list[Any]:
+    item, counts = drawn(PREFIXES, ["abba", "cdcd"], number=5_000)
+    return discover_window(item, counts, place(), None, level)
+
+
+JOBS: dict[str, Callable[[float], list[Any]]] = {
+    "closed": plain,
+    "anytime": functools.partial(plain, anytime=True),
+    "liars": functools.partial(plain, liars=0.01),
+    "anytime liars": functools.partial(plain, anytime=True, liars=0.01),
+    "borrowed groups": grouped,
+    "hashed": open_values,
+    "question": questions,
+    "smooth": functools.partial(smooth, CLOSED, list("abcd")),
+    "smooth numbers": functools.partial(smooth, ORDERED, [1.5, 3.5, 7.5, 4.5]),
+    "compared": compared,
+    "compared numbers": compared_numbers,
+    "discovered": discovered,
+}
+EXPECTED = {
+    "closed": {"ci", "display"},
+    "hashed": {"ci", "display", "unexplained"},
+    "smooth": {"ci", "display", "smoothed"},
+    "compared": {"", "selected", "lift"},
+    "discovered": {"ci"},
+    "smooth numbers": {
+        *("ci", "display", "smoothed", "numbers mean", "numbers mean display", "numbers mean smoothed"),
+        *("numbers quantiles", "numbers quantiles display", "numbers quantiles smoothed", "numbers sum"),
+        *("numbers shares_above", "numbers shares_above display", "numbers shares_above smoothed"),
+        "numbers curve display",
+    },
+}
+"""Kinds of intervals that the walk must find, for some of the jobs."""
+
+BINS = "numbers curve"
+"""Edges of bins, which have the names of ends but are no interval."""
+
+
+def leaves(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """All numbers and texts of a row, with the names and positions that lead to them."""
+    if hasattr(found, "_asdict"):
+        found = as_dict(found) if isinstance(found, WindowedEstimate) else found._asdict()
+    if dataclasses.is_dataclass(found):
+        found = vars(found)
+    if isinstance(found, np.ndarray):
+        found = found.tolist()
+    if isinstance(found, dict):
+        for name, inner in found.items():
+            yield from leaves(inner, (*path, name))
+    elif isinstance(found, (list, tuple)):
+        for at, inner in enumerate(found):
+            yield from leaves(inner, (*path, at))
+    else:
+        yield path, found
+
+
+def kind_of(path: tuple[Any, ...]) -> str | None:
+    """The kind of the interval whose end this is, such as ``numbers mean display``; None for no end."""
+    names = [name for name in path if isinstance(name, str) and name != "estimates"]
+    last = names[-1] if names else ""
+    if last.rpartition("_")[2] not in ("low", "high"):
+        return None
+    kind = " ".join(filter(None, (*names[:-1], last.rpartition("_")[0])))
+    return None if kind == BINS else kind
+
+
+def ends(rows: list[Any]) -> dict[tuple[Any, ...], tuple[str, Any]]:
+    """Path of each end -> its kind and its number."""
+    return {path: (kind, number) for path, number in leaves(rows) if (kind := kind_of(path)) is not None}
+
+
+def is_open(end: float | None) -> bool:
+    return end is None or bool(np.isnan(end))
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_all_intervals_are_longer_at_a_higher_level(job: str) -> None:
+    """Each contains that of a lower level, and each kind has some that are really longer."""
+    told = {level: ends(JOBS[job](level)) for level in LEVELS}
+    for lower, higher in itertools.pairwise(LEVELS):
+        kinds: dict[str, list[bool]] = {}
+        assert told[lower].keys() == told[higher].keys()
+        for path, (kind, number) in told[lower].items():
+            sign = -1 if str(path[-1] if isinstance(path[-1], str) else path[-2]).endswith("low") else 1
+            wider = told[higher][path][1]
+            if is_open(number):  # or not selected
+                continue
+            if kind == "selected" and is_open(wider):  # not found at the higher level
+                continue
+            assert wider is None or sign * (wider - number) >= -1e-12, (path, lower, number, wider)
+            kinds.setdefault(kind, []).append(wider is None or sign * (wider - number) > 1e-9)
+        assert all(map(any, kinds.values())), {kind: sum(marks) for kind, marks in kinds.items()}
+        assert EXPECTED.get(job, set()) <= kinds.keys()
+
+
+DEPEND = {"confidence", "selected_low", "selected_high", "noticeable"}
+"""Fields that depend on the level and are no ends of an interval, or belong to what is found at it."""
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_nothing_but_intervals_depends_on_the_level(job: str) -> None:
+    rows = {level: JOBS[job](level) for level in LEVELS}
+    others = {
+        level: {
+            path: number
+            for path, number in leaves(found)
+            if kind_of(path) is None and not DEPEND & {name for name in path if isinstance(name, str)}
+        }
+        for level, found in rows.items()
+    }
+    assert others[CONFIDENCE]
+    for level in LEVELS:
+        assert repr(others[level]) == repr(others[CONFIDENCE])
+        for row in rows[level]:
+            assert getattr(row, "confidence", level) == level
+
+
+def test_rows_of_older_versions_lack_the_field() -> None:
+    """What waits between two steps of a stream may have been written before the field existed."""
+    item, counts = drawn(CLOSED, list("abcd"))
+    [found] = rows_of([sample(item, counts)], asked_of(0.9, item))
+    row, health = unpacked(packed(found.estimate, found.health))
+    assert row == found.estimate and row.confidence == 0.9
+    old: Any = tuple(found.estimate)[:-1]
+
+    class Old(tuple):  # type: ignore[type-arg]
+        """A row without the last field."""
+
+        estimates = found.estimate.estimates
+
+        def _replace(self, estimates: Any) -> Old:
+            at = WindowedEstimate._fields.index("estimates")
+            return Old((*self[:at], estimates, *self[at + 1 :]))
+
+    again, _ = unpacked(packed(Old(old), health))  # type: ignore[arg-type]
+    assert again.confidence is None and again._replace(confidence=0.9) == found.estimate
+
+
+# ---------------------------------------------------------------------- coverage
+
+RUNS = {"closed_runs": 400, "hashed_runs": 250, "number_runs": 1_200}
+TRUTH = np.array([0.4, 0.3, 0.2, 0.1])
+
+
+def krr_cells(rng: np.random.Generator, symbols: np.ndarray, size: int, epsilon: float) -> np.ndarray:
+    """Reports of k-RR: the own symbol with odds e^epsilon to each other one."""
+    keeps = rng.random(len(symbols)) < np.exp(epsilon) / (np.exp(epsilon) + size - 1)
+    others: np.ndarray = (symbols + rng.integers(1, size, len(symbols))) % size
+    return np.where(keeps, symbols, others)
+
+
+def covered_of(item: Collection, counts: CohortCounts, level: float, truth: np.ndarray, **values: Any) -> np.ndarray:
+    [found] = rows_of([sample(item, counts)], asked_of(level, item, **values))
+    entries = found.estimate.estimates
+    return np.array([one.ci_low <= true <= one.ci_high for one, true in zip(entries, truth)])
+
+
+def closed_runs(level: float, rng: np.random.Generator) -> np.ndarray:
+    item = Collection.from_json(CLOSED)
+    sent = krr_cells(rng, rng.choice(4, 20_000, p=TRUTH), 4, 2.0)
+    cells = np.bincount(sent, minlength=4)[np.newaxis]
+    return covered_of(item, CohortCounts(cells.sum(axis=1), cells), level, TRUTH)
+
+
+def hashed_runs(level: float, rng: np.random.Generator) -> np.ndarray:
+    item = Collection.from_json(HASHED)
+    table = item.alphabet.symbol_table(tuple("abcd"), 64)
+    people, cohorts = rng.choice(4, 5_000, p=TRUTH), rng.integers(0, 64, 5_000)
+    sent = krr_cells(rng, table[cohorts, people], 8, 2.0)
+    cells = np.bincount(8 * cohorts + sent, minlength=8 * 64).reshape(64, 8)
+    return covered_of(item, CohortCounts(cells.sum(axis=1), cells), level, TRUTH, candidates=list("abcd"))
+
+
+def number_runs(level: float, rng: np.random.Generator) -> np.ndarray:
+    item, shares = Collection.from_json(ORDERED), np.arange(1, 11) / 55
+    sent = krr_cells(rng, rng.choice(10, 20_000, p=shares), 10, 2.0)
+    cells = np.bincount(sent, minlength=10)[np.newaxis]
+    counts, mean = CohortCounts(cells.sum(axis=1), cells), float(shares @ (np.arange(10) + 0.5))
+    numbers = estimate_numbers(item, counts, limits=[5], confidence=level, smooth=False)
+    [above] = numbers.shares_above
+    assert numbers.mean is not None
+    return np.array([numbers.mean.low <= mean <= numbers.mean.high, above.low <= shares[5:].sum() <= above.high])
+
+
+@pytest.mark.parametrize("level", [0.8, 0.99])
+@pytest.mark.parametrize("job", [closed_runs, hashed_runs, number_runs])
+def test_intervals_cover_as_often_as_their_level_says(job: Callable[..., np.ndarray], level: float) -> None:
+    """Simulated apart from the mechanisms. Counts are large, so that the coverage is the level within .01."""
+    rng = generator("coverage", job.__name__, level)
+    each = np.array([job(level, rng).mean() for _ in range(RUNS[job.__name__])])
+    limit = 0.01 + student_limit(len(each), rate=1e-6) * each.std(ddof=1) / np.sqrt(len(each))
+    assert limit < 0.08 and abs(each.mean() - level) <= limit
+
+
+@pytest.mark.parametrize("level", [0.8, 0.99])
+def test_smoothed_intervals_cover_as_often_as_their_level_says(level: float) -> None:
+    """Shares that drift, normal noise: at least the level less .02, which their estimated scales may cost."""
+    found = []
+    for number in range(12):
+        rng = generator("smooth coverage", number)
+        shares = np.array([0.4, 0.3, 0.2, 0.1]) + np.cumsum(rng.normal(0, 0.004, (40, 4)), axis=0)
+        shares = np.clip(shares, 0.01, None)
+        own = np.array([rng.multinomial(4_000, one / one.sum()) for one in shares]) / 4_000
+        series = Series(
+            raw=own + rng.normal(0, np.sqrt(2 / 4_000), own.shape),
+            variances=(2 + own * (1 - own)) / 4_000,
+            common=np.zeros(4),
+            num_reports=np.full(40, 4_000),
+            steps=np.ones(40, dtype=np.int64),
+        )
+        told = smoothed(series, level)
+        found.append(float(((told.low <= own) & (own <= told.high)).mean()))
+    limit = student_limit(len(found), rate=1e-6) * np.std(found, ddof=1) / np.sqrt(len(found))
+    assert level - 0.02 - limit <= np.mean(found) <= (level + 1) / 2 + limit

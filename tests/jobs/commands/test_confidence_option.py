@@ -1,0 +1,116 @@
+"""``--confidence`` from the job to the page: all programs make the same intervals at a level, and texts name it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.jobs.commands.test_reestimate import COLLECTIONS, FILES, again, estimated, rows_of
+from tests.jobs.follow.spools import Followed
+from tests.support.messages_cases import KRR as OF_SPOOL
+from tests.support.messages_cases import write_files
+from uldp_transforms.jobs import uldp
+from uldp_transforms.jobs.report.differences import PanelRows, reach_of
+from uldp_transforms.jobs.report.levels import Levels
+from uldp_transforms.ldp import planning
+
+KRR = COLLECTIONS[0]
+JOB = "--collection krr.json --window 5m --min_reports 20"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_files(tmp_path, FILES)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(command: str) -> None:
+    assert uldp.main(shlex.split(command)) == 0
+
+
+def lines_of(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(name).read_text("utf-8").splitlines()]
+
+
+def test_a_level_goes_from_the_job_to_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    """The whole period, which the page adds up from stored counts, has the level of the run."""
+    job = estimated(f"{JOB} --confidence 0.9", [KRR])
+    rows = rows_of(job)
+    assert {row["confidence"] for row in rows} == {0.9}
+    assert rows_of(again("--collection krr.json --counts job --min_reports 20 --confidence 0.9")) == rows
+    capsys.readouterr()
+    run("compare job --windows --min_reports 20 --confidence 0.9")
+    told = capsys.readouterr().out
+    assert "90 % interval" in told and "(q at most 0.1)" in told and "a p-value below .1 in" in told
+    assert {row["confidence"] for row in lines_of("job/comparisons.jsonl")} == {0.9}
+    run("report --input job --output page.html")
+    page = Path("page.html").read_text("utf-8")
+    assert set(re.findall(r"(\d+)(?: |&nbsp;)% (?:interval|confidence)", page)) == {"90"}
+    assert (page.count("at most 10 % of the intervals") >= 2 and "q up to .1," in page) or "cannot be told" in page
+    run("total job --confidence 0.99 --output total.jsonl")
+    assert "99 % interval" in capsys.readouterr().out
+    assert [row["confidence"] for row in lines_of("total.jsonl")] == [0.99]
+
+
+def test_counts_have_no_level(capsys: pytest.CaptureFixture[str]) -> None:
+    """Programs that read them have their own, whose default is not that of the job; a page names each."""
+    estimated(f"{JOB} --confidence 0.9", [KRR])
+    run("total job")
+    assert "95 % interval" in capsys.readouterr().out
+    run("report --input job --output page.html")
+    page = Path("page.html").read_text("utf-8")
+    assert set(re.findall(r"(\d+) % interval", page)) == {"90", "95"}
+
+
+def test_a_job_that_follows_a_spool_has_the_level(tmp_path: Path) -> None:
+    job = Followed(tmp_path / "follow", "--confidence", "0.8", "--smooth", of=[OF_SPOOL])
+    job.add_file()
+    job.steps(2)
+    rows = [json.loads(line) for file in job.output.glob("estimates*.jsonl") for line in file.read_text().splitlines()]
+    assert rows and {row["confidence"] for row in rows} == {0.8}
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.99])
+def test_a_plan_is_for_intervals_of_the_level(confidence: float) -> None:
+    """With many reports half widths are in proportion to normal quantiles; so many reports as it says suffice."""
+    question = planning.ClosedQuestion(num_values=4, num_sensitive=4)
+    usual, found = (planning.plan(question, 2.0, 10**7, confidence=level) for level in (0.95, confidence))
+    ratio = reach_of(1, confidence) / reach_of(1)
+    for one, other in zip(usual.rows, found.rows):
+        assert other.half_width == pytest.approx(ratio * one.half_width, rel=1e-3)
+        assert (other.l1, other.l2, other.change) == (one.l1, one.l2, one.change)
+    setup = found.best.setup
+    assert setup is not None
+    number = planning.reports_for_half_width(setup, 0.01, confidence)
+    assert number is not None
+    halves = [setup.forecast(each).half_width_at(confidence) for each in (number, number - 1)]
+    assert halves[0] <= 0.01 < halves[1]
+
+
+def test_windows_of_two_levels_are_compared_at_the_higher_one() -> None:
+    """Intervals of both sides become those of the higher level; the page names it, and both levels of the rows."""
+    entry = {"value": "a", "raw_frequency": 0.5, "standard_error": 0.1}
+    panels = []
+    for levels in ((0.8, 0.99), (0.99, 0.99)):
+        rows = PanelRows(2, ["a"])
+        for side, level in enumerate(levels):
+            half = reach_of(1, level) * 0.1
+            rows.add(side, [entry | {"ci_low": 0.5 - half, "ci_high": 0.5 + half}], level)
+        panel = rows.panel(["x", "y"], 1, 100)
+        assert panel is not None and str(panel.levels) == "99 %"
+        panels.append(panel)
+    np.testing.assert_allclose(panels[0].low, panels[1].low)
+    np.testing.assert_allclose(panels[0].high, panels[1].high)
+    both = Levels.of([{"confidence": 0.99}, {"confidence": 0.8}, {"confidence": None}, {}, None])
+    assert str(both) == "80 % or 95 % or 99 %" and (both.misses, both.q_values) == (
+        "1 % or 5 % or 20 %",
+        ".01 or .05 or .2",
+    )
+    assert Levels((0.95,)).holds_of_largest == 60
