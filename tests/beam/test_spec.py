@@ -592,10 +592,6 @@ REFUSED = [
         "JobSpec.liars needs values that are not numbers, got collection 'delays'",
     ),
     (
-        lambda: of(collections=[dataclasses.replace(KRR, question="asked")], liars=0.01),
-        "JobSpec.liars needs collections that name no question, got question 'asked'",
-    ),
-    (
         lambda: of(borrow=True),
         "JobSpec.borrow needs JobSpec.by, got none",
     ),

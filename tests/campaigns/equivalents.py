@@ -380,13 +380,13 @@ EQUIVALENTS = (  # in the order of their files
         "other rows of the same matrix: any that are different and balanced do",
     ),
     Equivalent(
-        "_Side.trace",
+        "Side._probes",
         "typical = float(np.sqrt((of.scale**2).mean()))",
         "typical = float(np.sqrt((of.scale**3).mean()))",
         "any number: it cancels out",
     ),
     Equivalent(
-        "_Side.trace",
+        "Side._probes",
         "typical = float(np.sqrt((of.scale**2).mean()))",
         "typical = float(np.sqrt(((of.scale * 2)).mean()))",
         "any number: it cancels out",
@@ -428,7 +428,7 @@ EQUIVALENTS = (  # in the order of their files
         "more points between the same ends: intervals are nearly linear between them",
     ),
     Equivalent(
-        "_Pair.rooms",
+        "_Pair.weight",
         "if a is None or b is None:",
         "if (a is None and b is None):",
         "both have the same share of liars, so either both have lies or none has",

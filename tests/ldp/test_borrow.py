@@ -18,7 +18,7 @@ from tests.support.messages_cases import AOUE, KRR, LISTED, TAGGED, numbered
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.borrowing import borrow, borrowed_shares
-from uldp_transforms.ldp.borrowing.borrow import _evidence, _Side, _signs
+from uldp_transforms.ldp.borrowing.borrow import _evidence, _signs, side_of
 from uldp_transforms.ldp.borrowing.weights import Evidence, _costs, weights_of
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimator
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
@@ -52,13 +52,13 @@ def all_signs(size: int) -> np.ndarray:
 )
 def test_traces_over_all_signs_are_exact(of: Collection, found: CohortCounts) -> None:
     with mock.patch("uldp_transforms.ldp.borrowing.borrow._signs", all_signs):
-        linear, projected = (_Side(of, found, estimator) for estimator in (EMPIRICAL, PROJECTED))
+        linear, projected = (side_of(of, found, estimator) for estimator in (EMPIRICAL, PROJECTED))
         plausible = clip_and_normalize(linear.raw)
         covariance = of.mechanism.covariance(plausible) / found.total
-        assert linear.trace(linear) == pytest.approx(np.trace(covariance))
+        assert linear.trace == pytest.approx(np.trace(covariance))
         kept = projected.shares > 0
         slope = np.diag(kept.astype(float)) - np.outer(kept, kept) / kept.sum()
-        assert projected.trace(projected) == pytest.approx(np.trace(covariance @ slope))
+        assert projected.trace == pytest.approx(np.trace(covariance @ slope))
 
 
 @pytest.mark.parametrize("estimator", [EMPIRICAL, PROJECTED], ids=["empirical", "projected"])
@@ -66,7 +66,7 @@ def test_the_variance_of_a_weight_is_that_of_its_derivative(estimator: Estimator
     """The diagonal of the derivative of a projection on n shares above 0 is 1 - 1 / n there."""
     of, found, weight = collection(4), counts(2, 30, 30, 20), 0.3
     with mock.patch("uldp_transforms.ldp.borrowing.borrow._signs", all_signs):
-        side = _Side(of, found, estimator)
+        side = side_of(of, found, estimator)
         apart = side.shares - np.array([0.4, 0.3, 0.2, 0.1])
         variance = side.variance_of_weight(apart, weight)
     kept = side.shares > 0
@@ -151,9 +151,9 @@ def test_what_a_group_like_all_would_say_is_the_mean_over_its_noise() -> None:
     law = stats.binom.pmf(np.arange(n + 1), n, chance)
     products = np.zeros(n + 1)
     for first in np.flatnonzero(law > 1e-12).tolist():
-        side = _Side(of, counts(first, n - first), PROJECTED)
+        side = side_of(of, counts(first, n - first), PROJECTED)
         products[first] = (side.raw - truth) @ (side.shares - truth)
-    mean, variance = _Side(of, counts(200, 200), PROJECTED).if_like(truth)
+    mean, variance = side_of(of, counts(200, 200), PROJECTED).if_like(truth)
     assert mean == pytest.approx(law @ products, rel=0.01)
     assert variance == pytest.approx(law @ products**2 - (law @ products) ** 2, rel=0.02)
 
@@ -164,7 +164,7 @@ def test_a_biased_estimator_adds_the_noise_along_its_bias() -> None:
     moved: Any = SimpleNamespace(shares=lambda question, linear: (linear.joint + BIAS, None))
     plain: Any = SimpleNamespace(shares=lambda question, linear: (linear.joint, None))
     truth, found = np.array([0.4, 0.3, 0.2, 0.1]), counts(20, 30, 30, 20)
-    (mean, variance), (same, less) = (_Side(of, found, each).if_like(truth) for each in (moved, plain))
+    (mean, variance), (same, less) = (side_of(of, found, each).if_like(truth) for each in (moved, plain))
     assert mean == pytest.approx(same)
     assert variance - less == pytest.approx(4 * float(of.mechanism.variance_of(BIAS, truth)) / 100)
 
@@ -195,20 +195,21 @@ def test_a_small_group_beside_large_ones_like_it_uses_the_reports_of_all(estimat
 
 @pytest.mark.parametrize(("trace", "own"), [(0.02, 0.4), (0.06, 2.4), (0.0, -0.6)])
 def test_evidence_is_what_is_gained_and_what_a_group_like_all_would_say(trace: float, own: float) -> None:
-    """The gain (a - u) . (a - t) + tr(V da/du) - tr(V dt/du) is -.01 + trace - .008 / 4, and D is .02.
+    """The gain (a - u) . (a - t) + tr(V da/du) - tr(C dt/du) is -.01 + trace - .002, and D is .02.
 
     A quarter of all reports here. The product (u - t) . (a - t) is .03, and the variance of a gain is taken at the
     weight that would be shown.
     """
     asked = []
-    everybody: Any = SimpleNamespace(number=400, shares=np.array([0.5, 0.5]), trace=lambda of: 9.0)
+    everybody: Any = SimpleNamespace(shares=np.array([0.5, 0.5]), trace=9.0)
 
     def variance_of_weight(apart: np.ndarray, weight: float) -> float:
         asked.append((apart.tolist(), weight))
         return 1e-12
 
-    side: Any = SimpleNamespace(number=100, shares=np.array([0.6, 0.4]), raw=np.array([0.65, 0.35]))
-    side.trace, side.variance_of_weight = (lambda of: 0.008 if of is everybody else trace), variance_of_weight
+    side: Any = SimpleNamespace(shares=np.array([0.6, 0.4]), raw=np.array([0.65, 0.35]), trace=trace)
+    side.trace_of_all, side.part_of_all = (lambda of: 0.002), (lambda of: 0.25)
+    side.variance_of_weight = variance_of_weight
     for mean in (0.5, 0.0):
         side.if_like = lambda shares, mean=mean: (mean, 0.16)
         found = Evidence(*_evidence(everybody, side, np.array([0.1, -0.1])))
@@ -228,11 +229,11 @@ def test_signs_are_balanced_and_differ() -> None:
             assert (signs.T @ signs == size * np.eye(size)).all()
         if size == 64:
             assert (signs.sum(axis=1) == 0).all() and np.linalg.matrix_rank(signs) == len(signs)
-    few = _Side(collection(64), drawn(collection(64), np.arange(1, 65) * 20, generator("signs")), EB)
+    few = side_of(collection(64), drawn(collection(64), np.arange(1, 65) * 20, generator("signs")), EB)
     with mock.patch("uldp_transforms.ldp.borrowing.borrow._PROBES", 40):
-        many = _Side(collection(64), drawn(collection(64), np.arange(1, 65) * 20, generator("signs")), EB)
-        expected = many.trace(many)
-    assert few.trace(few) == pytest.approx(expected, rel=0.2)
+        many = side_of(collection(64), drawn(collection(64), np.arange(1, 65) * 20, generator("signs")), EB)
+        expected = many.trace
+    assert few.trace == pytest.approx(expected, rel=0.2)
 
 
 def test_the_estimate_of_the_risk_is_right_on_average() -> None:
@@ -246,10 +247,9 @@ def test_the_estimate_of_the_risk_is_right_on_average() -> None:
     estimated = true = 0.0
     for first in np.flatnonzero(law > 1e-9).tolist():
         found = counts(first, n - first)
-        side, everybody = _Side(of, found, PROJECTED), _Side(of, found + rest, PROJECTED)
+        side, everybody = side_of(of, found, PROJECTED), side_of(of, found + rest, PROJECTED)
         apart = side.shares - everybody.shares
-        gain = (side.shares - side.raw) @ apart + side.trace(side)
-        gain -= side.number / everybody.number * side.trace(everybody)
+        gain = (side.shares - side.raw) @ apart + side.trace - side.trace_of_all(everybody)
         estimated += law[first] * float(gain)
         true += law[first] * float((side.shares - truth) @ apart)
     assert estimated == pytest.approx(true, rel=0.01)
@@ -305,7 +305,7 @@ def test_derivatives_are_differences_over_a_fifth_of_a_standard_error() -> None:
     """From a tenth below to a tenth above; a cubic function shows how far the estimates are moved."""
     of, found = collection(4), counts(20, 30, 30, 20)
     cubic: Any = SimpleNamespace(shares=lambda question, linear: (1e4 * linear.joint**3 + linear.raw, None))
-    side = _Side(of, found, cubic)
+    side = side_of(of, found, cubic)
     steps = 0.1 * np.sqrt(of.mechanism.variances(clip_and_normalize(side.raw)) / 100) * _signs(4)
     ahead, behind = (1e4 * (side.raw + way) ** 3 + side.raw + way for way in (steps, -steps))
     np.testing.assert_allclose(side.responses, (ahead - behind) / 0.2, rtol=1e-9)

@@ -171,13 +171,11 @@ class JobSpec:
                 raise SpecError(f"JobSpec.{error}") from None
 
     def _check_liars(self) -> None:
-        """Refuse a share of liars for collections whose estimates it does not bound, or that are pooled."""
+        """Refuse a share of liars for collections whose estimates it does not bound."""
         if self.liars is None:
             return
         for collection in self.collections:
             check_liars("JobSpec.liars", collection, self.liars)
-        for question in self.questions:
-            raise SpecError(f"JobSpec.liars needs collections that name no question, got question {question.id!r}")
 
     def _check_borrow(self, estimator: Estimator) -> None:
         """Refuse borrowing in streams, and for groups of a collection or an estimator that does not support it."""
@@ -187,10 +185,13 @@ class JobSpec:
             raise SpecError(
                 "JobSpec.borrow needs input that ends, because groups of a stream come one by one, got a stream"
             )
-        for collection in self.collections:
-            need = need_of_borrowing(collection, estimator)
-            if need and roll_up_of(collection.dimensions, self.by):
-                raise SpecError(f"JobSpec.borrow needs {need}, got collection {collection.id!r} and {estimator.id!r}")
+        together = [*((collection,) for collection in self.collections), *(one.pooled for one in self.questions)]
+        for versions in together:
+            for collection in versions if any(roll_up_of(one.dimensions, self.by) for one in versions) else ():
+                if need := need_of_borrowing(collection, estimator):
+                    raise SpecError(
+                        f"JobSpec.borrow needs {need}, got collection {collection.id!r} and {estimator.id!r}"
+                    )
 
     def _check_discovery(self) -> None:
         """Refuse discovery without a collection that supports it."""

@@ -406,8 +406,8 @@ _ROWS = (
         section=Section.ESTIMATES,
         label="Share of liars",
         help="largest share of reports, in every window and group, that may be false in any way, such as 0.01; "
-        "intervals then cover shares among honest people, and are much longer if epsilon is small; needs values that "
-        "each have a symbol of their own",
+        "intervals then cover shares among honest people, and are much longer if epsilon is small; of a question, the "
+        "share of the reports of all its versions; needs values that each have a symbol of their own",
         default_text="none, all reports are taken as honest",
         excludes=(
             Exclusion("smooth", because="whose intervals and alarms take all reports as honest"),

@@ -72,8 +72,8 @@ MESSAGES_AND_ROWS = (
     ),
     Plant(
         "hash noise that averages out over versions",
-        "return whole, whole - _mean(weights**2, of_versions)",
-        "return _mean(weights**2, of_versions), 0.0",
+        "return whole, whole - mean_of_versions(weights**2, of_versions)",
+        "return mean_of_versions(weights**2, of_versions), 0.0",
         "intervals of versions with the same hash functions are too short",
         ("test_pooled_estimate.py",),
     ),
@@ -156,8 +156,8 @@ MESSAGES_AND_ROWS = (
     ),
     Plant(
         "liars who push the other way",
-        "return (low - liars * lies.most) / (1 - liars), (high - liars * lies.least) / (1 - liars)",
-        "return (low - liars * lies.least) / (1 - liars), (high - liars * lies.most) / (1 - liars)",
+        "effects, way = (self.least, 1) if up else (self.most, -1)",
+        "effects, way = (self.most, 1) if up else (self.least, -1)",
         "bounds would be shorter than without liars",
         ("test_utility_poisoning.py::test_bounds_of_honest_people_by_hand",),
     ),

@@ -22,9 +22,9 @@ PIPELINE = (
     ),
     Plant(
         "estimates are skipped",
-        "found = [(rows.estimate, rows.health) for rows in rows_of(samples, self._asked)]",
+        "found = [(rows.estimate, rows.health) for rows in rows_of(samples, asked)]",
         "try:\n"
-        "    found = [(rows.estimate, rows.health) for rows in rows_of(samples, self._asked)]\n"
+        "    found = [(rows.estimate, rows.health) for rows in rows_of(samples, asked)]\n"
         "except Exception:\n"
         "    return []",
         "a window that cannot be estimated has no row, and nobody is told",
@@ -307,9 +307,16 @@ PIPELINE = (
         ("test_steps_alone.py::test_a_window_that_has_not_begun_displaces_no_other",),
     ),
     Plant(
+        "versions without groups that cannot borrow",
+        "for collection in versions if any(roll_up_of(one.dimensions, self.by) for one in versions) else ():",
+        "for collection in (one for one in versions if roll_up_of(one.dimensions, self.by)):",
+        "a job would end when it has counted, because all reports have no estimate to borrow from",
+        ("test_questions_of_groups.py::test_a_version_that_cannot_borrow_is_refused_though_it_has_no_groups",),
+    ),
+    Plant(
         "to borrow from a part",
-        "if sample.owner.question is None and not sample.partial:",
-        "if sample.owner.question is None:",
+        "for sample in samples:\n    if not sample.partial:",
+        "for sample in samples:\n    if sample:",
         "groups of a window that is not whole show shares of reports that are withheld",
         ("test_reestimate_parts.py::test_groups_borrow_from_the_total_of_their_window",),
     ),

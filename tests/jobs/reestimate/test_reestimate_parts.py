@@ -208,7 +208,14 @@ def test_groups_borrow_from_the_total_of_their_window(monkeypatch: pytest.Monkey
         calls.append((collection.version, total.total, [one.total for one in own.values()], min_reports))
         return dict.fromkeys(own, total.total)
 
+    def of_versions(versions: Any, total: Any, own: Any, estimator: Any, min_reports: int) -> Any:
+        assert [one.version for one in versions] == [1, 2]
+        numbers = [[own[sample][mark].total for mark in own[sample]] for sample in own]
+        calls.append((0, [each.total for each in total.values()], numbers, min_reports))
+        return {}
+
     monkeypatch.setattr(rows_of_samples, "borrowed_shares", borrowed)
+    monkeypatch.setattr(rows_of_samples, "borrowed_of_versions", of_versions)
     x, y = {"dimensions": [("g", "x")]}, {"dimensions": [("g", "y")]}
     windows = {
         ("q", 1, "", 0, 1): [row_of(ONE, 30, 0, "a")],
@@ -224,5 +231,6 @@ def test_groups_borrow_from_the_total_of_their_window(monkeypatch: pytest.Monkey
     whole = set(windows) - {("q", 2, "", 3, 4)}
     samples = list(module.samples_of(spec, StoredCounts(windows=windows, whole=whole, strangers=0)))
     shown = rows_of_samples.borrowed_of(samples, spec.asked())
-    assert calls == [(1, 30, [10, 20], 7), (2, 6, [3], 7)]
+    assert calls[:2] == [(1, 30, [10, 20], 7), (2, 6, [3], 7)]
+    assert calls[2:] == [(0, [30], [[10], [20]], 7), (0, [6], [[4, 3]], 7)]
     assert [(sample.total, total) for sample, total in shown.items()] == [(10, 30), (20, 30), (3, 6)]

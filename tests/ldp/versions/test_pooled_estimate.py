@@ -339,8 +339,8 @@ def test_the_rest_has_the_weights_of_hashed_values() -> None:
     """Of all values only where none is hashed."""
     weights = np.array([[0.9, 0.4, 0.2], [0.1, 0.6, 0.8]])
     for own, expected in (([True, False, False], [0.3, 0.7]), ([True, True, True], [0.5, 0.5])):
-        parts: Any = [SimpleNamespace(problem=SimpleNamespace(own=np.array(own)))] * 2
-        assert _weights_of_rest(parts, weights) == pytest.approx(expected)
+        problems: Any = [SimpleNamespace(own=np.array(own))] * 2
+        assert _weights_of_rest(problems, weights) == pytest.approx(expected)
 
 
 def test_a_version_that_cannot_be_estimated_is_left_out_and_named() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder
 from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.runtime.outputs import NamedOutputs
 from uldp_transforms.beam.runtime.panes import Withholding, is_partial, place_of
+from uldp_transforms.beam.transforms.measured_rows import measured_rows
 from uldp_transforms.beam.transforms.pool_versions import PoolVersions
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows, SmoothEstimates
 from uldp_transforms.collector.owners import Owners
@@ -24,7 +24,7 @@ from uldp_transforms.messages.group_keys import fingerprint_of, is_total
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_types import WindowCounts, WindowedEstimate, WindowHealth
 from uldp_transforms.rows.samples.asked import Entries
-from uldp_transforms.rows.samples.rows_of_samples import TOGETHER, rows_of
+from uldp_transforms.rows.samples.rows_of_samples import TOGETHER
 from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.spec.job_spec import JobSpec
@@ -150,15 +150,10 @@ class _RowsFn(beam.DoFn):
         )
 
     def _rows(self, samples: Sequence[Sample]) -> list[Rows]:
-        """The rows of each sample; each is said to have taken as long as the others."""
-        begin = time.monotonic_ns()
-        found = [(rows.estimate, rows.health) for rows in rows_of(samples, self._asked)]
-        each = (time.monotonic_ns() - begin) // 1_000_000 // max(len(found), 1)
-        for row, health in found:
-            metrics.observe(each, metrics.ESTIMATE_MS)
+        """The rows of each sample."""
+        found = measured_rows(samples, self._asked)
+        for row, _ in found:
             metrics.count(1, metrics.WINDOWS, row.status)
-            for finding in health.findings:
-                metrics.count(finding.fired, metrics.ALARMS, finding.name)
         return found
 
     def _outputs(self, owner: bytes, rows: Rows) -> Iterator[Any]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -22,13 +21,13 @@ from uldp_transforms.beam.runtime.beam_windows import ParDoInto, as_duration, in
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder
 from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.runtime.panes import Withholding, place_of
+from uldp_transforms.beam.transforms.measured_rows import measured_rows
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.group_keys import fingerprint_of
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.samples.rows_of_samples import rows_of
 from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.spec.spec_fields import FINAL
@@ -73,7 +72,10 @@ class PoolVersions(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCol
         owners = Owners(spec)
         if spec.bounded:
             named = counts | "OfQuestion" >> beam.FlatMap(_of_question, owners).with_output_types(_NAMED)
-            pooled = named | "Versions" >> beam.GroupByKey() | "Estimate" >> beam.ParDo(_PoolFn(spec))
+            if spec.borrow:
+                named = named | "WithGroups" >> beam.Map(_with_groups).with_output_types(_NAMED)
+            pool_fn = _PoolGroupsFn(spec) if spec.borrow else _PoolFn(spec)
+            pooled = named | "Versions" >> beam.GroupByKey() | "Estimate" >> beam.ParDo(pool_fn)
         else:
             named = counts | "NameWindows" >> beam.FlatMap(_of_window, owners).with_output_types(_NAMED)
             free = named | "InNoWindow" >> beam.WindowInto(GlobalWindows())
@@ -88,6 +90,11 @@ def _of_question(sums: tuple[bytes, CohortCounts | None], owners: Owners) -> Ite
     question = owners.in_question(sums[0])
     if question is not None and sums[1] is not None:
         yield question, fingerprint_of(sums[0]) + _COUNTS.encode(sums[1])
+
+
+def _with_groups(named: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+    """The same under the key of the question, without the group: after the length of the group's key, and this key."""
+    return fingerprint_of(named[0]), bytes([len(named[0])]) + named[0] + named[1]
 
 
 def _of_window(
@@ -114,23 +121,26 @@ class _Estimator:
         return not self._owners.is_group_of_nobody(question)
 
     def rows(self, question: bytes, versions: Iterable[bytes], window: Any, pane: Any) -> Rows:
-        """The rows from the counts of versions, each after the version's fingerprint.
+        """The rows from the counts of versions, each after the version's fingerprint."""
+        [rows] = self.rows_together([self.sample(question, versions, window, pane)])
+        return rows
+
+    def sample(self, question: bytes, versions: Iterable[bytes], window: Any, pane: Any) -> Sample:
+        """The counts of a question or of its group.
 
         A stream that was updated may hold versions that are not pooled any more, because another one is the newest.
         """
         decoded = ((version[:_FINGERPRINT], _COUNTS.decode(version[_FINGERPRINT:])) for version in versions)
-        sample = Sample(
+        return Sample(
             owner=self._owners.of(question),
             place=place_of(window, pane, self._run),
             counts={version: counts for version, counts in decoded if counts is not None},
             partial=self._withholding.is_partial(window, pane),
         )
-        begin = time.monotonic_ns()
-        [rows] = rows_of([sample], self._asked)
-        metrics.observe((time.monotonic_ns() - begin) // 1_000_000, metrics.ESTIMATE_MS)
-        for finding in rows.health.findings:
-            metrics.count(finding.fired, metrics.ALARMS, finding.name)
-        return rows.estimate, rows.health
+
+    def rows_together(self, samples: Sequence[Sample]) -> list[Rows]:
+        """The rows of each sample."""
+        return measured_rows(samples, self._asked)
 
 
 class _PoolFn(beam.DoFn):
@@ -149,6 +159,23 @@ class _PoolFn(beam.DoFn):
         pane: Any = beam.DoFn.PaneInfoParam,
     ) -> Iterator[tuple[bytes, Rows]]:
         yield element[0], self._estimator.rows(*element, window, pane)
+
+
+class _PoolGroupsFn(_PoolFn):
+    """Files: all versions and groups of a window together, so that groups can borrow from the total."""
+
+    def process(
+        self,
+        element: tuple[bytes, Iterable[bytes]],
+        window: Any = beam.DoFn.WindowParam,
+        pane: Any = beam.DoFn.PaneInfoParam,
+    ) -> Iterator[tuple[bytes, Rows]]:
+        versions: dict[bytes, list[bytes]] = {}
+        for named in element[1]:
+            length = named[0]
+            versions.setdefault(named[1 : 1 + length], []).append(named[1 + length :])
+        samples = [self._estimator.sample(owner, of_owner, window, pane) for owner, of_owner in versions.items()]
+        yield from zip(versions, self._estimator.rows_together(samples))
 
 
 @dataclasses.dataclass

@@ -244,7 +244,8 @@ def _estimate(family: Family, spec: JobSpec, counts: dict[bytes, CohortCounts], 
     estimator = ESTIMATORS[spec.estimator]()
     if family.question is not None:
         assert isinstance(estimator, Decoder), "VersionedQuestion.check_estimator"
-        return family.question.estimate(counts, estimator, asked, dict(times)).estimate
+        window = family.question.estimate(counts, estimator, asked, dict(times))
+        return window.estimate if spec.liars is None else window.estimate.with_lies(window.lies(spec.liars))
     [(mark, of_collection)] = counts.items()
     estimate = estimator.estimate(family.collection, of_collection, asked)
     estimate = with_repeated_people(family.collection, estimate, times[mark])

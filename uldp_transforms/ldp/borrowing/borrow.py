@@ -19,12 +19,24 @@ Group by group, both are noisy: ``weights`` learns from all groups together how 
 
 The traces are means over a few vectors of signs: tr(V J) = E[cov(b / s, J (s b))], where b has independent signs and s
 is any scale. The signs are rows of a Hadamard matrix, so that equal counts always give equal shares.
+
+*Several versions of a question.* The unbiased estimates are u = sum_v w_v u_v, with weights (K,) that depend on the
+numbers of reports alone: w of the group, W of all reports. Of N_v reports, n_v are the group's. So V is the sum of
+diag(w_v) V_v diag(w_v) / n_v, with V_v the covariance of one report, and dt is taken along C instead of n / N times V,
+where
+
+    C = Cov(u, u of all reports) = sum_v diag(w_v) V_v diag(W_v) / N_v.
+
+In the expectation for a group like all, 1 - tr C / tr V stands for the part 1 - n / N of all reports that is not the
+group's. With one version, both are the same numbers as without.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -32,9 +44,10 @@ from uldp_transforms.ldp.borrowing.weights import Evidence, weights_of
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import Estimator
+from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.linear import LinearEstimate, estimate_linear
-from uldp_transforms.ldp.solvers.question import Question, ask
+from uldp_transforms.ldp.solvers.question import ask
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
 _PROBES = 4  # vectors of signs; the diagonal of a derivative needs one, the rest averages out
@@ -89,45 +102,132 @@ def borrow(
     """
     if need := need_of_borrowing(model, estimator):
         raise SpecError(f"borrow needs {need}, got collection {model.id!r} and estimator {estimator.id!r}")
-    everybody = _Side(model, total, estimator)
-    sides = [_Side(model, counts, estimator) for counts in groups]
+    picked = ask(model, total, None).picked
+    return borrow_between(
+        side_of(model, total, estimator), [side_of(model, counts, estimator) for counts in groups], picked
+    )
+
+
+def borrow_between(everybody: Side, sides: Sequence[Side], picked: np.ndarray) -> list[BorrowedShares]:
+    """The shares of each group, drawn towards those of all reports.
+
+    Args:
+        everybody: all reports.
+        sides: groups of different people, whose reports are among them.
+        picked: (S,), positions of the values among the unknowns of the sides.
+    """
     weights = _weights(everybody, sides)
     mixed = [side.shares + weight * (everybody.shares - side.shares) for side, weight in zip(sides, weights)]
-    return [BorrowedShares(shares[everybody.picked], float(weight)) for shares, weight in zip(mixed, weights)]
+    return [BorrowedShares(shares[picked], float(weight)) for shares, weight in zip(mixed, weights)]
 
 
-class _Side:
-    """The estimate from some counts, and its derivative along vectors of signs.
+Change = Callable[[np.ndarray], np.ndarray]
+"""What is done to all unbiased frequencies (K,)."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Source:
+    """The reports of one version on a side.
 
     Attributes:
-        number: n, of reports.
-        raw: u (K,), unbiased, of symbols.
-        shares: (K,) by the estimator.
-        responses: (P, K), derivatives of the shares along ``scale`` times each vector of signs.
-        picked: positions of the values among the symbols.
+        mechanism: of the version.
+        number: n_v, of reports.
+        weights: w_v (K,), of the version's own unbiased frequencies in those of the side.
+        symbols: (K,), the symbols of the mechanism that the frequencies are of; None: 0 to K - 1.
     """
 
-    def __init__(self, model: Model, counts: CohortCounts, estimator: Estimator):
-        self._question = question = ask(model, counts, None)
-        self._linear = linear = estimate_linear(question)
-        self._mechanism, self._estimator = model.mechanism, estimator
-        self.number, self.picked = counts.total, question.picked
-        self.raw = linear.joint
+    mechanism: Mechanism
+    number: int
+    weights: np.ndarray
+    symbols: np.ndarray | None = None
+
+    def variances(self, shares: np.ndarray) -> np.ndarray:
+        """(K,): what this version adds to the variances of the side if these are the shares (K,)."""
+        of_symbols = self.mechanism.variances(self._placed(shares))
+        of_report = of_symbols if self.symbols is None else of_symbols[self.symbols]
+        found: np.ndarray = self.weights**2 * of_report / self.number
+        return found
+
+    def variance_of(self, weights: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """(...): what this version adds to the variance of sums with these weights (..., K) of the side's ``raw``."""
+        return self.variance_of_own(weights * self.weights, shares)
+
+    def variance_of_own(self, weights: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        """(...): variance of sums of the version's own unbiased frequencies."""
+        found: np.ndarray = self.mechanism.variance_of(self._placed(weights), self._placed(shares)) / self.number
+        return found
+
+    def _placed(self, numbers: np.ndarray) -> np.ndarray:
+        """Numbers (..., K) at the places of their symbols."""
+        if self.symbols is None:
+            return numbers
+        placed = np.empty_like(numbers)
+        placed[..., self.symbols] = numbers
+        return placed
+
+
+def side_of(model: Model, counts: CohortCounts, estimator: Estimator) -> Side:
+    """The estimate of a collection; its unknowns are the symbols."""
+    question = ask(model, counts, None)
+    linear = estimate_linear(question)
+    source = Source(mechanism=model.mechanism, number=counts.total, weights=np.ones(len(linear.joint)))
+
+    def decode(change: Change) -> np.ndarray:
+        return estimator.shares(question, changed(linear, change))[0]
+
+    return Side({0: source}, linear.joint, decode)
+
+
+def changed(linear: LinearEstimate, change: Change) -> LinearEstimate:
+    """The estimate with other unbiased frequencies.
+
+    All unbiased estimates move together: the covariance of ``joint``, which has minimum variance, with any other
+    unbiased estimate is its variance.
+    """
+    joint = change(linear.joint)
+    return dataclasses.replace(linear, raw=change(linear.raw), joint=joint, frequencies=joint)
+
+
+class Side:
+    """The estimate from the reports of one or several versions, and its derivative along vectors of signs.
+
+    Attributes:
+        sources: the reports, by a key that a version has on all sides.
+        raw: u (K,), unbiased.
+        shares: (K,) by the estimator.
+        scale: (K,), standard errors of ``raw``.
+        responses: (P, K), derivatives of the shares along ``scale`` times each vector of signs.
+    """
+
+    def __init__(self, sources: Mapping[Any, Source], raw: np.ndarray, decode: Callable[[Change], np.ndarray]):
+        """Build the side.
+
+        Args:
+            sources, raw: as above.
+            decode: function that returns the shares after a change of the unbiased frequencies of every version.
+        """
+        self.sources, self.raw, self._decode = sources, raw, decode
         self._plausible = clip_and_normalize(self.raw)
-        self.shares = estimator.shares(question, linear)[0]
+        self.shares = decode(_same)
         self.scale = self.errors(self._plausible)
         steps = _STEP * self.scale * _signs(len(self.raw))
-        self.responses = np.array([_change(question, linear, estimator, step) for step in steps])
+        self.responses = np.array([self._change(step) for step in steps])
+
+    def _change(self, step: np.ndarray) -> np.ndarray:
+        """(K,) derivative of the shares along a step, in units of ``_STEP`` steps."""
+        ahead, behind = (self._decode(functools.partial(np.add, way * step)) for way in (1, -1))
+        change: np.ndarray = (ahead - behind) / (2 * _STEP)
+        return change
 
     def errors(self, shares: np.ndarray) -> np.ndarray:
         """(K,) standard errors of ``raw`` if these are the shares."""
-        found: np.ndarray = np.sqrt(np.maximum(self._mechanism.variances(shares) / self.number, _TINY))
+        found: np.ndarray = np.sqrt(np.maximum(sum(each.variances(shares) for each in self.sources.values()), _TINY))
         return found
 
     def variance(self, weights: np.ndarray) -> np.ndarray:
         """Variance (...) of sums of ``raw`` with these weights (..., K)."""
-        of_report = self._mechanism.variance_of(weights, self._plausible)
-        variance: np.ndarray = np.maximum(of_report, 0) / self.number
+        parts = [np.maximum(each.variance_of(weights, self._plausible), 0) for each in self.sources.values()]
+        variance: np.ndarray = np.sum(parts, axis=0)
         return variance
 
     def variance_of_weight(self, apart: np.ndarray, weight: float) -> float:
@@ -146,39 +246,61 @@ class _Side:
         steps = self.errors(likely) * _signs(size)
         steps = (steps - steps.mean(axis=1, keepdims=True)) * np.sqrt(size / max(size - 1, 1))
         ahead, behind = (
-            np.array(
-                [self._estimator.shares(self._question, _at(self._linear, shares + each))[0] for each in way * steps]
-            )
+            np.array([self._decode(functools.partial(_instead, shares + each)) for each in way * steps])
             for way in (1, -1)
         )
         moves, bias = (ahead - behind) / 2, ((ahead + behind) / 2 - shares).mean(axis=0)
-        of_moves, of_bias = (self._mechanism.variance_of(each, likely) / self.number for each in (moves, bias))
+        of_moves, of_bias = (
+            np.sum([each.variance_of(along, likely) for each in self.sources.values()], axis=0)
+            for along in (moves, bias)
+        )
         variance = 2 * max(float(of_moves.mean()), 0) + 4 * max(float(of_bias), 0)
         return float((steps * moves).sum(axis=1).mean()), variance
 
-    def trace(self, of: _Side) -> float:
-        """tr(V J), with the covariance V of this side's ``raw``, and the derivative J of the shares ``of`` a side."""
-        typical = float(np.sqrt((of.scale**2).mean()))
-        left, right = typical * _signs(len(self.raw)) / of.scale, of.responses / typical
+    @property
+    def trace(self) -> float:
+        """tr(V J), with the covariance V of ``raw``, and the derivative J of the shares by it."""
+        left, right = self._probes(self)
         return float((self.variance(left + right) - self.variance(left - right)).mean() / 4)
 
+    def trace_of_all(self, everybody: Side) -> float:
+        """tr(C J), with the covariance C of ``raw`` and that of all reports, and the derivative J of their shares."""
+        left, right = self._probes(everybody)
+        found = 0.0
+        for key, own in self.sources.items():
+            other = everybody.sources[key]
+            ahead, behind = (
+                np.maximum(own.variance_of_own(own.weights * left + way * other.weights * right, self._plausible), 0)
+                for way in (1, -1)
+            )
+            found += own.number / other.number * float((ahead - behind).mean() / 4)
+        return found
 
-def _change(question: Question, linear: LinearEstimate, estimator: Estimator, step: np.ndarray) -> np.ndarray:
-    """(K,) derivative of the shares along a step, in units of ``_STEP`` steps."""
-    moved = [_at(linear, linear.raw + way * step, linear.joint + way * step) for way in (1, -1)]
-    ahead, behind = (estimator.shares(question, each)[0] for each in moved)
-    change: np.ndarray = (ahead - behind) / (2 * _STEP)
-    return change
+    def part_of_all(self, everybody: Side) -> float:
+        """tr C / tr V: the part of all reports that is this side's, as far as its noise is theirs; in [0, 1]."""
+        own = {key: each.variances(self._plausible) for key, each in self.sources.items()}
+        whole = float(sum(each.sum() for each in own.values()))
+        found = 0.0
+        for key, each in self.sources.items():
+            other = everybody.sources[key]
+            shared = float((own[key] * other.weights / each.weights).sum())
+            found += each.number / other.number * (shared / whole if whole > 0 else 1 / len(own))
+        return min(max(found, 0.0), 1.0)
+
+    def _probes(self, of: Side) -> tuple[np.ndarray, np.ndarray]:
+        """(P, K), (P, K): weights of sums of ``raw``, and of the unbiased frequencies of a side, whose covariance is a
+        trace on average."""
+        typical = float(np.sqrt((of.scale**2).mean()))
+        return typical * _signs(len(self.raw)) / of.scale, of.responses / typical
 
 
-def _at(linear: LinearEstimate, raw: np.ndarray, joint: np.ndarray | None = None) -> LinearEstimate:
-    """The estimate with other unbiased frequencies.
+def _same(frequencies: np.ndarray) -> np.ndarray:
+    return frequencies
 
-    All unbiased estimates move together: the covariance of ``joint``, which has minimum variance, with any other
-    unbiased estimate is its variance.
-    """
-    joint = raw if joint is None else joint
-    return dataclasses.replace(linear, raw=raw, joint=joint, frequencies=joint)
+
+def _instead(others: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
+    """Others, whatever the frequencies are."""
+    return others
 
 
 def _signs(size: int) -> np.ndarray:
@@ -193,7 +315,7 @@ def _signs(size: int) -> np.ndarray:
     return signs
 
 
-def _weights(everybody: _Side, sides: Sequence[_Side]) -> np.ndarray:
+def _weights(everybody: Side, sides: Sequence[Side]) -> np.ndarray:
     """(G,) weights of the shares of all reports; 0 for groups whose shares are the same."""
     apart = np.array([side.shares - everybody.shares for side in sides])
     differs = (apart**2).sum(axis=1) > _TINY
@@ -204,11 +326,11 @@ def _weights(everybody: _Side, sides: Sequence[_Side]) -> np.ndarray:
     return weights
 
 
-def _evidence(everybody: _Side, side: _Side, apart: np.ndarray) -> tuple[float, ...]:
+def _evidence(everybody: Side, side: Side, apart: np.ndarray) -> tuple[float, ...]:
     """The fields of ``Evidence`` for a group, with ``apart`` = a - t (K,)."""
-    distance, others = float(apart @ apart), 1 - side.number / everybody.number
-    gain = float((side.shares - side.raw) @ apart) + side.trace(side)
-    gain -= side.number / everybody.number * side.trace(everybody)
+    distance, others = float(apart @ apart), 1 - side.part_of_all(everybody)
+    gain = float((side.shares - side.raw) @ apart) + side.trace
+    gain -= side.trace_of_all(everybody)
     product = float((side.raw - everybody.shares) @ apart)
     variance = side.variance_of_weight(apart, float(np.clip(gain / distance, 0, 1)))
     mean, spread = side.if_like(everybody.shares)

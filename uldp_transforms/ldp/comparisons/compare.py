@@ -18,11 +18,22 @@ interval [L, U] of the difference of the means of all reports becomes
 
 for the difference among honest people, and the ends of a ratio are those of (p_a - b a_max) / (p_b - b a_min) and of
 (p_a - b a_min) / (p_b - b a_max). The errors of chance are added in squares, those of lies are not.
+
+In estimates of several versions, liars choose the versions whose reports they send (``utility.Lies``), and so the
+weight that they have in the estimate. Of each share, the lies that move it furthest have the weight b and add a on
+average. With B the largest weight that lies can have in one of the two estimates, a share p among all is then at most
+
+    (p - B a - (B - b) / (1 - b) (p - a)) / (1 - B)
+
+among honest people, and at least that with the lies that move it down. So the formulas above hold with B for b, and
+with that term added to B a. Without errors of chance they are exact. With them, they are never too short, because
+1 / (1 - B) is the largest factor of these errors; they are too long if lies have less weight in one of the estimates.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -35,6 +46,7 @@ from uldp_transforms.ldp.estimators.anytime import anytime_confidence
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, Estimate
 from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
 from uldp_transforms.ldp.solvers.intervals import moved_inside, reaching
+from uldp_transforms.ldp.utility.poisoning import Pushed
 
 if TYPE_CHECKING:
     import pandas
@@ -257,7 +269,7 @@ class _Pair:
         if not self.share:
             low, high = hull((low, high), difference_interval(*self.moved(level)))
         downwards, upwards = self.rooms
-        return (low - downwards) / (1 - self.share), (high + upwards) / (1 - self.share)
+        return (low - downwards) / (1 - self.weight), (high + upwards) / (1 - self.weight)
 
     def selected(self, adjusted: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
         """Ends of the intervals of the differences with a q-value of at most ``rate``; NaN for the others."""
@@ -270,19 +282,43 @@ class _Pair:
         """Share of liars."""
         return self.first.liars or 0.0
 
+    @functools.cached_property
+    def weight(self) -> np.ndarray:
+        """(S,): the largest weight that lies can have in one of the two estimates."""
+        a, b = self.first.lies, self.second.lies
+        if a is None or b is None:
+            return np.zeros(len(self.order))
+        largest: np.ndarray = np.maximum(a.largest_weight, b.largest_weight[self.order])
+        return largest
+
+    @functools.cached_property
+    def pushed(self) -> tuple[_Pushed, _Pushed, _Pushed, _Pushed]:
+        """The lies that lower and raise the first estimate, and the second one, most: those behind the largest and the
+        smallest shares among honest people."""
+        a, b = self.first.lies, self.second.lies
+        assert a is not None and b is not None, "both have lies"
+        sides = ((a, self.first, slice(None)), (b, self.second, self.order))
+        lowest_a, highest_a, lowest_b, highest_b = (
+            _Pushed.of(lies.furthest(one.raw_frequencies, up), one.raw_frequencies, order, self.weight)
+            for lies, one, order in sides
+            for up in (False, True)
+        )
+        return lowest_a, highest_a, lowest_b, highest_b
+
     @property
     def rooms(self) -> tuple[np.ndarray, np.ndarray]:
         """By how much lies can raise and lower the difference of the means of all reports: (S,), (S,)."""
-        a, b = self.first.lies, self.second.lies
-        if a is None or b is None:
+        if self.first.lies is None:
             return np.zeros(len(self.order)), np.zeros(len(self.order))
-        return self.share * (a.most - b.least[self.order]), self.share * (b.most[self.order] - a.least)
+        lowest_a, highest_a, lowest_b, highest_b = self.pushed
+        upwards = self.weight * (lowest_b.effect - highest_a.effect) + (lowest_b.more - highest_a.more)
+        return self.weight * (lowest_a.effect - highest_b.effect) + (lowest_a.more - highest_b.more), upwards
 
     def noticeable(self, confidence: float) -> np.ndarray:
         """``Comparison.noticeable``: lies may hide as much as they may pretend."""
         low, high = difference_interval(self.a, self.b, *self.ends(self.level(confidence)))
         downwards, upwards = self.rooms
-        noticed: np.ndarray = (noticeable_difference(high - low, confidence) + downwards + upwards) / (1 - self.share)
+        noticed: np.ndarray = (noticeable_difference(high - low, confidence) + downwards + upwards) / (1 - self.weight)
         return noticed
 
     def lifts(self, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -290,13 +326,13 @@ class _Pair:
         level = self.level(confidence)
         ends = self.ends(level)
         lifts, low, high = lift_interval(self.a, self.b, *ends)
-        a, b, known = self.first.lies, self.second.lies, ~np.isnan(lifts)
-        if a is None or b is None:
+        known = ~np.isnan(lifts)
+        if self.first.lies is None:
             low, high = hull((low, high), lift_interval(*self.moved(level))[1:])
         else:
-            least_of_b, most_of_b = b.least[self.order], b.most[self.order]
-            low = self._shifted_lifts(ends, self.share * a.most, self.share * least_of_b)[1]
-            high = self._shifted_lifts(ends, self.share * a.least, self.share * most_of_b)[2]
+            lowest_a, highest_a, lowest_b, highest_b = (self.weight * each.effect + each.more for each in self.pushed)
+            low = self._shifted_lifts(ends, lowest_a, highest_b)[1]
+            high = self._shifted_lifts(ends, highest_a, lowest_b)[2]
             high = np.where(np.isnan(high), np.inf, high)
         low, high = reaching(low, high, lifts)
         return lifts, np.where(known, low, np.nan), np.where(known, high, np.nan)
@@ -307,6 +343,20 @@ class _Pair:
         """``lift_interval`` of what remains after numbers are subtracted from both shares."""
         subtracted = (from_a, from_b, from_a, from_a, from_b, from_b)
         return lift_interval(*(each - less for each, less in zip((self.a, self.b, *ends), subtracted)))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Pushed:
+    """Lies that move one share furthest: the mean of what they add, and what is added to B times it; both (S,)."""
+
+    effect: np.ndarray
+    more: np.ndarray
+
+    @classmethod
+    def of(cls, lies: Pushed, raw: np.ndarray, order: np.ndarray | slice, largest: np.ndarray) -> _Pushed:
+        """In the order of the first estimate, with ``largest`` (S,) the largest weight of lies on both sides."""
+        effect, weight = lies.effect[order], lies.weight[order]
+        return cls(effect, (largest - weight) / (1 - weight) * (raw[order] - effect))
 
 
 def hull(first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

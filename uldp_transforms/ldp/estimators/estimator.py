@@ -24,7 +24,7 @@ from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.intervals import cut, possible, quantile, reaching
 from uldp_transforms.ldp.solvers.linear import Intervals, LinearEstimate, estimate_linear, picked_intervals
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, Question, ask
-from uldp_transforms.ldp.utility.poisoning import Lies, honest_bounds, need_of_liars
+from uldp_transforms.ldp.utility.poisoning import Lies, need_of_liars
 
 if TYPE_CHECKING:
     import altair
@@ -141,9 +141,12 @@ class Estimate:
             SpecError: if the share is not allowed, or the effect of a report on these values is not bounded.
         """
         check_liars("Estimate.with_liars", model, share)
-        unclipped = functools.partial(_among_honest, model, self.values, self.unclipped, share)
+        return self.with_lies(Lies.of(model, self.values, share))
+
+    def with_lies(self, lies: Lies) -> Estimate:
+        """As ``with_liars``, for lies of a collection or, from ``PooledWindow.lies``, of the versions of a question."""
+        unclipped = functools.partial(_among_honest, self.unclipped, lies)
         intervals = functools.partial(intervals_of, unclipped, self.raw_frequencies, self.frequencies)
-        lies = Lies.of(model, self.values, share)
         return dataclasses.replace(self, intervals=intervals, unclipped=unclipped, lies=lies, by_chance=self.unclipped)
 
     def anytime(self, scale: float, planned: bool | None = None) -> Estimate:
@@ -507,13 +510,7 @@ def check_liars(where: str, model: Model, share: float) -> None:
 
 
 def _among_honest(
-    model: Model,
-    values: tuple[str, ...],
-    intervals: Intervals,
-    share: float,
-    confidence: Confidence,
-    strict: bool = False,
-    at_edge: bool = False,
+    intervals: Intervals, lies: Lies, confidence: Confidence, strict: bool = False, at_edge: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Intervals widened for a share of liars, not clipped."""
-    return honest_bounds(model, values, *intervals(confidence, strict, at_edge), share)
+    """Intervals widened for the lies, not clipped."""
+    return lies.bounds(*intervals(confidence, strict, at_edge))

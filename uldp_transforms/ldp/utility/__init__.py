@@ -17,6 +17,7 @@ from uldp_transforms.ldp.utility.minimax import uldp_minimax as uldp_minimax
 from uldp_transforms.ldp.utility.personalised import tagged_l1_bound as tagged_l1_bound
 from uldp_transforms.ldp.utility.personalised import tagged_l2 as tagged_l2
 from uldp_transforms.ldp.utility.poisoning import Amplification as Amplification
+from uldp_transforms.ldp.utility.poisoning import Lies as Lies
 from uldp_transforms.ldp.utility.poisoning import amplification as amplification
 from uldp_transforms.ldp.utility.poisoning import honest_bounds as honest_bounds
 from uldp_transforms.ldp.utility.poisoning import need_of_liars as need_of_liars
@@ -28,6 +29,7 @@ from uldp_transforms.ldp.utility.worst_case import worst_case_l2 as worst_case_l
 __all__ = [
     "Amplification",
     "Guarantee",
+    "Lies",
     "Minimax",
     "Way",
     "amplification",

@@ -24,6 +24,7 @@ from uldp_transforms.ldp.estimators.estimator import (
     TOO_UNCERTAIN,
     Decoder,
     Problem,
+    check_liars,
     interval_around,
     intervals_of,
 )
@@ -36,6 +37,7 @@ from uldp_transforms.ldp.solvers.linear import Intervals, LinearEstimate, estima
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement, PooledVersions
 from uldp_transforms.ldp.solvers.question import ask
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
+from uldp_transforms.ldp.utility.poisoning import Lies
 from uldp_transforms.ldp.versions.version_weights import version_weights
 
 MOST_EXACT = 64
@@ -54,6 +56,9 @@ class PooledWindow:
         used: positions of the versions that have reports and can be estimated.
         left_out: positions of the versions that have reports but cannot be estimated.
         agreement: test whether these versions describe one population; None if fewer than two have enough reports.
+        versions: the models of ``used``.
+        sizes: (A,) int64, their numbers of reports.
+        weights: (A, S), of their own estimates in the pooled one.
     """
 
     estimate: Estimate
@@ -61,6 +66,24 @@ class PooledWindow:
     used: tuple[int, ...]
     left_out: tuple[int, ...]
     agreement: Agreement | None
+    versions: tuple[Model, ...]
+    sizes: np.ndarray
+    weights: np.ndarray
+
+    def lies(self, share: float) -> Lies:
+        """What liars can do, for ``Estimate.with_lies``, if at most ``share`` of the reports of the window are lies.
+
+        Liars may all send reports of one version, see ``uldp_transforms.ldp.utility.honest_bounds``.
+
+        Args:
+            share: in [0, 1).
+
+        Raises:
+            SpecError: if the share is not allowed, or the effect of a report on these values is not bounded.
+        """
+        for model in self.versions:
+            check_liars("PooledWindow.lies", model, share)
+        return Lies.of_versions(self.versions, self.estimate.values, share, self.sizes, self.weights)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -121,6 +144,9 @@ def pool(
         used=tuple(parts),
         left_out=tuple(left_out),
         agreement=agreement_of(chosen, weights) if len(chosen) > 1 else None,
+        versions=tuple(part.model for part in chosen),
+        sizes=sizes,
+        weights=weights,
     )
 
 
@@ -133,11 +159,11 @@ def _part(decoder: Decoder, model: Model, counts: CohortCounts, values: tuple[st
         model=model,
         counts=counts,
         alone=with_repeated_people(model, alone, times),
-        problem=_picked(problem, question.picked),
+        problem=picked_problem(problem, question.picked),
     )
 
 
-def _picked(problem: Problem, picked: np.ndarray) -> Problem:
+def picked_problem(problem: Problem, picked: np.ndarray) -> Problem:
     """The problem with the unknowns in the order of the values."""
     linear, noisy = problem.linear, problem.noisy
     names = ("raw", "joint", "null_errors", "frequencies", "standard_errors")
@@ -153,15 +179,16 @@ def _picked(problem: Problem, picked: np.ndarray) -> Problem:
 
 def _pooled(decoder: Decoder, parts: Sequence[_Part], weights: np.ndarray, values: tuple[str, ...]) -> Estimate:
     alone = [part.alone for part in parts]
-    raw = _mean(weights, [each.raw_frequencies for each in alone])
-    separate = _mean(weights**2, [each.standard_errors**2 for each in alone])
+    raw = mean_of_versions(weights, [each.raw_frequencies for each in alone])
+    separate = mean_of_versions(weights**2, [each.standard_errors**2 for each in alone])
     common, added = _common(weights, alone)
     errors = np.sqrt(separate + added)
-    intervals = functools.partial(_intervals, weights, alone, raw, errors / np.sqrt(separate))
-    problem = _problem(parts, weights, raw, errors, intervals)
+    intervals = functools.partial(pooled_intervals, weights, alone, raw, errors / np.sqrt(separate))
+    problems = [part.problem for part in parts]
+    problem = pooled_problem(problems, weights, raw, errors, intervals)
     shares = decoder.decode(problem)
     shown = shares[: len(values)]
-    rest = float(_weights_of_rest(parts, weights) @ [each.raw_unexplained_mass for each in alone])
+    rest = float(_weights_of_rest(problems, weights) @ [each.raw_unexplained_mass for each in alone])
     rest_error = problem.linear.rest_standard_error
     is_noise, left_over = problem.linear.rest_is_noise, float(shares[len(values) :].sum())
     of_rest = functools.partial(interval_around, rest, rest_error, problem.linear.rest_spare)
@@ -185,7 +212,7 @@ def _pooled(decoder: Decoder, parts: Sequence[_Part], weights: np.ndarray, value
     )
 
 
-def _mean(weights: np.ndarray, of_versions: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
+def mean_of_versions(weights: np.ndarray, of_versions: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
     """(S,) weighted sum over versions of (S,) arrays."""
     mean: np.ndarray = (weights * np.array(of_versions)).sum(axis=0)
     return mean
@@ -200,11 +227,11 @@ def _common(weights: np.ndarray, alone: Sequence[Estimate]) -> tuple[np.ndarray 
     if all(variances is None for variances in known):
         return None, 0.0
     of_versions = [np.zeros(weights.shape[1]) if one is None else np.maximum(one, 0) for one in known]
-    whole = _mean(weights, [np.sqrt(one) for one in of_versions]) ** 2
-    return whole, whole - _mean(weights**2, of_versions)
+    whole = mean_of_versions(weights, [np.sqrt(one) for one in of_versions]) ** 2
+    return whole, whole - mean_of_versions(weights**2, of_versions)
 
 
-def _intervals(
+def pooled_intervals(
     weights: np.ndarray,
     alone: Sequence[Estimate],
     raw: np.ndarray,
@@ -222,29 +249,28 @@ def _intervals(
         parts = [moved_inside(each.unclipped, each.raw_frequencies, confidence, strict) for each in alone]
     else:
         parts = [(each.raw_frequencies, *each.unclipped(confidence, strict)) for each in alone]
-    below = _mean(weights**2, [(centre - low) ** 2 for centre, low, _ in parts])
-    above = _mean(weights**2, [(high - centre) ** 2 for centre, _, high in parts])
+    below = mean_of_versions(weights**2, [(centre - low) ** 2 for centre, low, _ in parts])
+    above = mean_of_versions(weights**2, [(high - centre) ** 2 for centre, _, high in parts])
     return raw - stretch * np.sqrt(below), raw + stretch * np.sqrt(above)
 
 
-def _weights_of_rest(parts: Sequence[_Part], weights: np.ndarray) -> np.ndarray:
+def _weights_of_rest(problems: Sequence[Problem], weights: np.ndarray) -> np.ndarray:
     """(A,) weights of the versions for the unlisted values, which are hashed like listed ones."""
-    hashed = ~parts[0].problem.own
+    hashed = ~problems[0].own
     of_rest: np.ndarray = weights[:, hashed].mean(axis=1) if hashed.any() else weights.mean(axis=1)
     return of_rest
 
 
-def _problem(
-    parts: Sequence[_Part], weights: np.ndarray, raw: np.ndarray, errors: np.ndarray, intervals: Intervals
+def pooled_problem(
+    problems: Sequence[Problem], weights: np.ndarray, raw: np.ndarray, errors: np.ndarray, intervals: Intervals
 ) -> Problem:
     """What the decoder is told: the weighted means of what it knows of each version."""
-    problems = [part.problem for part in parts]
     linears = [problem.linear for problem in problems]
-    of_rest = _weights_of_rest(parts, weights)
+    of_rest = _weights_of_rest(problems, weights)
     linear = LinearEstimate(
-        raw=_mean(weights, [each.raw for each in linears]),
-        joint=_mean(weights, [each.joint for each in linears]),
-        null_errors=np.sqrt(_mean(weights**2, [each.null_errors**2 for each in linears])),
+        raw=mean_of_versions(weights, [each.raw for each in linears]),
+        joint=mean_of_versions(weights, [each.joint for each in linears]),
+        null_errors=np.sqrt(mean_of_versions(weights**2, [each.null_errors**2 for each in linears])),
         frequencies=raw,
         standard_errors=errors,
         intervals=intervals,
@@ -255,8 +281,8 @@ def _problem(
     noisy = None
     if laws:
         shrink = float((weights.mean(axis=1) ** 2 / [law.trials for law in laws]).sum())
-        null = _mean(weights**2, [law.null for law in laws])
-        noisy = Noisy(linear.raw, null, _mean(weights**2, [law.slope for law in laws]), 1 / shrink)
+        null = mean_of_versions(weights**2, [law.null for law in laws])
+        noisy = Noisy(linear.raw, null, mean_of_versions(weights**2, [law.slope for law in laws]), 1 / shrink)
     return Problem(
         linear=linear,
         noisy=noisy,
@@ -281,7 +307,7 @@ def agreement_of(parts: Sequence[_Part], weights: np.ndarray) -> Agreement | Non
     raw = np.array([part.alone.raw_frequencies for part in parts])
     sizes = np.array([part.counts.total for part in parts], dtype=np.float64)
     if raw.shape[1] <= MOST_EXACT and all(part.problem.own.all() for part in parts):
-        plausible = clip_and_normalize(_mean(weights, raw))
+        plausible = clip_and_normalize(mean_of_versions(weights, raw))
         return _together(tuple(part.model for part in parts), parts[0].alone.values).agreement(raw, plausible, sizes)
     return _of_each_value(parts, raw, sizes)
 

@@ -1,7 +1,7 @@
 """The rows of samples: the one place that decides what is withheld, repeated, borrowed, bounded, pooled and shown.
 
-A capability is a field of ``Asked`` and a step here, and then every program that makes rows has it, for everybody and
-for groups. Two are of collections only: groups of questions do not borrow, and a share of liars is refused for them.
+A capability is a field of ``Asked`` and a step here, and then every program that makes rows has it, for collections and
+questions, for everybody and for groups.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
 from uldp_transforms.ldp.estimators import Estimate
-from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
+from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED, Decoder
+from uldp_transforms.ldp.versions import borrowed_of_versions
 from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.sample import Sample
@@ -74,26 +75,37 @@ def rows_of(samples: Iterable[Sample], asked: Asked) -> Iterator[SampleRows]:
 
 
 def borrowed_of(samples: Sequence[Sample], asked: Asked) -> dict[Sample, BorrowedShares]:
-    """The shares that groups of collections show if they borrow from the total of their window."""
+    """The shares that groups show if they borrow from the total of their window."""
     windows: dict[object, list[Sample]] = {}
     for sample in samples:
-        if sample.owner.question is None and not sample.partial:
+        if not sample.partial:
             windows.setdefault(sample.together, []).append(sample)
     found: dict[Sample, BorrowedShares] = {}
     for window in windows.values():
-        model = window[0].owner.versions[-1]
-        counts = {sample: sample.counts[model.fingerprint] for sample in window}
-        totals = [own for sample, own in counts.items() if not sample.owner.group]
-        groups = {sample: own for sample, own in counts.items() if sample.owner.group}
+        totals = [sample for sample in window if not sample.owner.group]
+        groups = [sample for sample in window if sample.owner.group]
         if totals and groups:
-            found |= borrowed_shares(model, totals[0], groups, asked.estimator, asked.min_reports)
+            found |= _borrowed(totals[0], groups, asked)
     return found
+
+
+def _borrowed(total: Sample, groups: Sequence[Sample], asked: Asked) -> dict[Sample, BorrowedShares]:
+    """The shares of the groups of one window; in the order of their names for a question, whose groups have none."""
+    estimator, versions = asked.estimator, total.owner.versions
+    if total.owner.question is None:
+        [mark] = {model.fingerprint for model in versions}
+        own = {sample: sample.counts[mark] for sample in groups}
+        return borrowed_shares(versions[-1], total.counts[mark], own, estimator, asked.min_reports)
+    assert isinstance(estimator, Decoder), "VersionedQuestion.check_estimator"
+    named = sorted(groups, key=lambda sample: tuple(sample.owner.group))
+    counts = {sample: sample.counts for sample in named}
+    return borrowed_of_versions(versions, total.counts, counts, estimator, asked.min_reports)
 
 
 def _row(sample: Sample, asked: Asked, solution: Solution, borrowed: BorrowedShares | None) -> WindowedEstimate:
     """The row of one sample."""
     owner, place = sample.owner, sample.place
-    estimate = solution.estimate and _shown(sample, asked, solution.estimate, borrowed)
+    estimate = solution.estimate and _shown(sample, asked, solution, solution.estimate, borrowed)
     total = None if solution.withheld else estimate.num_reports if estimate else sample.total
     row = row_of_estimate(
         owner.named, place, asked.estimator.id, estimate, solution.status, total, asked.show, asked.entries
@@ -111,13 +123,15 @@ def _row(sample: Sample, asked: Asked, solution: Solution, borrowed: BorrowedSha
     )
 
 
-def _shown(sample: Sample, asked: Asked, estimate: Estimate, borrowed: BorrowedShares | None) -> Estimate:
+def _shown(
+    sample: Sample, asked: Asked, solution: Solution, estimate: Estimate, borrowed: BorrowedShares | None
+) -> Estimate:
     """The estimate that is shown, from that of the sample's own reports: one step for each capability."""
     estimate = dataclasses.replace(estimate, num_groups=sample.owner.num_groups, confidence=asked.confidence)
     if borrowed is not None:
         estimate = estimate.with_borrowed(borrowed.frequencies, borrowed.weight)
     if asked.liars is not None:
-        estimate = estimate.with_liars(sample.owner.versions[-1], asked.liars)
+        estimate = estimate.with_lies(solution.lies(asked.liars))
     if asked.anytime_scale is not None:
         estimate = estimate.anytime(asked.anytime_scale, planned=sample.place["pane_timing"] == ON_TIME)
     return estimate

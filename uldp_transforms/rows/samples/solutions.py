@@ -12,6 +12,7 @@ from uldp_transforms.ldp.estimators import Estimate, Estimator
 from uldp_transforms.ldp.estimators.estimator import Decoder
 from uldp_transforms.ldp.estimators.number_sums import NumberReports
 from uldp_transforms.ldp.repeated_people import with_repeated_people
+from uldp_transforms.ldp.utility import Lies
 from uldp_transforms.ldp.versions import PooledWindow
 from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.sample import Sample
@@ -37,6 +38,14 @@ class Solution:
     withheld: str | None = None
     used: Sequence[Collection] = ()
     pooled: PooledWindow | None = None
+
+    def lies(self, share: float) -> Lies:
+        """What liars can do to the estimate if at most ``share`` of the reports are lies."""
+        if self.pooled is not None:
+            return self.pooled.lies(share)
+        [model] = self.used
+        assert self.estimate is not None, "there is an estimate"
+        return Lies.of(model, self.estimate.values, share)
 
 
 def solve(samples: Sequence[Sample], asked: Asked) -> list[Solution]:
@@ -71,7 +80,6 @@ def _pooled(sample: Sample, asked: Asked) -> Solution:
     """The solution of a question, from all its versions."""
     question, estimator = sample.owner.question, asked.estimator
     assert question is not None and isinstance(estimator, Decoder), "VersionedQuestion.check_estimator"
-    assert asked.liars is None, "JobSpec refuses a share of liars for questions"
     if not question.pooled[-1].alphabet.estimated_values(asked.candidates):
         return Solution(status="ok")
     try:
