@@ -6,9 +6,9 @@ layer does not import Beam.
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from uldp_transforms.lazy_names import lazy_names
 from uldp_transforms.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from uldp_transforms.spec.job_spec import JobSpec as JobSpec
     from uldp_transforms.windows import Windows as Windows
 else:
-    _HOME = {
+    _HOMES = {
         "CalendarWindows": "calendar_windows",
         "CountReports": "beam.transforms.count_reports",
         "CountsRows": "beam.transforms.estimate_distribution",
@@ -60,13 +60,7 @@ else:
         "to_message": "messages.wire",
     }
 
-    def __getattr__(name: str) -> Any:
-        if name not in _HOME:
-            raise AttributeError(f"module {__name__!r} has the names {', '.join(__all__)}, got {name!r}")
-        try:
-            return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-        except AttributeError as error:  # "from ... import" would report a missing name instead
-            raise ImportError(f"{__name__}.{name} cannot be imported: {error}") from error
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 
 __all__ = [
@@ -93,3 +87,7 @@ __all__ = [
     "to_json",
     "to_message",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -34,7 +34,7 @@ ROOMS = [  # from the top down
     {"calendar_windows"},
     {"windows"},
     {"ldp"},
-    {"schemas", "version"},
+    {"lazy_names", "schemas", "version"},
 ]
 LDP_ROOMS = [  # the same inside ldp
     {"conformance"},

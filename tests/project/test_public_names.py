@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import uldp_transforms
 from uldp_transforms import schemas
+from uldp_transforms.lazy_names import lazy_names
 
 
 def test_names_are_imported_when_they_are_asked_for() -> None:
@@ -21,6 +25,33 @@ def test_names_are_imported_when_they_are_asked_for() -> None:
 @pytest.mark.parametrize("name", uldp_transforms.__all__)
 def test_a_name_is_that_of_what_it_stands_for(name: str) -> None:
     assert getattr(uldp_transforms, name).__name__ == name
+
+
+_PACKAGES = ("uldp_transforms", "uldp_transforms.ldp", "uldp_transforms.ldp.utility", "uldp_transforms.ldp.versions")
+LAZY = [importlib.import_module(name) for name in _PACKAGES]
+
+
+@pytest.mark.parametrize("package", LAZY, ids=lambda package: str(package.__name__))
+def test_names_that_are_imported_on_first_use_are_those_that_type_checkers_see(package: ModuleType) -> None:
+    assert package.__file__ is not None
+    tree = ast.parse(Path(package.__file__).read_text(encoding="utf-8"))
+    [block] = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = sorted(alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names)
+    assert seen == sorted(package.__all__) == sorted(package._HOMES)
+    assert set(package.__all__) <= set(dir(package))
+    assert all(getattr(package, name) is not None for name in package.__all__)
+
+
+def test_a_name_that_a_package_does_not_have_is_refused_with_those_that_it_has() -> None:
+    with pytest.raises(AttributeError) as caught:
+        lazy_names("some.package", {"B": "b", "A": "a"})("C")
+    assert str(caught.value) == "module 'some.package' has the names A, B, got 'C'"
+
+
+def test_a_module_without_its_name_is_a_fault_of_the_import() -> None:
+    with pytest.raises(ImportError) as caught:
+        lazy_names("uldp_transforms", {"Gone": "windows"})("Gone")
+    assert str(caught.value).startswith("uldp_transforms.Gone cannot be imported: ")
 
 
 @pytest.mark.parametrize("folders", [("schemas",), ("schemas", "_shipped/schemas"), ("_shipped/schemas",)])

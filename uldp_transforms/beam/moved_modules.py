@@ -1,6 +1,6 @@
-"""Former names of modules that have moved, because the state of a running stream may have pickled them.
+"""Former names of modules and functions that have moved, because a running stream may have pickled them.
 
-They can be imported for one release, as can what stood in them.
+They can be imported for one release. Steps pickle functions by their names, and state pickles classes by theirs.
 """
 
 from __future__ import annotations
@@ -32,9 +32,18 @@ MOVED = {
 }
 """Former name -> name."""
 
+RENAMED = {
+    f"{_OF}.beam.accounts.ledger": {
+        "_entry": f"{_OF}.collector.ledger_entries.entry_of",
+        "_ledger_row": f"{_OF}.collector.ledger_entries.ledger_row",
+    },
+    f"{_OF}.beam.accounts.transit": {"handed_on": f"{_OF}.collector.ledger_entries.handed_on"},
+}
+"""Former name of a module -> former names in it of functions that went elsewhere than the module, and their names."""
+
 
 class FormerNames(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds modules by their former names: the very module that has the name of today."""
+    """Finds modules by their former names: the very module that has the name of today, with its former functions."""
 
     def __init__(self) -> None:
         self._specs: dict[str, ModuleSpec | None] = {}
@@ -47,6 +56,9 @@ class FormerNames(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = importlib.import_module(MOVED[spec.name])
         self._specs[spec.name] = module.__spec__  # Python gives it the other one now
+        for former, name in RENAMED.get(spec.name, {}).items():
+            home, _, function = name.rpartition(".")
+            setattr(module, former, getattr(importlib.import_module(home), function))
         return module
 
     def exec_module(self, module: ModuleType) -> None:

@@ -9,10 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import fastavro
-import pyarrow as pa
-from pyarrow import parquet
 
-from uldp_transforms.rows.arrow_form import COMPRESSION, parquet_bytes
 from uldp_transforms.rows.json_and_avro import to_avro, to_json
 
 
@@ -42,6 +39,8 @@ def avro_file(records: Sequence[bytes], schema: Any) -> bytes:
 
 def parquet_file(records: Sequence[bytes], schema: Any) -> bytes:
     """The content of a Parquet file of Avro records; equal records give equal bytes."""
+    from uldp_transforms.rows.arrow_form import parquet_bytes  # noqa: PLC0415  # most files need no Arrow
+
     return parquet_bytes(list(_decoded(records, schema)), schema)
 
 
@@ -86,7 +85,6 @@ def joined_files(files: Sequence[bytes], form: str) -> bytes:
             fastavro.schemaless_writer(out, parsed, record)
             records.append(out.getvalue())
         return avro_file(records, schema)
-    tables = [parquet.read_table(pa.BufferReader(file)) for file in files]
-    whole = io.BytesIO()
-    parquet.write_table(pa.concat_tables(tables), whole, compression=COMPRESSION)
-    return whole.getvalue()
+    from uldp_transforms.rows.arrow_form import joined_parquet  # noqa: PLC0415  # as above
+
+    return joined_parquet(files)

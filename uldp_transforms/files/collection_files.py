@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from uldp_transforms.files.text_files import read_text
@@ -35,6 +35,11 @@ def read_collection(source: Mapping[str, Any] | NamedTuple | str | os.PathLike[s
         return Collection.from_json(require_mapping("Collection", parse_json(read_text(path), path)))
     except SpecError as error:
         raise SpecError(str(error) if str(error).startswith(path) else f"{path}: {error}") from None
+
+
+def read_collections(paths: Sequence[str]) -> list[Collection]:
+    """Read collections from JSON files, local or in a store such as gs://; errors name the file."""
+    return [read_collection(path) for path in paths]
 
 
 def _without_rows(value: Any) -> Any:

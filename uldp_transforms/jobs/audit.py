@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.privacy import Audit, Lifetime, audit
@@ -29,7 +30,7 @@ def configure(argv: Sequence[str]) -> Configuration:
     parser.add_argument(
         "--collection", required=True, action="append", help="JSON file of a collection; may be given several times"
     )
-    return Configuration(collections=cli.read_collections(parser.parse_args(argv).collection))
+    return Configuration(collections=read_collections(parser.parse_args(argv).collection))
 
 
 def job(configuration: Configuration) -> int:

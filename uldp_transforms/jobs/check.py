@@ -32,6 +32,7 @@ from uldp_transforms.jobs.records.ledger_sums import (
     summary,
     sums_of,
 )
+from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_directory import is_in_use, unfinished_folders
 from uldp_transforms.jobs.records.run_records import (
     COMPLETE,
@@ -43,7 +44,6 @@ from uldp_transforms.jobs.records.run_records import (
     read_records,
 )
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
-from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import allowed_share, sentence_of_files, sentence_of_sums
 from uldp_transforms.windows import LATENESS_SLACK, milliseconds, moment_of, now, rfc3339

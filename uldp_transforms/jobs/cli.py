@@ -13,9 +13,7 @@ from typing import Any, NoReturn, TypeVar
 
 from uldp_transforms.calendar_windows import is_months
 from uldp_transforms.files import stores
-from uldp_transforms.files.collection_files import read_collection
 from uldp_transforms.jobs import uldp
-from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.checks import nearest
 from uldp_transforms.ldp.confidence import ALLOWED_CONFIDENCE, is_confidence
 from uldp_transforms.ldp.errors import SpecError
@@ -253,11 +251,6 @@ def matching(option: str, patterns: Sequence[str]) -> list[str]:
             raise SpecError(f"{option} must match at least one file, got {pattern!r}")
         paths += found
     return paths
-
-
-def read_collections(paths: Sequence[str]) -> list[Collection]:
-    """Read collections from JSON files, local or in a store such as gs://; errors name the file."""
-    return [read_collection(path) for path in paths]
 
 
 def add_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup, options: Options) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
@@ -72,7 +73,7 @@ def configure(argv: Sequence[str]) -> Description:
     args = parser.parse_args(argv)
     for number in args.num_reports or ():
         require_int("--num_reports", number, 1, 10**15)
-    [collection] = cli.read_collections([args.collection])
+    [collection] = read_collections([args.collection])
     return Description(collection=collection, sizes=tuple(args.num_reports or SIZES))
 
 

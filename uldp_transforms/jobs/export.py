@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.ldp import Collection
@@ -31,7 +32,7 @@ def configure(argv: Sequence[str]) -> Export:
     parser.add_argument("collection", help="JSON file of the collection")
     parser.add_argument("--output", help="JSON file to write (default: standard output)")
     args = parser.parse_args(argv)
-    [collection] = cli.read_collections([args.collection])
+    [collection] = read_collections([args.collection])
     collection.mechanism.check_clients()
     return Export(collection=collection, output=args.output)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.jobs import cli
 from uldp_transforms.ldp.alphabets.dimensions import ATTRIBUTE
 from uldp_transforms.messages.set_groups import SetGroups
@@ -26,6 +27,6 @@ def set_groups_of(args: argparse.Namespace) -> SetGroups | None:
     Raises:
         SpecError, OSError: if a collection cannot be read, or ``--dimension`` does not name exactly these dimensions.
     """
-    collections = cli.read_collections(cli.matching("--collection", args.collection))
+    collections = read_collections(cli.matching("--collection", args.collection))
     found = SetGroups(tuple(collections), ATTRIBUTE, tuple(args.dimension or ()))
     return found if found.is_needed else None

@@ -15,6 +15,7 @@ import dataclasses
 import sys
 from collections.abc import Iterator, Sequence
 
+from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.files.text_table import printable
 from uldp_transforms.ldp import Collection
@@ -96,7 +97,7 @@ def configure(argv: Sequence[str]) -> Query:
     if not 1 <= args.period <= LONGEST:
         raise SpecError(f"--period must be from 1ms to {duration_text(LONGEST)}, got {args.period}ms")
     return Query(
-        collections=cli.read_collections(args.collections),
+        collections=read_collections(args.collections),
         dialect=DIALECTS[args.dialect],
         table=args.table,
         period=args.period,

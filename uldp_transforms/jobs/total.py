@@ -22,15 +22,18 @@ from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.files.text_table import aligned, printable
+from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
-from uldp_transforms.jobs.reestimate.reestimate_command import (
+from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
+from uldp_transforms.jobs.reestimate.stored_counts import (
+    Row,
+    StoredCounts,
     counts_of,
     files_of_counts,
+    simulated_of,
+    stored_counts,
 )
-from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
-from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, simulated_of, stored_counts
-from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.jobs.report.numbers.number_facts import (
     NumberPart,
     digits_of_figure,

@@ -10,22 +10,49 @@ Examples:
     ('flu', 'cold', 'asthma', 'hiv')
 """
 
-from uldp_transforms.ldp.alphabets import PersonalTags as PersonalTags
-from uldp_transforms.ldp.client.budget import Budget as Budget
-from uldp_transforms.ldp.client.client import Client as Client
-from uldp_transforms.ldp.client.client_storage import FileStorage as FileStorage
-from uldp_transforms.ldp.client.client_storage import Storage as Storage
-from uldp_transforms.ldp.collection import Collection as Collection
-from uldp_transforms.ldp.comparisons import Comparison as Comparison
-from uldp_transforms.ldp.comparisons import compare as compare
-from uldp_transforms.ldp.comparisons import homogeneity as homogeneity
-from uldp_transforms.ldp.counts.cohort_counts import CohortCounts as CohortCounts
-from uldp_transforms.ldp.errors import BudgetSpentError as BudgetSpentError
-from uldp_transforms.ldp.errors import EstimationError as EstimationError
-from uldp_transforms.ldp.errors import SpecError as SpecError
-from uldp_transforms.ldp.errors import UldpError as UldpError
-from uldp_transforms.ldp.estimators import Estimate as Estimate
-from uldp_transforms.ldp.reports import ReportBatch as ReportBatch
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from uldp_transforms.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from uldp_transforms.ldp.alphabets import PersonalTags as PersonalTags
+    from uldp_transforms.ldp.client.budget import Budget as Budget
+    from uldp_transforms.ldp.client.client import Client as Client
+    from uldp_transforms.ldp.client.client_storage import FileStorage as FileStorage
+    from uldp_transforms.ldp.client.client_storage import Storage as Storage
+    from uldp_transforms.ldp.collection import Collection as Collection
+    from uldp_transforms.ldp.comparisons import Comparison as Comparison
+    from uldp_transforms.ldp.comparisons import compare as compare
+    from uldp_transforms.ldp.comparisons import homogeneity as homogeneity
+    from uldp_transforms.ldp.counts.cohort_counts import CohortCounts as CohortCounts
+    from uldp_transforms.ldp.errors import BudgetSpentError as BudgetSpentError
+    from uldp_transforms.ldp.errors import EstimationError as EstimationError
+    from uldp_transforms.ldp.errors import SpecError as SpecError
+    from uldp_transforms.ldp.errors import UldpError as UldpError
+    from uldp_transforms.ldp.estimators import Estimate as Estimate
+    from uldp_transforms.ldp.reports import ReportBatch as ReportBatch
+else:
+    _HOMES = {
+        "Budget": "client.budget",
+        "BudgetSpentError": "errors",
+        "Client": "client.client",
+        "CohortCounts": "counts.cohort_counts",
+        "Collection": "collection",
+        "Comparison": "comparisons",
+        "Estimate": "estimators",
+        "EstimationError": "errors",
+        "FileStorage": "client.client_storage",
+        "PersonalTags": "alphabets",
+        "ReportBatch": "reports",
+        "SpecError": "errors",
+        "Storage": "client.client_storage",
+        "UldpError": "errors",
+        "compare": "comparisons",
+        "homogeneity": "comparisons",
+    }
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 __all__ = [
     "Budget",
@@ -45,3 +72,7 @@ __all__ = [
     "compare",
     "homogeneity",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

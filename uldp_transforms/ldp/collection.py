@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence, Set, Sized
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,12 +36,14 @@ from uldp_transforms.ldp.checks import (
 from uldp_transforms.ldp.client_window import HOUR, ClientWindow
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate, Estimator
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.ldp.sampling import WordSource, is_reproducible, uniform_integers, word_source
+
+if TYPE_CHECKING:
+    from uldp_transforms.ldp.estimators import Estimate, Estimator
 
 WIRE_VERSION = 1
 """Version of the interpretation of report bytes; part of every fingerprint."""
@@ -344,7 +346,7 @@ class Collection(Model):
             EstimationError: if the counts do not suffice.
         """
         self._check_shape(counts)
-        chosen = ESTIMATORS[estimator]()
+        chosen = _estimator(estimator)
         self.check_estimator(chosen)
         return chosen.estimate(self, counts, None if candidates is None else canonical_candidates(candidates))
 
@@ -382,7 +384,7 @@ class Collection(Model):
         Raises:
             SpecError, EstimationError: as ``count`` and ``estimate``.
         """
-        chosen = ESTIMATORS[estimator]()
+        chosen = _estimator(estimator)
         self.check_estimator(chosen, reports=True)
         asked = None if candidates is None else canonical_candidates(candidates)
         counts = self.count(batch)
@@ -450,3 +452,10 @@ def _without_floats(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_floats(item) for item in value]
     return value
+
+
+def _estimator(name: str) -> Estimator:
+    """The estimator with this id; raises SpecError if there is none."""
+    from uldp_transforms.ldp.estimators import ESTIMATORS  # noqa: PLC0415  # clients and gateways estimate nothing
+
+    return ESTIMATORS[name]()

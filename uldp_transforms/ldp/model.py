@@ -12,7 +12,7 @@ from uldp_transforms.ldp.checks import require_id, require_int
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.counts.sparse_table import PAYS, split_counts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms import Mechanism
+from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 
 MAX_COHORTS = 1 << 16
 MAX_CELLS = 1 << 22
@@ -164,3 +164,9 @@ class Model:
         places = np.concatenate([of_reports, of_cells])
         order = np.argsort(places, kind="stable")  # linear: both parts are sorted
         return list(split_counts(shapes, places[order], np.concatenate([sizes, numbers])[order], patterns))
+
+
+def keeps_memos(model: Model) -> bool:
+    """Whether clients keep a memo of each symbol, so that the noise of a person's reports is correlated."""
+    mechanism = model.mechanism
+    return isinstance(mechanism, SetReportMechanism) and mechanism.epsilon_inf is not None

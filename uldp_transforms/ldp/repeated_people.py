@@ -21,16 +21,10 @@ from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.estimators.estimator import intervals_of
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
-from uldp_transforms.ldp.model import Model
+from uldp_transforms.ldp.model import Model, keeps_memos
 from uldp_transforms.ldp.solvers.linear import Intervals
 
 _SHARES = np.linspace(0, 1, 65)
-
-
-def keeps_memos(model: Model) -> bool:
-    """Whether clients keep a memo of each symbol, so that the noise of a person's reports is correlated."""
-    mechanism = model.mechanism
-    return isinstance(mechanism, SetReportMechanism) and mechanism.epsilon_inf is not None
 
 
 def with_repeated_people(model: Model, estimate: Estimate, times: int | None) -> Estimate:

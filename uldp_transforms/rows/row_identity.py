@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from uldp_transforms.ldp.alphabets.dimensions import group_text
 from uldp_transforms.ldp.collection import Collection
-from uldp_transforms.ldp.repeated_people import keeps_memos
+from uldp_transforms.ldp.model import keeps_memos
 from uldp_transforms.rows.row_types import DimensionValue
 from uldp_transforms.windows import BasePeriods, moment_of, rfc3339
 

@@ -8,7 +8,7 @@ from scipy import special
 
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
-from uldp_transforms.ldp.repeated_people import keeps_memos
+from uldp_transforms.ldp.model import keeps_memos
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS, NOTHING_UNUSUAL, Finding, examine
 from uldp_transforms.rows.row_identity import name_of, reports_of_a_person
 from uldp_transforms.rows.row_types import HealthFinding, WindowedEstimate, WindowHealth

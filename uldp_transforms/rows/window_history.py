@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
-from uldp_transforms.ldp.model import Model
-from uldp_transforms.ldp.repeated_people import keeps_memos
+from uldp_transforms.ldp.model import Model, keeps_memos
 from uldp_transforms.ldp.smoothing import Past, Series, Track, judge
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_types import WindowedEstimate

@@ -31,6 +31,9 @@ from uldp_transforms.version import SOFTWARE
 ON_TIME = "ON_TIME"
 """``pane_timing`` of the row that is emitted at the end of its window; there is at most one."""
 
+EARLY, LATE = "EARLY", "LATE"
+"""The same of rows before and after it."""
+
 
 def confidence_of_row(
     confidence: float, num_reports: int, anytime_scale: int | None, place: Mapping[str, Any]

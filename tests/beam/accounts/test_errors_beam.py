@@ -57,6 +57,7 @@ from uldp_transforms.beam.transforms.gather_messages import GatheredCoder, _requ
 from uldp_transforms.beam.transforms.read_report_files import _ReadFn
 from uldp_transforms.collector import row_bytes
 from uldp_transforms.collector.rejected_share import RejectedShareError, Watch
+from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.files.text_files import read_lines, read_text
 from uldp_transforms.jobs import check, cli, regress, sql, tokens
 from uldp_transforms.jobs.demo import demo_command as demo
@@ -631,11 +632,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (SpecError, lambda: cli.Parser().parse_args(["--more"]), "unrecognized arguments: --more"),
     (
         SpecError,
-        lambda: cli.read_collections(["more.json"]),
+        lambda: read_collections(["more.json"]),
         "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, "
         "client_window, client_timezone, question, dimensions, got 'more'",
     ),
-    (SpecError, lambda: cli.read_collections(["latin.txt"]), "latin.txt must be a UTF-8 text file, got other bytes"),
+    (SpecError, lambda: read_collections(["latin.txt"]), "latin.txt must be a UTF-8 text file, got other bytes"),
     (SpecError, lambda: read_text("latin.txt"), "latin.txt must be a UTF-8 text file, got other bytes"),
     (
         SpecError,

@@ -18,8 +18,8 @@ from tests.support.estimated import estimate_window
 from tests.support.messages_cases import collection, write_files
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import total, uldp
+from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
-from uldp_transforms.jobs.report.collection_facts import collections_of
 from uldp_transforms.jobs.report.whole_period import totals_of
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS

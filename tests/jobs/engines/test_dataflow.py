@@ -22,6 +22,7 @@ import pytest
 from tests.servers.google_server import GoogleServer
 from tests.support import dataflow_template
 from tests.support.messages_cases import KRR, collection, container, single, write_files
+from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.files.text_files import read_lines
 from uldp_transforms.jobs import cli, estimate
 from uldp_transforms.jobs.estimate.options import command_line, read_arguments
@@ -212,7 +213,7 @@ def test_configurations_are_read_from_cloud_storage(server):
     server.objects["bucket/values.txt"] = "\ufeffant \r\n\r\n bee".encode()
     server.objects["bucket/latin.txt"] = b"\xe4"
     server.objects["bucket/twice.json"] = b'{"id": "a", "id": "b"}'
-    assert cli.read_collections(cli.matching("--collection", ["gs://bucket/c/*.json"])) == [KRR, OPEN]
+    assert read_collections(cli.matching("--collection", ["gs://bucket/c/*.json"])) == [KRR, OPEN]
     server.objects["bucket/values.txt.gz"] = gzip.compress(server.objects["bucket/values.txt"])
     for path in ("gs://bucket/values.txt", "gs://bucket/values.txt.gz"):
         assert read_lines(path, **LIMITS) == ["ant", "bee"]
@@ -221,7 +222,7 @@ def test_configurations_are_read_from_cloud_storage(server):
             lambda: read_lines("gs://bucket/latin.txt", **LIMITS),
             "gs://bucket/latin.txt must be a UTF-8 text file, got other",
         ),
-        (lambda: cli.read_collections(["gs://bucket/twice.json"]), "gs://bucket/twice.json must not repeat a key, got"),
+        (lambda: read_collections(["gs://bucket/twice.json"]), "gs://bucket/twice.json must not repeat a key, got"),
         (lambda: cli.matching("--collection", ["gs://bucket/d/*"]), "--collection must match at least one file, got"),
     ):
         with pytest.raises(SpecError, match=re.escape(sentence)):

@@ -282,9 +282,8 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     *(
         (SpecError, functools.partial(configured, *change), sentence)
         for change, sentence in [
-            (["--deduplicate_parts", "2"], "--follow cannot be combined with --deduplicate_parts, got both"),
             (["--max_rejected_share", "0.5"], "--follow cannot be combined with --max_rejected_share, got both"),
-            (["--early_every", "1m"], "--follow cannot be combined with --early_every, got both"),
+            (["--early_every", "1500ms"], "JobSpec.early_every must be a whole number of seconds, got 1500 ms"),
             (
                 ["--dimension", "country=attribute:cc"],
                 "--dimension needs --subscription or --kafka_topic, got --input",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from unittest import mock
 
@@ -128,9 +128,9 @@ def test_a_look_at_a_spool_that_did_not_change_lists_nothing(tmp_path: Path) -> 
     os.utime(followed.spool, ns=(time.time_ns() - 10**10,) * 2)
     listing = spool_reading.list_spool
 
-    def counted(spool: str) -> spool_reading.Listing:
+    def counted(spool: str, known: Set[str]) -> spool_reading.Listing:
         looks.append(spool)
-        return listing(spool)
+        return listing(spool, known)
 
     with mock.patch.object(spool_reading, "list_spool", counted):
         followed.steps(5)

@@ -91,7 +91,7 @@ def test_windows_are_due_when_all_is_counted_and_late_ones_after_a_while(state: 
         state.touch([(A, 0, 10), (B, 0, 10), (A, 10, 20)], now=1000)
     assert state.pending(9, 1000, 50) == []
     assert state.pending(10, 1000, 50) == [PendingWindow(*each) for each in sorted([(A, 0, 10, 0), (B, 0, 10, 0)])]
-    assert state.pending(20, 1000, 50)[-1] == (A, 10, 20, 0)
+    assert state.pending(20, 1000, 50)[-1] == PendingWindow(A, 10, 20, 0)
     window = PendingWindow(A, 0, 10, 0)
     with state:
         for each in state.pending(20, 1000, 50):
@@ -106,6 +106,34 @@ def test_windows_are_due_when_all_is_counted_and_late_ones_after_a_while(state: 
         state.estimated(late[0])
         state.touch([(A, 0, 10)], now=3000)
     assert state.pending(99, 4000, 50) == [window._replace(panes=2)]
+
+
+def test_open_windows_are_due_a_while_after_new_reports_and_at_their_end(state: FollowState) -> None:
+    """At the end even without new reports, and whatever the next start is asked for; afterwards late reports are."""
+    with state:
+        state.touch([(A, 0, 10), (B, 20, 30)], now=1000)
+    window = PendingWindow(A, 0, 10, 0, is_open=True)
+    for now, due in ((1049, []), (1050, [window, PendingWindow(B, 20, 30, 0, is_open=True)]), (1000, [])):
+        assert state.pending(9, now, 50, 50) == due
+        assert state.pending(9, now, 50) == []
+    with state:
+        state.estimated(window)
+        assert state.pending(9, 1049, 50, 50) == []
+        state.touch([(A, 0, 10)], now=2000)
+    window = PendingWindow(A, 0, 10, 1, all_early=True, is_open=True)
+    assert window in state.pending(9, 2050, 50, 50)
+    with state:
+        state.estimated(window)
+    for early_every in (None, 50):
+        [last, *_] = state.pending(10, 2050, 50, early_every)
+        assert last == PendingWindow(A, 0, 10, 2, all_early=True)
+        assert (window.timing, last.timing) == ("EARLY", "ON_TIME")
+    with state:
+        state.estimated(last)
+        assert state.pending(10, 2050, 50) == []
+        state.touch([(A, 0, 10)], now=3000)
+    [late] = state.pending(10, 3050, 50)
+    assert (late, late.timing) == (PendingWindow(A, 0, 10, 3), "LATE")
 
 
 def test_files_offsets_and_the_topic_are_remembered(state: FollowState) -> None:

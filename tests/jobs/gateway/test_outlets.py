@@ -16,8 +16,9 @@ from unittest import mock
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from google.api_core import exceptions
+from google.cloud import pubsub_v1
 
-from uldp_transforms.jobs.gateway.outlets import OUTLETS, kafka_outlet, pubsub_outlet
+from uldp_transforms.jobs.gateway.outlets import OUTLETS, kafka_outlet
 from uldp_transforms.jobs.gateway.outlets.kafka_outlet import KafkaOutlet
 from uldp_transforms.jobs.gateway.outlets.outlet import Outlet, Undelivered, reason_of
 from uldp_transforms.jobs.gateway.outlets.pubsub_outlet import PubSubOutlet
@@ -223,7 +224,7 @@ def test_an_outlet_that_never_began_is_closed(producer: Client) -> None:
 @pytest.fixture
 def publisher(monkeypatch: pytest.MonkeyPatch) -> mock.Mock:
     found = mock.Mock()
-    monkeypatch.setattr(pubsub_outlet.pubsub_v1, "PublisherClient", found)
+    monkeypatch.setattr(pubsub_v1, "PublisherClient", found)
     return found
 
 

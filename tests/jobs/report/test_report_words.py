@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.report import texts_for_readers as texts
 from uldp_transforms.jobs.report.collection_facts import (
-    collections_of,
     costs_of,
     facts_of,
     facts_of_question,

@@ -25,10 +25,9 @@ from uldp_transforms.jobs.compare.found_in_words import MOST_PRINTED, lines_of_f
 from uldp_transforms.jobs.compare.pair_rows import Pair, rows_of_pairs
 from uldp_transforms.jobs.compare.sides import Family, groups_of, windows_of
 from uldp_transforms.jobs.compare.two_directories import names_of, sides_of_both
+from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
-from uldp_transforms.jobs.reestimate.reestimate_command import files_of_counts
-from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, stored_counts
-from uldp_transforms.jobs.report.collection_facts import collections_of
+from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, files_of_counts, stored_counts
 from uldp_transforms.jobs.report.compared.compared_rows import FILE
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
 from uldp_transforms.ldp import SpecError

@@ -15,7 +15,8 @@ from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
 from uldp_transforms.ldp.estimators.estimator import Decoder
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
-from uldp_transforms.ldp.repeated_people import keeps_memos, with_repeated_people
+from uldp_transforms.ldp.model import keeps_memos
+from uldp_transforms.ldp.repeated_people import with_repeated_people
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.row_identity import reports_of_a_person
 from uldp_transforms.windows import rfc3339

@@ -11,7 +11,7 @@ from uldp_transforms.files import stores
 from uldp_transforms.jobs.compare.sides import Family, Side, groups_of, totals_of
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts
 from uldp_transforms.ldp import SpecError
-from uldp_transforms.ldp.repeated_people import keeps_memos
+from uldp_transforms.ldp.model import keeps_memos
 
 
 def names_of(directory: str, other: str) -> tuple[str, str]:

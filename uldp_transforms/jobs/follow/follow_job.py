@@ -41,6 +41,8 @@ from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import sentence_of_files
+from uldp_transforms.spec.spec_fields import SPEC_FIELDS
+from uldp_transforms.spec.spec_rules import check_value
 from uldp_transforms.windows import milliseconds
 
 POLL = 1.0
@@ -62,6 +64,7 @@ class FollowJob:
         directory: output directory, which is locked.
         state: what was counted.
         late_every: milliseconds for which late reports of a window are collected.
+        early_every: the same before the end of a window; None: no rows before the end.
         with_counts: whether to write the counts of each window.
         with_parquet: whether to write Parquet files too.
         flush_every: milliseconds for which rows are collected before they are written together.
@@ -74,6 +77,7 @@ class FollowJob:
     directory: RunDirectory
     state: FollowState
     late_every: int
+    early_every: int | None
     with_counts: bool
     with_parquet: bool = False
     flush_every: int = 0
@@ -95,7 +99,8 @@ def follow_job(args: argparse.Namespace, parser: cli.Parser | None, beam_args: S
     _check(args, parser, beam_args)
     run = run_of(args.output, new_run_id())
     values = given(args)
-    late_every = values.pop("late_every", None) or JobSpec.late_every
+    late_every, early_every = _pause(values, "late_every"), _pause(values, "early_every")
+    assert late_every is not None, "it has a default"
     spec = JobSpec.of(collections=cli.matching("--collection", args.collection), bounded=True, run=run, **values)
     spec.check_candidates()
     directory = RunDirectory(args.output, run, bounded=False, launched=False)
@@ -117,7 +122,8 @@ def follow_job(args: argparse.Namespace, parser: cli.Parser | None, beam_args: S
         spec=spec,
         directory=directory,
         state=state,
-        late_every=late_every if isinstance(late_every, int) else milliseconds(late_every, "--late_every"),
+        late_every=late_every,
+        early_every=early_every,
         with_counts=args.write_counts,
         with_parquet=args.write_parquet,
         flush_every=0 if args.flush_every is None else flush_every(args),
@@ -137,6 +143,14 @@ def _check(args: argparse.Namespace, parser: cli.Parser | None, beam_args: Seque
         options = reading_options(args)
         if not os.path.isfile(os.path.join(args.output, NAME)):  # a job that goes on waits for brokers
             check_topic(args.kafka_topic, options)
+
+
+def _pause(values: dict[str, Any], name: str) -> int | None:
+    """Take a time between rows out of the values of a specification, which is that of files; milliseconds."""
+    given = values.pop(name, getattr(JobSpec, name))
+    found = milliseconds(given, f"--{name}") if isinstance(given, str) else given
+    check_value(SPEC_FIELDS[name], found)
+    return found
 
 
 def _kind_of_source(args: argparse.Namespace) -> str:
@@ -187,7 +201,7 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
 
 def follower_of(job: FollowJob, **options: Any) -> Follower:
     """The follower of a job; options replace those of the job."""
-    names = ("late_every", "with_counts", "with_parquet", "flush_every")
+    names = ("late_every", "early_every", "with_counts", "with_parquet", "flush_every")
     own = {name: getattr(job, name) for name in names}
     return Follower(job.source, job.directory.path, job.spec, job.state, **own | options)
 

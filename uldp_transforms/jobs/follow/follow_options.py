@@ -33,8 +33,8 @@ SUPPORTED = (
     *("collection", "input", "follow", "output", "write_counts", "write_parquet", "flush_every"),
     *("kafka_topic", "bootstrap_servers", "kafka_from", "kafka_timestamps", "kafka_idle_lag"),
     *("kafka_property", "kafka_consumer_config", "dimension"),
-    *("window", "slide", "window_offset", "timezone", "allowed_lateness", "late_every", "bit_patterns", "by"),
-    *("deduplicate", "deduplicate_by", "smooth", "alarm_every"),
+    *("window", "slide", "window_offset", "timezone", "allowed_lateness", "early_every", "late_every"),
+    *("bit_patterns", "by", "deduplicate", "deduplicate_by", "deduplicate_parts", "smooth", "alarm_every"),
     *("estimator", "candidates", "limits", "quantiles", "min_reports", "show", "liars", "confidence", "borrow"),
 )
 """Options of ``uldp estimate`` that may be given with ``--follow``."""

@@ -6,14 +6,13 @@ import contextlib
 import math
 import time as timing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from uldp_transforms.collector.ledger_entries import LedgerEntry, ledger_rows
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.jobs.follow.follow_reading import Reading
 from uldp_transforms.jobs.follow.known_ids_state import KnownIdsState
 from uldp_transforms.jobs.follow.row_outbox import put_rows, rows_of_windows, samples_of, write_outbox
-from uldp_transforms.jobs.follow.smoothing_state import SmoothingState
 from uldp_transforms.jobs.follow.state import FollowState, PendingWindow
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.messages.group_keys import is_total
@@ -22,6 +21,9 @@ from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import now
+
+if TYPE_CHECKING:
+    from uldp_transforms.jobs.follow.smoothing_state import SmoothingState
 
 MOST_BYTES = 1 << 25
 """Bytes of collected row files that are written at once."""
@@ -60,6 +62,12 @@ class Source(Protocol):
         """End all connections."""
 
 
+def _smoothing_of(state: FollowState, spec: JobSpec) -> SmoothingState:
+    from uldp_transforms.jobs.follow.smoothing_state import SmoothingState  # noqa: PLC0415  # few jobs smooth
+
+    return SmoothingState(state, spec)
+
+
 class Follower:
     """One pass after another over the same source and state.
 
@@ -69,6 +77,7 @@ class Follower:
         spec: specification of the job, with windows and run.
         state: state of the directory.
         late_every: milliseconds for which late reports of a window are collected before its next row.
+        early_every: the same for reports of a window before its end; None: it has no rows before its end.
         with_counts: whether to write rows with the counts of each window.
         with_parquet: whether to write Parquet files too.
         flush_every: milliseconds for which rows are collected before they are written together.
@@ -84,6 +93,7 @@ class Follower:
         state: FollowState,
         *,
         late_every: int,
+        early_every: int | None = None,
         with_counts: bool = False,
         with_parquet: bool = False,
         flush_every: int = 0,
@@ -95,6 +105,7 @@ class Follower:
         self._spec = spec
         self._state = state
         self._late_every = late_every
+        self._early_every = early_every
         self._with_counts = with_counts
         self._with_parquet = with_parquet
         self._flush_every = flush_every / 1000
@@ -105,7 +116,7 @@ class Follower:
         self._questions = {one.fingerprint: [q.fingerprint] for q in spec.questions for one in q.pooled}
         self._members = {one.fingerprint: [one.fingerprint] for one in spec.collections}
         self._ids = KnownIdsState(state, spec) if spec.deduplicate else None
-        self._smoothing = SmoothingState(state, spec) if spec.smooth else None
+        self._smoothing = _smoothing_of(state, spec) if spec.smooth else None
         self._members |= {q.fingerprint: [one.fingerprint for one in q.pooled] for q in spec.questions}
 
     def step(self) -> None:
@@ -121,7 +132,7 @@ class Follower:
             self._count(reading)
         if self._source.seen_until is None:
             return
-        due = self._state.pending(self._source.seen_until, time, self._late_every)
+        due = self._state.pending(self._source.seen_until, time, self._late_every, self._early_every)
         for first in range(0, len(due), WINDOWS_AT_ONCE):
             with self._state:
                 self._estimate(due[first : first + WINDOWS_AT_ONCE])

@@ -18,11 +18,10 @@ from uldp_transforms.rows import row_types
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
 from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.rows.window_counts import counts_of_window
-from uldp_transforms.rows.windowed_estimate import ON_TIME, flat
+from uldp_transforms.rows.windowed_estimate import flat
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import rfc3339
 
-_LATE = "LATE"
 _FORMS = {
     "ledger": (("jsonl",), row_types.LEDGER_SCHEMA),
     "rejected": (("avro",), row_types.REJECTED_SCHEMA),
@@ -50,7 +49,7 @@ def samples_of(
         "window_start": rfc3339(window.start),
         "window_end": rfc3339(window.stop),
         "pane_index": window.panes,
-        "pane_timing": _LATE if window.panes else ON_TIME,
+        "pane_timing": window.timing,
         "run": spec.run,
     }
     sums: dict[bytes, dict[bytes, CohortCounts]] = {}

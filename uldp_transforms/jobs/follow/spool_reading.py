@@ -6,7 +6,7 @@ import datetime
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,8 +38,10 @@ FILES_OF_REPORTS = 8
 LONGEST_WAIT = 600_000
 """Milliseconds for which windows wait for a file that the gateway has begun before their end and has not finished."""
 
-_TICK = 2_000_000_000
-"""Nanoseconds after which every file system gives a change another time; FAT has the coarsest clock."""
+_COARSE_TICK, _FINE_TICK = 2_000_000_000, 50_000_000
+"""Nanoseconds after which a file system gives a change another time: every one, FAT having the coarsest clock; and one
+that writes fractions of a second, whose clock is that of the kernel.
+"""
 
 _BEGUN = re.compile(r"reports-(\d{8}T\d{6})-")
 
@@ -65,7 +67,7 @@ def begun_at(name: str) -> int | None:
 
 
 class Listing(NamedTuple):
-    """What a spool has.
+    """What a spool has besides the names that are known.
 
     Attributes:
         finished: names of the files that are finished: those with a manifest, which the gateway writes first; in order.
@@ -73,23 +75,42 @@ class Listing(NamedTuple):
             None without such a file.
         changed: time of the last change of the directory before it was listed, in nanoseconds since 1970.
         is_settled: whether a later change has another time.
+        gone: the known names that are no longer there.
     """
 
     finished: list[str]
     begun: int | None
     changed: int
     is_settled: bool
+    gone: Set[str]
 
 
-def list_spool(spool: str) -> Listing:
-    """List a spool; raises OSError."""
+def list_spool(spool: str, known: Set[str] = frozenset()) -> Listing:
+    """List a spool, once if it does not change meanwhile; raises OSError.
+
+    Args:
+        spool: directory of the files.
+        known: names of finished files, and of their manifests, that are left out. They cost a look-up each.
+    """
     looked, changed = time.time_ns(), os.stat(spool).st_mtime_ns
-    # first, so that a file that is finished meanwhile counts
-    begun = [begun_at(name) for name in os.listdir(spool) if name.endswith(PART)]
-    names = set(os.listdir(spool))
-    finished = [name for name in names if name.endswith(WHOLE) and manifest_name(name) in names]
-    known = [moment for moment in begun if moment is not None]
-    return Listing(sorted(finished), min(known, default=None), changed, changed < looked - _TICK)
+    names = os.listdir(spool)
+    new = [name for name in names if name not in known]
+    begun = [begun_at(name) for name in new if name.endswith(PART)]
+    if not (changed < looked - _tick(changed) and os.stat(spool).st_mtime_ns == changed):
+        # a file that is finished during a listing may be missing from it, under both names
+        names = os.listdir(spool)
+        new = [name for name in names if name not in known]
+    gone = frozenset() if len(names) - len(new) == len(known) else known.difference(names)
+    there = {*new, *(name for name in map(manifest_name, new) if name in known and name not in gone)}
+    finished = [name for name in new if name.endswith(WHOLE) and manifest_name(name) in there]
+    moments = [moment for moment in begun if moment is not None]
+    settled = changed < looked - _COARSE_TICK
+    return Listing(sorted(finished), min(moments, default=None), changed, settled, gone)
+
+
+def _tick(changed: int) -> int:
+    """Nanoseconds after which a change has another time than this one."""
+    return _FINE_TICK if changed % 1_000_000_000 else _COARSE_TICK
 
 
 class SpoolReader:
@@ -151,7 +172,8 @@ class SpoolReader:
 class SpoolSource:
     """The spool of a gateway that may be running.
 
-    A look at a directory that did not change lists nothing. Memory holds the names of the files that are there.
+    A look at a directory that did not change lists nothing; others list it, once or twice, and cost in addition what is
+    new. Memory holds the names of the files that are there.
 
     Args:
         spool: directory of the files.
@@ -166,7 +188,7 @@ class SpoolSource:
         self._notices = Notices()
         self._listing: Listing | None = None
         self._new: list[str] = []
-        self._counted: set[str] = set()
+        self._known: set[str] = set()
         self.seen_until: int | None = None
 
     def news(self, time: int) -> Iterator[Reading]:
@@ -176,8 +198,8 @@ class SpoolSource:
         for first in range(0, len(new), self._at_once):
             reading = self._read(new[first : first + self._at_once])
             yield reading
-            self._counted.update(file.name for file in reading.files)
-        self._new = [name for name in new if name not in self._counted]
+            self._know(file.name for file in reading.files)
+        self._new = [name for name in new if name not in self._known]
         self.seen_until = time if begun is None else max(min(time, begun), time - LONGEST_WAIT)
 
     def _look(self) -> Listing:
@@ -185,11 +207,16 @@ class SpoolSource:
         before = self._listing
         if before is not None and before.is_settled and before.changed == os.stat(self._spool).st_mtime_ns:
             return before
-        self._listing = listing = list_spool(self._spool)
-        self._counted.intersection_update(listing.finished)
-        self._counted |= self._state.counted_of(name for name in listing.finished if name not in self._counted)
-        self._new = [name for name in listing.finished if name not in self._counted]
+        self._listing = listing = list_spool(self._spool, self._known)
+        self._known -= listing.gone
+        self._know(self._state.counted_of(listing.finished))
+        self._new = [name for name in listing.finished if name not in self._known]
         return listing
+
+    def _know(self, counted: Iterable[str]) -> None:
+        """Leave counted files out of later looks."""
+        for name in counted:
+            self._known |= {name, manifest_name(name)}
 
     def close(self) -> None:
         """Nothing is kept open."""

@@ -2,9 +2,10 @@
 
 The tables: ``files``, the manifest of counted files; ``offsets``, the next record of each partition of a topic;
 ``last_records``, the time of the last counted one; ``counts`` of each collection and base period; ``windows``, how
-many rows each window has, and since when it has reports that are in none; ``outbox``, row files that may not be on disk
-yet. A transaction changes them together, so a file is in the manifest exactly if its reports are in the counts, and the
-rows that account for it are in the outbox or on disk.
+many rows each window has, and since when it has reports that are in none; ``early``, the windows whose rows are all
+from before their end; ``outbox``, row files that may not be on disk yet. A transaction changes them together, so a file
+is in the manifest exactly if its reports are in the counts, and the rows that account for it are in the outbox or on
+disk.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import NamedTuple
 from uldp_transforms.collector.count_bytes import decode_counts, encode_counts
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.windowed_estimate import EARLY, LATE, ON_TIME
 from uldp_transforms.windows import MIN_EVENT_TIME
 
 NAME = "follow.sqlite"
@@ -44,6 +46,7 @@ COMMIT;
 _ADDED = """
 CREATE TABLE IF NOT EXISTS offsets (partition INTEGER PRIMARY KEY, next INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS last_records (partition INTEGER PRIMARY KEY, offset INTEGER NOT NULL, time INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS early (fingerprint BLOB, start INTEGER, PRIMARY KEY (fingerprint, start)) WITHOUT ROWID;
 """
 """Tables that directories of earlier programs do not have; the first ones read nothing but spools."""
 
@@ -63,12 +66,28 @@ class CountedFile(NamedTuple):
 
 
 class PendingWindow(NamedTuple):
-    """Window with reports that are in no row; ``panes`` is its number of rows so far."""
+    """Window that is due.
+
+    Attributes:
+        fingerprint, start, stop: of the collection or question, and the window, in milliseconds.
+        panes: number of its rows so far.
+        all_early: whether all of them are from before its end; False without rows.
+        is_open: whether its end is still to come.
+    """
 
     fingerprint: bytes
     start: int
     stop: int
     panes: int
+    all_early: bool = False
+    is_open: bool = False
+
+    @property
+    def timing(self) -> str:
+        """``pane_timing`` of its next row."""
+        if self.is_open:
+            return EARLY
+        return LATE if self.panes and not self.all_early else ON_TIME
 
 
 @contextlib.contextmanager
@@ -267,27 +286,44 @@ class FollowState:
             [(*window, now) for window in windows],
         )
 
-    def pending(self, horizon: int, now: int, late_every: int) -> list[PendingWindow]:
+    def pending(self, horizon: int, now: int, late_every: int, early_every: int | None = None) -> list[PendingWindow]:
         """Windows that are due.
 
         Args:
-            horizon: time up to which reports are counted. Windows that end by then and have no row yet are due.
+            horizon: time up to which reports are counted. Windows that end by then are due if they have no row yet, or
+                early ones only.
             now: the current time. Windows with a row are due if their new reports came ``late_every`` ago, or in the
                 future, because the clock was set back.
             late_every: milliseconds for which late reports are collected.
+            early_every: milliseconds for which reports are collected before the end of their window; None: until then.
         """
-        rows = self._database.execute(
+        ended = self._database.execute(
             "SELECT fingerprint, start, stop, panes FROM windows WHERE pending_since IS NOT NULL AND stop <= ? "
-            "AND (panes = 0 OR pending_since <= ? OR pending_since > ?) ORDER BY stop, start, fingerprint",
+            "AND (panes = 0 OR pending_since <= ? OR pending_since > ?)",
             (horizon, now - late_every, now),
         )
-        return [PendingWindow(*row) for row in rows]
+        found = {row[:2]: PendingWindow(*row) for row in ended}
+        all_early = self._database.execute("SELECT fingerprint, start, stop, panes FROM windows NATURAL JOIN early")
+        early = {row[:2]: PendingWindow(*row, all_early=True) for row in all_early}
+        found |= {key: window for key, window in early.items() if window.stop <= horizon}
+        if early_every is not None:
+            still_open = self._database.execute(
+                "SELECT fingerprint, start, stop, panes FROM windows WHERE pending_since IS NOT NULL AND stop > ? "
+                "AND (pending_since <= ? OR pending_since > ?)",
+                (horizon, now - early_every, now),
+            )
+            found |= {row[:2]: PendingWindow(*row, all_early=row[:2] in early, is_open=True) for row in still_open}
+        return sorted(found.values(), key=lambda window: (window.stop, window.start, window.fingerprint))
 
     def estimated(self, window: PendingWindow) -> None:
         """Remember that a row has all reports of a window so far."""
         self._database.execute(
             "UPDATE windows SET panes = panes + 1, pending_since = NULL WHERE fingerprint = ? AND start = ?",
             window[:2],
+        )
+        remember = "INSERT OR IGNORE INTO early VALUES (?, ?)"
+        self._database.execute(
+            remember if window.is_open else "DELETE FROM early WHERE fingerprint = ? AND start = ?", window[:2]
         )
 
     # ---------------------------------------------------------------- row files

@@ -6,7 +6,6 @@ import argparse
 import time
 
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.event_times import milliseconds
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.jobs.kafka.reader_options import IDLE_LAG, Reading
 from uldp_transforms.jobs.kafka.secrets import refuse_secrets
@@ -101,6 +100,8 @@ def moment_of_option(text: str | None, option: str) -> int | None:
     """Milliseconds of a time; None without a text, and for ``now``."""
     if text is None or (text == NOW and option == "--kafka_until"):
         return None
+    from uldp_transforms.jobs.files.event_times import milliseconds  # noqa: PLC0415  # imports Arrow
+
     try:
         moment = milliseconds(text, option)
     except SpecError:

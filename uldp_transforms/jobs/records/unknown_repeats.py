@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.repeated_people import keeps_memos
+from uldp_transforms.ldp.model import keeps_memos
 from uldp_transforms.ldp.versions import questions_of
 
 

@@ -11,7 +11,6 @@ values (discovered.jsonl).
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import os
 import sys
@@ -25,12 +24,18 @@ from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
-from uldp_transforms.jobs.records.superseded_files import without_superseded
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
-from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, simulated_of, stored_counts
+from uldp_transforms.jobs.reestimate.stored_counts import (
+    Row,
+    StoredCounts,
+    counts_of,
+    files_of_counts,
+    simulated_of,
+    stored_counts,
+)
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
-from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.discovered_value import discover_window
@@ -122,21 +127,6 @@ def configure(argv: Sequence[str]) -> Reestimation:
         write_parquet=args.write_parquet,
         alarm_every=alarm_every,
     )
-
-
-def files_of_counts(counts: str, option: str = "--counts") -> list[str]:
-    """Files of a directory or pattern, local or in a store such as gs://, where a directory ends with a slash.
-
-    Raises:
-        SpecError: if there are none; names the option.
-    """
-    folder = counts.endswith("/") if stores.in_store(counts) else os.path.isdir(counts)
-    pattern = stores.joined(counts, "counts*.avro") if folder else counts
-    find = functools.partial(stores.matching, pattern)
-    files = find() if stores.in_store(pattern) else without_superseded(stores.folder_of(pattern), find)
-    if not files:
-        raise SpecError(f"{option} must match at least one file, got {pattern!r}")
-    return files
 
 
 def job(task: Reestimation) -> int:
@@ -233,15 +223,6 @@ def _discovered(spec: JobSpec, samples: Iterable[Sample]) -> Iterator[Discovered
             withheld = sample.reason_to_withhold(spec.min_reports)
             for value in discover_window(model, counts, sample.place, withheld, spec.confidence):
                 yield value._replace(simulated=sample.simulated)
-
-
-def counts_of(rows: Iterable[Row]) -> dict[bytes, CohortCounts]:
-    """The sums of stored counts, by fingerprint."""
-    sums: dict[bytes, CohortCounts] = {}
-    for row in rows:
-        fingerprint = bytes.fromhex(row["fingerprint"])
-        sums[fingerprint] = sums[fingerprint] + row["counts"] if fingerprint in sums else row["counts"]
-    return sums
 
 
 def _place_of(row: Row) -> dict[str, Any]:

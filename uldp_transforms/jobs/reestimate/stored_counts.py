@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import io
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
@@ -13,6 +15,7 @@ import numpy as np
 
 from uldp_transforms.files import stores
 from uldp_transforms.jobs.records.run_records import STOPPED, RunRecord
+from uldp_transforms.jobs.records.superseded_files import without_superseded
 from uldp_transforms.jobs.reestimate.regroup import GROUP, Key, check_stored, regrouped
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets.dimensions import group_text
@@ -41,6 +44,21 @@ class StoredCounts:
     windows: Mapping[Key, Sequence[Row]]
     whole: Set[Key]
     strangers: int
+
+
+def files_of_counts(counts: str, option: str = "--counts") -> list[str]:
+    """Files of a directory or pattern, local or in a store such as gs://, where a directory ends with a slash.
+
+    Raises:
+        SpecError: if there are none; names the option.
+    """
+    folder = counts.endswith("/") if stores.in_store(counts) else os.path.isdir(counts)
+    pattern = stores.joined(counts, "counts*.avro") if folder else counts
+    find = functools.partial(stores.matching, pattern)
+    files = find() if stores.in_store(pattern) else without_superseded(stores.folder_of(pattern), find)
+    if not files:
+        raise SpecError(f"{option} must match at least one file, got {pattern!r}")
+    return files
 
 
 def stored_counts(
@@ -218,3 +236,12 @@ def _in_milliseconds(record: Any) -> Row:
 def simulated_of(said: Sequence[bool | None]) -> bool | None:
     """True if one of several jobs is known to be simulated, False only if all are known not to be."""
     return True if any(said) else None if None in said else False
+
+
+def counts_of(rows: Iterable[Row]) -> dict[bytes, CohortCounts]:
+    """The sums of stored counts, by fingerprint."""
+    sums: dict[bytes, CohortCounts] = {}
+    for row in rows:
+        fingerprint = bytes.fromhex(row["fingerprint"])
+        sums[fingerprint] = sums[fingerprint] + row["counts"] if fingerprint in sums else row["counts"]
+    return sums

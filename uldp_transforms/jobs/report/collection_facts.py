@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.jobs.records.unknown_repeats import has_unknown_repeats
 from uldp_transforms.jobs.report.facts import Cost
 from uldp_transforms.ldp import Collection
@@ -38,19 +37,6 @@ year.
 """
 _SOME = 100
 """Number of reports whose cost is shown instead, if even a day has more windows."""
-
-
-def collections_of(records: Iterable[RunRecord], others: Iterable[Collection]) -> dict[str, Collection]:
-    """Fingerprint -> collection, for those of runs and others; unreadable ones, of newer versions, are omitted."""
-    found = {collection.fingerprint.hex(): collection for collection in others}
-    for record in records:
-        for given in record.specification.get("collections") or ():
-            try:
-                collection = Collection.from_json(given)
-            except SpecError:  # collection of a newer version
-                continue
-            found[collection.fingerprint.hex()] = collection
-    return found
 
 
 def sensitive_values(collection: Collection | None) -> frozenset[str] | None:

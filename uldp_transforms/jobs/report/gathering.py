@@ -12,9 +12,9 @@ import numpy as np
 
 from uldp_transforms.jobs.check import state_of
 from uldp_transforms.jobs.records.ledger_sums import add_up, sums_of, unread_in_words
+from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import RunRecord, of_jobs
 from uldp_transforms.jobs.report.collection_facts import (
-    collections_of,
     costs_of,
     facts_of,
     facts_of_question,

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from uldp_transforms.files import stores
+from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.people_options import add_people_options, people_in, refuse_people_options, say_missing
@@ -101,7 +102,7 @@ def configure(argv: Sequence[str]) -> Task:
             limits=Limits(trends=args.trends, windows=args.windows, rows=args.rows),
             values=tuple(args.value),
             truth=_truth(args),
-            collections=tuple(cli.read_collections(args.collection)),
+            collections=tuple(read_collections(args.collection)),
         ),
         output=args.output,
         png=args.png,

@@ -15,6 +15,7 @@ from typing import Any
 import fastavro
 import numpy as np
 
+from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.google_clients import require_google_clients
@@ -106,7 +107,7 @@ def configure(argv: Sequence[str]) -> Simulation:
             raise SpecError(f"--seed must be a non-negative whole number, got {args.seed!r}")
         args.seed = int(args.seed)
         require_int("--seed", args.seed, 0, (1 << 64) - 1)
-    args.collection = cli.read_collections([args.collection])[0]
+    args.collection = read_collections([args.collection])[0]
     args.collection.mechanism.check_clients()
     args.dimensions = _dimension_columns(args.collection, args.dimension_column or [])
     args.values = _table(args)

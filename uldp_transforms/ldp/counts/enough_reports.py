@@ -8,7 +8,7 @@ number is small, a single report is many standard errors, and a chi-square test 
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
+import scipy
 
 LEAST_EXPECTED = 5.0
 """Minimum number of expected reports for a value, or for merged values, in a chi-square test (Cochran 1954)."""
@@ -105,7 +105,7 @@ def chi_square_tail(statistic: float, degrees: int, corrected: np.ndarray) -> fl
     """Probability of a statistic at least as large, with the sum of the ``corrections``: at least half of that of the
     chi-square variable, where a correction is larger than the tail itself.
     """
-    tails = special.chdtrc(degrees + 2 * np.arange(len(corrected)), statistic)
+    tails = scipy.special.chdtrc(degrees + 2 * np.arange(len(corrected)), statistic)
     return float(np.clip(tails[0] + corrected @ tails, tails[0] / 2, 1))
 
 

@@ -7,7 +7,7 @@ needs, and cost a few array operations: the ends are quantiles of Beta distribut
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
+import scipy
 
 _MOST_STEPS = 100  # of Newton's method, which needs six or seven
 _NEAR = 1e-9  # in logits
@@ -23,7 +23,7 @@ Confidence = float | np.ndarray
 
 def normal_quantile(confidence: Confidence) -> np.ndarray:
     """The z for which a standard normal variable lies between -z and z with this probability."""
-    z: np.ndarray = special.ndtri((1 + np.asarray(confidence)) / 2)
+    z: np.ndarray = scipy.special.ndtri((1 + np.asarray(confidence)) / 2)
     return z
 
 
@@ -87,19 +87,19 @@ def _beta_quantile(a: np.ndarray, b: np.ndarray, z: float | np.ndarray) -> np.nd
     total, mode = a + b, np.log(a) - np.log(b)
     scale = np.sqrt(a * (b / total))
     skew = (b / total - a / total) / (3 * scale)  # limit of ln(u / r) / r at the mode
-    at_mode = a * special.log_expit(mode) + b * special.log_expit(-mode)
+    at_mode = a * scipy.special.log_expit(mode) + b * scipy.special.log_expit(-mode)
     at = mode + z / scale
     for _ in range(_MOST_STEPS):
         away = scale * (at - mode)
         near = np.abs(away) < _AT_MODE + _ROUNDED * scale
-        fallen = at_mode - a * special.log_expit(at) - b * special.log_expit(-at)
+        fallen = at_mode - a * scipy.special.log_expit(at) - b * scipy.special.log_expit(-at)
         r = np.where(near, 1, np.copysign(np.sqrt(2 * np.maximum(fallen, 0)), away))
-        u = np.where(near, 1, (total * special.expit(at) - a) / scale)
+        u = np.where(near, 1, (total * scipy.special.expit(at) - a) / scale)
         excess = np.where(near, away + skew, r + np.log(u / r) / r) - z
         most = (np.abs(away) / 2 + 1) / scale  # from far out a full step could overshoot the mode
         step = np.clip(excess * r / (u * scale), -most, most)
         at = at - step
         if not (np.abs(step) > _NEAR).any():
             break
-    quantiles: np.ndarray = special.expit(at)
+    quantiles: np.ndarray = scipy.special.expit(at)
     return quantiles

@@ -10,7 +10,7 @@ Strict intervals use Clopper-Pearson ends on both sides, see ``binomial_law``.
 from __future__ import annotations
 
 import numpy as np
-from scipy import special
+import scipy
 
 from uldp_transforms.ldp.mechanisms.binomial_law import (
     Confidence,
@@ -47,13 +47,13 @@ def binomial_intervals(
 def _lower(successes: np.ndarray, trials: int, tail: float) -> np.ndarray:
     """The probability for which at least this number of successes has the probability ``tail``."""
     with np.errstate(invalid="ignore"):
-        low = np.where(successes > 0, special.betaincinv(successes, trials - successes + 1, tail), 0.0)
-        high = np.where(successes < trials, special.betaincinv(successes + 1, trials - successes, tail), 1.0)
+        low = np.where(successes > 0, scipy.special.betaincinv(successes, trials - successes + 1, tail), 0.0)
+        high = np.where(successes < trials, scipy.special.betaincinv(successes + 1, trials - successes, tail), 1.0)
     rare = (successes > 0) & (2 * successes <= trials)
     x, below, above = successes[rare], low[rare], high[rare]
     at = (below + above) / 2
     for _ in range(_STEPS if len(x) else 0):
-        so_many, more = special.betainc(x, trials - x + 1, at), special.betainc(x + 1, trials - x, at)
+        so_many, more = scipy.special.betainc(x, trials - x + 1, at), scipy.special.betainc(x + 1, trials - x, at)
         excess = so_many + more - 2 * tail
         below, above = np.where(excess < 0, at, below), np.where(excess < 0, above, at)
         slope = (so_many - more) * (x / at + (trials - x) / (1 - at))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -26,4 +26,4 @@ class Outcomes:
     counts: np.ndarray
     cohorts: np.ndarray
     base: np.ndarray
-    rows: sparse.csr_array
+    rows: scipy.sparse.csr_array

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.mechanisms.integer_reports import ONE_SYMBOL, IntegerReportMechanism
@@ -192,7 +192,7 @@ class UtilityOptimizedRR(IntegerReportMechanism, SetReportMechanism):
             counts=counts.cells[cohorts, symbols].astype(np.float64),
             cohorts=cohorts,
             base=protected.astype(np.float64),
-            rows=sparse.csr_array((supported, (np.arange(len(symbols)), symbols)), shape=shape),
+            rows=scipy.sparse.csr_array((supported, (np.arange(len(symbols)), symbols)), shape=shape),
         )
 
 

@@ -32,7 +32,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy import special
+import scipy
 
 from uldp_transforms.ldp.checks import describe, is_number, require_number
 from uldp_transforms.ldp.errors import SpecError
@@ -295,7 +295,7 @@ class SetChannel(Mechanism):
         for noise, factor in self.rarest:
             growth = num_reports * np.logaddexp(0.0, _logarithm(repeat / (1 - repeat) / noise))
             log_weight = _logarithm(noise * (1 - first)) + growth + math.log(-math.expm1(-growth))
-            found.append(math.log1p(float(first / (1 - first) * factor) * float(special.expit(log_weight))))
+            found.append(math.log1p(float(first / (1 - first) * factor) * float(scipy.special.expit(log_weight))))
         return max(found)
 
     @property

@@ -15,7 +15,7 @@ import functools
 from collections.abc import Iterator
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
@@ -357,17 +357,17 @@ class SetReportMechanism(SetChannel):
         revealed = clear_symbols >= 0
         places, which = np.unique((cohorts * self.num_symbols + clear_symbols)[revealed], return_inverse=True)
         clear_cohorts, symbols = np.divmod(places, self.num_symbols)
-        clear = sparse.csr_array(
+        clear = scipy.sparse.csr_array(
             (np.ones(len(places)), (np.arange(len(places)), symbols)), shape=(len(places), self.num_symbols)
         )
         return Outcomes(
             counts=np.concatenate([counts[~revealed], np.bincount(which, counts[revealed], len(places))]),
             cohorts=np.concatenate([cohorts[~revealed], clear_cohorts]),
             base=np.concatenate([np.ones(protected.shape[0]), np.zeros(len(places))]),
-            rows=sparse.vstack([protected, clear], format="csr") if len(places) else protected,
+            rows=scipy.sparse.vstack([protected, clear], format="csr") if len(places) else protected,
         )
 
-    def _sort_out(self, payloads: np.ndarray) -> tuple[np.ndarray, sparse.csr_array]:
+    def _sort_out(self, payloads: np.ndarray) -> tuple[np.ndarray, scipy.sparse.csr_array]:
         """The symbol of each clear report, -1 for protected ones; and ``gain`` where a protected report supports a
         symbol."""
         v, num_symbols = self.num_sensitive, self.num_symbols
@@ -386,4 +386,4 @@ class SetReportMechanism(SetChannel):
         index, ends = np.concatenate(indices), np.cumsum(np.concatenate(lengths))
         start_of = np.append(0, ends).astype(np.int32 if len(index) < 1 << 31 else np.int64)
         shape = (len(ends), num_symbols)
-        return symbols, sparse.csr_array((np.full(len(index), self.gain), index, start_of), shape=shape)
+        return symbols, scipy.sparse.csr_array((np.full(len(index), self.gain), index, start_of), shape=shape)

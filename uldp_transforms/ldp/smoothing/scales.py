@@ -6,7 +6,7 @@ import dataclasses
 import functools
 
 import numpy as np
-from scipy import interpolate
+import scipy
 
 from uldp_transforms.ldp.smoothing.drift_fit import BEND, FITTED, in_units, log_likelihoods, of_values
 from uldp_transforms.ldp.smoothing.series import Law, Series
@@ -153,7 +153,7 @@ def _grid() -> _Grid:
     for steps, factor in (_DRIFTS, _NUGGETS):
         fine = np.arange(steps[0], steps[-1] + 0.25, 0.5)
         axes.append(factor**fine)
-        between.append(interpolate.CubicSpline(steps, np.eye(len(steps)))(fine))
+        between.append(scipy.interpolate.CubicSpline(steps, np.eye(len(steps)))(fine))
         away = np.log(factor) * (fine - steps[:, np.newaxis, np.newaxis]) / _WIDTHS[:, np.newaxis]
         densities = np.exp(-(away**2) / 2)
         kernels.append(densities / densities.sum(axis=-1, keepdims=True))

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import hashlib
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,9 +14,11 @@ from uldp_transforms.ldp.alphabets.dimensions import num_groups, roll_up_of
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.estimators import Estimator
-from uldp_transforms.ldp.estimators.estimator import Decoder
-from uldp_transforms.ldp.versions.pooled_estimate import PooledWindow, pool
+
+if TYPE_CHECKING:  # what estimates is imported by the first estimate
+    from uldp_transforms.ldp.estimators import Estimator
+    from uldp_transforms.ldp.estimators.estimator import Decoder
+    from uldp_transforms.ldp.versions.pooled_estimate import PooledWindow
 
 _NUMBER_BYTES = 4
 """Bytes of the number of a group, in the key of its counts."""
@@ -84,6 +87,8 @@ class VersionedQuestion:
 
     def check_estimator(self, estimator: Estimator) -> None:
         """Refuse an estimator that cannot decode pooled estimates; raises SpecError."""
+        from uldp_transforms.ldp.estimators.estimator import Decoder  # noqa: PLC0415  # as above
+
         if not isinstance(estimator, Decoder):
             raise SpecError(
                 f"question {self.id!r} needs an estimator that decodes pooled estimates, such as eb or projected, "
@@ -109,6 +114,8 @@ class VersionedQuestion:
             NoReportsError: if no version has reports.
             EstimationError: if no version can be estimated.
         """
+        from uldp_transforms.ldp.versions.pooled_estimate import pool  # noqa: PLC0415  # as above
+
         present = [one for one in self.pooled if one.fingerprint in counts]
         of_people = {} if times is None else times
         return pool(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uldp_transforms.ldp.repeated_people import keeps_memos
+from uldp_transforms.ldp.model import keeps_memos
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS, NOTHING_UNUSUAL, Finding
 from uldp_transforms.ldp.versions import PooledWindow
 from uldp_transforms.rows.row_identity import name_of

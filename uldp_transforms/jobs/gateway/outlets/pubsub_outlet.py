@@ -1,13 +1,10 @@
-"""Packed messages to a Pub/Sub topic, by Google's own client."""
+"""Packed messages to a Pub/Sub topic, by Google's own client, which is imported by the first gateway that uses it."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 from typing import Any, ClassVar
-
-from google.api_core import exceptions, retry
-from google.cloud import pubsub_v1
 
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.gateway.outlets.outlet import Outlet, Undelivered
@@ -17,13 +14,13 @@ CHECK_SECONDS = 15.0
 GIVE_UP_SECONDS = 20.0
 
 _PASSING = (
-    exceptions.Aborted,
-    exceptions.Cancelled,
-    exceptions.DeadlineExceeded,
-    exceptions.InternalServerError,
-    exceptions.ResourceExhausted,
-    exceptions.ServiceUnavailable,
-    exceptions.Unknown,
+    "Aborted",
+    "Cancelled",
+    "DeadlineExceeded",
+    "InternalServerError",
+    "ResourceExhausted",
+    "ServiceUnavailable",
+    "Unknown",
 )
 """Errors after which the client library retries by itself."""
 
@@ -44,7 +41,9 @@ class PubSubOutlet(Outlet):
         return cls(args.topic)
 
     def check(self) -> None:
-        self._client = pubsub_v1.PublisherClient()
+        from google.api_core import exceptions  # noqa: PLC0415  # half a second, which other outlets do not need
+
+        self._client = _publisher()
         try:
             self._client.get_topic(request={"topic": self._topic}, timeout=CHECK_SECONDS, retry=None)
         except exceptions.PermissionDenied:
@@ -55,10 +54,13 @@ class PubSubOutlet(Outlet):
             raise SpecError(f"--topic must be a topic that Pub/Sub can serve, got {error.message}") from None
 
     async def start(self) -> None:
-        self._client = self._client or pubsub_v1.PublisherClient()
+        self._client = self._client or _publisher()
 
     async def deliver(self, message: bytes) -> None:
-        again = retry.Retry(predicate=retry.if_exception_type(*_PASSING), timeout=GIVE_UP_SECONDS)
+        from google.api_core import exceptions, retry  # noqa: PLC0415  # as above
+
+        passing = retry.if_exception_type(*(getattr(exceptions, name) for name in _PASSING))
+        again = retry.Retry(predicate=passing, timeout=GIVE_UP_SECONDS)
         try:
             publishing = self._client.publish(self._topic, message, retry=again, timeout=GIVE_UP_SECONDS)
             await asyncio.wait_for(asyncio.wrap_future(publishing), 2 * GIVE_UP_SECONDS)
@@ -70,3 +72,9 @@ class PubSubOutlet(Outlet):
     async def close(self) -> None:
         await asyncio.to_thread(self._client.stop)
         self._client.transport.close()
+
+
+def _publisher() -> Any:
+    from google.cloud import pubsub_v1  # noqa: PLC0415  # as above
+
+    return pubsub_v1.PublisherClient()

@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
@@ -224,7 +224,7 @@ class MatrixChannel(IntegerReportMechanism):
         return self._outcomes(counts, *np.divmod(kinds, self.num_outputs))
 
     def _outcomes(self, counts: np.ndarray, cohorts: np.ndarray, outputs: np.ndarray) -> Outcomes:
-        rows = sparse.csr_array(self.probabilities[outputs])
+        rows = scipy.sparse.csr_array(self.probabilities[outputs])
         return Outcomes(counts.astype(np.float64), cohorts.astype(np.int64), np.zeros(len(outputs)), rows)
 
 

@@ -1,0 +1,22 @@
+"""The collections of the runs of a directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from uldp_transforms.jobs.records.run_records import RunRecord
+from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.errors import SpecError
+
+
+def collections_of(records: Iterable[RunRecord], others: Iterable[Collection]) -> dict[str, Collection]:
+    """Fingerprint -> collection, for those of runs and others; unreadable ones, of newer versions, are omitted."""
+    found = {collection.fingerprint.hex(): collection for collection in others}
+    for record in records:
+        for given in record.specification.get("collections") or ():
+            try:
+                collection = Collection.from_json(given)
+            except SpecError:  # collection of a newer version
+                continue
+            found[collection.fingerprint.hex()] = collection
+    return found
