@@ -108,7 +108,8 @@ def questions(level: float) -> list[Any]:
 
 
 def smooth(spec: dict[str, Any], values: list[Any], level: float) -> list[Any]:
-    pairs = [drawn(spec, values, "day", day) for day in range(1, 9)]
+    """Shares that change for good after four days, so that the place of the change is uncertain."""
+    pairs = [drawn(spec, values if day <= 4 else values[1:] + values[:1], "day", day) for day in range(1, 9)]
     item, samples = pairs[0][0], [sample(*pair, day) for day, pair in enumerate(pairs, 1)]
     options = {"limits": [5], "quantiles": [0.3, 0.5]} if spec is ORDERED else {}
     rows = [one.estimate for one in rows_of(samples, asked_of(level, item, **options))]

@@ -28,8 +28,8 @@ ESTIMATES = (
     ),
     Plant(
         "intervals as if nothing were selected",
-        "1 - FALSE_DISCOVERIES * np.minimum(np.arange(1, len(values) + 1) / numbers[order], 1)",
-        "1 - FALSE_DISCOVERIES * np.ones(len(values))",
+        "1 - error_rate(confidence) * np.minimum(np.arange(1, len(values) + 1) / numbers[order], 1)",
+        "1 - error_rate(confidence) * np.ones(len(values))",
         "the largest of many noisy values is in its usual interval far less often than 95 %",
         ("test_discovery.py::test_intervals_have_levels_that_are_adjusted_for_the_selection",),
     ),
@@ -161,8 +161,8 @@ ESTIMATES = (
     ),
     Plant(
         "filtered shares that see the future",
-        "(series.until(t + 1))\nreturn Shares(known.means[-1:], known.low[-1:], known.high[-1:])",
-        "(series)\nreturn Shares(*(part[t : t + 1] for part in (known.means, known.low, known.high)))",
+        "(series.until(t + 1), confidence)\nreturn Shares(known.means[-1:], known.low[-1:], known.high[-1:])",
+        "(series, confidence)\nreturn Shares(*(part[t : t + 1] for part in (known.means, known.low, known.high)))",
         "rows of a stream would differ from those of a job that knows later windows",
         ("test_smoothing.py::test_the_filter_ends_where_the_smoother_begins",),
     ),

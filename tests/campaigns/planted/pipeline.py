@@ -350,8 +350,8 @@ PIPELINE = (
     ),
     Plant(
         "a group alone",
-        "dataclasses.replace(estimate, num_groups=sample.owner.num_groups)",
-        "dataclasses.replace(estimate, num_groups=1)",
+        "dataclasses.replace(estimate, num_groups=sample.owner.num_groups, confidence=asked.confidence)",
+        "dataclasses.replace(estimate, num_groups=1, confidence=asked.confidence)",
         "the largest value of twenty groups is outside its interval in a third of windows",
         ("test_row_parts.py::test_display_intervals_count_all_groups",),
     ),
