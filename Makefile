@@ -61,7 +61,7 @@ soak-flink: $(VENV)/.test-installed  ## two jobs on Flink over Kafka with a faul
 mutants: $(VENV)/.test-installed  ## faults that tests must find, and how many they find of 3 drawn in each folder; an hour
 	nice -n 10 $(BIN)/python -m tests.campaigns.mutants --sample 3
 
-reference: $(VENV)/.test-installed  ## rows of 1,200 jobs in build/reference; if it is there, what differs from it; minutes
+reference: $(VENV)/.test-installed  ## rows of 1,300 jobs in build/reference; if it is there, what differs from it; minutes
 	$(BIN)/python -m tests.campaigns.reference_rows $(if $(wildcard build/reference),compare,write) build/reference
 
 .PHONY: docs

@@ -64,6 +64,7 @@ TOKENS = ["a", "b", "n", "r", "e", "an", "na"]
 PREFIXES = {"id": "prefixes", "num_buckets": 16, "seed": 7, "tokens": TOKENS, "lengths": [1, 2, None]}
 MINUTES = {"id": "ordered", "low": 0, "high": 120, "num_bins": 12, "unit": "min", "others": ["never"]}
 EUROS = {"id": "ordered", "low": 1, "high": 10_000, "num_bins": 9, "scale": "log", "others": ["none"]}
+ORDERS = [MINUTES | {"others": others} for others in (["never", "soon"], ["soon", "never"])]
 EUROS |= {"sensitive": [[None, 30], "none"]}
 
 
@@ -113,6 +114,15 @@ STUDIES = {
         (
             asked("minutes", MINUTES, {"id": "sw"}, ("24", "31.5", "70", "8", "never", "119"), **GROUPED),
             asked("euros", EUROS, {"id": "usw"}, ("12", "250", "7000", "none", "0.5", "44"), **GROUPED),
+        ),
+        people=500,
+    ),
+    "versions": Study(
+        (
+            asked("waits", MINUTES, {"id": "krr"}, ("24", "31.5", "70", "never"), question="wait", **GROUPED),
+            asked("waits", MINUTES, {"id": "sw"}, ("24", "31.5", "70"), question="wait", **GROUPED | {"version": 2}),
+            asked("rates", ORDERS[0], {"id": "krr"}, ("24", "70", "soon"), question="rate", **GROUPED),
+            asked("rates", ORDERS[1], {"id": "krr"}, ("24", "70", "soon"), question="rate", **GROUPED | {"version": 2}),
         ),
         people=500,
     ),
@@ -228,10 +238,10 @@ def reestimates(study: str, stored: str, options: dict[str, str], always: str = 
         yield job(f"reestimate-{study}-{stored}-{name}", head, always, chosen)
 
 
-def sums(program: str, study: str, options: dict[str, str]) -> Iterator[Job]:
-    """``uldp total`` or ``uldp compare`` of the groups of days."""
+def sums(program: str, study: str, options: dict[str, str], stored: str = "groups") -> Iterator[Job]:
+    """``uldp total`` or ``uldp compare`` of stored counts, such as those of the groups of days."""
     for name, chosen in options.items():
-        head = f"{program} estimate-{study}-groups --output {{job}}/{program}.jsonl"
+        head = f"{program} estimate-{study}-{stored} --output {{job}}/{program}.jsonl"
         yield job(f"{program}-{study}-{name}", head, COUNTED, chosen.format(study=study))
 
 
@@ -279,6 +289,13 @@ def jobs() -> Iterator[Job]:
         yield from sums("total", study, pairs(GROUPINGS, OPTIONS))
         yield from sums("compare", study, pairs(COMPARISONS, ALLOWED))
     yield from sums("compare", "plain", {"cells": "--by arm,country"})
+    for stored in ("all", "sliding", "one", "borrow"):
+        chosen = {f"{stored}-{name}": COMPARISONS[name] for name in ("arms", "days")}
+        yield from sums("compare", "single", chosen, stored)
+    yield from estimates("versions", {"groups": "--by arm,country"})
+    yield from estimates("versions+", {"second": "--by arm,country"})
+    for program, chosen in (("total", {"alone": ""} | OPTIONS), ("compare", COMPARISONS | pairs(COMPARISONS, ALLOWED))):
+        yield from sums(program, "versions", chosen)
     yield from reestimates("plain", "groups", pairs(REDUCED, OPTIONS))
     yield from reestimates("single", "groups", pairs({name: REDUCED[name] for name in ("by-em", "by-ml")}, OPTIONS))
 

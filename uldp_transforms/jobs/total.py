@@ -25,15 +25,9 @@ from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
-from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
-from uldp_transforms.jobs.reestimate.stored_counts import (
-    Row,
-    StoredCounts,
-    counts_of,
-    files_of_counts,
-    simulated_of,
-    stored_counts,
-)
+from uldp_transforms.jobs.reestimate.added_windows import AddedWindows, Overlap, added, group_of
+from uldp_transforms.jobs.reestimate.regroup import GROUP
+from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, files_of_counts, stored_counts
 from uldp_transforms.jobs.report.numbers.number_facts import (
     NumberPart,
     digits_of_figure,
@@ -48,13 +42,9 @@ from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.display import interval_text
 from uldp_transforms.ldp.utility import need_of_liars
-from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, WindowedEstimate
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
-from uldp_transforms.rows.samples.sample import Owner, Sample
-from uldp_transforms.rows.windowed_estimate import ON_TIME
-from uldp_transforms.windows import rfc3339
 
 MOST_PRINTED = 20
 """Number of values of a collection that are printed; the file has all that are shown."""
@@ -71,10 +61,6 @@ _ESTIMATES = (
     "confidence",
     "borrow",
 )
-
-
-class Overlap(SpecError):
-    """Windows that overlap have no sum."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -168,66 +154,27 @@ def periods(task: Total) -> Iterator[Period]:
     stored = stored_counts([(task.files, task.records)], known, None, task.spec.by)
     sums = [*_of_collections(task.spec, stored), *_of_questions(task.spec, stored)]
     asked = dataclasses.replace(task.spec.asked(), anytime_scale=None)
-    rows = rows_of([_sample(one) for one in sums], asked)
-    for one, found in zip(sums, rows):
-        yield Period(row=found.estimate, number=len({key[-2:] for key in one.whole}), partial=one.partial)
+    for one, found in zip(sums, rows_of([one.sample for one in sums], asked)):
+        yield Period(row=found.estimate, number=one.number, partial=one.partial)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class _Sum:
-    """Windows to add up: those that are whole, or if none is, all of them, whose numbers are withheld.
-
-    Attributes:
-        named: the collection or question.
-        rows: stored counts of the windows.
-        whole: keys of the whole windows.
-        partial: number of windows that are not whole.
-    """
-
-    named: Collection | VersionedQuestion
-    rows: Sequence[Row]
-    whole: Sequence[Key]
-    partial: int
-
-
-def _of_collections(spec: JobSpec, stored: StoredCounts) -> Iterator[_Sum]:
+def _of_collections(spec: JobSpec, stored: StoredCounts) -> Iterator[AddedWindows]:
     """The windows of each collection and group."""
-    for _, keys in itertools.groupby(sorted(stored.windows), key=_group_of):
-        of_group = list(keys)
-        _check_apart(of_group)
-        whole = [key for key in of_group if key in stored.whole]
-        rows = [row for key in whole or of_group for row in stored.windows[key]]
-        named = spec.catalog[bytes.fromhex(rows[0]["fingerprint"])]
-        yield _Sum(named=named, rows=rows, whole=whole, partial=len(of_group) - len(whole))
+    for _, keys in itertools.groupby(sorted(stored.windows), key=group_of):
+        first, *others = keys
+        named = spec.catalog[bytes.fromhex(stored.windows[first][0]["fingerprint"])]
+        yield added(stored, [first, *others], named)
 
 
-def _of_questions(spec: JobSpec, stored: StoredCounts) -> Iterator[_Sum]:
-    """All whole windows of all versions, each version with its own, of each question and group."""
+def _of_questions(spec: JobSpec, stored: StoredCounts) -> Iterator[AddedWindows]:
+    """The windows of all versions of each question and group that has complete ones."""
     for question in spec.questions:
         names = {(one.id, one.version) for one in question.pooled}
         of_question = sorted((key for key in stored.windows if key[:GROUP] in names), key=operator.itemgetter(GROUP))
         for _, keys in itertools.groupby(of_question, key=operator.itemgetter(GROUP)):
-            whole = [key for key in keys if key in stored.whole]
-            if whole:
-                rows = [row for key in whole for row in stored.windows[key]]
-                yield _Sum(named=question, rows=rows, whole=whole, partial=0)
-
-
-def _sample(one: _Sum) -> Sample:
-    """One sample of all windows; its groups borrow from the total of the same collection."""
-    return Sample(
-        owner=Owner(named=one.named, group=one.rows[0]["dimensions"]),
-        place=_place_of(one.rows),
-        counts=counts_of(one.rows),
-        partial=not one.whole,
-        simulated=simulated_of([row["simulated"] for row in one.rows]),
-        window=FILE,
-    )
-
-
-def _group_of(key: Key) -> Key:
-    """The collection and group of a window."""
-    return key[: GROUP + 1]
+            found = added(stored, keys, question)
+            if found.number:
+                yield found
 
 
 def rows_of_counts(
@@ -260,28 +207,6 @@ def rows_of_counts(
         return [json.loads(to_json(period.row)) for period in periods(task)]
     except Overlap:
         return []
-
-
-def _check_apart(keys: Sequence[Any]) -> None:
-    for before, after in itertools.pairwise(keys):
-        if after[-2] < before[-1]:
-            raise Overlap(
-                f"DIR must have windows that do not overlap, because reports would count twice, got overlapping "
-                f"windows of {after[0]!r}"
-            )
-
-
-def _place_of(rows: Sequence[Row]) -> dict[str, Any]:
-    """The fields that identify the period from the first window to the last."""
-    last = max(rows, key=lambda row: (row["run"] or "", row["window_start"] or 0))
-    starts, ends = ([row[name] for row in rows] for name in ("window_start", "window_end"))
-    return {
-        "window_start": None if None in starts else rfc3339(min(starts)),
-        "window_end": None if None in ends else rfc3339(max(ends)),
-        "pane_index": 0,
-        "pane_timing": ON_TIME,
-        "run": last["run"],
-    }
 
 
 def _lines(spec: JobSpec, period: Period) -> Iterator[str]:

@@ -20,7 +20,8 @@ from labs.experiments.frame import progress
 from labs.experiments.numbers.populations import coarse, populations
 from labs.experiments.numbers.smooth_intervals import BINS, collection
 from uldp_transforms.ldp import CohortCounts
-from uldp_transforms.ldp.comparisons.compare_numbers import FigureDifference, compare_numbers
+from uldp_transforms.ldp.comparisons.compare_numbers import compare_numbers
+from uldp_transforms.ldp.comparisons.differences import Difference
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 
 EPSILONS, PEOPLE = (0.5, 1.0, 2.0, 4.0), (500, 5_000, 50_000)
@@ -51,7 +52,7 @@ def _figures(law: np.ndarray) -> np.ndarray:
     return np.array([mean, *np.interp(QUANTILES, below, edges), *(1 - np.interp(LIMITS, edges, below))])
 
 
-def _held(found: Sequence[FigureDifference], truth: np.ndarray) -> np.ndarray:
+def _held(found: Sequence[Difference], truth: np.ndarray) -> np.ndarray:
     """(6, 2) whether intervals hold; an end that is None is open."""
     ends = np.array(
         [[[one.low, one.display_low], [one.high, one.display_high]] for one in found], dtype=np.float64

@@ -359,9 +359,8 @@ COMMANDS = (
     ),
     Plant(
         "q-values of each collection alone",
-        "adjusted = iter(q_values(p_values).tolist() if len(p_values) else [])",
-        "adjusted = iter([q for rows in families if rows "
-        "for q in q_values(np.array([row.p_value for row in rows])).tolist()])",
+        "adjusted = q_values(np.concatenate([np.empty(0), *p_values]))",
+        "adjusted = np.concatenate([np.empty(0), *map(q_values, p_values)])",
         "one in twenty discoveries of all collections together may be false, not of each",
         ("test_compare_words.py::test_q_values_and_selected_intervals_are_over_all_collections",),
     ),
@@ -381,14 +380,14 @@ COMMANDS = (
     ),
     Plant(
         "partial windows too",
-        "for key in keys if key in stored.whole for row",
-        "for key in keys for row",
+        "partial=not whole",
+        "partial=False",
         "a window that still grows would be compared with whole ones",
         ("test_compare.py::test_windows_are_compared_with_the_ones_before",),
     ),
     Plant(
         "selected intervals of the usual level",
-        "level = selected_confidence(np.array([row.q_value <= rate for rows in rows_of for row in rows]), rate)",
+        "level = selected_confidence(adjusted <= rate, rate)",
         "level = 0.95",
         "intervals of what was selected as clear would miss the truth too often",
         ("test_compare_words.py::test_q_values_and_selected_intervals_are_over_all_collections",),

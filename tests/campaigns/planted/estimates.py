@@ -407,8 +407,8 @@ ESTIMATES = (
     ),
     Plant(
         "q-values that forget how many were tested",
-        "adjusted = q_values(p_values)",
-        "adjusted = p_values",
+        'adjusted = q_values(of.columns["p_value"])',
+        'adjusted = of.columns["p_value"]',
         "of a hundred equal shares five would differ",
         ("test_comparisons.py::test_differences_are_selected_by_q_values_and_have_intervals_of_their_own_level",),
     ),
@@ -442,8 +442,8 @@ ESTIMATES = (
     ),
     Plant(
         "selected intervals of the plain level",
-        "self.interval(selected_confidence(found, rate))",
-        "self.interval(1 - rate)",
+        "of.selected(found, selected_confidence(found, 1 - confidence))",
+        "of.selected(found, confidence)",
         "differences that were selected for their size would be missed far too often",
         ("test_comparisons.py::test_differences_are_selected_by_q_values_and_have_intervals_of_their_own_level",),
     ),

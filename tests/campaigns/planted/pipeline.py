@@ -444,8 +444,8 @@ PIPELINE = (
     ),
     Plant(
         "half a day in the whole period",
-        "rows = [row for key in whole or of_group for row in stored.windows[key]]",
-        "rows = [row for key in of_group for row in stored.windows[key]]",
+        "rows = [row for key in whole or of_owner for row in stored.windows[key]]",
+        "rows = [row for key in of_owner for row in stored.windows[key]]",
         "partial windows are said to be left out, and are added",
         ("test_total.py::test_partial_windows_are_left_out_and_counted",),
     ),

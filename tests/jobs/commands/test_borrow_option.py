@@ -1,4 +1,4 @@
-"""``--borrow`` in estimate, with and without an engine, in reestimate and in total."""
+"""``--borrow`` in estimate, with and without an engine, in reestimate and in total; compare does not borrow."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from tests.jobs.follow.spools import Followed
 from tests.ldp.alphabets.test_dimensions import GROUPED
 from uldp_transforms.jobs import uldp
+from uldp_transforms.jobs.compare.compare_command import BORROWED
 from uldp_transforms.ldp.borrowing import borrow
 from uldp_transforms.ldp.estimators import ESTIMATORS
 
@@ -80,6 +81,27 @@ def test_groups_borrow_in_all_commands(tmp_path: Path, monkeypatch: pytest.Monke
         options = f"total batch --by country --min_reports 1 --output {output} {option}"
         assert uldp.main(shlex.split(options)) == 0
     assert_borrows(rows_of(Path("own.jsonl")), rows_of(Path("all.jsonl")))
+
+
+def test_own_shares_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Differences of borrowed shares would be drawn towards 0; the program says which ones it compares."""
+    monkeypatch.chdir(tmp_path)
+    followed = Followed(tmp_path, "--by", "country", of=(GROUPED,))
+    followed.add_file(reports=800, minutes=2)
+    rows, said = [], []
+    for name in ("own", "borrowed"):
+        followed.run_batch()
+        Path("batch").rename(name)
+        followed.window.append("--borrow")
+        assert uldp.main(["compare", name, "--by", "country", "--min_reports", "1"]) == 0
+        rows.append(Path(name, "comparisons.jsonl").read_text("utf-8"))
+        said.append(capsys.readouterr().err)
+    assert rows[0] == rows[1] and rows[0]
+    assert [f"compare: {BORROWED}" in err for err in said] == [False, True]
+    assert uldp.main(["compare", "borrowed", "--with", "own", "--min_reports", "1"]) == 0
+    assert BORROWED not in capsys.readouterr().err
 
 
 def test_groups_without_numbers_do_not_borrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

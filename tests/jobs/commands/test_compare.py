@@ -18,7 +18,7 @@ from tests.jobs.commands.test_reestimate import MINUTE, PERIOD
 from tests.jobs.commands.test_total import GROUPED, store, stored
 from tests.support.messages_cases import write_files
 from uldp_transforms.jobs import compare, uldp
-from uldp_transforms.jobs.compare import compare_command, figure_rows, found_in_words
+from uldp_transforms.jobs.compare import compare_command, found_in_words, row_texts
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError, homogeneity
 from uldp_transforms.ldp import compare as library
 from uldp_transforms.ldp.comparisons.compare import difference_interval, q_values
@@ -320,6 +320,42 @@ def test_questions_are_compared_by_windows_and_with_other_directories(question: 
 
 
 @pytest.mark.usefixtures("folder")
+def test_people_who_answer_one_version_after_the_other_widen_the_intervals() -> None:
+    """One version in the first window, the other one in the second: a person may be in both, so that the errors of the
+    versions are not independent, and intervals are those of two reports per person."""
+    versions = [Collection.from_json(one.to_json() | {"client_window": "10m"}) for one in (FIRST, SECOND)]
+    write_files(Path(), {"first.json": versions[0], "second.json": versions[1]})
+    store([*arms(*OF_FIRST, versions[0]), *arms(*OF_SECOND, versions[1], PERIOD)])
+    [asked], twice = questions_of(versions), {one.fingerprint: 2 for one in versions}
+    control, new = (
+        asked.estimate(
+            {one.fingerprint: CohortCounts(np.array([sum(c)]), np.array([c])) for one, c in zip(versions, cells)},
+            ESTIMATORS["eb"](),
+            times=twice,
+        ).estimate
+        for cells in zip(OF_FIRST, OF_SECOND)
+    )
+    expected = library(new, control)
+    rows = compared("--collection first.json --collection second.json --by arm")
+    assert [one["low"] for one in rows] == pytest.approx(expected.low.tolist())
+    assert [one["p_value"] for one in rows] == pytest.approx(expected.p_values.tolist())
+
+
+@pytest.mark.usefixtures("folder")
+def test_groups_of_a_version_are_compared_if_the_newest_one_has_none() -> None:
+    bare = {name: part for name, part in SECOND.to_json().items() if name != "dimensions"}
+    newest = Collection.from_json(bare)
+    write_files(Path(), {"first.json": FIRST, "second.json": newest})
+    store([*arms(*OF_FIRST, FIRST), row(newest, 0, [300, 200, 150])])
+    rows = compared("--collection first.json --collection second.json --by arm --min_reports 1")
+    assert [(one["collection_id"], one["group_a"], one["group_b"]) for one in rows] == [
+        ("asked", "arm=new", "arm=control")
+    ] * 3
+    found = library(*(estimated(cells, FIRST) for cells in reversed(OF_FIRST)))
+    assert [one["difference"] for one in rows] == pytest.approx(found.differences.tolist())
+
+
+@pytest.mark.usefixtures("folder")
 def test_a_lift_without_a_bound_is_null() -> None:
     """A share of control that may be 0, and one that is estimated below 0."""
     store(arms([470, 180, 150], [300, 300, 200]))
@@ -538,10 +574,10 @@ def test_what_only_the_smooth_interval_shows_is_marked(capsys: pytest.CaptureFix
 def test_both_intervals_of_a_share_have_four_decimals() -> None:
     numbers = (0.1, 0.05, 0.15, 0.01, 0.01, 0.0, 0.0, 0.0)
     row = ComparedValue("share from 40 ms", None, None, "0", "a", "b", *numbers, figure="share_above")
-    assert figure_rows.difference_texts(row) == ("+0.1000", "+0.0500 to +0.1500")
-    assert figure_rows.smooth_text(row) == ""
+    assert row_texts.difference_texts(row) == ("+0.1000", "+0.0500 to +0.1500")
+    assert row_texts.smooth_text(row) == ""
     smooth = row._replace(display_difference=0.1, display_low=0.0625, display_high=0.125)
-    assert figure_rows.smooth_text(smooth) == "+0.0625 to +0.1250"
+    assert row_texts.smooth_text(smooth) == "+0.0625 to +0.1250"
 
 
 # ---------------------------------------------------------------------- refusals
@@ -649,8 +685,8 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         ran(_OVERLAPPING, GROUPED, "--by", "arm"),
-        "DIR must have windows that do not overlap, because their reports are not independent, got overlapping windows "
-        "of 'grouped'",
+        "DIR must have windows that do not overlap, because reports would count twice, got overlapping windows of "
+        "'grouped'",
     ),
     (
         SpecError,

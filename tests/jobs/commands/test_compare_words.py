@@ -11,14 +11,17 @@ import pytest
 from scipy import stats
 
 from uldp_transforms import JobSpec
-from uldp_transforms.jobs.compare import compare_command, figure_rows, found_in_words, pair_rows, two_directories
+from uldp_transforms.jobs.compare import compare_command, found_in_words, pair_rows, row_texts, two_directories
 from uldp_transforms.jobs.compare.compare_command import Comparing, _declared, _pairs
-from uldp_transforms.jobs.compare.sides import Family, Side, _check_apart
+from uldp_transforms.jobs.compare.sides import Family, Side
 from uldp_transforms.jobs.records.run_records import RunRecord
+from uldp_transforms.jobs.reestimate.added_windows import check_apart
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError, homogeneity
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
 from uldp_transforms.ldp.comparisons.p_values import p_text
 from uldp_transforms.rows.row_types import ComparedValue
+from uldp_transforms.rows.samples.sample import Owner, Sample
+from uldp_transforms.windows import rfc3339
 
 COLLECTION = Collection.from_json(
     {"id": "pets", "version": 3, "alphabet": {"id": "closed", "values": ["cat", "dog", "eel"]}}
@@ -35,15 +38,24 @@ def row(value: str = "cat", p: float = 0.5, **fields: Any) -> ComparedValue:
 
 def side(name: str, cells: list[int], start: int | None = 0, end: int | None = 60_000) -> Side:
     counts = CohortCounts(np.array([sum(cells)]), np.array([cells]))
-    estimate = COLLECTION.estimate(counts, "empirical")
-    return Side(name=name, start=start, end=end, counts={COLLECTION.fingerprint: counts}, estimate=estimate)
+    times = {"window_start": start, "window_end": end}
+    sample = Sample(
+        owner=Owner(named=COLLECTION),
+        place={key: None if time is None else rfc3339(time) for key, time in times.items()},
+        counts={COLLECTION.fingerprint: counts},
+    )
+    return Side(name=name, sample=sample, estimate=COLLECTION.estimate(counts, "empirical"))
 
 
 SIDES = [side("g=x", [500, 300, 200]), side("g=y", [480, 310, 220], start=60_000, end=120_000)]
 
 
 def family(*sides: Side, **fields: Any) -> Family:
-    return Family(collection=COLLECTION, sides=list(sides), **fields)
+    return Family(owner=Owner(named=COLLECTION), sides=list(sides), **fields)
+
+
+def with_sample(of: Side, **fields: Any) -> Side:
+    return dataclasses.replace(of, sample=dataclasses.replace(of.sample, **fields))
 
 
 # ---------------------------------------------------------------------- figures
@@ -60,10 +72,10 @@ def family(*sides: Side, **fields: Any) -> Family:
 )
 def test_intervals_with_open_ends(low: float | None, high: float | None, text: str) -> None:
     of = row(low=low, high=high, difference=-0.5)
-    assert figure_rows.difference_texts(of) == ("-0.5000", text)
+    assert row_texts.difference_texts(of) == ("-0.5000", text)
     smooth = row(display_difference=0.0, display_low=low, display_high=high)
-    assert figure_rows.smooth_text(smooth) == text
-    assert figure_rows.smooth_text(of) == ""
+    assert row_texts.smooth_text(smooth) == text
+    assert row_texts.smooth_text(of) == ""
 
 
 def test_numbers_are_as_precise_as_their_shortest_interval() -> None:
@@ -71,17 +83,17 @@ def test_numbers_are_as_precise_as_their_shortest_interval() -> None:
     four decimals, or more if they are as precise."""
     ends = {"difference": 12.345, "low": 4.0, "high": 44.0}
     for figure in ("mean", "quantile"):
-        assert figure_rows.difference_texts(row(figure=figure, **ends)) == ("+12", "+4 to +44")
+        assert row_texts.difference_texts(row(figure=figure, **ends)) == ("+12", "+4 to +44")
         smooth = row(figure=figure, **ends, display_difference=1, display_low=9.5, display_high=14.5)
-        assert figure_rows.difference_texts(smooth) == ("+12.3", "+4.0 to +44.0")
-        assert figure_rows.smooth_text(smooth) == "+9.5 to +14.5"
+        assert row_texts.difference_texts(smooth) == ("+12.3", "+4.0 to +44.0")
+        assert row_texts.smooth_text(smooth) == "+9.5 to +14.5"
         opened = row(figure=figure, difference=1, low=None, high=5, display_low=1, display_high=None)
-        assert figure_rows.difference_texts(opened) == ("+1.0", "below +5.0")
+        assert row_texts.difference_texts(opened) == ("+1.0", "below +5.0")
         opened = row(figure=figure, difference=-8.007, low=-23.414, high=None)
-        assert figure_rows.difference_texts(opened) == ("-8", "from -23")
+        assert row_texts.difference_texts(opened) == ("-8", "from -23")
     shares = row(difference=0.00012, low=0.00002, high=0.00022)
-    assert figure_rows.difference_texts(shares) == ("+0.00012", "+0.00002 to +0.00022")
-    assert figure_rows.difference_texts(row(figure="share_above", **ends))[0] == "+12.3450"
+    assert row_texts.difference_texts(shares) == ("+0.00012", "+0.00002 to +0.00022")
+    assert row_texts.difference_texts(row(figure="share_above", **ends))[0] == "+12.3450"
 
 
 @pytest.mark.parametrize(
@@ -99,10 +111,10 @@ def test_numbers_are_as_precise_as_their_shortest_interval() -> None:
     ],
 )
 def test_what_only_the_smooth_interval_shows(q: float, low: float | None, high: float | None, shows: bool) -> None:
-    assert figure_rows.shows_only_smooth(row(q_value=q, display_low=low, display_high=high)) is shows
+    assert row_texts.shows_only_smooth(row(q_value=q, display_low=low, display_high=high)) is shows
     for ends in ({"low": 0.05, "high": 0.2}, {"low": -8.4, "high": -0.2}, {"low": None, "high": -0.2}):
         without_zero = row(q_value=q, display_low=low, display_high=high, **ends)
-        assert not figure_rows.shows_only_smooth(without_zero)
+        assert not row_texts.shows_only_smooth(without_zero)
 
 
 def test_the_test_of_all_values_does_not_deny_what_is_found() -> None:
@@ -198,7 +210,7 @@ def said_of(of: Family, liars: float | None = None) -> str:
 
 def test_sides_that_do_not_differ() -> None:
     """With the test's power; of several pairs, statistics and degrees are added up, and nothing is said of power."""
-    counts = [each.counts[COLLECTION.fingerprint] for each in SIDES]
+    counts = [each.sample.counts[COLLECTION.fingerprint] for each in SIDES]
     test = homogeneity(COLLECTION, counts)
     assert test is not None
     said = f"No difference was found (chi-square {test.statistic:.1f}, 2 degrees of freedom, p {test.p_value:.2g})"
@@ -219,11 +231,14 @@ def test_sides_that_do_not_differ() -> None:
 def test_why_nothing_is_tested() -> None:
     because = "Whether they differ at all is not tested, because {}."
     assert said_of(family(*SIDES), 0.0) == because.format("that test takes all reports as honest")
-    assert said_of(family(*SIDES, times=2)) == because.format("people report several times")
-    nobody = {COLLECTION.fingerprint: CohortCounts(np.array([0]), np.array([[0, 0, 0]]))}
-    assert said_of(family(SIDES[0], dataclasses.replace(SIDES[1], counts=nobody))) == because.format(
-        "too few have reports"
+    by_minute = Owner(named=Collection.from_json(COLLECTION.to_json() | {"client_window": "1m"}))
+    place, counts = {"window_start": rfc3339(0), "window_end": rfc3339(120_000)}, [*SIDES[0].sample.counts.values()]
+    often = with_sample(
+        SIDES[1], owner=by_minute, place=place, counts=dict.fromkeys([by_minute.named.fingerprint], counts[0])
     )
+    assert said_of(family(SIDES[0], often)) == because.format("people report several times")
+    nobody = {COLLECTION.fingerprint: CohortCounts(np.array([0]), np.array([[0, 0, 0]]))}
+    assert said_of(family(SIDES[0], with_sample(SIDES[1], counts=nobody))) == because.format("too few have reports")
 
 
 def test_lines_about_a_family() -> None:
@@ -307,8 +322,9 @@ def test_the_period_of_a_pair_is_that_of_both() -> None:
         "group_a": "g=y",
         "group_b": "g=x",
         "simulated": None,
+        "liars": None,
     }
-    always = dataclasses.replace(first, start=None, end=None)
+    always = with_sample(first, place={"window_start": None, "window_end": None})
     assert pair_rows._shared(family(), always, second)["window_start"] is None
     partly = pair_rows._shared(family(), second, always)
     assert (partly["window_start"], partly["window_end"]) == ("1970-01-01T00:01:00Z", "1970-01-01T00:02:00Z")
@@ -380,12 +396,9 @@ def test_names_of_directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_windows_may_touch_but_not_overlap() -> None:
-    def keys(*windows: tuple[int, int]) -> list[Any]:
-        return [("pets", 3, "", *window) for window in windows]
-
-    _check_apart(family(), keys((0, 60), (60, 120), (0, 60)))
+    check_apart([(0, 60), (60, 120)], "pets")
     with pytest.raises(SpecError, match="DIR must have windows that do not overlap"):
-        _check_apart(family(), keys((60, 120), (0, 61)))
+        check_apart([(0, 61), (60, 120)], "pets")
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,24 @@ def test_partial_windows_are_left_out_and_counted(capsys: pytest.CaptureFixture[
     )
 
 
+@pytest.mark.usefixtures("folder")
+def test_partial_windows_of_a_question_are_left_out_and_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """A window in which one version is partial is counted; the whole windows of the other version are added."""
+    first, second = (Collection.from_json(ONE.to_json() | {"question": "asked", "version": v}) for v in (1, 2))
+    write_files(Path(), {"first.json": first, "second.json": second})
+    store(
+        [stored(first, 0, [7, 2, 1], complete=False), *(stored(one, PERIOD, [60, 30, 10]) for one in (first, second))]
+    )
+    rows = totals("job --collection first.json --collection second.json --min_reports 1")
+    assert [(row["collection_id"], row["num_reports"]) for row in rows] == [("one", 100), ("one", 100), ("asked", 200)]
+    heads = [line for line in capsys.readouterr().out.splitlines() if " reports in " in line]
+    assert [head.partition("status ")[2] for head in heads] == [
+        "ok; partial and left out: 1",
+        "ok",
+        "ok; partial and left out: 1",
+    ]
+
+
 def test_people_who_come_back_widen_the_intervals(folder: Path) -> None:
     """Clients of ten minutes, a period of twenty: a person reports at most twice, and keeps a memo.
 

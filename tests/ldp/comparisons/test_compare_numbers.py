@@ -12,13 +12,8 @@ from scipy import stats
 
 from tests.support.tolerance import binomial_limits, generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
-from uldp_transforms.ldp.comparisons.compare_numbers import (
-    MEAN,
-    QUANTILE,
-    SHARE_ABOVE,
-    FigureDifference,
-    compare_numbers,
-)
+from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, SHARE_ABOVE, compare_numbers
+from uldp_transforms.ldp.comparisons.differences import Difference
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.estimators.smooth_figures import SmoothFigures
 
@@ -57,7 +52,7 @@ def holds(low: float | None, high: float | None, truth: float) -> bool:
     return (low is None or low <= truth) and (high is None or truth <= high)
 
 
-def contains_zero(found: FigureDifference) -> bool:
+def contains_zero(found: Difference) -> bool:
     return holds(found.low, found.high, 0.0)
 
 
@@ -202,7 +197,7 @@ def test_all_people_without_a_number_have_no_differences() -> None:
 def test_the_scale_log_has_quantiles_and_shares_only() -> None:
     item = collection(low=1, high=100, scale="log")
     sides = [side(item, np.arange(100, 100 + item.num_cells) + shift) for shift in (0, 9)]
-    found: list[FigureDifference] = compare_numbers(*sides, limits=[10.0], quantiles=[0.5])
+    found: list[Difference] = compare_numbers(*sides, limits=[10.0], quantiles=[0.5])
     assert [(one.figure, one.at) for one in found] == [(QUANTILE, 0.5), (SHARE_ABOVE, 10.0)]
 
 

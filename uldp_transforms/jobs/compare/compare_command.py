@@ -22,8 +22,8 @@ from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.compare.found_in_words import MOST_PRINTED, lines_of_family
-from uldp_transforms.jobs.compare.pair_rows import Pair, rows_of_pairs
-from uldp_transforms.jobs.compare.sides import Family, groups_of, windows_of
+from uldp_transforms.jobs.compare.pair_rows import rows_of_pairs
+from uldp_transforms.jobs.compare.sides import Family, Pair, groups_of, windows_of
 from uldp_transforms.jobs.compare.two_directories import names_of, sides_of_both
 from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
@@ -34,12 +34,17 @@ from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.comparisons.compare import MAX_PAIRS
 from uldp_transforms.rows.row_types import COMPARED_SCHEMA
 
+BORROWED = (
+    "the groups' own shares are compared, not the borrowed ones that a run shows, whose differences are drawn towards 0"
+)
+"""Sentence where rows of the groups have borrowed shares."""
+
 _ESTIMATES = ("candidates", "limits", "quantiles", "min_reports", "confidence")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Comparing:
-    """Options of a command line."""
+    """Options of a command line; ``is_borrowed`` is whether rows of the groups in a directory have borrowed shares."""
 
     spec: JobSpec
     jobs: list[tuple[list[str], list[RunRecord]]]
@@ -48,6 +53,7 @@ class Comparing:
     by: tuple[str, ...] | None
     against: str | None
     anytime: bool
+    is_borrowed: bool = False
 
     @property
     def scale(self) -> int | None:
@@ -106,8 +112,8 @@ def configure(argv: Sequence[str]) -> Comparing:
     values = given(args)
     directories = [args.directory] if args.other is None else [args.directory, args.other]
     records_of = [list(read_records(directory)) for directory in directories]
-    records = records_of[0]
-    values = {"liars": _declared(list(itertools.chain(*records_of)))} | values
+    records, every_record = records_of[0], list(itertools.chain(*records_of))
+    values = {"liars": _declared(every_record)} | values
     collections = args.collection or list(collections_of(records, ()).values())
     if not collections:
         raise SpecError(f"--collection must be given, because no run in {args.directory} names a collection, got none")
@@ -124,6 +130,7 @@ def configure(argv: Sequence[str]) -> Comparing:
         by=spec.by,
         against=args.against,
         anytime=args.anytime,
+        is_borrowed=spec.by is not None and any(record.specification.get("borrow") for record in every_record),
     )
 
 
@@ -158,6 +165,8 @@ def job(task: Comparing) -> int:
     for family, _ in families:
         for sentence in family.left_out:
             print(f"compare: {family.name}: {sentence}", file=sys.stderr)
+    if task.is_borrowed:
+        print(f"compare: {BORROWED}", file=sys.stderr)
     texts = [lines_of_family(family, pairs, own) for (family, pairs), own in zip(families, rows)]
     print("\n\n".join("\n".join(lines) for lines in texts))
     return cli.DONE
@@ -169,7 +178,7 @@ def _families(task: Comparing, stored: Sequence[StoredCounts]) -> Iterator[Famil
     return groups_of(task.spec, stored[0], task.by) if task.by else windows_of(task.spec, stored[0])
 
 
-def _pairs(task: Comparing, family: Family) -> list[Pair]:
+def _pairs(task: Comparing, family: Family) -> Sequence[Pair]:
     """The pairs to compare."""
     sides = family.sides
     if family.pairs is not None:
@@ -193,7 +202,7 @@ def _pairs(task: Comparing, family: Family) -> list[Pair]:
 def _check_looks(families: Iterable[Family]) -> None:
     """Refuse what has no intervals for many looks; raises SpecError."""
     for family in families:
-        if any(side.sums is not None for side in family.sides):
+        if any(side.numbers is not None for side in family.sides):
             raise SpecError(f"--anytime needs collections without numbers, got {family.name!r}")
         if family.times != 1:
             raise SpecError(

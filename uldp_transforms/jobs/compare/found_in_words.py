@@ -7,14 +7,8 @@ from collections.abc import Sequence
 
 from scipy import special
 
-from uldp_transforms.jobs.compare.figure_rows import (
-    ONLY_SMOOTH,
-    difference_texts,
-    shows_only_smooth,
-    smooth_text,
-)
-from uldp_transforms.jobs.compare.pair_rows import Pair
-from uldp_transforms.jobs.compare.sides import Family
+from uldp_transforms.jobs.compare.row_texts import ONLY_SMOOTH, difference_texts, shows_only_smooth, smooth_text
+from uldp_transforms.jobs.compare.sides import Family, Pair
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.report.compared.compared_rows import clearest_rows
 from uldp_transforms.jobs.report.differences import is_without_zero
@@ -47,7 +41,7 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[Compar
     declared = next((row.liars for row in rows if row.liars is not None), None)
     lines = [
         f"{name}: {len(sides):,} compared, {len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'}, "
-        f"{sum(side.num_reports for side in sides):,} reports",
+        f"{sum(side.sample.total for side in sides):,} reports",
         _do_they_differ(family, declared, found, rate),
         f"{found:,} of {len(rows):,} differences are found (q at most {rate:g}).",
         *power_in_words(rows),
@@ -73,7 +67,7 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[Compar
         lines.append(f"{ONLY_SMOOTH} only the smooth interval is without 0; it takes neighbouring bins to be alike.")
     if len(rows) > MOST_PRINTED:
         lines.append(f"and {len(rows) - MOST_PRINTED:,} more")
-    simulated = any(side.simulated for side in sides)
+    simulated = any(side.sample.simulated for side in sides)
     return lines + ["Some or all of these reports are simulated."] * simulated
 
 
@@ -86,15 +80,16 @@ def _do_they_differ(family: Family, liars: float | None, found: int, rate: float
     whys = {
         "that test takes all reports as honest": liars is not None,
         "people report several times": family.times != 1,
-        "versions of a question are pooled": family.question is not None,
+        "versions of a question are pooled": family.owner.question is not None,
     }
     why = next((why for why, is_so in whys.items() if is_so), None)
     if why is not None:
         return f"Whether they differ at all is not tested, because {why}."
+    [collection] = family.owner.versions
     pairs = [family.sides] if family.pairs is None else family.pairs
-    tables = [[side.counts[family.fingerprint] for side in sides] for sides in pairs]
+    tables = [[side.sample.counts[collection.fingerprint] for side in sides] for sides in pairs]
     try:
-        tests = [homogeneity(family.collection, table) for table in tables]
+        tests = [homogeneity(collection, table) for table in tables]
     except SpecError:
         return "Whether they differ at all is not tested, because values share symbols."
     known = [test for test in tests if test is not None]
@@ -102,7 +97,7 @@ def _do_they_differ(family: Family, liars: float | None, found: int, rate: float
         return "Whether they differ at all is not tested, because too few have reports."
     answer = _answer(known, found, rate)
     is_silent = answer.endswith(_NOT_EQUAL) and len(tables) == 1
-    return f"{answer} {_noticed(noticeable_shift(family.collection, tables[0], rate), rate)}" if is_silent else answer
+    return f"{answer} {_noticed(noticeable_shift(collection, tables[0], rate), rate)}" if is_silent else answer
 
 
 def _answer(tests: Sequence[Agreement], found: int, rate: float) -> str:

@@ -1,33 +1,24 @@
-"""Rows of compared pairs: a row for each pair and value, with q-values and intervals after selection over all rows."""
+"""Rows of compared pairs: a row for each pair and difference, with q-values and intervals after selection over all."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from uldp_transforms import JobSpec
-from uldp_transforms.jobs.compare.figure_rows import figure_rows
-from uldp_transforms.jobs.compare.sides import Family, Side
+from uldp_transforms.jobs.compare.row_texts import name_of
+from uldp_transforms.jobs.compare.sides import Family, Pair, Side
 from uldp_transforms.jobs.reestimate.stored_counts import simulated_of
-from uldp_transforms.ldp import compare
-from uldp_transforms.ldp.comparisons.compare import (
-    difference_at,
-    noticeable_difference,
-    q_values,
-    selected_confidence,
-)
-from uldp_transforms.ldp.comparisons.compare_numbers import compare_numbers
-from uldp_transforms.ldp.comparisons.p_values import is_found
+from uldp_transforms.ldp.comparisons.compare import differences_of_shares, q_values, selected_confidence
+from uldp_transforms.ldp.comparisons.compare_numbers import differences_of_numbers
+from uldp_transforms.ldp.comparisons.differences import Differences, known
 from uldp_transforms.ldp.confidence import error_rate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
 from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_within
 from uldp_transforms.rows.row_types import ComparedValue
-from uldp_transforms.windows import rfc3339
-
-Pair = tuple[Side, Side]
-"""Sides (a, b) of a comparison: b is the baseline, or comes first."""
+from uldp_transforms.windows import moment_of
 
 
 def rows_of_pairs(
@@ -36,120 +27,71 @@ def rows_of_pairs(
     """The rows of each family.
 
     Args:
-        spec: what is estimated, and the declared share of liars.
+        spec: what is estimated.
         families: each with the pairs to compare.
         scale: of intervals for many looks; None: one look.
     """
-    rows = _with_q_values([list(_rows(spec, family, pairs, scale)) for family, pairs in families])
-    return _with_selected(spec, families, rows, scale)
+    compared = [[(pair, of) for pair in pairs for of in _differences(spec, pair, scale)] for _, pairs in families]
+    p_values = [of.columns["p_value"] for own in compared for _, of in own]
+    adjusted = q_values(np.concatenate([np.empty(0), *p_values]))
+    rate = error_rate(spec.confidence)
+    level = selected_confidence(adjusted <= rate, rate)
+    parts = iter(np.split(adjusted, np.cumsum([len(each) for each in p_values])))
+    return [
+        [
+            row._replace(interval=FIXED if scale is None else ANYTIME)
+            for (pair, of), q in zip(own, parts)
+            for row in _rows(family, pair, of, q, spec.confidence, level)
+        ]
+        for (family, _), own in zip(families, compared)
+    ]
 
 
-def _figures(spec: JobSpec, family: Family) -> tuple[Sequence[float], Sequence[float]]:
-    """Limits and quantiles of the figures of numbers."""
-    quantiles = QUANTILES if spec.quantiles is None else spec.quantiles
-    return limits_within(spec.limits or (), family.collection.alphabet), quantiles
+def _differences(spec: JobSpec, pair: Pair, scale: int | None) -> Iterator[Differences]:
+    """The differences of figures of numbers, if there are any, and of the shares of values that are no bins."""
+    a, b = pair
+    bins = 0
+    if a.numbers is not None and b.numbers is not None:
+        bins, alphabet = a.numbers.bins, a.numbers.reports[0].model.alphabet
+        limits, quantiles = limits_within(spec.limits or (), alphabet), spec.quantiles
+        asked = QUANTILES if quantiles is None else quantiles
+        yield differences_of_numbers(a.numbers, b.numbers, limits, asked, spec.confidence)
+    yield differences_of_shares(a.estimate, b.estimate, spec.confidence, scale).from_place(bins)
 
 
-def _values(family: Family, a: Side) -> range:
-    """Places of the values that have a row: of numbers only those that are no bins."""
-    alphabet = family.collection.alphabet
-    return range(alphabet.num_symbols - alphabet.num_others if a.sums is not None else 0, len(a.estimate.values))
+def _rows(
+    family: Family, pair: Pair, of: Differences, q: np.ndarray, confidence: float, level: float
+) -> Iterator[ComparedValue]:
+    """A row for each difference.
 
-
-def _rows(spec: JobSpec, family: Family, pairs: Sequence[Pair], scale: int | None) -> Iterator[ComparedValue]:
-    """A row for each pair and value, or figure of numbers; the q-values are those of the pair alone."""
-    for a, b in pairs:
-        shared = _shared(family, a, b) | {"confidence": spec.confidence}
-        if a.sums is not None and b.sums is not None:
-            for row in figure_rows(shared, a.sums, b.sums, *_figures(spec, family), spec.confidence):
-                length = None if row.low is None or row.high is None else row.high - row.low
-                yield row._replace(noticeable=length and noticeable_difference(length, spec.confidence), interval=FIXED)
-        found = compare(a.estimate, b.estimate, spec.confidence, scale)
-        for at in _values(family, a):
-            yield ComparedValue(
-                **shared,
-                value=found.values[at],
-                difference=float(found.differences[at]),
-                low=float(found.low[at]),
-                high=float(found.high[at]),
-                p_value=float(found.p_values[at]),
-                q_value=float(found.q_values[at]),
-                lift=_finite(found.lifts[at]),
-                lift_low=_finite(found.lift_low[at]),
-                lift_high=_finite(found.lift_high[at]),
-                noticeable=float(found.noticeable[at]),
-                interval=FIXED if scale is None else ANYTIME,
-                liars=spec.liars,
-            )
+    Args:
+        family, pair: what is compared.
+        of: the differences.
+        q: their q-values.
+        confidence: of their intervals.
+        level: confidence of intervals after the selection.
+    """
+    shared, unit = _shared(family, *pair) | {"confidence": confidence}, family.alphabet.unit
+    selected = zip(*map(known, of.selected(q <= error_rate(confidence), level)))
+    for one, q_value, (low, high) in zip(of, q.tolist(), selected):
+        own = vars(one) | {"value": name_of(one, unit)}
+        yield ComparedValue(**shared, **own, q_value=q_value, selected_low=low, selected_high=high)
 
 
 def _shared(family: Family, a: Side, b: Side) -> dict[str, Any]:
     """The fields of all rows of a pair."""
-    times = [rfc3339(end) for end in (min(_known(a.start, b.start)), max(_known(a.end, b.end)))] if a.end else None
+    (start, end), (start_of_b, end_of_b) = (
+        [side.sample.place[name] for name in ("window_start", "window_end")] for side in (a, b)
+    )
+    if start is not None and start_of_b is not None:
+        start, end = min(start, start_of_b, key=moment_of), max(end, end_of_b, key=moment_of)
     return {
         "collection_id": family.name,
-        "collection_version": family.version,
-        "window_start": times[0] if times else None,
-        "window_end": times[1] if times else None,
+        "collection_version": family.owner.named.version,
+        "window_start": start,
+        "window_end": end,
         "group_a": a.name,
         "group_b": b.name,
-        "simulated": simulated_of([a.simulated, b.simulated]),
+        "simulated": simulated_of([a.sample.simulated, b.sample.simulated]),
+        "liars": a.estimate.liars,
     }
-
-
-def _known(*moments: int | None) -> list[int]:
-    return [moment for moment in moments if moment is not None]
-
-
-def _finite(number: float) -> float | None:
-    return float(number) if np.isfinite(number) else None
-
-
-def _with_q_values(families: Sequence[Sequence[ComparedValue]]) -> list[list[ComparedValue]]:
-    """The rows with q-values over all of them."""
-    p_values = np.array([row.p_value for rows in families for row in rows])
-    adjusted = iter(q_values(p_values).tolist() if len(p_values) else [])
-    return [[row._replace(q_value=next(adjusted)) for row in rows] for rows in families]
-
-
-def _with_selected(
-    spec: JobSpec,
-    families: Sequence[tuple[Family, Sequence[Pair]]],
-    rows_of: Sequence[Sequence[ComparedValue]],
-    scale: int | None,
-) -> list[list[ComparedValue]]:
-    """The rows, of which those that are found have an interval after the selection from all rows."""
-    rate = error_rate(spec.confidence)
-    level = selected_confidence(np.array([row.q_value <= rate for rows in rows_of for row in rows]), rate)
-    selected = []
-    for (family, pairs), rows in zip(families, rows_of):
-        ends = {
-            (a.name, b.name, *key): both
-            for a, b in pairs
-            if any(row.q_value <= rate for row in rows if (row.group_a, row.group_b) == (a.name, b.name))
-            for key, both in _ends(spec, family, (a, b), level, scale)
-        }
-        selected.append([_after_selection(row, ends) for row in rows])
-    return selected
-
-
-_Key = tuple[str | float | None, ...]
-_Ends = tuple[float | None, float | None]
-
-
-def _ends(spec: JobSpec, family: Family, pair: Pair, level: float, scale: int | None) -> Iterator[tuple[_Key, _Ends]]:
-    """The intervals of a pair at another level, by figure, place of the figure, and value."""
-    a, b = pair
-    if a.sums is not None and b.sums is not None:
-        for one in compare_numbers(a.sums, b.sums, *_figures(spec, family), level, smooth=False):
-            yield (one.figure, one.at, None), (one.low, one.high)
-    low, high = difference_at(a.estimate, b.estimate, level, scale)
-    for at in _values(family, a):
-        yield (None, None, a.estimate.values[at]), (float(low[at]), float(high[at]))
-
-
-def _after_selection(row: ComparedValue, ends: Mapping[_Key, _Ends]) -> ComparedValue:
-    if not is_found(row.q_value, row.confidence):
-        return row
-    key = (row.group_a, row.group_b, row.figure, row.at, None if row.figure else row.value)
-    return row._replace(selected_low=ends[key][0], selected_high=ends[key][1])

@@ -44,7 +44,7 @@ def sides_of_both(
             are not independent.
     """
     first, second = (
-        {one.fingerprint: one for one in (groups_of(spec, stored, by) if by else totals_of(spec, stored))}
+        {one.owner.named.fingerprint: one for one in (groups_of(spec, stored, by) if by else totals_of(spec, stored))}
         for stored in both
     )
     if not first.keys() & second.keys():
@@ -54,7 +54,7 @@ def sides_of_both(
             "answers cannot be compared"
         )
     for family in first.values():
-        if any(map(keeps_memos, family.versions)):
+        if any(map(keeps_memos, family.owner.versions)):
             raise SpecError(
                 f"--with needs collections without epsilon_inf, because reports with the same memos are not "
                 f"independent, got {family.name!r}"
@@ -64,8 +64,8 @@ def sides_of_both(
         if fingerprint in second:
             yield _paired(family, second[fingerprint], names)
         else:
-            family.left_out.append(f"{names[1]} has no counts of this collection (the same fingerprint)")
-            yield dataclasses.replace(family, sides=[], pairs=[])
+            missing = f"{names[1]} has no counts of this collection (the same fingerprint)"
+            yield dataclasses.replace(family, sides=[], pairs=[], left_out=[*family.left_out, missing])
 
 
 def _check_other_reports(both: Sequence[StoredCounts]) -> None:
@@ -96,7 +96,6 @@ def _paired(family: Family, other: Family, names: tuple[str, str]) -> Family:
             *(f"{there}: {sentence}" for sentence in other.left_out),
             *left_out,
         ],
-        times=max(family.times, other.times),
     )
 
 

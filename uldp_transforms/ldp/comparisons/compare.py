@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from scipy import special
 
+from uldp_transforms.ldp.comparisons.differences import Differences, Ends, Subject
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.anytime import anytime_confidence
@@ -178,31 +179,27 @@ def compare(
         SpecError: if the values or the shares of liars differ, the confidence is not between 0 and 1, the scale is not
             above 0, or there is a scale and an estimate is anytime already.
     """
-    both = _Pair.of(first, second, confidence, anytime_scale)
-    low, high = both.interval(confidence)
-    p_values = _p_values(both.of_look, both.looks)
-    adjusted = q_values(p_values)
-    selected_low, selected_high = both.selected(adjusted, 1 - confidence)
-    lifts, lift_low, lift_high = both.lifts(confidence)
+    of = differences_of_shares(first, second, confidence, anytime_scale)
+    adjusted = q_values(of.columns["p_value"])
+    found = adjusted <= 1 - confidence
+    selected_low, selected_high = of.selected(found, selected_confidence(found, 1 - confidence))
     return Comparison(
         values=first.values,
-        differences=both.a - both.b,
-        low=low,
-        high=high,
-        p_values=p_values,
         q_values=adjusted,
         selected_low=selected_low,
         selected_high=selected_high,
-        noticeable=both.noticeable(confidence),
-        lifts=lifts,
-        lift_low=lift_low,
-        lift_high=lift_high,
+        **{_COLUMNS[name]: column for name, column in of.columns.items()},
     )
 
 
-def difference_at(
-    first: Estimate, second: Estimate, confidence: float, anytime_scale: float | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def differences_of_shares(
+    first: Estimate, second: Estimate, confidence: float = CONFIDENCE, anytime_scale: float | None = None
+) -> Differences:
+    """The differences of all values; arguments and errors as for ``compare``."""
+    return _Pair.of(first, second, confidence, anytime_scale).differences(confidence)
+
+
+def difference_at(first: Estimate, second: Estimate, confidence: float, anytime_scale: float | None = None) -> Ends:
     """Ends (S,), (S,) of the intervals of the differences alone; arguments and errors as for ``compare``."""
     return _Pair.of(first, second, confidence, anytime_scale).interval(confidence)
 
@@ -234,6 +231,22 @@ class _Pair:
         looks = None if anytime_scale is None else _Looks(_number_of_both(first, second), anytime_scale)
         return cls(first, second, _order(first.values, second.values), looks)
 
+    def differences(self, confidence: float) -> Differences:
+        """The differences of all values, with intervals at this confidence."""
+        low, high = self.interval(confidence)
+        lifts, lift_low, lift_high = self.lifts(confidence)
+        columns = {
+            "difference": self.a - self.b,
+            "low": low,
+            "high": high,
+            "p_value": _p_values(self.of_look, self.looks),
+            "noticeable": self.noticeable(confidence),
+            "lift": lifts,
+            "lift_low": lift_low,
+            "lift_high": lift_high,
+        }
+        return Differences([Subject(value=value) for value in self.first.values], columns, self.interval)
+
     @property
     def a(self) -> np.ndarray:
         return self.first.raw_frequencies
@@ -259,23 +272,17 @@ class _Pair:
         b, *ends_of_b = (part[self.order] for part in of_b)
         return a, b, *ends_of_a, *ends_of_b
 
-    def interval(self, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    def interval(self, confidence: float) -> Ends:
         """Ends of the intervals of the differences."""
         return self.of_look(self.level(confidence))
 
-    def of_look(self, level: float) -> tuple[np.ndarray, np.ndarray]:
+    def of_look(self, level: float) -> Ends:
         """Ends of the intervals of the differences for one look."""
         low, high = difference_interval(self.a, self.b, *self.ends(level))
         if not self.share:
             low, high = hull((low, high), difference_interval(*self.moved(level)))
         downwards, upwards = self.rooms
         return (low - downwards) / (1 - self.weight), (high + upwards) / (1 - self.weight)
-
-    def selected(self, adjusted: np.ndarray, rate: float) -> tuple[np.ndarray, np.ndarray]:
-        """Ends of the intervals of the differences with a q-value of at most ``rate``; NaN for the others."""
-        found = adjusted <= rate
-        low, high = self.interval(selected_confidence(found, rate))
-        return np.where(found, low, np.nan), np.where(found, high, np.nan)
 
     @property
     def share(self) -> float:
@@ -306,7 +313,7 @@ class _Pair:
         return lowest_a, highest_a, lowest_b, highest_b
 
     @property
-    def rooms(self) -> tuple[np.ndarray, np.ndarray]:
+    def rooms(self) -> Ends:
         """By how much lies can raise and lower the difference of the means of all reports: (S,), (S,)."""
         if self.first.lies is None:
             return np.zeros(len(self.order)), np.zeros(len(self.order))
@@ -359,7 +366,7 @@ class _Pushed:
         return cls(effect, (largest - weight) / (1 - weight) * (raw[order] - effect))
 
 
-def hull(first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def hull(first: Ends, second: Ends) -> Ends:
     """The shortest intervals that contain both; an end that is nan does not count."""
     return np.fmin(first[0], second[0]), np.fmax(first[1], second[1])
 
@@ -425,7 +432,7 @@ def _order(first: tuple[str, ...], second: tuple[str, ...]) -> np.ndarray:
 
 def difference_interval(
     a: np.ndarray, b: np.ndarray, low_a: np.ndarray, high_a: np.ndarray, low_b: np.ndarray, high_b: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Ends:
     """Interval of a - b, from the estimates and their intervals, all of one shape.
 
     Source: Zou and Donner 2008.
@@ -452,12 +459,12 @@ def lift_interval(
     return lift, np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
-def _p_values(interval: Callable[[float], tuple[np.ndarray, np.ndarray]], looks: _Looks | None) -> np.ndarray:
+def _p_values(interval: Callable[[float], Ends], looks: _Looks | None) -> np.ndarray:
     """P-values (S,) from a function from a confidence to the intervals of one look."""
     return p_values_at(lambda z: interval(float(1 - 2 * special.ndtr(-z))), looks)
 
 
-def p_values_at(interval: Callable[[float], tuple[np.ndarray, np.ndarray]], looks: _Looks | None = None) -> np.ndarray:
+def p_values_at(interval: Callable[[float], Ends], looks: _Looks | None = None) -> np.ndarray:
     """P-values from the normal quantile z at which each interval touches 0: longer ones contain it.
 
     The distance of an interval from 0 is nearly linear in z. It is interpolated between the quantiles ``_GRID``, and

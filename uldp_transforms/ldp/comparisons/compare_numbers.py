@@ -12,13 +12,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
 from uldp_transforms.ldp.checks import describe
-from uldp_transforms.ldp.comparisons.compare import difference_interval, hull, p_values_at
+from uldp_transforms.ldp.comparisons.compare import difference_interval, hull, noticeable_difference, p_values_at
+from uldp_transforms.ldp.comparisons.differences import Difference, Differences, Ends, Subject
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.number_estimates import (
@@ -34,33 +34,8 @@ from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
 MEAN, QUANTILE, SHARE_ABOVE = "mean", "quantile", "share_above"
 """Names of the kinds of figures."""
 
-Interval = Callable[[float], tuple[float | None, float | None]]
+Interval = Callable[[float], tuple["float | None", "float | None"]]
 """Function from a number of standard errors to the interval of a figure; an end is None where it is not bounded."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class FigureDifference:
-    """A figure of the first group minus that of the second.
-
-    Attributes:
-        figure: ``"mean"``, ``"quantile"`` or ``"share_above"``.
-        at: the limit, or q; None for a mean.
-        difference: unbiased, of means and shares; of quantiles, where the unbiased distribution functions reach q.
-        low, high: ends of its interval. None where it is not bounded: for a quantile that may be in a clamped end bin,
-            or where nearly nobody may have a number.
-        p_value: 1 minus the largest confidence at which the interval does not contain 0.
-        display_difference, display_low, display_high: of the smooth estimates; None without smooth posteriors.
-    """
-
-    figure: str
-    at: float | None
-    difference: float
-    low: float | None
-    high: float | None
-    p_value: float
-    display_difference: float | None = None
-    display_low: float | None = None
-    display_high: float | None = None
 
 
 def compare_numbers(
@@ -70,7 +45,7 @@ def compare_numbers(
     quantiles: Sequence[float] = (),
     confidence: float = CONFIDENCE,
     smooth: bool = True,
-) -> list[FigureDifference]:
+) -> list[Difference]:
     """Compare the numbers of two groups of different people.
 
     Args:
@@ -86,116 +61,110 @@ def compare_numbers(
     Raises:
         SpecError: if bins differ, or a limit, quantile or the confidence cannot be.
     """
+    return list(differences_of_numbers(first, second, limits, quantiles, confidence, smooth))
+
+
+def differences_of_numbers(
+    first: NumberSums,
+    second: NumberSums,
+    limits: Sequence[float] = (),
+    quantiles: Sequence[float] = (),
+    confidence: float = CONFIDENCE,
+    smooth: bool = True,
+) -> Differences:
+    """The differences of all figures; arguments and errors as for ``compare_numbers``."""
     check_limits(limits, [side.reports[0].model.alphabet for side in (first, second)])
     check_quantiles(quantiles)
     if not 0 < confidence < 1:
         raise SpecError(f"compare_numbers.confidence must be between 0 and 1, got {confidence!r}")
     if not np.array_equal(first.edges, second.edges):
-        ends = [side.edges[[0, -1]].tolist() for side in (first, second)]
-        raise SpecError(f"compare_numbers needs the same bins in both groups, got {describe(ends)} as their ends")
-    return list(_Pair(first, second, float(normal_quantile(confidence)), smooth).differences(limits, quantiles))
+        bounds = [side.edges[[0, -1]].tolist() for side in (first, second)]
+        raise SpecError(f"compare_numbers needs the same bins in both groups, got {describe(bounds)} as their ends")
+    figures = [one for one in _figures((first, second), limits, quantiles) if np.isfinite(one.values).all()]
+    ends = functools.partial(_ends, figures)
+    z = float(normal_quantile(confidence))
+    low, high = ends(z)
+    columns = {
+        "difference": np.array([one.values[0] - one.values[1] for one in figures]),
+        "low": low,
+        "high": high,
+        "p_value": p_values_at(ends),
+        "noticeable": noticeable_difference(high - low, confidence),
+    }
+    posteriors = [side.smooth for side in (first, second) if smooth]
+    known = [SmoothFigures(one, first.edges, z) for one in posteriors if one is not None]
+    if len(known) == 2:
+        columns |= _smooth(figures, known)
+    return Differences([one.subject for one in figures], columns, lambda level: ends(float(normal_quantile(level))))
 
 
-class _Pair:
-    """Two groups.
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Figure:
+    """A figure of both sides.
 
-    Args:
-        z: half of an interval's length, in standard errors.
+    Attributes:
+        subject: which one.
+        values: (2,), of each side; nan if nobody in it seems to have a number.
+        intervals: of each side.
+        smooth: function from the smooth figures of a side to this one.
+        within: range of its possible values.
     """
 
-    def __init__(self, first: NumberSums, second: NumberSums, z: float, smooth: bool):
-        self._sides, self._z, self._edges = (first, second), z, first.edges
-        posteriors = [side.smooth for side in self._sides if smooth]
-        self._smooth = [SmoothFigures(one, self._edges, z) for one in posteriors if one is not None]
-
-    def differences(self, limits: Sequence[float], quantiles: Sequence[float]) -> Iterator[FigureDifference]:
-        centres = self._sides[0].centres
-        if centres is not None:
-            shown = self._shown(lambda smooth: smooth.mean(centres))
-            intervals, ends = [side.ratio(centres).interval for side in self._sides], centres[[0, -1]].tolist()
-            yield from self._of_sums(MEAN, None, centres, intervals, ends, shown)
-        for q in map(float, quantiles):
-            yield from self._of_quantiles(q)
-        for limit in map(float, limits):
-            parts = weights_above(self._edges, limit)
-            intervals = [functools.partial(interval_above, side, limit) for side in self._sides]
-            yield from self._of_sums(
-                SHARE_ABOVE, limit, parts, intervals, (0, 1), self._shown(operator.methodcaller("share_above", parts))
-            )
-
-    def _of_sums(
-        self,
-        figure: str,
-        at: float | None,
-        weights: np.ndarray,
-        intervals: Sequence[Interval],
-        within: Sequence[float],
-        shown: _Shown,
-    ) -> Iterator[FigureDifference]:
-        values = [side.ratio(weights).value for side in self._sides]
-        if None not in values:
-            yield self._difference(figure, at, values, intervals, shown, within)
-
-    def _of_quantiles(self, q: float) -> Iterator[FigureDifference]:
-        tests = [test for test in (side.quantile(q) for side in self._sides) if test is not None]
-        if len(tests) == len(self._sides):
-            shown = self._shown(operator.methodcaller("quantile", q))
-            yield self._difference(QUANTILE, q, [one.value for one in tests], [one.interval for one in tests], shown)
-
-    def _difference(
-        self,
-        figure: str,
-        at: float | None,
-        values: Sequence[Any],
-        intervals: Sequence[Interval],
-        shown: _Shown,
-        within: Sequence[float] = (-np.inf, np.inf),
-    ) -> FigureDifference:
-        """Also contains the interval of the two figures moved into the range ``within``; see ``moved_inside``."""
-        a, b = values
-        of_a, of_b = (min(max(value, within[0]), within[1]) - value for value in values)
-        shifts = np.array([of_a, of_b, of_a, of_a, of_b, of_b])
-
-        def ends(z: float) -> tuple[np.ndarray, np.ndarray]:
-            (low_a, high_a), (low_b, high_b) = (interval(z) for interval in intervals)
-            given = [a, b, _or(low_a, -np.inf), _or(high_a, np.inf), _or(low_b, -np.inf), _or(high_b, np.inf)]
-            own, moved = (difference_interval(*np.array(given + by)[:, np.newaxis]) for by in (0 * shifts, shifts))
-            return hull(own, moved)
-
-        low, high = (float(end[0]) for end in ends(self._z))
-        return FigureDifference(
-            figure=figure,
-            at=at,
-            difference=a - b,
-            low=_finite(low),
-            high=_finite(high),
-            p_value=float(p_values_at(ends)[0]),
-            **shown._asdict(),
-        )
-
-    def _shown(self, figure: Callable[[SmoothFigures], Smooth]) -> _Shown:
-        """The difference of smooth estimates, with an interval from those of both."""
-        if len(self._smooth) < 2:
-            return _Shown()
-        a, b = (figure(smooth) for smooth in self._smooth)
-        assert a.display_value is not None and b.display_value is not None, "ends alone can be open"
-        ends = (_or(end, sign * np.inf) for one in (a, b) for sign, end in zip((-1, 1), one[1:]))
-        given = (np.array([float(number)]) for number in (a.display_value, b.display_value, *ends))
-        low, high = (float(end[0]) for end in difference_interval(*given))
-        return _Shown(a.display_value - b.display_value, _finite(low), _finite(high))
+    subject: Subject
+    values: np.ndarray
+    intervals: Sequence[Interval]
+    smooth: Callable[[SmoothFigures], Smooth]
+    within: tuple[float, float] = (-np.inf, np.inf)
 
 
-class _Shown(NamedTuple):
-    """The fields ``display_*`` of ``FigureDifference``."""
+def _figures(sides: Sequence[NumberSums], limits: Sequence[float], quantiles: Sequence[float]) -> Iterator[_Figure]:
+    """The figures in the order of ``compare_numbers``."""
+    centres = sides[0].centres
+    if centres is not None:
+        means, ends = [side.ratio(centres) for side in sides], (float(centres[0]), float(centres[-1]))
+        values, of_mean = _numbers(one.value for one in means), operator.methodcaller("mean", centres)
+        yield _Figure(Subject(figure=MEAN), values, [one.interval for one in means], of_mean, ends)
+    for q in map(float, quantiles):
+        tests = [side.quantile(q) for side in sides]
+        values = _numbers(None if one is None else one.value for one in tests)
+        intervals = [one.interval for one in tests if one is not None]
+        yield _Figure(Subject(figure=QUANTILE, at=q), values, intervals, operator.methodcaller("quantile", q))
+    for limit in map(float, limits):
+        parts = weights_above(sides[0].edges, limit)
+        values = _numbers(side.ratio(parts).value for side in sides)
+        intervals = [functools.partial(interval_above, side, limit) for side in sides]
+        of_share = operator.methodcaller("share_above", parts)
+        yield _Figure(Subject(figure=SHARE_ABOVE, at=limit), values, intervals, of_share, (0, 1))
 
-    display_difference: float | None = None
-    display_low: float | None = None
-    display_high: float | None = None
+
+def _ends(figures: Sequence[_Figure], z: float) -> Ends:
+    """The intervals of the differences, which contain those of the figures moved into the range ``within``; see
+    ``moved_inside``."""
+    given = _columns([*one.values, *(end for of in one.intervals for end in _bounds(of(z)))] for one in figures)
+    moved = (np.clip(one.values, *one.within) - one.values for one in figures)
+    shifts = _columns([a, b, a, a, b, b] for a, b in moved)
+    return hull(difference_interval(*given), difference_interval(*(given + shifts)))
 
 
-def _or(end: float | None, otherwise: float) -> float:
-    return otherwise if end is None else end
+def _smooth(figures: Sequence[_Figure], sides: Sequence[SmoothFigures]) -> dict[str, np.ndarray]:
+    """The differences of smooth estimates, with intervals from those of both."""
+    pairs = ([one.smooth(side) for side in sides] for one in figures)
+    given = _columns([a.display_value, b.display_value, *_bounds(a[1:]), *_bounds(b[1:])] for a, b in pairs)
+    low, high = difference_interval(*given)
+    return {"display_difference": given[0] - given[1], "display_low": low, "display_high": high}
 
 
-def _finite(end: float) -> float | None:
-    return end if np.isfinite(end) else None
+def _bounds(ends: Sequence[float | None]) -> Iterator[float]:
+    """Both ends of an interval, infinite where it is not bounded."""
+    return (sign * np.inf if end is None else end for sign, end in zip((-1, 1), ends))
+
+
+def _columns(rows: Iterable[Sequence[float | None]]) -> np.ndarray:
+    """(6, D): the arguments of ``difference_interval``, from those of each difference."""
+    columns: np.ndarray = _numbers(number for row in rows for number in row).reshape(-1, 6).T
+    return columns
+
+
+def _numbers(given: Iterable[float | None]) -> np.ndarray:
+    """Numbers as an array; nan for None."""
+    return np.array(list(given), dtype=np.float64)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
 from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED, Decoder
+from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.versions import borrowed_of_versions
 from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.samples.asked import Asked
@@ -29,17 +30,31 @@ TOGETHER = 256
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SampleRows:
-    """The rows of a sample: its estimate, and its health, which is judged when it is asked for.
+    """What is shown of a sample, and its rows, which are made when they are asked for.
 
     Attributes:
         sample: the sample.
+        asked: what is estimated.
         solution: of the sample.
-        estimate: its row.
+        shown: the estimate that is shown; None if the status of the solution says why there is none.
     """
 
     sample: Sample
+    asked: Asked
     solution: Solution
-    estimate: WindowedEstimate
+    shown: Estimate | None
+
+    @functools.cached_property
+    def numbers(self) -> NumberSums | None:
+        """What figures of numbers come from; None without numbers, or if versions differ in the order of the texts
+        beside them."""
+        reports = number_reports(self.sample, self.solution)
+        return NumberSums(reports) if reports and reports[0].model.alphabet.bin_edges is not None else None
+
+    @functools.cached_property
+    def estimate(self) -> WindowedEstimate:
+        """The row of the estimate."""
+        return _row(self.sample, self.asked, self.solution, self.shown)
 
     @functools.cached_property
     def health(self) -> WindowHealth:
@@ -71,7 +86,8 @@ def rows_of(samples: Iterable[Sample], asked: Asked) -> Iterator[SampleRows]:
     rest = iter(samples)
     while part := list(itertools.islice(rest, TOGETHER)):
         for sample, solution in zip(part, solve(part, asked)):
-            yield SampleRows(sample, solution, _row(sample, asked, solution, borrowed.get(sample)))
+            estimate = solution.estimate and _shown(sample, asked, solution, solution.estimate, borrowed.get(sample))
+            yield SampleRows(sample, asked, solution, estimate)
 
 
 def borrowed_of(samples: Sequence[Sample], asked: Asked) -> dict[Sample, BorrowedShares]:
@@ -102,10 +118,9 @@ def _borrowed(total: Sample, groups: Sequence[Sample], asked: Asked) -> dict[Sam
     return borrowed_of_versions(versions, total.counts, counts, estimator, asked.min_reports)
 
 
-def _row(sample: Sample, asked: Asked, solution: Solution, borrowed: BorrowedShares | None) -> WindowedEstimate:
+def _row(sample: Sample, asked: Asked, solution: Solution, estimate: Estimate | None) -> WindowedEstimate:
     """The row of one sample."""
     owner, place = sample.owner, sample.place
-    estimate = solution.estimate and _shown(sample, asked, solution, solution.estimate, borrowed)
     total = None if solution.withheld else estimate.num_reports if estimate else sample.total
     row = row_of_estimate(
         owner.named, place, asked.estimator.id, estimate, solution.status, total, asked.show, asked.entries

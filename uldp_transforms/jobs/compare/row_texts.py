@@ -1,17 +1,13 @@
-"""Rows and texts of differences of numbers: means, quantiles, and shares above limits."""
+"""What differs, and by how much, as texts."""
 
 from __future__ import annotations
-
-import dataclasses
-from collections.abc import Iterator, Sequence
-from typing import Any
 
 from uldp_transforms.jobs.report.compared.compared_rows import lengths_of
 from uldp_transforms.jobs.report.differences import is_without_zero
 from uldp_transforms.jobs.report.numbers.number_facts import digits_of_length, name_of_quantile, name_of_share
-from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, FigureDifference, compare_numbers
+from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE
+from uldp_transforms.ldp.comparisons.differences import Difference
 from uldp_transforms.ldp.comparisons.p_values import is_found
-from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.rows.row_types import ComparedValue
 
 ONLY_SMOOTH = "~"
@@ -26,39 +22,11 @@ def shows_only_smooth(row: ComparedValue) -> bool:
     return not is_told and is_without_zero(row.display_low, row.display_high)
 
 
-def figure_rows(
-    shared: dict[str, Any],
-    first: NumberSums,
-    second: NumberSums,
-    limits: Sequence[float],
-    quantiles: Sequence[float],
-    confidence: float,
-) -> Iterator[ComparedValue]:
-    """A row for each figure that both sides have; the q-values are the p-values.
-
-    Args:
-        shared: fields that all rows of a pair have.
-        first, second: the sides.
-        limits, quantiles: of the figures.
-        confidence: of each interval.
-    """
-    unit = first.reports[0].model.alphabet.unit
-    for found in compare_numbers(first, second, limits, quantiles, confidence):
-        yield ComparedValue(
-            **shared,
-            value=_name(found, unit),
-            **dataclasses.asdict(found),
-            q_value=found.p_value,
-            lift=None,
-            lift_low=None,
-            lift_high=None,
-        )
-
-
-def _name(found: FigureDifference, unit: str) -> str:
-    if found.at is None:
-        return found.figure
-    return name_of_quantile(found.at) if found.figure == QUANTILE else name_of_share(found.at, unit)
+def name_of(one: Difference, unit: str) -> str:
+    """The value, or the name of the figure, for a row."""
+    if one.at is None:
+        return one.value or one.figure or ""
+    return name_of_quantile(one.at) if one.figure == QUANTILE else name_of_share(one.at, unit)
 
 
 def difference_texts(row: ComparedValue) -> tuple[str, str]:
