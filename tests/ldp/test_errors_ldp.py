@@ -1730,6 +1730,11 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             ((17, 9), {}, f"epsilon {NO_EPSILON}"),
             ((1, 0), {}, f"num_reports {NO_REPORTS}"),
             ((1, 9), {"target_l1": 0}, "target_l1 must be a number above 0, got 0"),
+            (
+                (1, 9),
+                {"confidence": 95},
+                "confidence must be a number between 0 and 1, at most 0.999999, such as 0.95, got 95",
+            ),
             ((1, 9), {"target_l2": float("inf")}, "target_l2 must be a number above 0, got inf"),
             (
                 (1, 9),

@@ -266,7 +266,7 @@ def test_discovered_values_of_the_pane_that_counts(tmp_path: Path) -> None:
     lines.append(found(1, "same index, before a worker was killed", 0.2, num_reports=900))
     rows.write(tmp_path, "discovered.jsonl", lines)
     tree = tree_of(page_of(tmp_path))
-    cells = table(tree, "Frequent unlisted values; at most one in twenty is expected to be held by nobody")
+    cells = table(tree, "Frequent unlisted values; at most 5 % are expected to be held by nobody")
     assert cells[1:] == [["more", "20.0 %", "10.0 to 30.0 %", "0.001"], ["less", "19.0 %", "15.0 to 30.0 %", "0.001"]]
     assert "Discovered values: Tue 7 Nov 2000" in tree.text
 
