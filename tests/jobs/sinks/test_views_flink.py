@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.sinks.test_views import COLUMNS, TABLES, chosen, of_table, rows
+from tests.jobs.sinks.test_views import COLUMNS, TABLES, chosen, rows
 from tests.rigs.flink_sql import __main__ as flink_sql
 
 pytestmark = [
@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
     for table in TABLES:
         (tmp_path / table).mkdir()
         for part in range(2):
-            lines = "".join(json.dumps(row) + "\n" for row in of_table(table, rows(7))[part::2])
+            lines = "".join(json.dumps(row) + "\n" for row in rows(7)[part::2])
             (tmp_path / table / f"{table}-{part}.jsonl").write_text(lines, "utf-8")
     return tmp_path
 
@@ -29,10 +29,10 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("table", TABLES)
 def test_the_views_have_the_rows_that_count(table: str, folder: Path) -> None:
     assert tuple(flink_sql.COLUMNS) == COLUMNS
-    among = chosen(of_table(table, rows(7)))
+    among = chosen(rows(7))
     expected = sorted(["" if value is None else str(value) for value in row.values()] for row in among)
     assert sorted(flink_sql.latest_rows(folder, table)) == expected
-    assert len(expected) == (90 if table == "estimates" else 60)
+    assert len(expected) == 90
 
 
 def test_what_flink_refuses_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

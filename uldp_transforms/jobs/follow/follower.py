@@ -212,7 +212,7 @@ class Follower:
                 samples += samples_of(self._spec, self._owners, window, counts, simulated=simulated)
                 self._state.estimated(window)
         if samples:
-            rows = rows_of_windows(self._spec, samples, with_counts=self._with_counts)
+            rows: Mapping[str, Sequence[Any]] = rows_of_windows(self._spec, samples, with_counts=self._with_counts)
             if self._smoothing is not None:
                 rows = self._smoothing.smooth((sample.owner for sample in samples), rows)
             self._put(rows)
