@@ -22,7 +22,7 @@ from tests.ldp.comparisons import test_comparisons
 from tests.ldp.estimators import test_estimates_in_notebooks
 from tests.ldp.mechanisms import test_survey_designs
 from tests.ldp.solvers import test_pooled_versions
-from tests.ldp.versions import test_pooled_estimate
+from tests.ldp.versions import test_borrowed_versions, test_pooled_estimate
 from tests.support.cases import COLLECTIONS, DECOMPOSED, VALUES
 from uldp_transforms import ldp
 from uldp_transforms.ldp import (
@@ -1751,6 +1751,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     *test_comparisons.REFUSED,
     *test_dimensions.REFUSED,
     *test_borrow.REFUSED,
+    *test_borrowed_versions.REFUSED,
     *test_clear_numbers.REFUSED,
     *test_samples.REFUSED,
     *test_inattention.REFUSED,

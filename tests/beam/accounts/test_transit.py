@@ -24,7 +24,7 @@ from tests.support.tolerance import generator
 from uldp_transforms.beam.runtime import panes
 from uldp_transforms.beam.runtime.beam_windows import as_duration
 from uldp_transforms.beam.transforms import decode_reports as decode
-from uldp_transforms.beam.transforms import estimate_distribution, transit
+from uldp_transforms.beam.transforms import estimate_distribution, measured_rows, transit
 from uldp_transforms.beam.transforms import gather_messages as gather
 from uldp_transforms.beam.transforms import read_report_files as read_files
 from uldp_transforms.collector.ledger_entries import IN_TRANSIT, LedgerEntry
@@ -82,7 +82,7 @@ INNER = [
     pytest.param(containers, "_end_of_datum", id="reading: one message"),
     pytest.param(report_files, "read_blocks", id="reading: as a whole"),
     pytest.param(read_files, "_open", id="reading: to open"),
-    pytest.param(estimate_distribution, "rows_of", id="estimate: as a whole"),
+    pytest.param(measured_rows, "rows_of", id="estimate: as a whole"),
     pytest.param(sample, "reason_to_withhold", id="estimate: whether to"),
     pytest.param(rows_of_samples, "solve", id="estimate: together"),
     pytest.param(windowed_estimate, "value_estimates", id="estimate: values"),
