@@ -13,7 +13,7 @@ from scipy import stats
 from tests.support.tolerance import binomial_limits, generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, SHARE_ABOVE, compare_numbers
-from uldp_transforms.ldp.comparisons.differences import Difference
+from uldp_transforms.ldp.comparisons.difference_columns import Difference
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.estimators.smooth_figures import SmoothFigures
 

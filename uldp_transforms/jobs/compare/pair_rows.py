@@ -13,7 +13,7 @@ from uldp_transforms.jobs.compare.sides import Family, Pair, Side
 from uldp_transforms.jobs.reestimate.stored_counts import simulated_of
 from uldp_transforms.ldp.comparisons.compare import differences_of_shares, q_values, selected_confidence
 from uldp_transforms.ldp.comparisons.compare_numbers import differences_of_numbers
-from uldp_transforms.ldp.comparisons.differences import Differences, known
+from uldp_transforms.ldp.comparisons.difference_columns import Differences, known
 from uldp_transforms.ldp.confidence import error_rate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
 from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_within

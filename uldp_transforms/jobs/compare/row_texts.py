@@ -6,7 +6,7 @@ from uldp_transforms.jobs.report.compared.compared_rows import lengths_of
 from uldp_transforms.jobs.report.differences import is_without_zero
 from uldp_transforms.jobs.report.numbers.number_facts import digits_of_length, name_of_quantile, name_of_share
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE
-from uldp_transforms.ldp.comparisons.differences import Difference
+from uldp_transforms.ldp.comparisons.difference_columns import Difference
 from uldp_transforms.ldp.comparisons.p_values import is_found
 from uldp_transforms.rows.row_types import ComparedValue
 

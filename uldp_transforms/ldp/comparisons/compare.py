@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from scipy import special
 
-from uldp_transforms.ldp.comparisons.differences import Differences, Ends, Subject
+from uldp_transforms.ldp.comparisons.difference_columns import Differences, Ends, Subject
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.anytime import anytime_confidence

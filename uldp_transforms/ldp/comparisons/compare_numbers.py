@@ -18,7 +18,7 @@ import numpy as np
 
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.comparisons.compare import difference_interval, hull, noticeable_difference, p_values_at
-from uldp_transforms.ldp.comparisons.differences import Difference, Differences, Ends, Subject
+from uldp_transforms.ldp.comparisons.difference_columns import Difference, Differences, Ends, Subject
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.number_estimates import (
