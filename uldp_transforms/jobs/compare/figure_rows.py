@@ -6,12 +6,11 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from uldp_transforms.jobs.report.compared.compared_rows import lengths_of
-from uldp_transforms.jobs.report.differences import is_without_zero
-from uldp_transforms.jobs.report.numbers.number_facts import digits_of_length, name_of_quantile, name_of_share
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, FigureDifference, compare_numbers
 from uldp_transforms.ldp.comparisons.p_values import FOUND
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
+from uldp_transforms.rows.figures.figure import halves_of, is_without_zero, name_of_quantile, name_of_share
+from uldp_transforms.rows.figures.figure_words import digits_of
 from uldp_transforms.rows.row_types import ComparedValue
 
 ONLY_SMOOTH = "~"
@@ -72,10 +71,10 @@ def smooth_text(row: ComparedValue) -> str:
 
 def _digits(row: ComparedValue) -> int:
     """Decimals of the shorter one of both intervals."""
-    lengths = lengths_of(row.difference, row.low, row.high)
+    halves = halves_of(row.difference, row.low, row.high)
     if row.display_difference is not None:
-        lengths += lengths_of(row.display_difference, row.display_low, row.display_high)
-    digits = digits_of_length(lengths)
+        halves += halves_of(row.display_difference, row.display_low, row.display_high)
+    digits = digits_of(halves, is_share=False)
     return digits if row.figure in (MEAN, QUANTILE) else max(digits, _FEWEST_DIGITS)
 
 
