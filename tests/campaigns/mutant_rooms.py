@@ -177,6 +177,10 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("beam/rows", "beam/windows/test_smooth_estimates.py", "beam/windows/test_smooth_numbers.py"),
         *("beam/windows/test_pool_versions.py", "jobs/commands/test_reestimate.py"),
     ),
+    "rows/figures": (
+        *("jobs/report/test_report_figures.py", "jobs/report/test_report_words.py"),
+        "jobs/report/test_report_gathering.py",
+    ),
     "rows/samples": (
         *("beam/rows/test_row_parts.py", "beam/rows/test_number_figures.py", "beam/test_steps_alone.py"),
         *("beam/windows/test_pool_versions.py", "jobs/reestimate", "jobs/commands/test_total.py"),

@@ -30,9 +30,6 @@ from uldp_transforms.jobs.reestimate.regroup import GROUP
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, files_of_counts, stored_counts
 from uldp_transforms.jobs.report.numbers.number_facts import (
     NumberPart,
-    digits_of_figure,
-    number_span,
-    number_text,
     numbers_of,
 )
 from uldp_transforms.jobs.report.whole_period import FILE
@@ -42,6 +39,7 @@ from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.display import interval_text
 from uldp_transforms.ldp.utility import need_of_liars
+from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, WindowedEstimate
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
@@ -263,10 +261,10 @@ def _figures(numbers: NumberPart) -> Iterator[tuple[str, ...]]:
     order = slice(None, None, -1 if numbers.advice else 1)
     yield "figure", numbers.unit or "value", *titles[order]
     for figure in numbers.figures:
-        digits = 4 if figure.is_share else digits_of_figure(figure)
+        form = NumberFormat(False, 4) if figure.is_share else format_of(figure)
         ends = ((figure.low, figure.high), (figure.sure_low, figure.sure_high))
-        spans = [number_span(*each, digits) for each in ends]
-        yield printable(figure.name), number_text(figure.value, digits), *spans[order]
+        spans = [form.span(*each) for each in ends]
+        yield printable(figure.name), form.text(figure.value), *spans[order]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

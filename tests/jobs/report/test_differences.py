@@ -84,7 +84,7 @@ def test_the_page_has_the_intervals_of_compare(people: int, most: float) -> None
             page = panel_of(entries(first), entries(second), number).differences(0, 1)
             found = difference_at(first, second, confidence)
             length = found[1] - found[0]
-            assert [one.difference for one in page] == pytest.approx(compare(first, second).differences.tolist())
+            assert [one.value for one in page] == pytest.approx(compare(first, second).differences.tolist())
             for end, exact in zip(np.array([[one.low, one.high] for one in page]).T, found):
                 assert (np.abs(end - exact) <= most * length).all()
                 if number == 1:
@@ -124,8 +124,8 @@ def test_figures_have_the_intervals_of_zou_and_donner_and_may_be_open() -> None:
         inner=np.full((2, 2), np.nan),
     )
     mean, p90 = panel.differences(1, 0)
-    assert (mean.difference, mean.low, mean.high) == pytest.approx((3.0, 3 - 2**0.5, 3 + 17**0.5))
-    assert mean.told_apart and mean.half == pytest.approx((2**0.5 + 17**0.5) / 2)
-    assert (p90.difference, p90.low, p90.high) == (10.0, None, pytest.approx(10 + 200**0.5))
-    assert not p90.told_apart and p90.half == pytest.approx(200**0.5)
+    assert (mean.value, mean.low, mean.high) == pytest.approx((3.0, 3 - 2**0.5, 3 + 17**0.5))
+    assert mean.told_apart and mean.halves[0] == pytest.approx((2**0.5 + 17**0.5) / 2)
+    assert (p90.value, p90.low, p90.high) == (10.0, None, pytest.approx(10 + 200**0.5))
+    assert not p90.told_apart and p90.halves[0] == pytest.approx(200**0.5)
     assert json.loads(panel.as_json())["high"] == [[11.0, None], [17.0, 60.0]]

@@ -304,13 +304,13 @@ def test_the_script_and_the_page_without_scripts_have_the_same_differences() -> 
     shown = result(program, compared("t", json.loads(panel.as_json())))
     apart = 0
     for one, (difference, ends, flags) in zip(panel.differences(0, 1), shown, strict=True):
-        known = [] if one.difference is None else [one.difference, one.low, one.high]
+        known = [] if one.value is None else [one.value, one.low, one.high]
         said = [None if text == "open" else float(text) for text in [*difference.split(), *ends.split()]]
         assert [of is None for of in said] == [of is None for of in known]
         assert [of for of in said if of is not None] == pytest.approx(
             [of for of in known if of is not None], rel=2e-5, abs=1e-6
         )
-        assert flags == ("differs" if one.difference is not None and one.told_apart else "")
+        assert flags == ("differs" if one.value is not None and one.told_apart else "")
         apart += one.told_apart
     assert 5 < apart < number and outside.sum() > 10
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from types import SimpleNamespace
@@ -15,10 +16,12 @@ from tests.support import report_rows as rows
 from tests.support.cases import golden
 from uldp_transforms.jobs.evaluate.trials import Outcome
 from uldp_transforms.jobs.report import charts, error_charts
-from uldp_transforms.jobs.report.facts import Entry, Trend, WindowLine
+from uldp_transforms.jobs.report.facts import WindowLine
 from uldp_transforms.jobs.report.levels import USUAL
 from uldp_transforms.jobs.report.numbers import number_charts
-from uldp_transforms.jobs.report.numbers.number_facts import Bar, Figure, FigureTrend, NumberPart
+from uldp_transforms.jobs.report.numbers.number_facts import Bar, NumberPart
+from uldp_transforms.rows.figures.figure import Figure, Trend, table_of, trend_of, unlisted_share
+from uldp_transforms.rows.figures.figure_words import NumberFormat
 from uldp_transforms.windows import moment_of
 
 NAN, DAY = math.nan, 86_400_000
@@ -32,31 +35,23 @@ def line(at: int, **more: Any) -> WindowLine:
         "name": f"day {at}",
         "status": "ok",
     }
-    given |= {
-        "num_reports": 1000,
-        "unexplained": 0.5,
-        "unexplained_low": 0.4,
-        "unexplained_high": 0.6,
-        "unlisted": None,
-    }
+    mass = {"unexplained_mass": 0.5, "unexplained_low": 0.4, "unexplained_high": 0.6}
+    given |= {"num_reports": 1000, "unexplained": unlisted_share(mass, more.pop("unlisted", None))}
     return WindowLine(**given | {"is_open": False, "holds_always": False} | more)
 
 
-def entry(value: str = "a", share: float = 0.2, truth: float | None = None, **more: Any) -> Entry:
-    given: dict[str, Any] = {"value": value, "sensitive": None, "share": share, "low": share - 0.1, "high": share + 0.1}
-    return Entry(**given | dict.fromkeys(("smoothed", "smoothed_low", "smoothed_high")) | {"truth": truth} | more)
+def entry(value: str = "a", share: float = 0.2, truth: float | None = None) -> Figure:
+    return Figure(name=value, is_share=True, value=share, low=share - 0.1, high=share + 0.1, truth=truth)
 
 
 def trend(number: int = 3, **arrays: Any) -> Trend:
     share = np.linspace(0.2, 0.4, number)
-    given: dict[str, Any] = {
-        "share": share,
-        "low": share - 0.1,
-        "high": share + 0.1,
-        "moved": np.zeros(number, dtype=bool),
-    }
-    given |= {name: np.full(number, NAN) for name in ("smoothed", "smoothed_low", "smoothed_high", "truth")}
-    return Trend(entry=entry(), **given | arrays)
+    given: dict[str, Any] = {"value": share, "low": share - 0.1, "high": share + 0.1} | arrays
+    return trend_with(entry(), number, **{"sure_low": given["low"], "sure_high": given["high"]} | given)
+
+
+def trend_with(of: Figure, number: int, **arrays: Any) -> Trend:
+    return dataclasses.replace(trend_of(of, table_of([None] * number)), **arrays)
 
 
 def layers_of(chart: Any) -> list[tuple[str, str, str | None]]:
@@ -80,20 +75,20 @@ def data_of(chart: Any) -> list[dict[str, Any]]:
     return values_of(found if "data" in found else found["layer"][0], found)
 
 
-BAND, POINT = ("area", "low", "high"), ("point", "share", None)
+BAND, POINT = ("area", "low", "high"), ("point", "value", None)
 SMOOTHED = [("area", "smoothed_low", "smoothed_high"), ("line", "smoothed", None)]
 
 
 def test_a_trend_has_a_band_and_points_and_what_is_known_besides() -> None:
     windows = [line(at) for at in range(3)]
-    assert layers_of(charts._trend(trend(), windows, "UTC")) == [BAND, POINT]
+    assert layers_of(charts.trend_chart(trend(), windows, "UTC")) == [BAND, POINT]
     smooth = {
         "smoothed": np.array([0.2, 0.3, 0.4]),
         "smoothed_low": np.array([0.15, 0.25, 0.6]),
         "smoothed_high": np.full(3, 0.7),
     }
     of = trend(**smooth, truth=np.array([NAN, 0.3, NAN]), moved=np.array([False, True, False]))
-    chart = charts._trend(of, windows, "UTC")
+    chart = charts.trend_chart(of, windows, "UTC")
     assert layers_of(chart) == [BAND, *SMOOTHED, POINT, ("line", "truth", None), ("rule", "", None)]
     assert chart.to_dict()["layer"][-1]["transform"] == [{"filter": "datum.moved"}]
     values = data_of(chart)
@@ -107,21 +102,21 @@ def test_a_trend_has_a_band_and_points_and_what_is_known_besides() -> None:
     assert [row["time"] for row in values] == [rows.BEGAN + at * DAY for at in range(3)]
 
 
-@pytest.mark.parametrize(("number", "layers"), [(60, [BAND, POINT]), (61, [BAND, ("line", "share", None)])])
+@pytest.mark.parametrize(("number", "layers"), [(60, [BAND, POINT]), (61, [BAND, ("line", "value", None)])])
 def test_of_many_windows_a_line_is_drawn(number: int, layers: list[Any]) -> None:
     """Instead of points; a smoothed line is enough."""
     windows = [line(at) for at in range(number)]
-    assert layers_of(charts._trend(trend(number), windows, "UTC")) == layers
-    smoothed = layers_of(charts._trend(trend(number, smoothed=np.full(number, 0.2)), windows, "UTC"))
+    assert layers_of(charts.trend_chart(trend(number), windows, "UTC")) == layers
+    smoothed = layers_of(charts.trend_chart(trend(number, smoothed=np.full(number, 0.2)), windows, "UTC"))
     assert smoothed == [BAND, *SMOOTHED, *([POINT] if number == 60 else [])]
 
 
 def test_unlisted_values_have_a_chart() -> None:
-    band, mass = ("area", "unexplained_low", "unexplained_high"), ("line", "unexplained", None)
+    mass = ("line", "value", None)
     windows = [line(at) for at in range(60)]
-    assert layers_of(charts._unexplained(windows, "UTC")) == [band, mass, ("point", "unexplained", None)]
+    assert layers_of(charts._unexplained(windows, "UTC")) == [BAND, mass, POINT]
     more = [*windows, line(60, unlisted=0.1)]
-    assert layers_of(charts._unexplained(more, "UTC")) == [band, mass, ("line", "unlisted", None)]
+    assert layers_of(charts._unexplained(more, "UTC")) == [BAND, mass, ("line", "truth", None)]
     assert data_of(charts._unexplained(windows, "UTC"))[0]["said"] == "day 0: 50.0 % (40.0 to 60.0 %)"
 
 
@@ -157,7 +152,7 @@ def charts_of_everything() -> dict[str, Any]:
     windows = [line(at, unlisted=0.1) for at in range(3)]
     full = {name: np.array([0.2, 0.3, 0.4]) for name in ("smoothed", "smoothed_low", "smoothed_high", "truth")}
     of, entries = trend(**full, moved=np.array([False, True, False])), [entry(truth=0.1), entry("b")]
-    figures = [figure_trend(), figure_trend(smoothed=np.full(3, 2.5))]
+    figures = [figure_trend(unit="min"), figure_trend(unit="min", smoothed=np.full(3, 2.5))]
     bins = numbers(bar(1, 2, 0.2), bar(2, 30, 0.5), figures=[figure("median", value=12.0)], trends=figures)
     latest = SimpleNamespace(entries=entries, window=windows[-1])
     parts = [part(trends=[of], latest=latest), part(numbers=bins), part(drawn=0)]
@@ -171,8 +166,8 @@ def charts_of_everything() -> dict[str, Any]:
         "unexplained": charts.unexplained_svg(windows, "UTC"),
         "latest": charts.latest_svg(entries),
         "curve": number_charts.curve_svg(bins),
-        "figure": number_charts.figure_svg(figures[0], windows, "min", "UTC"),
-        "smoothed figure": number_charts.figure_svg(figures[1], windows, "min", "UTC"),
+        "figure": charts.trend_svg(figures[0], windows, "UTC"),
+        "smoothed figure": charts.trend_svg(figures[1], windows, "UTC"),
         "picture": charts.picture(report, number_charts.panel),  # type: ignore[arg-type]  # both kinds of panels are drawn
         "empty picture": charts.picture(nothing, number_charts.panel),  # type: ignore[arg-type]  # both kinds of panels are drawn
         "plan": error_charts.picture_of_plan([{"name": "a", "l1": 0.1, "half_width": 0.2, "private": True}]),
@@ -209,7 +204,7 @@ def axis_of(starts: list[str | None], zone: str = "UTC") -> tuple[dict[str, Any]
     lines = [line(0, start=start, name="n") for start in starts]
     number = len(starts)
     columns = {name: np.linspace(0, 1, number) for name in ("share", "low", "high")} | {"more": np.full(number, NAN)}
-    chart = charts.through_time(lines, columns, zone).mark_point().to_dict()
+    chart = charts.through_time(lines, columns, zone, NumberFormat().words).mark_point().to_dict()
     return chart["encoding"]["x"], values_of(chart)
 
 
@@ -248,12 +243,12 @@ def test_numbers_of_a_chart_are_short_and_unknown_ones_are_none() -> None:
 
 def test_a_chart_has_a_sentence() -> None:
     windows = [line(at) for at in range(4)]
-    of = trend(4, share=np.array([NAN, 0.2, 0.5, 0.3]))
+    of = trend(4, value=np.array([NAN, 0.2, 0.5, 0.3]))
     assert (
         charts.sentence_of(of, windows)
         == "a: 20.0 % in day 1, 30.0 % in day 3, between 20.0 % and 50.0 % in 3 windows."
     )
-    moved = trend(4, share=np.array([0.1, 0.2, 0.5, 0.3]), moved=np.array([False, True, False, True]))
+    moved = trend(4, value=np.array([0.1, 0.2, 0.5, 0.3]), moved=np.array([False, True, False, True]))
     assert charts.sentence_of(moved, windows).endswith("in 4 windows. It changed in day 1, day 3.")
 
 
@@ -380,9 +375,7 @@ def figure(name: str = "mean", **more: Any) -> Figure:
 
 
 def bar(low: float, high: float, share: float) -> Bar:
-    return Bar(
-        name=f"{low:g} to {high:g}", low=low, high=high, share=share, band_low=share - 0.1, band_high=share + 0.1
-    )
+    return Bar(figure=entry(f"{low:g} to {high:g}", share), begin=low, end=high)
 
 
 def numbers(*bars: Bar, figures: Any = (), unit: str = "min", trends: Any = ()) -> NumberPart:
@@ -422,29 +415,28 @@ def test_bins_of_very_different_widths_are_on_a_logarithmic_axis() -> None:
     assert number_charts._is_logarithmic([bar(0.1, 1, 0), bar(1, 100, 0)])
 
 
-def figure_trend(number: int = 3, **arrays: Any) -> FigureTrend:
+def figure_trend(number: int = 3, unit: str = "", **arrays: Any) -> Trend:
     value = np.linspace(2.0, 4.0, number)
     given = {"value": value, "low": value - 0.5, "high": value + 0.5, "sure_low": value - 1, "sure_high": value + 1}
-    given |= {name: np.full(number, NAN) for name in ("smoothed", "smoothed_low", "smoothed_high")}
-    return FigureTrend(figure=figure(), **given | arrays)
+    return trend_with(figure(unit=unit), number, **given | arrays)
 
 
 def test_a_figure_over_windows_has_both_intervals() -> None:
     """A window with an open end has no sure band."""
     windows = [line(at) for at in range(3)]
-    of = figure_trend(sure_high=np.array([3.0, NAN, 5.0]), sure_low=np.array([1.0, 2.0, NAN]))
-    chart = number_charts._through(of, windows, "min", "UTC")
+    of = figure_trend(unit="min", sure_high=np.array([3.0, NAN, 5.0]), sure_low=np.array([1.0, 2.0, NAN]))
+    chart = charts.trend_chart(of, windows, "UTC")
     assert layers_of(chart) == [
         *(("area", "sure_low", "sure_high"), ("area", "low", "high"), ("line", "value", None), ("point", "value", None))
     ]
     values = data_of(chart)
     assert [(row["sure_low"], row["sure_high"]) for row in values] == [(1.0, 3.0), (None, None), (None, None)]
     assert values[0]["said"] == "day 0: 2.0 min (1.5 to 2.5)"
-    assert data_of(number_charts._through(figure_trend(), windows, "", "UTC"))[0]["said"] == "day 0: 2.0 (1.5 to 2.5)"
+    assert data_of(charts.trend_chart(figure_trend(), windows, "UTC"))[0]["said"] == "day 0: 2.0 (1.5 to 2.5)"
     y = chart.to_dict()["layer"][0]["encoding"]["y"]
     assert y["axis"]["title"] == "min " and y["scale"] == {"zero": False} and y["axis"]["tickCount"] == 4
     for number, points in ((60, 1), (61, 0)):
-        many = number_charts._through(figure_trend(number), [line(at) for at in range(number)], "", "UTC")
+        many = charts.trend_chart(figure_trend(number), [line(at) for at in range(number)], "UTC")
         assert layers_of(many).count(("point", "value", None)) == points
 
 
@@ -456,7 +448,7 @@ def test_a_smoothed_figure_breaks_where_a_window_contradicts_it() -> None:
         "smoothed_high": np.array([3, 3, 3, NAN]),
     }
     of = figure_trend(4, **smoothed, sure_low=np.array([1.0, 3.5, 1, 1]), sure_high=np.array([3.0, 5.0, 5, 5]))
-    chart = number_charts._through(of, windows, "", "UTC")
+    chart = charts.trend_chart(of, windows, "UTC")
     assert layers_of(chart) == [
         *(("area", "low", "high"), ("area", "smoothed_low", "smoothed_high"), ("line", "smoothed", None)),
         *(("point", "value", None),),
@@ -466,15 +458,16 @@ def test_a_smoothed_figure_breaks_where_a_window_contradicts_it() -> None:
     assert [(row["smoothed_low"], row["smoothed_high"]) for row in values] == [(2.0, 3.0)] + [(None, None)] * 3
     for number, points in ((60, 1), (61, 0)):
         many = figure_trend(number, smoothed=np.full(number, 2.5))
-        found = number_charts._through(many, [line(at) for at in range(number)], "", "UTC")
+        found = charts.trend_chart(many, [line(at) for at in range(number)], "UTC")
         assert layers_of(found).count(("point", "value", None)) == points
 
 
 def test_charts_of_numbers_have_sentences() -> None:
     windows = [line(at) for at in range(4)]
     of = figure_trend(4, value=np.array([NAN, 2.0, 9.0, 4.0]))
-    assert number_charts.sentence_of_figure(of, windows, "min") == "mean: 2.0 min in day 1, 4.0 min in day 3."
-    assert number_charts.sentence_of_figure(of, windows, "") == "mean: 2.0 in day 1, 4.0 in day 3."
+    with_unit = dataclasses.replace(of, figure=figure(unit="min"))
+    assert charts.sentence_of(with_unit, windows) == "mean: 2.0 min in day 1, 4.0 min in day 3."
+    assert charts.sentence_of(of, windows) == "mean: 2.0 in day 1, 4.0 in day 3."
     bars = [bar(0, 10, NAN), bar(10, 20, 0.5), bar(20, 30, 0.2)]
     assert number_charts.sentence_of_curve(numbers(*bars)) == "Share of people in 3 bins, most in 10 to 20 min: 50.0 %"
     assert number_charts.sentence_of_curve(numbers(*bars, unit="")).endswith("most in 10 to 20: 50.0 %")

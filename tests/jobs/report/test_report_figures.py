@@ -13,23 +13,12 @@ import pytest
 
 from uldp_transforms.jobs.report.compared import compared_rows
 from uldp_transforms.jobs.report.compared.compared_rows import comparisons_of
-from uldp_transforms.jobs.report.differences import Difference, Panel, PanelRows, reach_of
-from uldp_transforms.jobs.report.groups.group_facts import GroupLine, GroupsAsked, groups_of
-from uldp_transforms.jobs.report.numbers.number_facts import (
-    Figure,
-    FigureTrend,
-    digits_of_figure,
-    digits_of_length,
-    figure_panel,
-    figures_of,
-    name_of_quantile,
-    name_of_share,
-    number_span,
-    number_text,
-    numbers_of,
-    said_of,
-)
+from uldp_transforms.jobs.report.differences import Panel, PanelRows, reach_of
+from uldp_transforms.jobs.report.groups.group_facts import GroupsAsked, groups_of
+from uldp_transforms.jobs.report.numbers.number_facts import figure_panel, numbers_of
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.figures.figure import Figure, figures_of, name_of_quantile, name_of_share, table_of, trend_of
+from uldp_transforms.rows.figures.figure_words import NumberFormat, digits_of, format_of, said_of
 
 DASH, NAN = "\N{EN DASH}", math.nan
 
@@ -45,7 +34,7 @@ def figure(
 
 
 def test_numbers_are_formatted_for_readers() -> None:
-    assert [number_text(number, 2) for number in (None, NAN, 0.0, 1234.567, -1.0)] == [
+    assert [NumberFormat(False, 2).text(number) for number in (None, NAN, 0.0, 1234.567, -1.0)] == [
         DASH,
         DASH,
         "0.00",
@@ -53,26 +42,30 @@ def test_numbers_are_formatted_for_readers() -> None:
         "-1.00",
     ]
     ends: list[tuple[float | None, float | None]] = [(2.9, 5.8), (None, 5.8), (2.9, NAN), (NAN, None)]
-    assert [number_span(*of, 1) for of in ends] == ["2.9 to 5.8", "below 5.8", "from 2.9", DASH]
+    assert [NumberFormat(False, 1).span(*of) for of in ends] == ["2.9 to 5.8", "below 5.8", "from 2.9", DASH]
 
 
 def test_half_of_the_shortest_interval_shows_two_digits() -> None:
     lengths = [2e-9, 0.000_021, 0.000_199, 0.19, 0.21, 1.9, 2.1, 19.0, 21.0, 199.0, 2e9]
-    assert [digits_of_length([length, 1e12, 0.0, -1.0]) for length in lengths] == [6, 6, 6, 3, 2, 2, 1, 1, 0, 0, 0]
-    assert digits_of_length([]) == digits_of_length([0.0]) == 3
-    assert digits_of_length([0.000_2]) == 5 and digits_of_length([0.000_019_9]) == 6
+    assert [digits_of([length / 2, 1e12, 0.0, -1.0], False) for length in lengths] == [6, 6, 6, 3, 2, 2, 1, 1, 0, 0, 0]
+    assert digits_of([], False) == digits_of([0.0], False) == 3
+    assert digits_of([0.000_1], False) == 5 and digits_of([0.000_009_95], False) == 6
+
+
+def digits_of_one(of: Figure) -> int | None:
+    return format_of(of).digits
 
 
 def test_decimals_of_a_figure_are_those_of_its_shortest_interval() -> None:
     """Of the smooth and the sure one; with an open end, of twice the distance of the other."""
-    assert digits_of_figure(figure(low=0.0, high=40.0, sure_low=1.0, sure_high=2.0)) == 2
-    assert digits_of_figure(figure(low=1.0, high=2.0, sure_low=0.0, sure_high=40.0)) == 2
-    assert digits_of_figure(figure(low=0.0, high=40.0)) == 0
-    assert digits_of_figure(figure(low=1.0, high=40.0, sure_low=None)) == 0
-    assert [digits_of_figure(figure(value=2.0, low=None, high=high)) for high in (2.9, 3.1, 12.1)] == [2, 1, 0]
-    assert digits_of_figure(figure(value=2.0, low=0.9, high=None)) == 1
-    assert digits_of_figure(figure(value=2.0, low=None, high=3.1, sure_high=40.0)) == 1
-    assert digits_of_figure(figure(low=None, high=None)) == digits_of_figure(figure(value=None, low=None)) == 3
+    assert digits_of_one(figure(low=0.0, high=40.0, sure_low=1.0, sure_high=2.0)) == 2
+    assert digits_of_one(figure(low=1.0, high=2.0, sure_low=0.0, sure_high=40.0)) == 2
+    assert digits_of_one(figure(low=0.0, high=40.0)) == 0
+    assert digits_of_one(figure(low=1.0, high=40.0, sure_low=None)) == 0
+    assert [digits_of_one(figure(value=2.0, low=None, high=high)) for high in (2.9, 3.1, 12.1)] == [2, 1, 0]
+    assert digits_of_one(figure(value=2.0, low=0.9, high=None)) == 1
+    assert digits_of_one(figure(value=2.0, low=None, high=3.1, sure_high=40.0)) == 1
+    assert digits_of_one(figure(low=None, high=None)) == digits_of_one(figure(value=None, low=None)) == 3
 
 
 def test_figures_have_names() -> None:
@@ -108,11 +101,11 @@ def row(numbers: Any, status: str = "ok", **more: Any) -> dict[str, Any]:
 def test_a_mean_is_unbiased_and_other_figures_are_smooth_if_they_can_be() -> None:
     """The sure interval never depends on smoothness."""
     mean, median, p90, share, total = figures_of(row(NUMBERS), "min")
-    assert mean == figure("mean", 5.0, 4.0, 6.5, smoothed=5.1, smoothed_low=4.9, smoothed_high=5.3)
-    assert median == figure("median", 5.5, 5.0, 6.0, sure_low=3.0, sure_high=7.0)
-    assert p90 == figure("p90", 9.0, None, 12.0)
+    assert mean == figure("mean", 5.0, 4.0, 6.5, smoothed=5.1, smoothed_low=4.9, smoothed_high=5.3, unit="min")
+    assert median == figure("median", 5.5, 5.0, 6.0, sure_low=3.0, sure_high=7.0, unit="min")
+    assert p90 == figure("p90", 9.0, None, 12.0, unit="min")
     assert share == figure("share from 8 min", 0.2, 0.1, 0.3, is_share=True)
-    assert total == figure("sum", 500.0, 400.0, 650.0)
+    assert total == figure("sum", 500.0, 400.0, 650.0, unit="min")
 
 
 def test_means_and_shares_are_shown_within_what_they_can_be() -> None:
@@ -125,12 +118,12 @@ def test_means_and_shares_are_shown_within_what_they_can_be() -> None:
         "share": 1,
     }
     mean, most, least, total = figures_of(row(outside | below), "min")
-    assert mean == figure("mean", 5.0, 5.0, 6.5, smoothed=5.0, smoothed_low=5.0, smoothed_high=6.0)
+    assert mean == figure("mean", 5.0, 5.0, 6.5, smoothed=5.0, smoothed_low=5.0, smoothed_high=6.0, unit="min")
     assert most == figure("share from 10 min", 1, 0.9, 1, is_share=True)
     assert least == figure("share from 30 min", 0, 0, 0.05, is_share=True)
-    assert total == figure("sum", 500.0, 500.0, 650.0)
+    assert total == figure("sum", 500.0, 500.0, 650.0, unit="min")
     [*_, total] = figures_of(row(outside | below | {"share": 0.9}), "min")  # with people who have no number
-    assert total == figure("sum", 0.0, 0.0, 650.0)
+    assert total == figure("sum", 0.0, 0.0, 650.0, unit="min")
     [alone, *_, total] = figures_of(row(outside), "min")
     assert (alone.value, alone.low, total.value) == (3.5, 3.5, -20.0)  # a row that does not say where its bins are
 
@@ -155,16 +148,21 @@ CURVE = [
 def test_open_bins_are_as_wide_as_their_neighbours() -> None:
     part = numbers_of([row(NUMBERS | {"curve": CURVE})], "min")
     assert part is not None and part.is_smooth and part.unit == "min" and part.trends == []
-    assert [(bar.name, bar.low, bar.high, bar.share) for bar in part.bars] == [
+    assert [(bar.figure.name, bar.begin, bar.end, bar.figure.value) for bar in part.bars] == [
         ("below 10", 7.0, 10.0, 0.1),
         ("10 to 13", 10.0, 13.0, 0.5),
         ("13 to 17.5", 13.0, 17.5, 0.2),
         ("from 17.5", 17.5, 22.0, 0.2),
     ]
-    assert [(bar.band_low, bar.band_high) for bar in part.bars] == [(0.05, 0.2), (0.4, 0.6), (0.1, 0.3), (0.15, 0.25)]
+    assert [(bar.figure.low, bar.figure.high) for bar in part.bars] == [
+        (0.05, 0.2),
+        (0.4, 0.6),
+        (0.1, 0.3),
+        (0.15, 0.25),
+    ]
     three = numbers_of([row(NUMBERS | {"curve": [CURVE[0], CURVE[1], CURVE[3]]})], "")
     two = numbers_of([row(NUMBERS | {"curve": [CURVE[0], CURVE[3]]})], "")
-    assert three is not None and len(three.bars) == 3 and three.bars[2].high == 25.0
+    assert three is not None and len(three.bars) == 3 and three.bars[2].end == 25.0
     assert two is not None and two.bars == [] and two.is_smooth
     plain = numbers_of([row(NUMBERS)], "")
     assert plain is not None and not plain.is_smooth
@@ -189,16 +187,9 @@ def test_trends_are_of_the_mean_and_quantiles_over_all_windows() -> None:
 
 
 def test_a_window_contradicts_what_is_smoothed_if_they_have_no_number_in_common() -> None:
-    names = ("value", "low", "high", "smoothed")
-    arrays = {name: np.zeros(5) for name in names}
-    found = FigureTrend(
-        figure=figure(),
-        sure_low=np.full(5, 2.0),
-        sure_high=np.full(5, 4.0),
-        smoothed_low=np.array([4.0, 4.1, 1.0, 1.0, NAN]),
-        smoothed_high=np.array([5.0, 5.0, 2.0, 1.9, NAN]),
-        **arrays,
-    )
+    spans = [(4.0, 5.0), (4.1, 5.0), (1.0, 2.0), (1.0, 1.9), (None, None)]
+    sure: dict[str, Any] = {"low": 0.0, "high": 0.0, "sure_low": 2.0, "sure_high": 4.0}
+    found = trend_of(figure(), table_of([figure(**sure, smoothed_low=low, smoothed_high=high) for low, high in spans]))
     assert found.contradicted.tolist() == [False, True, False, True, False]
 
 
@@ -226,8 +217,8 @@ def test_figures_of_two_rows_make_a_panel() -> None:
     [
         (1e-9, 4.0, True, 2.0 - 5e-10),
         (0.0, 4.0, False, 2.0),
-        (-4.0, 0.0, False, 4.0),
-        (-4.0, -1e-9, True, 4.0 - 5e-10),
+        (-4.0, 0.0, False, 2.0),
+        (-4.0, -1e-9, True, 2.0 - 5e-10),
         (None, 3.0, False, 1.0),
         (None, -1.0, True, 3.0),
         (0.5, None, True, 1.5),
@@ -238,10 +229,12 @@ def test_figures_of_two_rows_make_a_panel() -> None:
 def test_a_difference_is_told_apart_if_0_is_outside(
     low: float | None, high: float | None, apart: bool, half: float | None
 ) -> None:
-    one = Difference(name="x", is_share=False, difference=2.0, low=low, high=high)
+    value = None if low is None or high is None else (low + high) / 2
+    one = Figure(name="x", is_share=False, value=2.0 if value is None else value, low=low, high=high)
     assert one.told_apart is apart
-    assert one.half == (None if half is None else pytest.approx(one.half if low in (-4.0,) else half))
-    assert Difference(name="x", is_share=False, difference=None, low=low, high=high).half is None
+    assert one.halves == ([] if half is None else [pytest.approx(half)])
+    unknown = Figure(name="x", is_share=False, value=None, low=low, high=high).halves
+    assert unknown == (one.halves if value is not None else [])
 
 
 def test_intervals_of_a_comparison_hold_for_all_values_at_once() -> None:
@@ -260,7 +253,7 @@ def test_shares_of_two_sides_are_subtracted() -> None:
         "inner": np.array([[NAN, NAN, NAN, 0.1, 0.9], [NAN] * 5]),
     }
     panel = Panel(values=list("abcde"), is_share=[True] * 5, sides=["x", "y"], is_of_figures=False, **tables)
-    found = [(one.name, one.is_share, one.difference, one.low, one.high) for one in panel.differences(0, 1)]
+    found = [(one.name, one.is_share, one.value, one.low, one.high) for one in panel.differences(0, 1)]
     assert found[0] == ("a", True, pytest.approx(0.4), pytest.approx(0.35), pytest.approx(0.45))
     assert found[1] == ("b", True, pytest.approx(-0.05), pytest.approx(-0.1), pytest.approx(0.0))
     assert found[2] == ("c", True, None, None, None) and not panel.is_of_figures
@@ -308,7 +301,7 @@ def test_open_ends_of_figures_stay_open() -> None:
     tables = {"value": value, "low": low, "high": high, "inner": np.full_like(value, NAN)}
     panel = Panel(values=list("abcd"), is_share=is_share, sides=["x", "y"], is_of_figures=True, **tables)
     a, b, c, d = panel.differences(0, 1)
-    assert (a.difference, a.low, a.high) == (6.0, pytest.approx(1.0), pytest.approx(11.0))
+    assert (a.value, a.low, a.high) == (6.0, pytest.approx(1.0), pytest.approx(11.0))
     assert (b.low, b.high) == (None, pytest.approx(11.0)) and (c.low, c.high) == (pytest.approx(1.0), None)
     assert [one.is_share for one in (a, b, c, d)] == is_share and [one.name for one in (a, d)] == ["a", "d"]
     assert json.loads(panel.as_json())["shares"] == is_share
@@ -384,9 +377,9 @@ def test_groups_stand_by_value_and_then_by_group() -> None:
         ("b", "g=1", 0.3, 100),
     ]
     first = part.lines[1].figure
-    assert (first.low, first.high, first.sure_low, first.sure_high) == pytest.approx((0.01, 0.11, 0.01, 0.11))
-    assert [line.told_apart for line in part.lines] == [False, True, True, True] and first.is_share
-    assert {line.digits for line in part.lines} == {1}
+    assert (first.low, first.high) == pytest.approx((0.01, 0.11))
+    assert [line.figure.told_apart for line in part.lines] == [False, True, True, True] and first.is_share
+    assert {line.form.digits for line in part.lines} == {1}
     assert part.panel is not None and not part.panel.is_of_figures
     assert (part.panel.sides, part.panel.values) == (["g=0", "g=1"], ["a", "b"])
     np.testing.assert_array_equal(part.panel.value, [[0.05, 0.4], [0.06, 0.3]])
@@ -434,38 +427,40 @@ def test_figures_of_groups_have_decimals_of_their_own() -> None:
     rows.append(share_row("g=3", "1") | {"numbers": open_one})
     rows.append(share_row("g=4", "1") | {"numbers": {"mean": told(10.0, None, None)}})
     [part] = groups_of(asked(unit="min"), rows, entries_of, named)
-    digits = {(line.figure.name, line.group): line.digits for line in part.lines}
+    digits = {(line.figure.name, line.group): line.form.digits for line in part.lines}
     assert {digits["mean", f"g={at}"] for at in (1, 2, 3, 4)} == {3} and digits["p90", "g=3"] == 3
     assert {digits["share from 3 min", f"g={at}"] for at in (1, 2)} == {2}
     assert part.panel is not None and part.panel.is_of_figures and part.panel.sides == ["g=1", "g=2", "g=3", "g=4"]
 
 
 def test_a_line_is_told_apart_by_its_low_end() -> None:
-    def line(low: float | None) -> GroupLine:
-        return GroupLine(group="g", figure=figure(low=low), num_reports=1, digits=1)
-
-    assert [line(low).told_apart for low in (None, 0.0, -1.0, 1e-9)] == [False, False, False, True]
+    assert [figure(low=low).told_apart for low in (None, 0.0, -1.0, 1e-9)] == [False, False, False, True]
 
 
 def test_a_mean_below_0_is_told_apart_from_0() -> None:
     spans = [(-8.4, -0.2), (-8.4, 0.0), (None, -0.2), (-8.4, None)]
-    lines = [GroupLine(group="g", figure=figure(low=low, high=high), num_reports=1, digits=1) for low, high in spans]
-    assert [line.told_apart for line in lines] == [True, False, True, False]
+    assert [figure(low=low, high=high).told_apart for low, high in spans] == [True, False, True, False]
 
 
 # --------------------------------------------------------------------------------------------------------- comparisons
 
 
 def compared(
-    q_value: float = 0.01, low: float | None = 0.1, high: float | None = 0.3, **more: Any
+    q_value: float = 0.01,
+    low: float | None = 0.1,
+    high: float | None = 0.3,
+    smooth: tuple[float | None, float | None] = (None, None),
+    value: float = 0.2,
 ) -> compared_rows.Difference:
-    given: dict[str, Any] = {"value": "v", "a": "x", "b": "y", "is_share": True, "difference": 0.2, "noticeable": None}
-    return compared_rows.Difference(**given | {"low": low, "high": high, "q_value": q_value} | more)
+    one = Figure(name="v", is_share=False, value=value, low=low, high=high)
+    smoothed = dataclasses.replace(one, low=smooth[0], high=smooth[1])
+    return compared_rows.Difference(figure=one, smooth=smoothed, a="x", b="y", q_value=q_value, noticeable=None)
 
 
 def test_a_difference_is_found_up_to_a_q_value_of_a_twentieth() -> None:
     assert [compared(q).found for q in (0.05, 0.0500001, 0.0)] == [True, False, True]
-    assert compared_rows.Difference.negative(0.5) == -0.5 and compared_rows.Difference.negative(None) is None
+    sizes = [compared(value=value, low=-0.1, high=None).size for value in (0.2, -0.2)]
+    assert [(one.value, one.low, one.high) for one in sizes] == [(0.2, -0.1, None), (0.2, None, 0.1)]
 
 
 @pytest.mark.parametrize(
@@ -476,21 +471,20 @@ def test_a_difference_is_found_up_to_a_q_value_of_a_twentieth() -> None:
     ],
 )
 def test_only_the_smooth_interval_shows_what_is_not_found(low: float | None, high: float | None, shows: bool) -> None:
-    assert compared(0.2, 0.0, smooth_low=low, smooth_high=high).shows_only_smooth is shows
-    assert not compared(0.01, 0.0, smooth_low=low, smooth_high=high).shows_only_smooth
-    assert not compared(0.2, 1e-9, smooth_low=low, smooth_high=high).shows_only_smooth
-    assert not compared(0.2, None, -1e-9, smooth_low=low, smooth_high=high).shows_only_smooth
+    assert compared(0.2, 0.0, smooth=(low, high)).shows_only_smooth is shows
+    assert not compared(0.01, 0.0, smooth=(low, high)).shows_only_smooth
+    assert not compared(0.2, 1e-9, smooth=(low, high)).shows_only_smooth
+    assert not compared(0.2, None, -1e-9, smooth=(low, high)).shows_only_smooth
 
 
 def test_decimals_of_figures_are_those_of_their_interval() -> None:
-    assert [compared(low=0.0, high=length).digits for length in (0.19, 0.21, 2.1)] == [3, 2, 1]
-    assert (
-        compared(difference=2.0, low=None, high=3.1).digits == 1
-        and compared(difference=2.0, low=1.1, high=None).digits == 2
-    )
-    assert compared(low=None, high=None).digits == 3 and compared(low=1.0, high=1.19).digits == 3
-    assert compared(difference=2.0, smooth_low=1.1, smooth_high=None).smooth_digits == 2
-    assert compared(smooth_low=0.0, smooth_high=0.21).smooth_digits == 2
+    def digits(low: float | None, high: float | None, value: float = 0.2) -> int | None:
+        return digits_of_one(compared(low=low, high=high, value=value).figure)
+
+    assert [digits(0.0, length) for length in (0.19, 0.21, 2.1)] == [3, 2, 1]
+    assert (digits(None, 3.1, 2.0), digits(1.1, None, 2.0)) == (1, 2)
+    assert (digits(None, None), digits(1.0, 1.19)) == (3, 3)
+    assert digits_of_one(compared(smooth=(1.1, None), value=2.0).smooth) == 2
 
 
 def line(value: str = "v", difference: float = 0.2, q_value: float = 0.01, **more: Any) -> dict[str, Any]:
@@ -508,16 +502,19 @@ def test_comparisons_are_divided_into_what_is_found_and_what_is_not(tmp_path: An
     """The clearest ones first; of those that are found the interval after the selection."""
     rows = [line(f"v{at}", q_value=q, display_low=0.0) for at, q in enumerate((0.04, 0.3, 0.05, 0.001, 0.2, 0.06))]
     [of] = written(tmp_path, *rows, most=2)
-    assert [one.value for one in of.found] == ["v3", "v0"] and [one.value for one in of.untold] == ["v5", "v4"]
+    assert [one.figure.name for one in of.found] == ["v3", "v0"] and [one.figure.name for one in of.untold] == [
+        "v5",
+        "v4",
+    ]
     assert (of.found_left_out, of.untold_left_out, of.number, of.is_smooth) == (1, 1, 6, True)
-    assert [(one.low, one.high) for one in (of.found[0], of.untold[0])] == [(0.05, 0.35), (0.1, 0.3)]
+    assert [(one.figure.low, one.figure.high) for one in (of.found[0], of.untold[0])] == [(0.05, 0.35), (0.1, 0.3)]
     assert (of.name, of.period, of.anytime, of.liars, of.is_old) == ("c", None, False, None, False)
     [exact] = written(tmp_path, *rows, most=3)
     assert (exact.found_left_out, exact.untold_left_out) == (0, 0)
-    assert [(one.low, one.high) for one in exact.found] == [(0.05, 0.35)] * 3
+    assert [(one.figure.low, one.figure.high) for one in exact.found] == [(0.05, 0.35)] * 3
     old = {name: value for name, value in line().items() if not name.startswith("selected_")}
     [of] = written(tmp_path, old)
-    assert [(one.low, one.high) for one in of.found] == [(0.1, 0.3)] and not of.is_smooth
+    assert [(one.figure.low, one.figure.high) for one in of.found] == [(0.1, 0.3)] and not of.is_smooth
     assert written(tmp_path, line("a", display_high=0.1))[0].is_smooth
     assert written(tmp_path, line("a", q_value=0.1, low=-0.1, display_low=0.1))[0].some_show_only_smooth
     [single] = written(tmp_path, line("a", q_value=0.1, display_low=0.1))
@@ -532,8 +529,10 @@ def test_what_comparisons_are_of(tmp_path: Any) -> None:
     assert [part.period for part in written(tmp_path, line(window_start="1"))] == [None]
     kinds = {"mean": False, "quantile": False, "share": True, None: True}
     [of] = written(tmp_path, *(line(str(kind), figure=kind) for kind in kinds))
-    assert {one.value: one.is_share for one in of.found} == {str(kind): is_share for kind, is_share in kinds.items()}
-    assert len(of.spans) == 2
+    assert {one.figure.name: one.figure.is_share for one in of.found} == {
+        str(kind): is_share for kind, is_share in kinds.items()
+    }
+    assert len(of.shares) == 2
 
 
 def test_versions_are_named_if_there_are_several(tmp_path: Any) -> None:

@@ -25,6 +25,7 @@ from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.report.whole_period import group_totals_of, totals_of
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.figures.figure import share_of
 from uldp_transforms.windows import rfc3339
 
 VALUES = ("ant", "bee", "cow", "dog")
@@ -80,7 +81,7 @@ def test_the_latest_window_has_its_largest_values_first(folder: Path) -> None:
     """With the intervals for the selection of the largest; what is left out is counted, with its share."""
     part = part_of(folder, limits=Limits(rows=3))
     assert part.latest is not None
-    found = [(one.value, one.share, round(one.low, 9), round(one.high, 9), one.truth) for one in part.latest.entries]
+    found = [(one.name, one.value, round(one.low, 9), round(one.high, 9), one.truth) for one in part.latest.entries]
     assert found == [("bee", 0.5, 0.45, 0.55, None), ("ant", 0.2, 0.15, 0.25, None), ("dog", 0.1, 0.05, 0.15, None)]
     assert [(one.smoothed, one.smoothed_low) for one in part.latest.entries[:1]] == [(0.5, 0.49)]
     assert (part.latest.others, part.latest.other_share) == (6, pytest.approx(0.05))
@@ -91,7 +92,8 @@ def test_the_latest_window_has_its_largest_values_first(folder: Path) -> None:
         True,
         True,
     )
-    assert (window.unexplained, window.unexplained_low, window.unexplained_high) == (0.25, 0.2, 0.3)
+    unlisted = window.unexplained
+    assert (unlisted.value, unlisted.low, unlisted.high) == (0.25, 0.2, 0.3)
     assert [(line.status, line.is_open, line.holds_always) for line in part.windows[:2]] == [
         *(("ok", False, False), ("suppressed", False, False))
     ]
@@ -102,10 +104,10 @@ def test_the_latest_window_has_its_largest_values_first(folder: Path) -> None:
 
 def test_trends_are_of_the_values_that_were_asked_for_and_of_the_largest(folder: Path) -> None:
     part = part_of(folder, limits=Limits(trends=2), values=("cow", "none"))
-    assert [trend.entry.value for trend in part.trends] == ["cow", "bee"] and part.not_there == ["none"]
+    assert [trend.figure.name for trend in part.trends] == ["cow", "bee"] and part.not_there == ["none"]
     cow, bee = part.trends
-    np.testing.assert_allclose(cow.share, [0.05, NAN, NAN, 0.05])
-    np.testing.assert_allclose(bee.share, [0.5, NAN, 0.4, 0.5])
+    np.testing.assert_allclose(cow.value, [0.05, NAN, NAN, 0.05])
+    np.testing.assert_allclose(bee.value, [0.5, NAN, 0.4, 0.5])
     np.testing.assert_allclose(bee.low, [0.45, NAN, 0.35, 0.45])
     np.testing.assert_allclose(bee.smoothed_high, [0.51, NAN, 0.41, 0.51])
     assert np.isnan(bee.truth).all()
@@ -158,7 +160,7 @@ def test_alarms_are_the_latest_first(folder: Path) -> None:
     ]
     assert (part.alarms_left_out, part.judged, part.watched) == (1, 3, 2)
     assert part.changed == {"bee": "Wed 8 Nov 2000"}
-    moved = {trend.entry.value: trend.moved.tolist() for trend in part.trends}
+    moved = {trend.figure.name: trend.moved.tolist() for trend in part.trends}
     assert moved["bee"] == [True, False, True, False] and not any(moved["ant"])
     assert part_of(folder, limits=Limits(rows=4)).alarms_left_out == 0
 
@@ -205,8 +207,11 @@ def test_discovered_values_are_of_the_latest_window_and_its_pane(folder: Path) -
     found += [discovered(of, 3, "z", 0.35), discovered(of, 3, "other pane", 0.9, pane_index=9)]
     rows.write(folder, "discovered.jsonl", found)
     part = part_of(folder, limits=Limits(rows=2))
-    assert [(one.value, one.share, one.q_value) for one in part.found] == [("y", 0.4, 0.01), ("z", 0.35, 0.01)]
-    assert (part.found[0].low, part.found[0].high) == (pytest.approx(0.3), pytest.approx(0.5))
+    assert [(one.figure.name, one.figure.value, one.q_value) for one in part.found] == [
+        ("y", 0.4, 0.01),
+        ("z", 0.35, 0.01),
+    ]
+    assert (part.found[0].figure.low, part.found[0].figure.high) == (pytest.approx(0.3), pytest.approx(0.5))
     assert (part.found_in, part.found_left_out) == ("Thu 9 Nov 2000", 1)
     assert part_of(folder, limits=Limits(rows=3)).found_left_out == 0
 
@@ -228,16 +233,16 @@ def test_intervals_are_compared_with_the_truth(folder: Path) -> None:
         ("smoothed", 1, 6),
     ]
     assert part.latest is not None
-    assert [(one.value, one.truth, one.covered) for one in part.latest.entries] == [
+    assert [(one.name, one.truth, one.covered) for one in part.latest.entries] == [
         *(("bee", 0.5, True), ("ant", 0.2 + 0.03, True), ("dog", 0.2, False), ("cow", 0.05 - 0.03, True))
     ]
     one = rows.estimate(rows.collection(VALUES), 2, entries(ant=0.3))
     rows.write(folder / "one", "estimates.jsonl", [one])
     assert [of.number for of in part_of(folder / "one", truth=truth(ant=0.3)).coverage] == [1, 1]
-    bee = next(trend for trend in part.trends if trend.entry.value == "bee")
+    bee = next(trend for trend in part.trends if trend.figure.name == "bee")
     np.testing.assert_array_equal(bee.truth, [NAN, NAN, 0.5, 0.5])
-    assert [line.unlisted for line in part.windows] == [None, None, pytest.approx(0.27), None]
-    assert part_of(folder, truth=truth(ant=0.7, bee=0.6, cow=0, dog=0)).windows[2].unlisted == 0
+    assert [line.unexplained.truth for line in part.windows] == [None, None, pytest.approx(0.27), None]
+    assert part_of(folder, truth=truth(ant=0.7, bee=0.6, cow=0, dog=0)).windows[2].unexplained.truth == 0
     assert report_of(folder, truth=truth(**SHARES)).has_truth and not report_of(folder).has_truth
 
 
@@ -274,11 +279,17 @@ def test_numbers_of_entries_of_older_jobs() -> None:
     """With one kind of intervals, which may be without the share."""
     new = {"frequency": 0.1, "ci_low": 0.0, "ci_high": 0.3, "display_low": 0.05, "display_high": 0.2}
     smoothed = {"smoothed_frequency": 0.5, "smoothed_low": 0.1, "smoothed_high": 0.4}
-    assert gathering._numbers_of(new | smoothed) == [0.1, 0.05, 0.2, 0.5, 0.1, 0.5]
-    assert gathering._numbers_of(new | {"display_low": None}) == [0.1, 0.0, 0.3, None, None, None]
-    assert gathering._numbers_of({"frequency": 0.1, "ci_low": 0.2, "ci_high": 0.3, "smoothed_low": 0.1}) == [
-        *(0.1, 0.1, 0.3, None, None, None)
-    ]
+
+    def numbers(entry: dict[str, Any], single: bool = False) -> tuple[float | None, ...]:
+        of = share_of(entry | {"value": "a"}, single=single)
+        assert (of.name, of.is_share, of.sure_low, of.sure_high) == ("a", True, of.low, of.high)
+        return of.value, of.low, of.high, of.smoothed, of.smoothed_low, of.smoothed_high
+
+    assert numbers(new | smoothed) == (0.1, 0.05, 0.2, 0.5, 0.1, 0.5)
+    assert numbers(new, single=True) == numbers(new | {"display_low": None}) == (0.1, 0.0, 0.3, None, None, None)
+    assert numbers({"frequency": 0.1, "ci_low": 0.2, "ci_high": 0.3, "smoothed_low": 0.1}) == (
+        *(0.1, 0.1, 0.3, None, None, None),
+    )
     assert gathering._coverage(Counter({("a", True): 3, ("a", False): 1, ("b", True): 0})) == gathering._coverage(
         {("a", True): 3, ("a", False): 1, ("b", True): 0, ("b", False): 0}
     )
@@ -316,7 +327,7 @@ def test_groups_of_windows_come_before_those_of_the_whole_period(folder: Path) -
     rows.write(folder, "totals.jsonl", [rows.estimate(of, None, entries(ant=0.3), group="g=1")])
     part = part_of(folder)
     assert [one.window for one in part.groups] == ["Thu 9 Nov 2000", "the whole period, all reports"]
-    assert part.latest is not None and part.latest.entries[0].value == "bee"
+    assert part.latest is not None and part.latest.entries[0].name == "bee"
     assert part_of(folder, limits=Limits(cells=0)).groups[0].panel is not None
     assert part.groups[0].panel is not None
     assert reached(part.groups[0].panel) == pytest.approx(2.7729, abs=1e-3)

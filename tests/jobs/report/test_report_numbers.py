@@ -14,14 +14,10 @@ from tests.support.estimated import estimate_window
 from tests.support.html_tree import Node, tree_of
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.report.numbers.number_charts import curve_svg
-from uldp_transforms.jobs.report.numbers.number_facts import (
-    NumberPart,
-    number_span,
-    number_text,
-    numbers_of,
-)
+from uldp_transforms.jobs.report.numbers.number_facts import NumberPart, numbers_of
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import Empirical
+from uldp_transforms.rows.figures.figure_words import NumberFormat
 from uldp_transforms.rows.json_and_avro import to_json
 
 PLACE: dict[str, Any] = {"pane_index": 0, "pane_timing": "ON_TIME", "run": rows.RUN}
@@ -182,7 +178,7 @@ def test_wide_bins_have_a_logarithmic_axis() -> None:
         return found
 
     wide = part([1, 2, 4, 8, 16, 32, 64, 128, 256])
-    assert [bar.name for bar in wide.bars[:2]] == ["below 2", "2 to 4"]
+    assert [bar.figure.name for bar in wide.bars[:2]] == ["below 2", "2 to 4"]
     assert curve_svg(wide) != curve_svg(part([1, 2, 3, 4, 5, 6, 7, 8, 9]))
 
 
@@ -197,8 +193,8 @@ def test_wide_bins_have_a_logarithmic_axis() -> None:
     ],
 )
 def test_spans(low: float | None, high: float | None, text: str) -> None:
-    assert number_span(low, high, 1) == text
+    assert NumberFormat(False, 1).span(low, high) == text
 
 
 def test_texts() -> None:
-    assert (number_text(None, 1), number_text(12345.6, 0)) == ("\N{EN DASH}", "12,346")
+    assert (NumberFormat(False, 1).text(None), NumberFormat(False, 0).text(12345.6)) == ("\N{EN DASH}", "12,346")

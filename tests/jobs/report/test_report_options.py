@@ -8,17 +8,17 @@ import dataclasses
 import hashlib
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from uldp_transforms.jobs.report import charts, follow, gathering, report_command, web_page
-from uldp_transforms.jobs.report.differences import Difference
 from uldp_transforms.jobs.report.facts import Limits
 from uldp_transforms.jobs.report.gathering import Asked
 from uldp_transforms.jobs.report.report_command import TITLE, Task, configure
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.figures.figure import Figure
+from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
 
 COLLECTION = {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": ["a", "b"]}}
 COLLECTION |= {"mechanism": {"id": "krr", "epsilon": 1.0}}
@@ -148,25 +148,19 @@ def test_a_page_is_a_file_or_follows(tmp_path: Path) -> None:
 
 
 def test_tables_of_a_page_have_enough_digits() -> None:
-    assert web_page._digits_of_spans([(0.1, 0.3), (0.2, 0.2044), (None, 0.1), (0.1, None)]) == 2
-    assert web_page._digits_of_spans([(0.2, 0.2004)]) == 3 and web_page._digits_of_spans([]) == 1
+    def figure(low: float | None, high: float | None, is_share: bool = True) -> Figure:
+        return Figure(name="x", is_share=is_share, value=None if is_share else 0.2, low=low, high=high)
 
-    def difference(is_share: bool, low: float | None, high: float | None) -> Difference:
-        return Difference(name="x", is_share=is_share, difference=0.2, low=low, high=high)
-
-    assert web_page._digits_of_difference(difference(True, 0.198, 0.202)) == 2
-    assert web_page._digits_of_difference(difference(False, 0.198, 0.202)) == 4
-    assert web_page._digits_of_difference(difference(False, None, None)) == 3
+    shares = [figure(0.1, 0.3), figure(0.2, 0.2044), figure(None, 0.1), figure(0.1, None)]
+    assert format_of(*shares).digits == 2 and format_of(*shares).is_share
+    assert format_of(figure(0.2, 0.2004)).digits == 3 and format_of() == NumberFormat(True, 1)
+    assert format_of(figure(0.198, 0.202)).digits == 2
+    assert format_of(figure(0.198, 0.202, False)) == NumberFormat(False, 4)
+    assert format_of(figure(None, None, False)).digits == 3
 
 
 def test_scripts_of_a_page_get_values_as_they_are() -> None:
     values = ["a<b", "c"]
-    lines = SimpleNamespace(lines=[SimpleNamespace(figure=SimpleNamespace(name=value)) for value in values])
-    entries = SimpleNamespace(entries=[SimpleNamespace(value=value) for value in values])
-    found: list[Any] = [
-        web_page._values_of_groups(lines),  # type: ignore[arg-type]  # what is read of rows is enough
-        web_page._values_of(entries),  # type: ignore[arg-type]  # what is read of rows is enough
-        web_page._values_of_differences(entries.entries),
-    ]
-    assert {str(text) for text in found} == {'{"values":["a\\u003cb","c"]}'}
-    assert all(json.loads(text) == {"values": values} for text in found)
+    figures = [Figure(name=value, is_share=True, value=0.1, low=None, high=None) for value in values]
+    text = web_page._values_of(figures)
+    assert str(text) == '{"values":["a\\u003cb","c"]}' and json.loads(text) == {"values": values}

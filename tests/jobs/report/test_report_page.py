@@ -22,8 +22,10 @@ from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.evaluate.trials import Outcome
 from uldp_transforms.jobs.report import charts, error_charts, facts, web_page
 from uldp_transforms.jobs.report.collection_facts import costs_of
-from uldp_transforms.jobs.report.texts_for_readers import digits_of, fixed, fixed_span, in_words, percent, shown, span
+from uldp_transforms.jobs.report.texts_for_readers import in_words, shown
 from uldp_transforms.jobs.report.window_names import clock, name_of_window
+from uldp_transforms.rows.figures.figure import unlisted_share
+from uldp_transforms.rows.figures.figure_words import NumberFormat, digits_of, percent
 from uldp_transforms.schemas import load
 from uldp_transforms.windows import moment_of, rfc3339
 
@@ -548,10 +550,11 @@ def test_words() -> None:
     assert [percent(share) for share in (0.1234, 0.0004, 0.000012, 0.0, -0.01, None, float("nan"))] == [
         "12.3 %", "0.04 %", "0.001 %", "0.0 %", "-1.0 %", "\N{EN DASH}", "\N{EN DASH}"
     ]  # fmt: skip
-    assert (span(0.1, 0.2), span(None, 0.2)) == ("10.0 to 20.0 %", "\N{EN DASH}")
-    assert [fixed(share, 2) for share in (0.1234, -0.00001, None)] == ["12.34 %", "0.00 %", "\N{EN DASH}"]
-    assert (fixed_span(0.1, 0.2, 3), fixed_span(None, 0.2, 1)) == ("10.000 to 20.000 %", "\N{EN DASH}")
-    assert [digits_of(halves) for halves in ([], [None, 0.0], [0.02], [0.3, 0.0029, None], [1e-9], [0.5])] == [
+    assert (NumberFormat().span(0.1, 0.2), NumberFormat().span(None, 0.2)) == ("10.0 to 20.0 %", "below 20.0 %")
+    two = NumberFormat(digits=2)
+    assert [two.text(share) for share in (0.1234, -0.00001, None)] == ["12.34 %", "0.00 %", "\N{EN DASH}"]
+    assert (NumberFormat(digits=3).span(0.1, 0.2), two.span(None, None)) == ("10.000 to 20.000 %", "\N{EN DASH}")
+    assert [digits_of(halves, True) for halves in ([], [None, 0.0], [0.02], [0.3, 0.0029, None], [1e-9], [0.5])] == [
         1, 1, 1, 2, 4, 1
     ]  # fmt: skip
     assert (in_words(["a", "b"]), in_words(list("abcdefg"))) == ("a, b", "a, b, c, d, e and 2 more")
@@ -579,10 +582,11 @@ def windows_of(step: int, number: int) -> list[facts.WindowLine]:
     """Consecutive windows of ``step`` seconds."""
     first = moment_of("2026-11-22T22:40:00Z") // 1000
     ends = [rfc3339(1000 * (first + step * place)) for place in range(number + 1)]
+    mass = {"unexplained_mass": 0.5, "unexplained_low": 0.4, "unexplained_high": 0.6}
     return [
         facts.WindowLine(
-            start=start, end=end, name="", status="ok", num_reports=1, unexplained=0.5, unexplained_low=0.4,
-            unexplained_high=0.6, unlisted=None, is_open=False, holds_always=False,
+            start=start, end=end, name="", status="ok", num_reports=1, unexplained=unlisted_share(mass, None),
+            is_open=False, holds_always=False,
         )
         for start, end in itertools.pairwise(ends)
     ]  # fmt: skip

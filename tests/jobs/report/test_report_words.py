@@ -24,13 +24,26 @@ from uldp_transforms.jobs.report.collection_facts import (
     sensitive_values,
     shares_of_liars,
 )
-from uldp_transforms.jobs.report.facts import CollectionPart, Coverage, Entry, Trend
+from uldp_transforms.jobs.report.facts import CollectionPart, Coverage
 from uldp_transforms.jobs.report.window_names import clock, local, name_of_window
 from uldp_transforms.ldp import Collection
+from uldp_transforms.rows.figures import figure_words
+from uldp_transforms.rows.figures.figure import Figure, share_of, table_of, trend_of
+from uldp_transforms.rows.figures.figure_words import NumberFormat, digits_of
 from uldp_transforms.windows import rfc3339
 
 DASH, DOTS = "\N{EN DASH}", "\N{HORIZONTAL ELLIPSIS}"
 NAN, DAY = math.nan, 86_400_000
+PERCENT = NumberFormat()
+
+
+def share(digits: int) -> NumberFormat:
+    return NumberFormat(True, digits)
+
+
+def number(digits: int) -> NumberFormat:
+    return NumberFormat(False, digits)
+
 
 # --------------------------------------------------------------------------------------------------------------- texts
 
@@ -75,7 +88,7 @@ def test_values_in_sentences_keep_their_direction() -> None:
 
 def test_shares_have_more_decimals_if_they_are_small() -> None:
     shares = [0.0123, 0.001, 0.00099, 0.0001, -0.00099, 1.01e-8, 1e-8, 0.99e-8, 0.0, 1.0, None, NAN]
-    assert [texts.percent(share) for share in shares] == [
+    assert [figure_words.percent(share) for share in shares] == [
         *(
             "1.2 %",
             "0.1 %",
@@ -91,15 +104,18 @@ def test_shares_have_more_decimals_if_they_are_small() -> None:
             DASH,
         )
     ]
-    assert [texts.percent(0.01234, digits) for digits in (0, 2)] == ["1 %", "1.23 %"]
-    assert texts.percent(0.001, 2) == "0.10 %" and texts.percent(0.00009, 2) == "0.009 %"
+    assert figure_words.percent(-1e-9) == "0.0 %"  # never minus zero
 
 
-def test_intervals_need_both_ends() -> None:
-    ends: list[tuple[float | None, float | None]] = [(0.1, 0.2), (None, 0.2), (0.1, None), (NAN, 0.2), (0.1, NAN)]
-    assert [texts.span(*of) for of in ends] == ["10.0 to 20.0 %", *[DASH] * 4]
-    assert [texts.fixed_span(*of, 2) for of in ends] == ["10.00 to 20.00 %", *[DASH] * 4]
-    assert [texts.fixed(share, 1) for share in (0.1, None, NAN, -0.0001, -0.001)] == [
+def test_an_interval_may_have_an_open_end() -> None:
+    ends: list[tuple[float | None, float | None]] = [(0.1, 0.2), (None, 0.2), (0.1, None), (NAN, 0.2), (None, NAN)]
+    in_words = ["10.0 to 20.0 %", "below 20.0 %", "from 10.0 %", "below 20.0 %", DASH]
+    assert [PERCENT.span(*of) for of in ends] == in_words == [share(1).span(*of) for of in ends]
+    assert share(2).span(0.1, 0.2) == "10.00 to 20.00 %"
+    assert [number(1).span(*of) for of in ((2.9, 5.8), (None, 5.8), (2.9, NAN))] == [
+        *("2.9 to 5.8", "below 5.8", "from 2.9")
+    ]
+    assert [share(1).text(of) for of in (0.1, None, NAN, -0.0001, -0.001)] == [
         "10.0 %",
         DASH,
         DASH,
@@ -111,45 +127,46 @@ def test_intervals_need_both_ends() -> None:
 def test_a_share_of_0_or_1_has_one_end() -> None:
     """Beside others, and where an interval is a point, both ends are written."""
     told = [(0.0, 0.0, 0.018), (1.0, 0.982, 1.0), (1e-12, -1e-12, 0.018), (0.001, 0.0, 0.018), (0.0, 0.0, 0.0)]
-    assert [texts.share_words(*of) for of in told] == [
+    assert [PERCENT.words(*of) for of in told] == [
         *("below 1.8 %", "above 98.2 %", "below 1.8 %", "0.1 % (0.0 to 1.8 %)", "0.0 % (0.0 to 0.0 %)")
     ]
-    assert [texts.fixed_span(low, high, 2, share) for share, low, high in told] == [
+    assert [share(2).span(low, high, value) for value, low, high in told] == [
         *("below 1.80 %", "above 98.20 %", "below 1.80 %", "0.00 to 1.80 %", "0.00 to 0.00 %")
     ]
-    assert texts.fixed_span(0.0, 0.0001, 1, 0.0) == "below 0.01 %"  # not below 0.0 %
-    assert texts.fixed_span(0.9999, 1.0, 1, 1.0) == "above 99.99 %"  # not above 100.0 %
-    assert texts.share_words(0.0, 0.0, 1.0) == "0.0 % (0.0 to 100.0 %)"  # below 100.0 % says nothing
-    assert texts.share_words(None, None, None) == f"{DASH} ({DASH})" and texts.fixed_span(None, 0.1, 1, 0.0) == DASH
+    assert share(1).span(0.0, 0.0001, 0.0) == "below 0.01 %"  # not below 0.0 %
+    assert share(1).span(0.9999, 1.0, 1.0) == "above 99.99 %"  # not above 100.0 %
+    assert PERCENT.words(0.0, 0.0, 1.0) == "0.0 % (0.0 to 100.0 %)"  # below 100.0 % says nothing
+    assert PERCENT.words(None, None, None) == f"{DASH} ({DASH})"
+    assert number(1).words(0.0, 0.0, 0.018) == "0.0 (0.0 to 0.0)"  # a mean may be 0
+    assert NumberFormat(False, 1, "min").words(2.0, None, 3.0) == "2.0 min (below 3.0)"
 
 
 def test_differences_have_signs() -> None:
     numbers = [3.14159, -3.14159, 0.0, -0.001, 0.001, 1234.5, None, NAN]
-    assert [texts.signed(number, 2) for number in numbers] == [
+    assert [number(2).signed(of) for of in numbers] == [
         *("+3.14", "-3.14", "0.00", "0.00", "0.00", "+1,234.50", DASH, DASH)
     ]
-    assert [texts.points(difference, 1) for difference in (0.5, None)] == ["+50.0", DASH]
+    assert [share(1).signed(difference) for difference in (0.5, None)] == ["+50.0", DASH]
     ends: list[tuple[float | None, float | None]] = [(-0.029, 0.058), (None, 0.058), (-0.029, None), (None, None)]
-    assert [texts.points_span(*of, 1) for of in ends] == ["-2.9 to +5.8", "below +5.8", "from -2.9", DASH]
-    assert texts.signed_span(-2.9, 0.0, 1) == "-2.9 to 0.0"
+    assert [share(1).signed_span(*of) for of in ends] == ["-2.9 to +5.8", "below +5.8", "from -2.9", DASH]
+    assert number(1).signed_span(-2.9, 0.0) == "-2.9 to 0.0"
 
 
 def test_an_end_beside_0_is_not_written_as_0() -> None:
     """An interval that is called apart from 0 looks like one, whatever the number of decimals of its table."""
-    assert texts.signed_span(0.04, 1.2, 1) == "+0.0 to +1.2" and texts.signed_span(-1.2, -0.04, 1) == "-1.2 to -0.0"
-    assert texts.points_span(1e-9, 0.02, 2) == "+0.00 to +2.00" and texts.signed_span(None, -0.01, 0) == "below -0"
-    assert [texts.fixed_span(low, 0.03, 1) for low in (0.0, 1e-9, 0.0004, 0.0006)] == [
+    assert number(1).signed_span(0.04, 1.2) == "+0.0 to +1.2" and number(1).signed_span(-1.2, -0.04) == "-1.2 to -0.0"
+    assert share(2).signed_span(1e-9, 0.02) == "+0.00 to +2.00" and number(0).signed_span(None, -0.01) == "below -0"
+    assert [share(1).span(low, 0.03) for low in (0.0, 1e-9, 0.0004, 0.0006)] == [
         *("0.0 to 3.0 %", "<0.1 to 3.0 %", "<0.1 to 3.0 %", "0.1 to 3.0 %")
     ]
-    assert (
-        texts.fixed_span(0.00004, 0.03, 2) == "<0.01 to 3.00 %" and texts.fixed_span(-1e-9, 0.03, 1) == "0.0 to 3.0 %"
-    )
+    assert share(2).span(0.00004, 0.03) == "<0.01 to 3.00 %" and share(1).span(-1e-9, 0.03) == "0.0 to 3.0 %"
+    assert PERCENT.span(1e-9, 0.03) == "0.0 to 3.0 %" and number(1).span(0.04, 1.2) == "0.0 to 1.2"
 
 
 def test_the_shortest_interval_shows_two_digits() -> None:
     halves = [0.5, 0.0999, 0.0101, 0.00999, 0.00101, 0.000999, 0.000101, 0.0000999, 1e-9]
-    assert [texts.digits_of([half, 0.9, None, 0.0, math.inf]) for half in halves] == [1, 1, 1, 2, 2, 3, 3, 4, 4]
-    assert texts.digits_of([]) == texts.digits_of([0.0, None, -1.0]) == 1
+    assert [digits_of([half, 0.9, None, 0.0, math.inf], True) for half in halves] == [1, 1, 1, 2, 2, 3, 3, 4, 4]
+    assert digits_of([], True) == digits_of([0.0, None, -1.0], True) == 1
 
 
 def test_long_lists_are_cut() -> None:
@@ -426,9 +443,9 @@ def test_a_part_is_named_by_its_version() -> None:
     assert [CollectionPart.which.__get__(part) for part in parts] == ["all versions", "version 3"]
 
 
-def entry(**more: Any) -> Entry:
-    given: dict[str, Any] = {"value": "a", "sensitive": None, "share": 0.2, "low": 0.1, "high": 0.3, "truth": None}
-    return Entry(**given | dict.fromkeys(("smoothed", "smoothed_low", "smoothed_high")) | more)
+def entry(**more: Any) -> Figure:
+    given: dict[str, Any] = {"name": "a", "is_share": True, "value": 0.2, "low": 0.1, "high": 0.3}
+    return Figure(**given | more)
 
 
 def test_an_interval_is_told_apart_from_0_and_holds_the_truth_at_its_ends() -> None:
@@ -446,9 +463,14 @@ def test_an_interval_is_told_apart_from_0_and_holds_the_truth_at_its_ends() -> N
 
 def test_a_window_contradicts_what_is_smoothed_if_they_have_no_share_in_common() -> None:
     """Intervals that touch have one."""
-    low, high = np.array([0.2] * 6), np.array([0.4] * 6)
     smoothed_low = np.array([0.4, 0.41, 0.1, 0.1, 0.3, NAN])
     smoothed_high = np.array([0.5, 0.5, 0.2, 0.19, 0.35, NAN])
-    arrays = dict.fromkeys(("share", "smoothed", "truth", "moved"), low)
-    found = Trend(entry=entry(), low=low, high=high, smoothed_low=smoothed_low, smoothed_high=smoothed_high, **arrays)
+    figures = [
+        share_of(
+            {"value": "a", "frequency": 0.3, "ci_low": 0.2, "ci_high": 0.4, "smoothed_frequency": one[0]}
+            | {"smoothed_low": one[0], "smoothed_high": one[1]}
+        )
+        for one in zip(smoothed_low, smoothed_high)
+    ]
+    found = trend_of(entry(), table_of(figures))
     assert found.contradicted.tolist() == [False, True, False, True, False, False]

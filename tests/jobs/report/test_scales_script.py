@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from tests.support import report_rows as rows
 from tests.support.page_scripts import needs_node, run
 from uldp_transforms.jobs import report
 from uldp_transforms.jobs.report import charts
-from uldp_transforms.jobs.report.facts import Entry, Trend, WindowLine
+from uldp_transforms.jobs.report.facts import WindowLine
+from uldp_transforms.rows.figures.figure import Figure, table_of, trend_of, unlisted_share
 
 SCRIPT = Path(report.__file__).with_name("page_scales.js")
 TOOLS = (
@@ -185,14 +187,8 @@ def test_a_linear_axis_has_labels_at_round_shares() -> None:
 def test_a_chart_of_the_page_itself_is_drawn_again() -> None:
     """Its points lie where their shares belong; an axis below it, of times, stays."""
     shares = np.array([0.3, 0.28, 0.26])
-    none = np.full(3, np.nan)
-    smoothed = {"smoothed": none, "smoothed_low": none, "smoothed_high": none}
-    unknown = {"smoothed": None, "smoothed_low": None, "smoothed_high": None, "truth": None}
-    entry = Entry(value="a", sensitive=None, share=0.26, low=0.24, high=0.28, **unknown)
-    trend = Trend(
-        entry=entry, share=shares, low=shares - 0.02, high=shares + 0.02, truth=none, moved=none > 0, **smoothed
-    )
-    unexplained = dict.fromkeys(("unexplained", "unexplained_low", "unexplained_high", "unlisted"))
+    latest = Figure(name="a", is_share=True, value=0.26, low=0.24, high=0.28)
+    trend = trend_of(latest, table_of([replace(latest, value=of, low=of - 0.02, high=of + 0.02) for of in shares]))
     lines = [
         WindowLine(
             start=rows.span(at)["window_start"],
@@ -202,7 +198,7 @@ def test_a_chart_of_the_page_itself_is_drawn_again() -> None:
             num_reports=1000,
             is_open=False,
             holds_always=False,
-            **unexplained,
+            unexplained=unlisted_share({}, None),
         )
         for at in range(3)
     ]

@@ -11,7 +11,6 @@ from uldp_transforms.jobs.compare.row_texts import ONLY_SMOOTH, difference_texts
 from uldp_transforms.jobs.compare.sides import Family, Pair
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.report.compared.compared_rows import clearest_rows
-from uldp_transforms.jobs.report.differences import is_without_zero
 from uldp_transforms.ldp import SpecError, homogeneity
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, SHARE_ABOVE
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
@@ -19,6 +18,7 @@ from uldp_transforms.ldp.comparisons.p_values import p_text, rate_text
 from uldp_transforms.ldp.confidence import confidence_or_default, error_rate, percent
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement
+from uldp_transforms.rows.figures.figure import is_without_zero
 from uldp_transforms.rows.row_types import ComparedValue
 
 SINGLE = "Each interval is for its difference alone; which differences are found, among all of them, q decides."

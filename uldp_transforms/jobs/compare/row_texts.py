@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from uldp_transforms.jobs.report.compared.compared_rows import lengths_of
-from uldp_transforms.jobs.report.differences import is_without_zero
-from uldp_transforms.jobs.report.numbers.number_facts import digits_of_length, name_of_quantile, name_of_share
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE
 from uldp_transforms.ldp.comparisons.difference_columns import Difference
 from uldp_transforms.ldp.comparisons.p_values import is_found
+from uldp_transforms.rows.figures.figure import halves_of, is_without_zero, name_of_quantile, name_of_share
+from uldp_transforms.rows.figures.figure_words import digits_of
 from uldp_transforms.rows.row_types import ComparedValue
 
 ONLY_SMOOTH = "~"
@@ -42,10 +41,10 @@ def smooth_text(row: ComparedValue) -> str:
 
 def _digits(row: ComparedValue) -> int:
     """Decimals of the shorter one of both intervals."""
-    lengths = lengths_of(row.difference, row.low, row.high)
+    halves = halves_of(row.difference, row.low, row.high)
     if row.display_difference is not None:
-        lengths += lengths_of(row.display_difference, row.display_low, row.display_high)
-    digits = digits_of_length(lengths)
+        halves += halves_of(row.display_difference, row.display_low, row.display_high)
+    digits = digits_of(halves, is_share=False)
     return digits if row.figure in (MEAN, QUANTILE) else max(digits, _FEWEST_DIGITS)
 
 

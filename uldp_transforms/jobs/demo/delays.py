@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from uldp_transforms.jobs.report.numbers.number_facts import name_of_quantile, name_of_share
+from uldp_transforms.rows.figures.figure import name_of_quantile, name_of_share
 from uldp_transforms.windows import rfc3339
 
 LIMITS = (15, 60)

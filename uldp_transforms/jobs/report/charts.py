@@ -16,12 +16,13 @@ import altair as alt
 import numpy as np
 import vl_convert
 
-from uldp_transforms.jobs.report.facts import CollectionPart, Entry, Latest, Report, Trend, WindowLine
-from uldp_transforms.jobs.report.numbers.number_facts import FigureTrend
-from uldp_transforms.jobs.report.texts_for_readers import in_words, named, percent, share_words, shown
+from uldp_transforms.jobs.report.facts import CollectionPart, Latest, Report, WindowLine
+from uldp_transforms.jobs.report.texts_for_readers import in_words, named, shown
 from uldp_transforms.jobs.report.window_names import clock, local
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.display import as_title, rows_with_labels
+from uldp_transforms.rows.figures.figure import Figure, Trend, table_of, trend_of
+from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of, words_of
 from uldp_transforms.windows import moment_of
 
 PLAIN, SMOOTHED, TRUTH, INK, LINE, PAPER = "#6b7f92", "#0a63b0", "#b3430e", "#2b3640", "#dfe5ea", "#ffffff"
@@ -78,8 +79,8 @@ Axis = Callable[[str], Any]
 
 
 def trend_svg(trend: Trend, windows: Sequence[WindowLine], zone: str) -> str:
-    """Chart of the share of one value over the windows, with smoothed shares if available."""
-    return svg_text(_trend(trend, windows, zone), width=330, height=150)
+    """Chart of one figure over the windows, smoothed if available."""
+    return svg_text(trend_chart(trend, windows, zone), width=330, height=150)
 
 
 def unexplained_svg(windows: Sequence[WindowLine], zone: str) -> str:
@@ -87,7 +88,7 @@ def unexplained_svg(windows: Sequence[WindowLine], zone: str) -> str:
     return svg_text(_unexplained(windows, zone), width=330, height=150)
 
 
-def latest_svg(entries: Sequence[Entry]) -> str:
+def latest_svg(entries: Sequence[Figure]) -> str:
     """Values of one window with their intervals, in the given order."""
     return svg_text(_latest(entries), width=330)
 
@@ -168,50 +169,72 @@ def _svg(spec: dict[str, Any]) -> str:
 # ------------------------------------------------------------------------------------------------------ single charts
 
 
-def _trend(trend: Trend, windows: Sequence[WindowLine], zone: str) -> Any:
-    names = ("share", "low", "high", "smoothed", "smoothed_low", "smoothed_high", "truth")
-    columns = {name: getattr(trend, name) for name in names} | {"moved": trend.moved}
-    for name in ("smoothed", "smoothed_low", "smoothed_high"):
-        columns[name] = np.where(trend.contradicted, np.nan, columns[name])
-    base = through_time(windows, columns, zone)
-    layers = [band(base, "low", "high", PLAIN, 0.22)]
-    is_smoothed = bool(np.isfinite(trend.smoothed).any())
-    if is_smoothed:
-        layers += [band(base, "smoothed_low", "smoothed_high", SMOOTHED, 0.28), line_of(base, "smoothed", SMOOTHED)]
-    if len(windows) <= FEW:
-        layers.append(points(base, "share"))
-    elif not is_smoothed:
-        layers.append(line_of(base, "share", PLAIN))
+def trend_chart(trend: Trend, windows: Sequence[WindowLine], zone: str, is_joined: bool = False) -> Any:
+    """A figure over the windows: each alone in grey, smoothed ones in blue where no window contradicts them.
+
+    Of numbers that are not smoothed, the interval without smoothness is grey.
+
+    Args:
+        trend: the figure.
+        windows: the windows.
+        zone: time zone of the axis.
+        is_joined: whether a line joins windows, however few they are.
+    """
+    figure = trend.figure
+    form = NumberFormat() if figure.is_share else format_of(figure)
+    base = through_time(windows, _drawn_columns(trend), zone, form.words)
+    y = functools.partial(axis_of, is_share=figure.is_share, unit=figure.unit)
+    is_few = len(windows) <= FEW
+    if trend.is_smoothed:
+        layers = [
+            band(base, "low", "high", PLAIN, 0.22, y),
+            band(base, "smoothed_low", "smoothed_high", SMOOTHED, 0.28, y),
+        ]
+        layers.append(line_of(base, "smoothed", SMOOTHED, y))
+    elif figure.is_share:
+        layers = [band(base, "low", "high", PLAIN, 0.22, y)]
+        if is_joined or not is_few:
+            layers.append(line_of(base, "value", PLAIN, y))
+    else:
+        layers = [band(base, "sure_low", "sure_high", PLAIN, 0.22, y), band(base, "low", "high", SMOOTHED, 0.28, y)]
+        layers.append(line_of(base, "value", SMOOTHED, y))
+    if is_few:
+        layers.append(points(base, "value", y))
     if np.isfinite(trend.truth).any():
-        layers.append(line_of(base, "truth", TRUTH, strokeDash=[5, 2]))
+        layers.append(line_of(base, "truth", TRUTH, y, strokeDash=[5, 2]))
     if trend.moved.any():
         layers.append(base.mark_rule(color=INK, strokeDash=[2, 3]).transform_filter("datum.moved"))
     return alt.layer(*layers)
 
 
+def _drawn_columns(trend: Trend) -> dict[str, np.ndarray]:
+    """The columns of a trend that are drawn: no intervals with an open end, but those of a window alone."""
+    columns = {name: getattr(trend, name) for name in ("value", "low", "high", "truth", "moved")}
+    has_open_end = np.isnan(trend.sure_low) | np.isnan(trend.sure_high)
+    columns |= {name: np.where(has_open_end, np.nan, getattr(trend, name)) for name in ("sure_low", "sure_high")}
+    columns["smoothed"] = np.where(trend.contradicted, np.nan, trend.smoothed)
+    is_hidden = trend.contradicted | np.isnan(trend.smoothed_low) | np.isnan(trend.smoothed_high)
+    return columns | {
+        name: np.where(is_hidden, np.nan, getattr(trend, name)) for name in ("smoothed_low", "smoothed_high")
+    }
+
+
 def _unexplained(windows: Sequence[WindowLine], zone: str) -> Any:
-    names = ("unexplained", "unexplained_low", "unexplained_high", "unlisted")
-    columns = {name: np.array([getattr(line, name) for line in windows], dtype=float) for name in names}
-    base = through_time(windows, columns, zone)
-    layers = [band(base, "unexplained_low", "unexplained_high", PLAIN, 0.22), line_of(base, "unexplained", PLAIN)]
-    if len(windows) <= FEW:
-        layers.append(points(base, "unexplained"))
-    if np.isfinite(columns["unlisted"]).any():
-        layers.append(line_of(base, "unlisted", TRUTH, strokeDash=[5, 2]))
-    return alt.layer(*layers)
+    shares = [line.unexplained for line in windows]
+    return trend_chart(trend_of(shares[-1], table_of(shares)), windows, zone, is_joined=True)
 
 
-def _latest(entries: Sequence[Entry], least: float = 0) -> Any:
+def _latest(entries: Sequence[Figure], least: float = 0) -> Any:
     """Values with intervals; their names take at least ``least`` pixels."""
     rows = [
         {
             "place": place,
-            "value": named(entry.value, _LONGEST),
-            "share": entry.share,
+            "value": named(entry.name, _LONGEST),
+            "share": entry.value,
             "low": entry.low,
             "high": entry.high,
             "truth": entry.truth,
-            "said": f"{named(entry.value)}: {share_words(entry.share, entry.low, entry.high)}",
+            "said": f"{named(entry.name)}: {words_of(entry)}",
         }
         for place, entry in enumerate(entries)
     ]
@@ -246,7 +269,7 @@ def _legend(parts: Sequence[CollectionPart]) -> dict[str, Any]:
     there = (
         True,
         bool(trends),
-        any(np.isfinite(trend.smoothed).any() for trend in trends),
+        any(trend.is_smoothed for trend in trends),
         any(entry.truth is not None for entry in entries),
         any(trend.moved.any() for trend in trends),
     )
@@ -284,7 +307,7 @@ def _part(part: CollectionPart, zone: str) -> dict[str, Any]:
     latest = _latest(entries, LABELS).properties(width=260, title=title)
     timed = [line for line in part.windows if line.start is not None]
     trends = part.trends[:_IN_PICTURE] if len(timed) > 1 else []
-    return beside(latest, [(trend.entry.value, _trend(trend, part.windows, zone)) for trend in trends])
+    return beside(latest, [(trend.figure.name, trend_chart(trend, part.windows, zone)) for trend in trends])
 
 
 def beside(latest: Any, trends: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -310,7 +333,7 @@ def through_time(
     windows: Sequence[WindowLine],
     columns: Mapping[str, np.ndarray],
     zone: str,
-    words: Callable[[float, float, float], str] = share_words,
+    words: Callable[[float, float, float], str],
 ) -> Any:
     """A chart whose x axis is the start of a window, in the job's time zone.
 
@@ -343,23 +366,24 @@ def _or_none(value: Any) -> Any:
     return None if np.isnan(value) else float(f"{value:.6g}")
 
 
-def _share(name: str) -> alt.Y:
-    axis = alt.Axis(title=None, format=".2~p", tickCount=4)
-    return alt.Y(f"{name}:Q", axis=axis, scale=alt.Scale(zero=True))
+def axis_of(name: str, is_share: bool = True, unit: str = "") -> alt.Y:
+    """The axis of a column; that of shares begins at 0."""
+    axis = alt.Axis(title=as_title(unit) or None, format=".2~p" if is_share else ",.6~g", tickCount=4)
+    return alt.Y(f"{name}:Q", axis=axis, scale=alt.Scale(zero=is_share))
 
 
-def band(base: Any, low: str, high: str, colour: str, opacity: float, y: Axis = _share) -> Any:
+def band(base: Any, low: str, high: str, colour: str, opacity: float, y: Axis = axis_of) -> Any:
     """The area between two columns."""
     return base.mark_area(color=colour, opacity=opacity).encode(y=y(low), y2=f"{high}:Q")
 
 
-def points(base: Any, name: str, y: Axis = _share) -> Any:
+def points(base: Any, name: str, y: Axis = axis_of) -> Any:
     """A point for each window, with its numbers in a tooltip."""
     points = base.mark_point(filled=True, size=22, opacity=1, color=PLAIN, aria=True)
     return points.encode(y=y(name), description="said:N")
 
 
-def line_of(base: Any, name: str, colour: str, y: Axis = _share, **more: Any) -> Any:
+def line_of(base: Any, name: str, colour: str, y: Axis = axis_of, **more: Any) -> Any:
     """A line through a column."""
     return base.mark_line(color=colour, strokeWidth=1.6, **more).encode(y=y(name))
 
@@ -383,7 +407,7 @@ def _drawn(spec: str) -> str:
     return re.sub(r' (?:d|transform)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), svg)
 
 
-def broken_of(trend: Trend | FigureTrend, windows: Sequence[WindowLine]) -> str:
+def broken_of(trend: Trend, windows: Sequence[WindowLine]) -> str:
     """Why the smoothed line of a trend has gaps; empty if it has none."""
     names = [windows[at].name for at in np.flatnonzero(trend.contradicted).tolist()]
     if not names:
@@ -394,10 +418,13 @@ def broken_of(trend: Trend | FigureTrend, windows: Sequence[WindowLine]) -> str:
 
 def sentence_of(trend: Trend, windows: Sequence[WindowLine]) -> str:
     """Text alternative of a trend chart."""
-    known = np.flatnonzero(np.isfinite(trend.share)).tolist()
-    first, last = known[0], known[-1]
+    known, figure = np.flatnonzero(np.isfinite(trend.value)).tolist(), trend.figure
     moved = [windows[at].name for at in np.flatnonzero(trend.moved).tolist()]
-    ends = (f"{percent(trend.share[at])} in {windows[at].name}" for at in (first, last))
-    low, high = percent(np.nanmin(trend.share)), percent(np.nanmax(trend.share))
-    sentence = f"{named(trend.entry.value)}: {', '.join(ends)}, between {low} and {high} in {len(known)} windows."
-    return f"{sentence} It changed in {in_words(moved)}." if moved else sentence
+    form = NumberFormat() if figure.is_share else format_of(figure)
+    after = f" {figure.unit}" if figure.unit else ""
+    ends = (f"{form.text(trend.value[at])}{after} in {windows[at].name}" for at in (known[0], known[-1]))
+    sentence = f"{named(figure.name)}: {', '.join(ends)}"
+    if figure.is_share:
+        low, high = form.text(np.nanmin(trend.value)), form.text(np.nanmax(trend.value))
+        sentence += f", between {low} and {high} in {len(known)} windows"
+    return f"{sentence}. It changed in {in_words(moved)}." if moved else f"{sentence}."

@@ -19,46 +19,10 @@ from scipy import special
 from uldp_transforms.jobs.report.levels import USUAL, Levels
 from uldp_transforms.ldp.comparisons.compare import difference_interval, hull
 from uldp_transforms.ldp.confidence import CONFIDENCE, confidence_or_default, error_rate
+from uldp_transforms.rows.figures.figure import Figure
 
 _NUMBERS = ("raw_frequency", "standard_error", "ci_low", "ci_high")
 _DIGITS = 7  # decimals of shares in a page: a hundred-thousandth of a percentage point
-
-
-def is_without_zero(low: float | None, high: float | None) -> bool:
-    """Whether an interval, whose ends may be open, does not contain 0."""
-    return (low is not None and low > 0) or (high is not None and high < 0)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Difference:
-    """A share or figure on one side minus that on another one.
-
-    Attributes:
-        name: the value, or the name of the figure.
-        is_share: whether the difference is one of shares.
-        difference: the first side minus the second; None if one of them lacks it.
-        low, high: its interval; None where an end is open.
-    """
-
-    name: str
-    is_share: bool
-    difference: float | None
-    low: float | None
-    high: float | None
-
-    @property
-    def told_apart(self) -> bool:
-        """Whether the interval excludes 0."""
-        return is_without_zero(self.low, self.high)
-
-    @property
-    def half(self) -> float | None:
-        """Half the length of the interval; of one with an open end, the distance of the other one."""
-        if self.difference is None:
-            return None
-        ends = [end for end in (self.low, self.high) if end is not None]
-        distances = [abs(end - self.difference) for end in ends]
-        return sum(distances) / len(distances) if distances else None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -86,7 +50,7 @@ class Panel:
     is_of_figures: bool
     levels: Levels = USUAL
 
-    def differences(self, first: int, second: int) -> list[Difference]:
+    def differences(self, first: int, second: int) -> list[Figure]:
         """The first minus the second side, for each figure, with the interval that ``compare`` has.
 
         Estimates of two windows are independent or, with memos of the same people and with hash functions, positively
@@ -99,7 +63,7 @@ class Panel:
             difference_interval(near_a, near_b, *near_ends_of_a, *near_ends_of_b),
         )
         return [
-            Difference(name=name, is_share=is_share, difference=_known(of), low=_known(least), high=_known(most))
+            Figure(name=name, is_share=is_share, value=_known(of), low=_known(least), high=_known(most))
             for name, is_share, of, least, most in zip(
                 self.values, self.is_share, (a - b).tolist(), low.tolist(), high.tolist()
             )

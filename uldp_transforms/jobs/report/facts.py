@@ -8,14 +8,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from uldp_transforms.jobs.report.compared.compared_rows import Comparisons
 from uldp_transforms.jobs.report.differences import Panel
 from uldp_transforms.jobs.report.groups.group_facts import GroupPart
 from uldp_transforms.jobs.report.levels import Levels
 from uldp_transforms.jobs.report.numbers.number_facts import NumberPart
 from uldp_transforms.ldp.confidence import CONFIDENCE
+from uldp_transforms.rows.figures.figure import Figure, Trend
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -38,40 +37,6 @@ class Limits:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Entry:
-    """One value in one window.
-
-    Attributes:
-        value: text of the value, as in the collection or the list of candidates.
-        sensitive: whether the value is sensitive; None if unknown.
-        share: post-processed share.
-        low, high: interval for the share, adjusted for the selection of the largest values.
-        smoothed, smoothed_low, smoothed_high: smoothed share and its interval; None if the job did not smooth.
-        truth: true share among the reporting people; None if unknown.
-    """
-
-    value: str
-    sensitive: bool | None
-    share: float
-    low: float
-    high: float
-    smoothed: float | None
-    smoothed_low: float | None
-    smoothed_high: float | None
-    truth: float | None
-
-    @property
-    def told_apart(self) -> bool:
-        """Whether the interval excludes 0."""
-        return self.low > 0
-
-    @property
-    def covered(self) -> bool | None:
-        """Whether the interval holds the truth."""
-        return None if self.truth is None else self.low <= self.truth <= self.high
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class WindowLine:
     """One window of one collection.
 
@@ -80,8 +45,7 @@ class WindowLine:
         name: name of the window for readers.
         status: status of its row.
         num_reports: number of reports; None if withheld.
-        unexplained, unexplained_low, unexplained_high: share of people with an unlisted value, and its interval.
-        unlisted: the true share of these people, if known.
+        unexplained: share of people with an unlisted value; its numbers may be unknown.
         is_open: whether the window had not ended when its row was emitted.
         holds_always: whether its intervals are anytime-valid rather than for a single look.
     """
@@ -91,39 +55,9 @@ class WindowLine:
     name: str
     status: str
     num_reports: int | None
-    unexplained: float | None
-    unexplained_low: float | None
-    unexplained_high: float | None
-    unlisted: float | None
+    unexplained: Figure
     is_open: bool
     holds_always: bool
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Trend:
-    """One value over the windows; every array is (W,), with nan for missing numbers.
-
-    Attributes:
-        entry: the value in the latest window with numbers.
-        share, low, high, smoothed, smoothed_low, smoothed_high, truth: as for ``Entry``.
-        moved: bool, whether a change of the share was detected.
-        contradicted: bool, whether the window's own interval and the smoothed one have no share in common.
-    """
-
-    entry: Entry
-    share: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    smoothed: np.ndarray
-    smoothed_low: np.ndarray
-    smoothed_high: np.ndarray
-    truth: np.ndarray
-    moved: np.ndarray
-
-    @property
-    def contradicted(self) -> np.ndarray:
-        found: np.ndarray = (self.smoothed_low > self.high) | (self.smoothed_high < self.low)
-        return found
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -139,7 +73,7 @@ class Latest:
     """
 
     window: WindowLine
-    entries: Sequence[Entry]
+    entries: Sequence[Figure]
     others: int
     other_share: float
     levels: Levels
@@ -159,10 +93,7 @@ class Alarm:
 class Found:
     """A discovered value, in the latest window with any."""
 
-    value: str
-    share: float
-    low: float
-    high: float
+    figure: Figure
     q_value: float
 
 

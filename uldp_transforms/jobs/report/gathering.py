@@ -32,12 +32,10 @@ from uldp_transforms.jobs.report.facts import (
     CollectionPart,
     Cost,
     Coverage,
-    Entry,
     Found,
     Latest,
     Limits,
     Report,
-    Trend,
     WindowLine,
 )
 from uldp_transforms.jobs.report.groups.group_facts import Entries, GroupPart, GroupsAsked, groups_of
@@ -49,9 +47,9 @@ from uldp_transforms.jobs.report.whole_period import group_totals_of, totals_of
 from uldp_transforms.jobs.report.window_names import clock, name_of_window
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.versions import VersionedQuestion
+from uldp_transforms.rows.figures.figure import COLUMNS, Figure, share_of, trend_of, unlisted_share
 from uldp_transforms.rows.smoothed_rows import CHANGE
 
-_NUMBERS = ("share", "low", "high", "smoothed", "smoothed_low", "smoothed_high")
 _RUNS = 20
 
 
@@ -178,10 +176,10 @@ class _Part:
         """The facts of the collection from its rows; ``total`` and ``group_totals`` are of the whole period."""
         limits, first = self._asked.limits, self._all[0]
         latest, charted = self._latest()
-        values = [entry.value for entry in charted]
-        listed = [entry.value for entry in latest.entries] if latest else []
+        values = [entry.name for entry in charted]
+        listed = [entry.name for entry in latest.entries] if latest else []
         panel = PanelRows(len(self._rows), listed)
-        tables, coverage, unlisted = self._through(values, panel)
+        table, coverage, unlisted = self._through(values, panel)
         windows = [self._line(row, unlisted.get(at)) for at, row in enumerate(self._rows)]
         names, starts = [line.name for line in windows], [line.start for line in windows]
         alarms = [self._alarm(row, entry) for row in health for entry in row["findings"] if entry["fired"]]
@@ -207,7 +205,7 @@ class _Part:
             windows_left_out=len(self._all) - len(windows),
             latest=latest,
             whole=whole,
-            trends=_trends(charted, moved, tables),
+            trends=[trend_of(entry, table[:, at], moved[at]) for at, entry in enumerate(charted)],
             changed=_changed(_moved(health, starts, listed), listed, names),
             panel=(figures or panel.panel(names, num_values, limits.cells)) if is_compared else None,
             not_there=[value for value in self._asked.values if value not in values],
@@ -247,7 +245,7 @@ class _Part:
         self, rows: Sequence[Row], entries: Entries, everybody: Latest | None, name: Callable[[Row], str]
     ) -> list[GroupPart]:
         """The groups of the latest of these rows; of the values that the table of everybody shows."""
-        listed = [entry.value for entry in everybody.entries] if everybody else []
+        listed = [entry.name for entry in everybody.entries] if everybody else []
         asked = GroupsAsked(
             values=listed,
             num_values=_num_values(everybody),
@@ -273,15 +271,12 @@ class _Part:
             name=self._name(row),
             status=row["status"],
             num_reports=row["num_reports"],
-            unexplained=row.get("unexplained_mass"),
-            unexplained_low=row.get("unexplained_low"),
-            unexplained_high=row.get("unexplained_high"),
-            unlisted=unlisted,
+            unexplained=unlisted_share(row, unlisted),
             is_open=row.get("pane_timing") == "EARLY",
             holds_always=row.get("interval") == "anytime",
         )
 
-    def _latest(self) -> tuple[Latest | None, list[Entry]]:
+    def _latest(self) -> tuple[Latest | None, list[Figure]]:
         """The latest window with numbers, and its values that get a trend."""
         with_numbers = [row for row in self._rows if row["status"] == "ok"]
         if not with_numbers:
@@ -289,7 +284,7 @@ class _Part:
         ((row, given),) = self._directory.entries(with_numbers[-1:])
         return self._shares(row, given)
 
-    def _shares(self, row: Row, given: Sequence[Row]) -> tuple[Latest, list[Entry]]:
+    def _shares(self, row: Row, given: Sequence[Row]) -> tuple[Latest, list[Figure]]:
         """The shares of a row, and those of its values that get a trend."""
         limits = self._asked.limits
         truth = self._truth(row, [entry["value"] for entry in given])
@@ -316,23 +311,16 @@ class _Part:
         shares = self._asked.truth.shares(row["window_start"], row["window_end"], values)
         return None if np.isnan(shares).any() else shares
 
-    def _entry(self, given: Row, truth: float | None) -> Entry:
-        return Entry(
-            value=given["value"],
-            sensitive=None if self._sensitive is None else given["value"] in self._sensitive,
-            **dict(zip(_NUMBERS, _numbers_of(given))),
-            truth=None if truth is None else float(truth),
-        )
+    def _entry(self, given: Row, truth: float | None) -> Figure:
+        sensitive = None if self._sensitive is None else given["value"] in self._sensitive
+        return share_of(given, truth=None if truth is None else float(truth), sensitive=sensitive)
 
-    def _through(
-        self, values: Sequence[str], panel: PanelRows
-    ) -> tuple[dict[str, np.ndarray], list[Coverage], dict[int, float]]:
-        """Arrays (W, S) of the values' trends, coverage of all entries of all windows, and unlisted shares; fills the
-        panel."""
+    def _through(self, values: Sequence[str], panel: PanelRows) -> tuple[np.ndarray, list[Coverage], dict[int, float]]:
+        """(W, S, 9) numbers of the values' trends, coverage of all entries of all windows, and unlisted shares; fills
+        the panel."""
         at_window = {(row["file"], row["line"]): at for at, row in enumerate(self._rows)}
         at_value = {value: at for at, value in enumerate(values)}
-        names = (*_NUMBERS, "truth")
-        tables = {name: np.full((len(self._rows), len(values)), np.nan) for name in names}
+        table = np.full((len(self._rows), len(values), len(COLUMNS)), np.nan)
         held: Counter[tuple[str, bool]] = Counter()
         unlisted: dict[int, float] = {}
         for row, given in self._directory.entries(row for row in self._rows if row["status"] == "ok"):
@@ -346,10 +334,8 @@ class _Part:
             for of, entry in enumerate(given):
                 at = at_value.get(entry["value"])
                 if at is not None:
-                    numbers = [*_numbers_of(entry), None if truth is None else truth[of]]
-                    for name, number in zip(names, numbers):
-                        tables[name][window, at] = np.nan if number is None else number
-        return tables, _coverage(held), unlisted
+                    table[window, at] = share_of(entry, truth=None if truth is None else truth[of]).numbers
+        return table, _coverage(held), unlisted
 
     def _held(self, given: Sequence[Row], truth: np.ndarray) -> Counter[tuple[str, bool]]:
         """Numbers of intervals that contain and that miss the truth, per kind of interval."""
@@ -383,30 +369,16 @@ class _Part:
         """Entries of the latest window with numbers, in descending order."""
         last = max(map(_start, rows), default="")
         found = [
-            Found(
-                value=row["value"],
-                share=row["frequency"],
-                low=row["ci_low"],
-                high=row["ci_high"],
-                q_value=row["q_value"],
-            )
+            (row["frequency"], Found(figure=share_of(row, single=True), q_value=row["q_value"]))
             for row in rows
             if _start(row) == last
         ]
-        return sorted(found, key=lambda row: -row.share)
+        return [one for _, one in sorted(found, key=lambda pair: -pair[0])]
 
 
 def _with_entries(rows: Iterable[Row]) -> list[tuple[Row, Sequence[Row]]]:
     """Rows that were read with their entries."""
     return [(row, row["estimates"]) for row in rows]
-
-
-def _trends(entries: Sequence[Entry], moved: Sequence[np.ndarray], tables: Mapping[str, np.ndarray]) -> list[Trend]:
-    """The charts of values: column ``at`` of each table, shape (W, S), belongs to entry ``at``."""
-    return [
-        Trend(entry=entry, moved=moved[at], **{name: table[:, at] for name, table in tables.items()})
-        for at, entry in enumerate(entries)
-    ]
 
 
 def _num_values(shares: Latest | None) -> int:
@@ -416,23 +388,6 @@ def _num_values(shares: Latest | None) -> int:
 
 def _start(row: Row) -> str:
     return row["window_start"] or ""
-
-
-def _numbers_of(entry: Row) -> list[Any]:
-    """The fields ``_NUMBERS`` of an entry: its share and intervals, adjusted for the selection of the largest values.
-
-    Entries of older jobs may have only one kind of intervals, and a share outside them.
-    """
-    kind = "ci" if entry.get("display_low") is None else "display"
-    numbers: list[Any] = []
-    for share, low, high in (
-        ("frequency", f"{kind}_low", f"{kind}_high"),
-        ("smoothed_frequency", "smoothed_low", "smoothed_high"),
-    ):
-        own = [entry.get(name) for name in (share, low, high)]
-        told = [number for number in own if number is not None]
-        numbers += [own[0], min(told), max(told)] if len(told) == len(own) else [None] * len(own)
-    return numbers
 
 
 def _coverage(held: Mapping[tuple[str, bool], int]) -> list[Coverage]:

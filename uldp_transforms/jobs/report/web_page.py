@@ -13,32 +13,15 @@ import jinja2
 from markupsafe import Markup
 
 from uldp_transforms.jobs.report import charts
-from uldp_transforms.jobs.report.compared.compared_rows import Difference as Compared
-from uldp_transforms.jobs.report.differences import Difference, as_json
-from uldp_transforms.jobs.report.facts import Latest, Limits, Report
-from uldp_transforms.jobs.report.groups.group_facts import GroupPart
-from uldp_transforms.jobs.report.numbers import number_charts, number_facts
-from uldp_transforms.jobs.report.texts_for_readers import (
-    digits_of,
-    ends_of,
-    fixed,
-    fixed_span,
-    group_words,
-    in_words,
-    named,
-    percent,
-    points,
-    points_span,
-    share_words,
-    shown,
-    signed,
-    signed_span,
-    span,
-    with_values,
-)
+from uldp_transforms.jobs.report.differences import as_json
+from uldp_transforms.jobs.report.facts import Limits, Report
+from uldp_transforms.jobs.report.numbers import number_charts
+from uldp_transforms.jobs.report.texts_for_readers import ends_of, group_words, in_words, named, shown, with_values
 from uldp_transforms.ldp.comparisons.p_values import p_text
 from uldp_transforms.ldp.confidence import percent as percent_of
 from uldp_transforms.ldp.discovery.discover import FALSE_DISCOVERIES
+from uldp_transforms.rows.figures import figure_words
+from uldp_transforms.rows.figures.figure import Figure
 from uldp_transforms.version import __version__
 
 _HERE = Path(__file__).parent
@@ -48,7 +31,6 @@ _CHARTS: Mapping[str, Callable[..., str]] = {
     "trend": charts.trend_svg,
     "unexplained": charts.unexplained_svg,
     "curve": number_charts.curve_svg,
-    "figure": number_charts.figure_svg,
 }
 """Names of the charts in the template."""
 
@@ -96,24 +78,16 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "shown": shown, "named": named, "fixed": fixed}
+    environment.filters |= {"percent": figure_words.percent, "shown": shown, "named": named}
     environment.filters |= {"with_values": with_values, "group_words": group_words}
     environment.globals |= {
-        "span": span,
-        "share_words": share_words,
+        "in_percent": figure_words.NumberFormat(),
+        "format_of": figure_words.format_of,
+        "format_of_trend": figure_words.format_of_trend,
+        "words_of": figure_words.words_of,
+        "said_of": figure_words.said_of,
         "ends_of": ends_of,
-        "points": points,
-        "points_span": points_span,
-        "signed": signed,
-        "signed_span": signed_span,
-        "fixed_span": fixed_span,
-        "digits_of_spans": _digits_of_spans,
-        "digits_of": digits_of,
-        "zip": zip,
         "values_of": _values_of,
-        "values_of_groups": _values_of_groups,
-        "values_of_differences": _values_of_differences,
-        "digits_of_difference": _digits_of_difference,
         "in_words": in_words,
         "p_text": p_text,
         "false_discoveries": percent_of(FALSE_DISCOVERIES),
@@ -122,11 +96,6 @@ def _template() -> jinja2.Template:
         "sentence_of": charts.sentence_of,
         "broken_of": charts.broken_of,
         "sentence_of_curve": number_charts.sentence_of_curve,
-        "sentence_of_figure": number_charts.sentence_of_figure,
-        "number_text": number_facts.number_text,
-        "number_span": number_facts.number_span,
-        "said_of": number_facts.said_of,
-        "digits_of_figure": number_facts.digits_of_figure,
     }
     return environment.get_template("page.html.jinja")
 
@@ -157,28 +126,6 @@ def _drawn(name: str, *arguments: Any) -> Markup:
     return Markup(_CHARTS[name](*arguments))
 
 
-def _digits_of_spans(spans: Iterable[tuple[float | None, float | None]]) -> int:
-    """Number of decimals of a table with these intervals."""
-    return digits_of(None if low is None or high is None else (high - low) / 2 for low, high in spans)
-
-
-def _digits_of_difference(one: Difference) -> int:
-    """Number of decimals of a difference of figures: two digits of half the length of its interval."""
-    if one.is_share:
-        return digits_of([one.half])
-    return number_facts.digits_of_length([] if one.half is None else [2 * one.half])
-
-
-def _values_of_groups(groups: GroupPart) -> Markup:
-    """The value of each line of a table of groups as it is in the rows, for the page's script."""
-    return Markup(as_json({"values": [line.figure.name for line in groups.lines]}))
-
-
-def _values_of_differences(compared: Sequence[Compared]) -> Markup:
-    """The value of each line of a table of comparisons as it is in the rows, for the page's script."""
-    return Markup(as_json({"values": [one.value for one in compared]}))
-
-
-def _values_of(shares: Latest) -> Markup:
-    """The values of a table as they are in the rows, for the page's script."""
-    return Markup(as_json({"values": [entry.value for entry in shares.entries]}))
+def _values_of(figures: Iterable[Figure]) -> Markup:
+    """The value of each line of a table as it is in the rows, for the page's script."""
+    return Markup(as_json({"values": [one.name for one in figures]}))

@@ -14,15 +14,14 @@ import numpy as np
 
 from uldp_transforms.files import stores
 from uldp_transforms.jobs.records.run_records import files_of
-from uldp_transforms.jobs.report.differences import is_without_zero
 from uldp_transforms.jobs.report.levels import Levels
-from uldp_transforms.jobs.report.numbers.number_facts import digits_of_length
 from uldp_transforms.ldp.comparisons.compare import clearest_first
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE
 from uldp_transforms.ldp.comparisons.p_values import is_found
 from uldp_transforms.ldp.confidence import confidence_or_default, error_rate
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
+from uldp_transforms.rows.figures.figure import Figure
 
 FILE = "comparisons.jsonl"
 
@@ -47,25 +46,19 @@ class Difference:
     """The share of a value, or a figure of numbers, in ``a`` minus that in ``b``.
 
     Attributes:
-        is_share: whether it is a share, rather than a mean or quantile of numbers.
-        low, high: its interval; of one that is found the interval after the selection; None where it is open.
+        figure: the difference, with its interval; if it is found, with the interval after the selection.
+        smooth: the same with the interval of the difference of smooth estimates, whose ends may be unknown.
         noticeable: difference that would usually be noticed; None if unknown.
         confidence: of the intervals; None: the default.
-        smooth_low, smooth_high: interval of the difference of smooth estimates; None where it is open or unknown.
     """
 
-    value: str
+    figure: Figure
+    smooth: Figure
     a: str
     b: str
-    is_share: bool
-    difference: float
-    low: float | None
-    high: float | None
     q_value: float
     noticeable: float | None
     confidence: float | None = None
-    smooth_low: float | None = None
-    smooth_high: float | None = None
 
     @property
     def found(self) -> bool:
@@ -77,46 +70,18 @@ class Difference:
         return error_rate(confidence_or_default(self.confidence))
 
     @property
-    def digits(self) -> int:
-        """Decimals of a mean or quantile."""
-        return _digits(self.difference, self.low, self.high)
-
-    @property
     def shows_only_smooth(self) -> bool:
         """Whether it is not found and its interval contains 0, although its smooth interval does not."""
-        return not (self.found or self.is_without_zero) and is_without_zero(self.smooth_low, self.smooth_high)
+        return not (self.found or self.figure.told_apart) and self.smooth.told_apart
 
     @property
-    def is_without_zero(self) -> bool:
-        """Whether its interval does not contain 0."""
-        return is_without_zero(self.low, self.high)
-
-    @property
-    def smooth_digits(self) -> int:
-        """Decimals of the smooth interval."""
-        return _digits(self.difference, self.smooth_low, self.smooth_high)
-
-    @staticmethod
-    def negative(number: float | None) -> float | None:
-        """The end of an interval on the other side of 0."""
-        return None if number is None else -number
-
-
-def lengths_of(difference: float, low: float | None, high: float | None) -> list[float]:
-    """The length of an interval, of one with an open end twice the distance of the other one; empty if both are open.
-
-    Args:
-        difference: the estimate in the interval.
-        low, high: ends of the interval; None where it is open.
-    """
-    if low is None or high is None:
-        return [2 * abs(end - difference) for end in (low, high) if end is not None]
-    return [high - low]
-
-
-def _digits(difference: float, low: float | None, high: float | None) -> int:
-    """Decimals for an interval."""
-    return digits_of_length(lengths_of(difference, low, high))
+    def size(self) -> Figure:
+        """The absolute difference, with its interval."""
+        of = self.figure
+        if of.value is None or of.value > 0:
+            return of
+        low, high = (None if end is None else -end for end in (of.high, of.low))
+        return dataclasses.replace(of, value=-of.value, low=low, high=high)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -157,23 +122,23 @@ class Comparisons:
     @property
     def some_are_single(self) -> bool:
         """Whether the interval of a difference that is not found is without 0."""
-        return any(one.is_without_zero for one in self.untold)
+        return any(one.figure.told_apart for one in self.untold)
 
     @property
     def is_smooth(self) -> bool:
         """Whether there are smooth intervals."""
         listed = (*self.found, *self.untold)
-        return any(one.smooth_low is not None or one.smooth_high is not None for one in listed)
+        return any(one.smooth.low is not None or one.smooth.high is not None for one in listed)
 
     @property
-    def spans(self) -> list[tuple[float | None, float | None]]:
-        """The intervals of differences of shares."""
-        return [(one.low, one.high) for one in (*self.found, *self.untold) if one.is_share]
+    def shares(self) -> list[Figure]:
+        """The differences of shares."""
+        return [one.figure for one in (*self.found, *self.untold) if one.figure.is_share]
 
     @property
     def reach(self) -> float:
         """Scale that all pictures share: the largest absolute end of an interval of a share; above 0."""
-        ends = [abs(end) for span in self.spans for end in span if end is not None]
+        ends = [abs(end) for one in self.shares for end in (one.low, one.high) if end is not None]
         return max(filter(None, ends), default=1.0)
 
     def place(self, difference: float | None, open_end: int = 0) -> str:
@@ -246,19 +211,16 @@ def clearest_rows(rows: Sequence[Mapping[str, Any]]) -> list[int]:
 def _difference(row: Mapping[str, Any]) -> Difference:
     is_selected = is_found(row["q_value"], row.get("confidence")) and "selected_low" in row
     low, high = (row["selected_low"], row["selected_high"]) if is_selected else (row["low"], row["high"])
+    is_share = row.get("figure") not in (MEAN, QUANTILE)
+    figure = Figure(name=row["value"], is_share=is_share, value=row["difference"], low=low, high=high)
     return Difference(
-        value=row["value"],
+        figure=figure,
+        smooth=dataclasses.replace(figure, low=row.get("display_low"), high=row.get("display_high")),
         a=row["group_a"],
         b=row["group_b"],
-        is_share=row.get("figure") not in (MEAN, QUANTILE),
-        difference=row["difference"],
-        low=low,
-        high=high,
         q_value=row["q_value"],
         noticeable=row.get("noticeable"),
         confidence=row.get("confidence"),
-        smooth_low=row.get("display_low"),
-        smooth_high=row.get("display_high"),
     )
 
 

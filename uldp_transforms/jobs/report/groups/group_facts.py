@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from uldp_transforms.jobs.report.differences import Panel, PanelRows, is_without_zero
+from uldp_transforms.jobs.report.differences import Panel, PanelRows
 from uldp_transforms.jobs.report.levels import Levels
-from uldp_transforms.jobs.report.numbers.number_facts import Figure, digits_of_length, figure_panel, figures_of
-from uldp_transforms.jobs.report.texts_for_readers import digits_of
+from uldp_transforms.jobs.report.numbers.number_facts import figure_panel
+from uldp_transforms.rows.figures.figure import Figure, figures_of, share_of
+from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
 
 VALUES = 10
 """Maximum number of values of which groups are shown: those at the top of the page's table."""
@@ -24,18 +25,13 @@ class GroupLine:
         group: such as ``country=DE,arm=new``.
         figure: the share of the value, or a figure of numbers.
         num_reports: of the group.
-        digits: decimals; equal for all shares, and for one figure in all groups.
+        form: how it is written; equal for all shares, and for one figure in all groups.
     """
 
     group: str
     figure: Figure
     num_reports: int
-    digits: int
-
-    @property
-    def told_apart(self) -> bool:
-        """Whether the interval excludes 0."""
-        return is_without_zero(self.figure.low, self.figure.high)
+    form: NumberFormat
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -135,49 +131,30 @@ def _figures(asked: GroupsAsked, given: Sequence[tuple[Row, Sequence[Row]]]) -> 
     """Yield each figure with its position and row: figures of numbers if rows have any, else shares."""
     places = {value: at for at, value in enumerate(asked.values[:VALUES])}
     for row, shares in given:
-        figures = [*enumerate(figures_of(row, asked.unit))]
+        figures = [(at, _with_one_interval(one)) for at, one in enumerate(figures_of(row, asked.unit))]
         if not figures:
-            figures = [(places[one["value"]], _share(one)) for one in shares if one["value"] in places]
+            figures = [(places[one["value"]], share_of(one, single=True)) for one in shares if one["value"] in places]
         for at, figure in figures:
             yield (at, row["group"]), (row, figure)
 
 
+def _with_one_interval(figure: Figure) -> Figure:
+    """Without the second interval, for which a table of groups has no column, and no decimals."""
+    return dataclasses.replace(figure, sure_low=None, sure_high=None)
+
+
 def _lines(told: Sequence[_Told]) -> list[GroupLine]:
     """The lines, with as many decimals as the shortest interval of a share, or of a figure, needs."""
-    lengths = defaultdict(list)
+    alike = defaultdict(list)
     for _, figure in told:
-        length = _length(figure)
-        if length is not None:
-            lengths["" if figure.is_share else figure.name].append(length)
-    shares = digits_of(length / 2 for length in lengths[""])
+        alike[_kind(figure)].append(figure)
+    forms = {kind: format_of(*figures) for kind, figures in alike.items()}
     return [
-        GroupLine(
-            group=row["group"],
-            figure=figure,
-            num_reports=row["num_reports"],
-            digits=shares if figure.is_share else digits_of_length(lengths[figure.name]),
-        )
+        GroupLine(group=row["group"], figure=figure, num_reports=row["num_reports"], form=forms[_kind(figure)])
         for row, figure in told
     ]
 
 
-def _length(figure: Figure) -> float | None:
-    """Length of the interval, or twice the distance of its end if the other one is open."""
-    if figure.low is not None and figure.high is not None:
-        return figure.high - figure.low
-    ends = [end for end in (figure.low, figure.high) if end is not None]
-    return 2 * abs(ends[0] - figure.value) if ends and figure.value is not None else None
-
-
-def _share(entry: Row) -> Figure:
-    """The share of an entry, with its interval for this value alone."""
-    low, high = entry["ci_low"], entry["ci_high"]
-    return Figure(
-        name=entry["value"],
-        is_share=True,
-        value=entry["frequency"],
-        low=low,
-        high=high,
-        sure_low=low,
-        sure_high=high,
-    )
+def _kind(figure: Figure) -> str:
+    """Name of the figures that are written alike; all shares are."""
+    return "" if figure.is_share else figure.name

@@ -2,41 +2,20 @@
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
-import numpy as np
 
-from uldp_transforms.jobs.report.charts import (
-    FEW,
-    INK,
-    LABELS,
-    PLAIN,
-    SMOOTHED,
-    Axis,
-    band,
-    beside,
-    data_of,
-    line_of,
-    points,
-    svg_text,
-    through_time,
-)
-from uldp_transforms.jobs.report.facts import CollectionPart, WindowLine
-from uldp_transforms.jobs.report.numbers.number_facts import (
-    MEDIAN,
-    Bar,
-    FigureTrend,
-    NumberPart,
-    digits_of_figure,
-    number_span,
-    number_text,
-)
-from uldp_transforms.jobs.report.texts_for_readers import percent, share_words, shown
+from uldp_transforms.jobs.report.charts import INK, LABELS, SMOOTHED, beside, data_of, svg_text, trend_chart
+from uldp_transforms.jobs.report.facts import CollectionPart
+from uldp_transforms.jobs.report.numbers.number_facts import Bar, NumberPart
+from uldp_transforms.jobs.report.texts_for_readers import shown
 from uldp_transforms.ldp.estimators.display import as_title
+from uldp_transforms.rows.figures.figure import MEDIAN
+from uldp_transforms.rows.figures.figure_words import percent, words_of
 
 _MANY_TIMES = 8.0  # ratio of the widths of bins above which the axis is logarithmic
 
@@ -44,11 +23,6 @@ _MANY_TIMES = 8.0  # ratio of the widths of bins above which the axis is logarit
 def curve_svg(part: NumberPart) -> str:
     """The share of people in each bin, with its band, and a mark at the median."""
     return svg_text(_curve(part), width=520, height=220)
-
-
-def figure_svg(trend: FigureTrend, windows: Sequence[WindowLine], unit: str, zone: str) -> str:
-    """A mean or quantile over the windows, with both intervals."""
-    return svg_text(_through(trend, windows, unit, zone), width=330, height=150)
 
 
 def panel(part: CollectionPart, zone: str) -> dict[str, Any]:
@@ -60,25 +34,22 @@ def panel(part: CollectionPart, zone: str) -> dict[str, Any]:
     if numbers.trends and numbers.trends[0].is_smoothed:
         colours = "Blue: smoothed over windows. Grey: each window alone"
     title = alt.TitleParams(f"{shown(part.id)}, {part.which}: {window.name}", subtitle=[*reports, colours])
-    trends = [
-        (f"{trend.figure.name}, {numbers.unit}" if numbers.unit else trend.figure.name, trend)
-        for trend in numbers.trends
-    ]
+    names = [f"{trend.figure.name}, {numbers.unit}" if numbers.unit else trend.figure.name for trend in numbers.trends]
+    trends = [dataclasses.replace(one, figure=dataclasses.replace(one.figure, unit="")) for one in numbers.trends]
     curve = _curve(numbers, LABELS).properties(width=260, height=220, title=title)
-    return beside(curve, [(name, _through(trend, part.windows, "", zone)) for name, trend in trends])
+    return beside(curve, [(name, trend_chart(trend, part.windows, zone)) for name, trend in zip(names, trends)])
 
 
 def _curve(part: NumberPart, least: float = 0) -> Any:
     """The histogram; the labels of its shares take at least ``least`` pixels."""
     rows = [
         {
-            "begin": bar.low,
-            "end": bar.high,
-            "share": bar.share,
-            "low": bar.band_low,
-            "high": bar.band_high,
-            "said": f"{bar.name}{f' {part.unit}' if part.unit else ''}: "
-            f"{share_words(bar.share, bar.band_low, bar.band_high)}",
+            "begin": bar.begin,
+            "end": bar.end,
+            "share": bar.figure.value,
+            "low": bar.figure.low,
+            "high": bar.figure.high,
+            "said": f"{bar.figure.name}{f' {part.unit}' if part.unit else ''}: {words_of(bar.figure)}",
         }
         for bar in part.bars
     ]
@@ -104,76 +75,13 @@ def _curve(part: NumberPart, least: float = 0) -> Any:
 
 def _is_logarithmic(bars: Sequence[Bar]) -> bool:
     """Whether the bins are above 0 and of so different widths that a linear axis would hide most of them."""
-    widths = [bar.high - bar.low for bar in bars]
-    return bars[0].low > 0 and max(widths) > _MANY_TIMES * min(widths)
-
-
-def _through(trend: FigureTrend, windows: Sequence[WindowLine], unit: str, zone: str) -> Any:
-    names = ("value", "low", "high", "sure_low", "sure_high")
-    digits = digits_of_figure(trend.figure)
-
-    def words(value: float, low: float, high: float) -> str:
-        return f"{number_text(value, digits)}{f' {unit}' if unit else ''} ({number_span(low, high, digits)})"
-
-    columns = {name: getattr(trend, name) for name in names}
-    has_open_end = np.isnan(trend.sure_low) | np.isnan(trend.sure_high)
-    columns |= {name: np.where(has_open_end, np.nan, columns[name]) for name in names[3:]}
-    if trend.is_smoothed:
-        return _smoothed_through(trend, windows, columns, zone, functools.partial(_number, unit=unit), words)
-    base = through_time(windows, columns, zone, words)
-    y = functools.partial(_number, unit=unit)
-    layers = [
-        band(base, "sure_low", "sure_high", PLAIN, 0.22, y),
-        band(base, "low", "high", SMOOTHED, 0.28, y),
-        line_of(base, "value", SMOOTHED, y),
-    ]
-    if len(windows) <= FEW:
-        layers.append(points(base, "value", y))
-    return alt.layer(*layers)
-
-
-def _smoothed_through(
-    trend: FigureTrend,
-    windows: Sequence[WindowLine],
-    columns: dict[str, np.ndarray],
-    zone: str,
-    y: Axis,
-    words: Callable[[float, float, float], str],
-) -> Any:
-    """Each window alone in grey, and the figure smoothed over neighbouring windows, where no window contradicts it."""
-    has_open_end = np.isnan(trend.smoothed_low) | np.isnan(trend.smoothed_high)
-    columns |= {
-        "smoothed": np.where(trend.contradicted, np.nan, trend.smoothed),
-        "smoothed_low": np.where(trend.contradicted | has_open_end, np.nan, trend.smoothed_low),
-        "smoothed_high": np.where(trend.contradicted | has_open_end, np.nan, trend.smoothed_high),
-    }
-    base = through_time(windows, columns, zone, words)
-    layers = [
-        band(base, "low", "high", PLAIN, 0.22, y),
-        band(base, "smoothed_low", "smoothed_high", SMOOTHED, 0.28, y),
-        line_of(base, "smoothed", SMOOTHED, y),
-    ]
-    if len(windows) <= FEW:
-        layers.append(points(base, "value", y))
-    return alt.layer(*layers)
-
-
-def _number(name: str, unit: str) -> alt.Y:
-    axis = alt.Axis(title=as_title(unit) or None, format=",.6~g", tickCount=4)
-    return alt.Y(f"{name}:Q", axis=axis, scale=alt.Scale(zero=False))
-
-
-def sentence_of_figure(trend: FigureTrend, windows: Sequence[WindowLine], unit: str) -> str:
-    """Text alternative of a chart of ``figure_svg``."""
-    known = np.flatnonzero(np.isfinite(trend.value)).tolist()
-    digits = digits_of_figure(trend.figure)
-    after = f" {unit}" if unit else ""
-    ends = (f"{number_text(trend.value[at], digits)}{after} in {windows[at].name}" for at in (known[0], known[-1]))
-    return f"{trend.figure.name}: {', '.join(ends)}."
+    widths = [bar.end - bar.begin for bar in bars]
+    return bars[0].begin > 0 and max(widths) > _MANY_TIMES * min(widths)
 
 
 def sentence_of_curve(part: NumberPart) -> str:
     """Text alternative of the histogram: its highest bar."""
-    top = max(part.bars, key=lambda bar: -math.inf if math.isnan(bar.share) else bar.share)
+    bins = [bar.figure for bar in part.bars]
+    top = max(bins, key=lambda one: -math.inf if one.value is None or math.isnan(one.value) else one.value)
     after = f" {part.unit}" if part.unit else ""
-    return f"Share of people in {len(part.bars)} bins, most in {top.name}{after}: {percent(top.share)}"
+    return f"Share of people in {len(bins)} bins, most in {top.name}{after}: {percent(top.value)}"
