@@ -100,7 +100,7 @@ def list_spool(spool: str, known: Set[str] = frozenset()) -> Listing:
         # a file that is finished during a listing may be missing from it, under both names
         names = os.listdir(spool)
         new = [name for name in names if name not in known]
-    gone = frozenset() if len(names) - len(new) == len(known) else known.difference(names)
+    gone = frozenset() if len(names) - len(new) == len(known) else known - frozenset(names)
     there = {*new, *(name for name in map(manifest_name, new) if name in known and name not in gone)}
     finished = [name for name in new if name.endswith(WHOLE) and manifest_name(name) in there]
     moments = [moment for moment in begun if moment is not None]

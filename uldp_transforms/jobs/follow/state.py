@@ -304,7 +304,7 @@ class FollowState:
         )
         found = {row[:2]: PendingWindow(*row) for row in ended}
         all_early = self._database.execute("SELECT fingerprint, start, stop, panes FROM windows NATURAL JOIN early")
-        early = {row[:2]: PendingWindow(*row, all_early=True) for row in all_early}
+        early = {row[:2]: PendingWindow(*row)._replace(all_early=True) for row in all_early}
         found |= {key: window for key, window in early.items() if window.stop <= horizon}
         if early_every is not None:
             still_open = self._database.execute(
@@ -312,7 +312,8 @@ class FollowState:
                 "AND (pending_since <= ? OR pending_since > ?)",
                 (horizon, now - early_every, now),
             )
-            found |= {row[:2]: PendingWindow(*row, all_early=row[:2] in early, is_open=True) for row in still_open}
+            windows = [PendingWindow(*row)._replace(is_open=True) for row in still_open]
+            found |= {one[:2]: one._replace(all_early=one[:2] in early) for one in windows}
         return sorted(found.values(), key=lambda window: (window.stop, window.start, window.fingerprint))
 
     def estimated(self, window: PendingWindow) -> None:
