@@ -39,7 +39,7 @@ from uldp_transforms.jobs.report.numbers.number_facts import (
     numbers_of,
 )
 from uldp_transforms.jobs.report.whole_period import FILE
-from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
+from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.display import interval_text
@@ -55,7 +55,7 @@ from uldp_transforms.windows import rfc3339
 MOST_PRINTED = 20
 """Number of values of a collection that are printed; the file has all that are shown."""
 
-_ESTIMATES = ("by", "estimator", "candidates", "limits", "quantiles", "min_reports", "show", "liars", "borrow")
+_ESTIMATES = options_of_samples("discover", "smooth", "alarm_every")
 
 
 class Overlap(SpecError):

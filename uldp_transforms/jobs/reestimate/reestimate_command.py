@@ -30,7 +30,7 @@ from uldp_transforms.jobs.records.superseded_files import without_superseded
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
 from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, simulated_of, stored_counts
-from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
+from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.versions import VersionedQuestion
@@ -44,20 +44,7 @@ from uldp_transforms.rows.window_history import traits_of
 from uldp_transforms.spec.spec_fields import ALARM_EVERY
 from uldp_transforms.windows import rfc3339
 
-_ESTIMATES = (
-    "estimator",
-    "candidates",
-    "limits",
-    "quantiles",
-    "discover",
-    "min_reports",
-    "by",
-    "show",
-    "liars",
-    "borrow",
-    "smooth",
-    "alarm_every",
-)
+_ESTIMATES = options_of_samples()
 _OTHERWISE: dict[str, dict[str, str]] = {
     "window": {"help": "length of the windows to estimate, a whole number of stored windows (default: as stored)"},
     "smooth": {"help": "also estimate each window from all windows of its collection"},
