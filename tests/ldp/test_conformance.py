@@ -505,6 +505,16 @@ class Below(Projected):
         return np.append(np.append(shares[0] + last, shares[1:-1]), shares[-1] - last)
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FavoursTheFirst(Projected):
+    """A distribution in which the value that is named first gets what is below 0 from the largest one."""
+
+    def post_process(self, raw):
+        shares = super().post_process(raw)
+        moved = min(-raw.clip(max=0).sum(), shares.max())
+        return shares + moved * (np.eye(len(shares))[0] - np.eye(len(shares))[shares.argmax()])
+
+
 def off_by(distance: float, kind: type[Decoder] = Decoder) -> type[Estimator]:
     """Distances to the truth, with very many reports: of an iterative estimator, or of a formula."""
 
@@ -684,6 +694,9 @@ INTERVALS = "intervals that differ from those of the linear estimate"
 FAULTS_OF_ESTIMATORS = [
     (Cut, r"got frequencies that sum to (1\.\d+|0\.\d+) with those of other values instead of 1"),
     (Below, "got frequencies below 0"),
+    (FavoursTheFirst, "got different frequencies for the same values in another order"),
+    (other("left_over", lambda share: share * np.nan), "got a left_over that is not a finite number"),
+    (other("left_over", lambda share: np.inf, is_small), "got a left_over that is not a finite number"),
     (other("left_over", lambda share: share + 0.01), r"got frequencies that sum to 1\.01 with those of other values"),
     (other("left_over", lambda share: share + 0.01, is_small), r"got frequencies that sum to 1\.01 with those"),
     (Changeable, "got different frequencies for a copy of the same counts"),

@@ -263,6 +263,68 @@ REFUSALS = {
 """A row for each sentence with which the classes of the page refuse an option."""
 
 
+CAPABILITY = """    SpecField(
+        name="example",
+        kind=Kind.SHARE,
+        section=Section.ESTIMATES,
+        label="Example",
+        help="share by which all frequencies are lowered",
+        default_text="none",
+    ),"""
+STEP = """    if asked.example is not None:
+        lowered = estimate.raw_frequencies * (1 - asked.example)
+        estimate = dataclasses.replace(estimate, raw_frequencies=lowered)"""
+
+IN_PROGRAMS = """
+from tests.support import quick_beam
+from tests.support.capabilities import jobs, programs
+from uldp_transforms.jobs.compare import sides
+
+quick_beam.remember()
+of_samples = [*jobs.PROGRAMS] if hasattr(sides, "rows_of") else [*jobs.PROGRAMS[:-1]]
+for study in ("foods", "diet"):
+    for program in of_samples:
+        with_it, without = (
+            programs.rows_of(program, jobs.job(study, by=("arm",), **more)) for more in ({"example": 0.25}, {})
+        )
+        assert not isinstance(with_it, str), with_it
+        pairs = list(zip(with_it.get("comparisons", []), without.get("comparisons", [])))
+        pairs = [(one["difference"], other["difference"]) for one, other in pairs]
+        for row, other in zip(with_it.get("estimates", []), without.get("estimates", [])):
+            pairs += [
+                (one["raw_frequency"], its["raw_frequency"]) for one, its in zip(row["estimates"], other["estimates"])
+            ]
+        assert len(pairs) >= 4 and all(abs(one - 0.75 * other) < 1e-12 for one, other in pairs), (program, pairs)
+        print(study, program)
+"""
+"""A check that is run in the copy: the share of the field is taken from what each program shows."""
+
+
+@pytest.mark.slow
+def test_a_capability(tree: Tree) -> None:
+    """A field and a step: programs over files, streams and stored counts have it, for questions and groups too."""
+    fields, spec, values = (f"uldp_transforms/spec/{name}.py" for name in ("spec_fields", "job_spec", "plain_values"))
+    asked, steps = (f"uldp_transforms/rows/samples/{name}.py" for name in ("asked", "rows_of_samples"))
+    tests = "tests/beam/test_spec.py"
+    tree.insert(fields, '    SpecField(\n        name="max_rejected_share"', CAPABILITY)
+    tree.insert(spec, "    borrow: bool = False\n", "    example: float | None = None")
+    tree.insert(spec, "            borrow=self.borrow,\n", "            example=self.example,")
+    tree.insert(values, "    borrow: bool\n", "    example: float | None")
+    tree.insert(asked, "    borrow: bool = False\n", "    example: float | None = None")
+    tree.insert(steps, "    if asked.anytime_scale is not None:\n        estimate", STEP)
+    tree.insert(tests, '    "max_rejected_share": 0.75,\n', '    "example": 0.5,')
+    tree.insert(tests, "    max_rejected_share=0.75,\n", "    example=0.5,")
+    tree.insert(tests, '        "max_rejected_share": None,\n', '        "example": None,')
+    tree.insert("CHANGELOG.md", "\n", "")
+    tree.run("-c", "from tests.support import golden; golden.write_pages()")
+    by_hand = {fields, spec, values, asked, steps, tests, "CHANGELOG.md"}
+    assert tree.touched() == by_hand | {"docs/estimate-reports.md", "deploy/dataflow/metadata.json"}
+    written = named(recipe("Adding a capability")) | named(recipe("Adding a field of the specification"))
+    assert {path.rpartition("/")[2] for path in tree.touched()} <= written
+    assert len(tree.run("-c", IN_PROGRAMS).splitlines()) >= 12
+    tree.test(tests, "tests/jobs/commands/test_option_types.py", "tests/project/test_pages.py")
+
+
 @pytest.mark.slow
 def test_a_field_of_a_row(tree: Tree) -> None:
     """One of the ledger, and one of each entry of an estimate, which has a value."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import dataflow_template, form_types, protection_lists, row_fields, spec_page, views
+from tests.support.capabilities import page as capability_page
 from uldp_transforms.jobs.gateway import openapi
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
 
@@ -83,6 +84,7 @@ def pages() -> dict[str, str]:
         ),
         "schemas/gateway.openapi.json": json.dumps(openapi.document(), indent=2) + "\n",
         dataflow_template.PATH: dataflow_template.text(ROOT),
+        capability_page.PATH: _with_tables(capability_page.PATH, (capability_page.HEADER, capability_page.rows(ROOT))),
         spec_page.PATH: _with_tables(spec_page.PATH, (spec_page.HEADER, spec_page.rows())),
         "docs/threat-model.md": protection_lists.filled(_with_tables("docs/threat-model.md")),
         "docs/wire.md": _with_tables("docs/wire.md", (["mechanism", "payload"], of_payload)),
@@ -193,7 +195,8 @@ def write_records() -> None:
         sys.exit(f"Golden files could not be made:\n{run.stdout}{run.stderr}")
 
 
-def main(write: tuple[Callable[[], None], ...] = (write_pages, write_records)) -> int:
+def main(write: tuple[Callable[[], None], ...] = (write_pages, write_records, write_pages)) -> int:
+    """Write all and print what changed: records need pages that the code reads, and a page has a table of a record."""
     before = _files()
     for step in write:
         step()

@@ -26,6 +26,9 @@ _OTHER_NAMES = {
     "JobSpec.numbers": "--limits and --quantiles",
 }
 
+_OF_REPORTS = "max_rejected_share"
+"""An option beside those of estimates that is about reports."""
+
 
 def option_of(name: str) -> str:
     """The option for a name in a message of the library, such as ``JobSpec.liars``; other names stay."""
@@ -67,6 +70,18 @@ def spec_option(name: str, **changes: Any) -> dict[str, Any]:
     if field.listed:
         settings["type"] = cli.Listed(field.listed)
     return settings | changes
+
+
+def options_of_samples(*without: str) -> tuple[str, ...]:
+    """Names of the options that say what is estimated of a sample: a new one is an option of each program that makes
+    rows.
+
+    Args:
+        without: options that a program cannot have, or has with another meaning.
+    """
+    fields = SPEC_FIELDS.values()
+    names = [field.name for field in fields if field.section is Section.ESTIMATES or field.name == "by"]
+    return tuple(name for name in names if name not in (_OF_REPORTS, *without))
 
 
 def option_help(field: SpecField) -> str:

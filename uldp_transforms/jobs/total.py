@@ -33,7 +33,7 @@ from uldp_transforms.jobs.report.numbers.number_facts import (
     numbers_of,
 )
 from uldp_transforms.jobs.report.whole_period import FILE
-from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
+from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.errors import SpecError
@@ -47,18 +47,7 @@ from uldp_transforms.rows.samples.rows_of_samples import rows_of
 MOST_PRINTED = 20
 """Number of values of a collection that are printed; the file has all that are shown."""
 
-_ESTIMATES = (
-    "by",
-    "estimator",
-    "candidates",
-    "limits",
-    "quantiles",
-    "min_reports",
-    "show",
-    "liars",
-    "confidence",
-    "borrow",
-)
+_ESTIMATES = options_of_samples("discover", "smooth", "alarm_every")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

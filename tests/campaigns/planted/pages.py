@@ -111,16 +111,6 @@ PAGES = (
         ("test_reestimate_parts.py::test_counts_are_simulated_if_some_are_and_real_if_all_are",),
     ),
     Plant(
-<<<<<<< ours
-        "an alarm for each group",
-        "task.alarm_every * (numbers[fingerprint] if group else 1)",
-        "task.alarm_every",
-        "many groups together raise more false alarms than the operator asked for",
-        ("test_smooth_groups.py::test_groups_share_their_false_alarms",),
-    ),
-    Plant(
-=======
->>>>>>> theirs
         "intervals that do not allow for the selection of the largest",
         'kind = "ci" if entry.get("display_low") is None else "display"',
         'kind = "ci"',

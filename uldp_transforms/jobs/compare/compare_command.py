@@ -29,7 +29,7 @@ from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, files_of_counts, stored_counts
 from uldp_transforms.jobs.report.compared.compared_rows import FILE
-from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
+from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.comparisons.compare import MAX_PAIRS
 from uldp_transforms.rows.row_types import COMPARED_SCHEMA
@@ -39,7 +39,8 @@ BORROWED = (
 )
 """Sentence where rows of the groups have borrowed shares."""
 
-_ESTIMATES = ("candidates", "limits", "quantiles", "min_reports", "confidence")
+_OWN = ("by", "liars")
+_ESTIMATES = options_of_samples(*_OWN, "estimator", "show", "discover", "borrow", "smooth", "alarm_every")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

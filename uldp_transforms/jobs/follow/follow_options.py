@@ -10,7 +10,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.kafka import topic_options
 from uldp_transforms.jobs.message_attributes import ATTRIBUTES
 from uldp_transforms.jobs.records import row_file_options
-from uldp_transforms.jobs.spec_options import spec_options
+from uldp_transforms.jobs.spec_options import options_of_samples, spec_options
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.spec.spec_fields import Section
 
@@ -34,8 +34,8 @@ SUPPORTED = (
     *("kafka_topic", "bootstrap_servers", "kafka_from", "kafka_timestamps", "kafka_idle_lag"),
     *("kafka_property", "kafka_consumer_config", "dimension"),
     *("window", "slide", "window_offset", "timezone", "allowed_lateness", "early_every", "late_every"),
-    *("bit_patterns", "by", "deduplicate", "deduplicate_by", "deduplicate_parts", "smooth", "alarm_every"),
-    *("estimator", "candidates", "limits", "quantiles", "min_reports", "show", "liars", "confidence", "borrow"),
+    *("bit_patterns", "deduplicate", "deduplicate_by", "deduplicate_parts"),
+    *options_of_samples("discover"),
 )
 """Options of ``uldp estimate`` that may be given with ``--follow``."""
 

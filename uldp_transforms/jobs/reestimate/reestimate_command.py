@@ -34,7 +34,7 @@ from uldp_transforms.jobs.reestimate.stored_counts import (
     simulated_of,
     stored_counts,
 )
-from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_option
+from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.versions import VersionedQuestion
@@ -47,21 +47,7 @@ from uldp_transforms.rows.samples.smoothed_owners import smooth_windows
 from uldp_transforms.spec.spec_fields import ALARM_EVERY
 from uldp_transforms.windows import rfc3339
 
-_ESTIMATES = (
-    "estimator",
-    "candidates",
-    "limits",
-    "quantiles",
-    "discover",
-    "min_reports",
-    "by",
-    "show",
-    "liars",
-    "confidence",
-    "borrow",
-    "smooth",
-    "alarm_every",
-)
+_ESTIMATES = options_of_samples()
 _OTHERWISE: dict[str, dict[str, str]] = {
     "window": {"help": "length of the windows to estimate, a whole number of stored windows (default: as stored)"},
     "smooth": {"help": "also estimate each window from all windows of its collection"},

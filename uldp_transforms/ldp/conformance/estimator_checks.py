@@ -32,6 +32,7 @@ def check_estimator(
       intervals, extended to contain the shares.
     - The estimate has the requested values in their order, and then further ones of a public list; of a complete list,
       they are picked from that of all values.
+    - The order in which values are requested changes no share.
     - Equal counts give equal shares: of a copy, of the model alone, in ``estimate_each``; of ``PostProcessed``
       estimators, also twice as many equal reports.
     - A few reports give an estimate or an ``EstimationError``, without warnings; no reports a ``NoReportsError``.

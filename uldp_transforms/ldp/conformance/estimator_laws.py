@@ -48,6 +48,7 @@ def laws_of_estimators(
     yield from _of_reports(estimator, of, counts, batch)
     yield from _of_repetition(estimator, of, counts, estimate)
     yield from _of_values(estimator, of, counts, estimate)
+    yield from _of_order(estimator, of, counts, estimate)
     yield from _of_few_reports(estimator, of, rng)
     if estimator.is_continuous:
         yield from _of_continuity(estimator, of, counts)
@@ -68,6 +69,8 @@ def _of_shares(estimate: Estimate) -> Iterator[str]:
     if shares.shape != (size,) or not np.isfinite(shares).all():
         yield f"frequencies that are not {size} finite numbers"
         return
+    if not np.isfinite(estimate.left_over):
+        yield "a left_over that is not a finite number"
     if not np.array_equal(shares, estimate.raw_frequencies):
         total = float(shares.sum() + estimate.left_over)
         if abs(total - 1) > _ROUNDING:
@@ -145,6 +148,15 @@ def _of_values(estimator: Estimator, of: Collection, counts: CohortCounts, estim
         yield "frequencies of some values that differ from those in the estimate of all"
     if abs(some.left_over - sum(shares[value] for value in shares.keys() - set(asked))) > _ROUNDING:
         yield "a left_over that is not the sum of the other frequencies"
+
+
+def _of_order(estimator: Estimator, of: Collection, counts: CohortCounts, estimate: Estimate) -> Iterator[str]:
+    """The order in which values are requested changes no share."""
+    turned = estimator.estimate(of, counts, VALUES[::-1])
+    shares = [dict(zip(each.values, each.frequencies.tolist())) for each in (estimate, turned)]
+    near = _ROUNDING if isinstance(estimator, PostProcessed) else _NEAR
+    if max(abs(shares[0][value] - shares[1][value]) for value in shares[0]) > near:
+        yield "different frequencies for the same values in another order"
 
 
 def _of_repetition(estimator: Estimator, of: Collection, counts: CohortCounts, estimate: Estimate) -> Iterator[str]:

@@ -1,0 +1,255 @@
+"""The size of the package, and for each capability its own code lines and the lines elsewhere that name it.
+
+``python -m tests.campaigns.house [CHECKOUT]`` prints code lines, files, import arrows and circles, and a table: files
+and code lines of each capability, its hooks, and hooks / own lines, which is the price of a capability. Code lines are
+those without docstrings, comments, blanks and imports. Every file belongs to the first capability whose pattern its
+path matches. A hook is a code line of another file that has one of its words. Not counted are the capability's
+row in the table of fields, fields of ``Asked``, the steps of ``rows_of``, and files that are made by ``make golden``.
+``--hooks NAME`` prints the hooks of a capability.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import functools
+import graphlib
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator, Sequence, Set
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = "uldp_transforms"
+GENERATED = ("rows/row_types.py", "beam/moved_modules.py")
+"""Files that are made from others, or name modules by their former places."""
+
+STEPS = ("rows/samples/asked.py", "rows/samples/rows_of_samples.py")
+"""Where capabilities may be named: what is asked of a sample, and the steps of its estimate."""
+
+TABLE = "spec/spec_fields.py"
+_NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+
+
+class Capability(NamedTuple):
+    """What users see.
+
+    Attributes:
+        name: for people.
+        room: regular expression of the paths of its files, below the package.
+        words: regular expression of the words of its hooks; empty if it has none of its own.
+    """
+
+    name: str
+    room: str
+    words: str = ""
+
+
+CAPABILITIES = (
+    Capability(
+        "survey answers, regression",
+        r"jobs/(survey/|regress)|ldp/(regression|answers/)|survey_designs",
+        r"survey|regress",
+    ),
+    Capability("navigations", r"navigations", r"navigation"),
+    Capability("declared channels", r"channels/declared_channel", r"declared_channel|DeclaredChannel"),
+    Capability("declared priors", r"declared_priors|missing_values", r"\bpriors|missing_rate"),
+    Capability(
+        "numbers",
+        r"ordered|square_wave|number|log_smooth|smooth_figures|figure_(history|rows)|stacked_priors_",
+        r"\bnumbers\b|\bfigures?\b|ordered|_figures|NumberEstimates|quantile",
+    ),
+    Capability("groups", r"group|borrow|dimensions|stacked_priors", r"\bgroups?\b|dimensions|borrow|\bby\b="),
+    Capability("versions of questions", r"version(s|ed|_w|_h)|pool_versions|pooled", r"versions|pooled|same_question"),
+    Capability(
+        "comparisons and totals",
+        r"compar|jobs/total|homogeneity|report/differences|whole_period|pair_rows|sides|two_directories|found_in_words",
+        r"compar|whole_period|rows_of_counts",
+    ),
+    Capability("liars", r"liars|poisoning", r"liar"),
+    Capability("smoothing and alarms", r"smooth|window_history|alarm", r"smooth|alarm|history"),
+    Capability("discovery", r"discover|prefix|jobs/tokens", r"discover|prefixes"),
+    Capability("open lists", r"ldp/solvers/", r"solvers\."),
+    Capability(
+        "memos and clients",
+        r"ldp/client/|client_window|repeated_people|composition|longitudinal|unknown_repeats",
+        r"(\b|_)memos?(\b|_)|epsilon_inf|client_window",
+    ),
+    Capability("tagged values", r"alphabets/tagged|personalised", r"tagged|personalised"),
+    Capability(
+        "planner and evaluate", r"ldp/planning|ldp/utility|jobs/plan/|jobs/evaluate|error_charts", r"planning|forecast"
+    ),
+    Capability("sentinels and health", r"sentinel|window_health|bit_patterns|bit_totals", r"sentinel|bit_patterns"),
+    Capability("gateway", r"jobs/gateway", r"gateway"),
+    Capability("following", r"jobs/follow", r"follow_job|--follow|following"),
+    Capability("Kafka", r"kafka", r"kafka"),
+    Capability("Pub/Sub", r"pubsub|dev_queue", r"pubsub"),
+    Capability("BigQuery and SQL", r"bigquery|jobs/sql", r"bigquery"),
+    Capability("pages and pictures", r"jobs/report|display", r"jobs\.report"),
+    Capability("demo and live", r"jobs/(demo|live)", r"jobs\.(demo|live)"),
+    Capability("stored counts", r"jobs/(reestimate|compact|check)|stored_counts|superseded", r"reestimate|superseded"),
+    Capability("records and ledger", r"jobs/records|accounts/|ledger", r"ledger"),
+    Capability("engines", r"jobs/(engines|workers)|local_pubsub", r"engines\."),
+    Capability("people's tables", r"jobs/files", r"values_file|event_times"),
+    Capability(
+        "completion, describe, audit, export",
+        r"jobs/(completion|describe|audit|export)|ldp/privacy|client_form|canaries",
+        r"completion",
+    ),
+    Capability("simulate", r"jobs/simulate", r"simulate\b"),
+    Capability("conformance", r"conformance", r"conformance"),
+    Capability("deduplication", r"deduplicate|known_(ids|reports)", r"dedup"),
+)
+"""Features of the package; all other files are its core. A file of two of them is of the first."""
+
+
+class Source(NamedTuple):
+    """A module: its lines, and the numbers of those that are code."""
+
+    lines: Sequence[str]
+    code: frozenset[int]
+    tree: ast.Module
+
+
+def source_of(path: Path) -> Source:
+    """The code lines of a file: without docstrings, comments, blanks and imports."""
+    text = path.read_text(encoding="utf-8")
+    tree, without, code = ast.parse(text), set[int](), set[int]()
+    for node in ast.walk(tree):
+        is_text = (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        )
+        if is_text or isinstance(node, (ast.Import, ast.ImportFrom)):
+            without.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _NO_CODE:
+            code.update(range(token.start[0], token.end[0] + 1))
+    return Source(text.splitlines(), frozenset(code - without), tree)
+
+
+class House:
+    """The package of a checkout, counted.
+
+    Attributes:
+        sources: by path below the package.
+        room: name of the capability of each path; empty for the core.
+    """
+
+    def __init__(self, root: Path = ROOT):
+        folder = root / PACKAGE
+        self.sources = {str(path.relative_to(folder)): source_of(path) for path in sorted(folder.rglob("*.py"))}
+        self.room = {
+            path: next((one.name for one in CAPABILITIES if re.search(one.room, path)), "") for path in self.sources
+        }
+
+    @property
+    def code(self) -> int:
+        """Code lines of the package."""
+        return sum(len(source.code) for source in self.sources.values())
+
+    def own(self, capability: Capability) -> int:
+        """Code lines of a capability."""
+        return sum(len(self.sources[path].code) for path in self.files(capability))
+
+    def files(self, capability: Capability) -> list[str]:
+        return [path for path, name in self.room.items() if name == capability.name]
+
+    def hooks(self, capability: Capability) -> dict[str, list[int]]:
+        """Numbers of the lines that name a capability, by path."""
+        found: dict[str, list[int]] = {}
+        for path, source in self.sources.items():
+            if self.room[path] == capability.name or path.endswith((*GENERATED, *STEPS)):
+                continue
+            code = source.code - (_rows_of_table(source, capability.words) if path.endswith(TABLE) else set())
+            lines = [at for at in sorted(code) if re.search(capability.words, source.lines[at - 1])]
+            if lines:
+                found[path] = lines
+        return found
+
+    def price(self, capability: Capability) -> tuple[int, int, float]:
+        """Own lines, hooks, and hooks / own lines of a capability."""
+        own, hooks = self.own(capability), sum(map(len, self.hooks(capability).values()))
+        return own, hooks, hooks / max(own, 1)
+
+    @functools.cached_property
+    def arrows(self) -> dict[str, set[str]]:
+        """The modules that each module imports."""
+        trees = {_module(path): source.tree for path, source in self.sources.items()}
+        return {name: {*_imports(tree, trees.keys())} - {name} for name, tree in trees.items()}
+
+    @property
+    def is_without_circles(self) -> bool:
+        """Whether modules can be put in an order in which each one imports earlier ones only."""
+        try:
+            graphlib.TopologicalSorter(self.arrows).prepare()
+        except graphlib.CycleError:
+            return False
+        return True
+
+
+def _rows_of_table(source: Source, words: str) -> set[int]:
+    """Lines of the fields of the specification that a capability is named after."""
+    rows = (
+        node for node in ast.walk(source.tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "SpecField"
+    )
+    return {
+        at
+        for row in rows
+        if any(
+            keyword.arg == "name" and re.search(words, ast.unparse(keyword.value).strip("'"))
+            for keyword in row.keywords
+        )
+        for at in range(row.lineno, (row.end_lineno or row.lineno) + 1)
+    }
+
+
+def _module(path: str) -> str:
+    return ".".join([PACKAGE, *Path(path).with_suffix("").parts])
+
+
+def _imports(tree: ast.Module, names: Set[str]) -> Iterator[str]:
+    """The modules of the package that are imported when a module is."""
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            inner = [f"{node.module}.{alias.name}" for alias in node.names]
+            yield from names & {*inner, str(node.module), f"{node.module}.__init__"}
+
+
+def lines_of(root: Path) -> Iterator[str]:
+    """What is printed of a checkout."""
+    house = House(root)
+    tests = sum(len(source_of(path).code) for path in sorted((root / "tests").rglob("*.py")))
+    arrows, circles = sum(map(len, house.arrows.values())), "no circle" if house.is_without_circles else "circles"
+    yield f"{house.code:,} code lines in {len(house.sources):,} files, {tests:,} of tests"
+    yield f"{arrows:,} import arrows, {circles}"
+    yield f"{'':38}{'files':>6}{'lines':>7}{'hooks':>7}{'ratio':>7}"
+    for one in CAPABILITIES:
+        own, hooks, ratio = house.price(one)
+        yield f"{one.name:38}{len(house.files(one)):6}{own:7,}{hooks:7,}{ratio:7.2f}"
+
+
+def hooks_of(root: Path, name: str) -> Iterator[str]:
+    """The files with hooks of a capability, the most first, and the lines."""
+    house = House(root)
+    [capability] = [one for one in CAPABILITIES if one.name == name]
+    for path, lines in sorted(house.hooks(capability).items(), key=lambda item: -len(item[1])):
+        yield f"{len(lines):4} {path}"
+        yield from (f"       {at:4} {house.sources[path].lines[at - 1].strip()}" for at in lines)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program; returns its exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checkout", nargs="?", type=Path, default=ROOT, help="folder of a checkout (default: this one)")
+    parser.add_argument("--hooks", choices=[one.name for one in CAPABILITIES], help="print the hooks of a capability")
+    args = parser.parse_args(argv)
+    lines = lines_of(args.checkout) if args.hooks is None else hooks_of(args.checkout, args.hooks)
+    print(*lines, sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

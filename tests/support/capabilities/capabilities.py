@@ -1,0 +1,261 @@
+"""The capabilities of the table: the job that asks for one, and what its rows must show beside those of another job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tests.support.capabilities.jobs import COMPARE, EARLY, LATE, Job, job
+from tests.support.capabilities.studies import FOODS, PEOPLE, TEXTS, WINDOWS, WORDS
+
+Rows = Mapping[str, Sequence[Mapping[str, Any]]]
+Check = Callable[[Rows, Rows], bool]
+"""Whether rows show a capability, beside those of the job without it."""
+
+
+class Capability(NamedTuple):
+    """One row of the table.
+
+    Attributes:
+        title: what a user can have, in the table.
+        asked: the job that asks for it.
+        shows: what its rows must show.
+        beside: the job without it; None: its rows are not looked at.
+        instead: the job of a program that has other options for it.
+    """
+
+    title: str
+    asked: Job
+    shows: Check
+    beside: Job | None = None
+    instead: Mapping[str, Job] = {}
+
+
+# ---------------------------------------------------------------------- what rows show
+
+
+def estimates(rows: Rows) -> Sequence[Mapping[str, Any]]:
+    """Rows of windows; none in comparisons."""
+    return rows.get("estimates", [])
+
+
+def comparisons(rows: Rows) -> Sequence[Mapping[str, Any]]:
+    return rows.get("comparisons", [])
+
+
+def entries(rows: Rows, **fields: Any) -> Iterator[Mapping[str, Any]]:
+    """The values of windows whose rows have these fields."""
+    for row in estimates(rows):
+        if all(row[name] == value for name, value in fields.items()):
+            yield from row["estimates"]
+
+
+def intervals(rows: Rows) -> dict[Any, tuple[float, float]]:
+    """The intervals of shares, means and differences, by what they are about."""
+    found: dict[Any, tuple[float, float]] = {}
+    for row in estimates(rows):
+        place = row["collection_version"], row["window_start"], row["group"], row["pooled"], row["pane_index"]
+        found |= {(place, one["value"]): (one["ci_low"], one["ci_high"]) for one in row["estimates"]}
+    for row in comparisons(rows):
+        found[row["collection_version"], row["group_a"], row["group_b"], row["value"]] = row["low"], row["high"]
+    return found
+
+
+def widths(rows: Rows) -> dict[Any, float]:
+    return {place: high - low for place, (low, high) in intervals(rows).items()}
+
+
+def wider(rows: Rows, other: Rows) -> bool:
+    """Every interval is longer than in the other rows."""
+    own, others = widths(rows), widths(other)
+    return bool(own) and own.keys() == others.keys() and all(own[place] > others[place] for place in own)
+
+
+def narrower(rows: Rows, other: Rows) -> bool:
+    return wider(other, rows)
+
+
+def groups(rows: Rows) -> set[str]:
+    """The groups that have rows."""
+    found = {row["group"] for row in estimates(rows) if row["estimates"] and row["group"]}
+    return found | {row[side] for row in comparisons(rows) for side in ("group_a", "group_b")}
+
+
+def by_group(rows: Rows, _: Rows) -> bool:
+    return groups(rows) >= {"arm=control", "arm=new"}
+
+
+def of_questions(rows: Rows) -> Rows:
+    """The rows of questions alone."""
+    return {
+        "estimates": [row for row in estimates(rows) if row["pooled"]],
+        "comparisons": [row for row in comparisons(rows) if row["collection_version"] == 0],
+    }
+
+
+def of_groups(rows: Rows) -> Rows:
+    """The rows of groups alone."""
+    return {"estimates": [row for row in estimates(rows) if row["group"]], "comparisons": comparisons(rows)}
+
+
+def candidates(rows: Rows, _: Rows) -> bool:
+    named = {entry["value"] for entry in entries(rows)} | {row["value"] for row in comparisons(rows)}
+    return named == set(TEXTS)
+
+
+def chosen_estimator(rows: Rows, _: Rows) -> bool:
+    return {row["estimator"] for row in estimates(rows)} == {"projected"}
+
+
+def most_frequent(rows: Rows, _: Rows) -> bool:
+    return {(len(row["estimates"]), row["num_values"]) for row in estimates(rows)} == {(2, len(FOODS))}
+
+
+def withheld(rows: Rows, other: Rows) -> bool:
+    statuses = {(row["status"], row["num_reports"], len(row["estimates"])) for row in estimates(rows)}
+    return bool(intervals(other)) and not comparisons(rows) and statuses <= {("suppressed", None, 0)}
+
+
+def figures(rows: Rows, _: Rows) -> bool:
+    """The quartile and the share from 45 minutes, with intervals."""
+    for row in estimates(rows):
+        quartile, *more = row["numbers"]["quantiles"]
+        above = [one["limit"] for one in row["numbers"]["shares_above"]]
+        if more or quartile["q"] != 0.25 or not quartile["low"] < quartile["high"] or above != [45]:
+            return False
+    compared = {(row["figure"], row["at"]) for row in comparisons(rows)}
+    return bool(estimates(rows)) or compared >= {("quantile", 0.25), ("share_above", 45.0)}
+
+
+def discovered(rows: Rows, _: Rows) -> bool:
+    found = {row["value"] for row in rows.get("discovered", [])}
+    return bool(found) and found <= set(WORDS)
+
+
+def drawn(rows: Rows, _: Rows) -> bool:
+    """Shares of groups are drawn towards those of everybody."""
+    own = estimates(of_groups(rows))
+    return bool(own) and all(row["borrowed"] is not None for row in own) and any(row["borrowed"] > 0 for row in own)
+
+
+def smoothed(rows: Rows, _: Rows) -> bool:
+    own = list(entries(rows))
+    return bool(own) and all(one["smoothed_frequency"] is not None for one in own)
+
+
+def smooth_figures(rows: Rows, _: Rows) -> bool:
+    return bool(estimates(rows)) and all(
+        row["numbers"]["mean"]["smoothed_value"] is not None for row in estimates(rows)
+    )
+
+
+def pooled(rows: Rows, _: Rows) -> bool:
+    """The versions of a question have one row, from the reports of both."""
+    own = estimates(of_questions(rows))
+    reports = {row["window_start"]: row["num_reports"] for row in own if not row["group"]}
+    each = {row["window_start"]: row["num_reports"] for row in estimates(rows) if not (row["pooled"] or row["group"])}
+    return bool(comparisons(of_questions(rows))) or (bool(own) and reports == {at: 2 * each[at] for at in each})
+
+
+def of(part: Callable[[Rows], Rows], check: Check) -> Check:
+    """The check of a part of the rows."""
+    return lambda rows, other: check(part(rows), part(other))
+
+
+def simulated(rows: Rows, _: Rows) -> bool:
+    return {row["simulated"] for row in (*estimates(rows), *comparisons(rows))} == {True}
+
+
+def named_runs(rows: Rows, _: Rows) -> bool:
+    return bool(estimates(rows)) and all(row["run"] for row in estimates(rows))
+
+
+def any_time(rows: Rows, _: Rows) -> bool:
+    """Intervals that hold jointly; in streams of a window before and after late reports."""
+    panes = {row["pane_index"] for row in estimates(rows)}
+    return {row["interval"] for row in (*estimates(rows), *comparisons(rows))} == {"anytime"} and panes != {0}
+
+
+def early(rows: Rows, _: Rows) -> bool:
+    return "early" in {row["pane_timing"].lower() for row in estimates(rows)}
+
+
+def once_each(rows: Rows, other: Rows) -> bool:
+    """Copies leave the rows as they are without any, and the ledger names them."""
+    duplicates = sum(row["duplicates"] for row in rows.get("ledger", []))
+    numbers = {row["num_reports"] for row in estimates(rows)}
+    return duplicates == WINDOWS * PEOPLE and numbers == {PEOPLE} and intervals(rows) == intervals(other)
+
+
+def accounted(rows: Rows, _: Rows) -> bool:
+    """What was received was accepted, or has a reason."""
+    own = rows.get("ledger", [])
+    received, accepted = (sum(row[name] for row in own) for name in ("received", "accepted"))
+    rejected = sum(number for row in own for number in row["rejected"].values())
+    return received == accepted + rejected and accepted == WINDOWS * PEOPLE and rejected == PEOPLE
+
+
+def bits(rows: Rows, other: Rows) -> bool:
+    """Sentinels look inside reports."""
+    names, before = (
+        {one["name"] for row in each.get("health", []) for one in row["findings"]} for each in (rows, other)
+    )
+    return names > before
+
+
+# ---------------------------------------------------------------------- the table
+
+ARMS = {"by": ("arm",)}
+
+CAPABILITIES = (
+    Capability("listed values of open alphabets (`candidates`)", job("hosts", candidates=TEXTS), candidates),
+    Capability("unlisted values (`discover`)", job("words", discover=True), discovered),
+    Capability(
+        "quantiles and limits of numbers (`quantiles`, `limits`)",
+        job("minutes", limits=(45,), quantiles=(0.25,)),
+        figures,
+    ),
+    Capability("choice of the estimator (`estimator`)", job("foods", estimator="projected"), chosen_estimator),
+    Capability("only the most frequent values (`show`)", job("foods", show=2), most_frequent),
+    Capability(
+        "suppression of small samples (`min_reports`)", job("foods", min_reports=10**6), withheld, beside=job("foods")
+    ),
+    Capability("rows by group (`by`)", job("foods", **ARMS), by_group),
+    Capability(
+        "figures of numbers by group", job("minutes", limits=(45,), quantiles=(0.25,), **ARMS), of(of_groups, figures)
+    ),
+    Capability("questions with several versions", job("diet"), pooled),
+    Capability("questions by group", job("diet", **ARMS), of(of_questions, by_group)),
+    Capability("confidence level (`confidence`)", job("foods", confidence=0.8), narrower, beside=job("foods")),
+    Capability("allowance for false reports (`liars`)", job("foods", liars=0.02), wider, beside=job("foods")),
+    Capability(
+        "allowance for false reports, for questions",
+        job("diet", liars=0.02),
+        of(of_questions, wider),
+        beside=job("diet"),
+    ),
+    Capability("people who repeat memos (`client_window`)", job("memos"), wider, beside=job("fresh")),
+    Capability("borrowing between groups (`borrow`)", job("foods", borrow=True, **ARMS), drawn),
+    Capability("borrowing between groups, for questions", job("diet", borrow=True, **ARMS), of(of_questions, drawn)),
+    Capability("smoothing (`smooth`)", job("foods", smooth=True), smoothed),
+    Capability("smoothing of questions", job("diet", smooth=True), of(of_questions, smoothed)),
+    Capability("smoothing by group", job("foods", smooth=True, **ARMS), of(of_groups, smoothed)),
+    Capability("smoothing of figures of numbers", job("minutes", smooth=True), smooth_figures),
+    Capability(
+        "corrections for late reports, with joint intervals (`late_every`)",
+        job("foods", way=LATE, late_every="0s"),
+        any_time,
+        instead={COMPARE: job("foods", anytime=True)},
+    ),
+    Capability("early rows of unfinished windows (`early_every`)", job("foods", way=EARLY, early_every="1s"), early),
+    Capability(
+        "deduplication (`deduplicate`)",
+        job("foods", copies=True, deduplicate=True),
+        once_each,
+        beside=job("foods"),
+    ),
+    Capability("sentinels inside reports (`bit_patterns`)", job("bits", bit_patterns=True), bits, beside=job("bits")),
+    Capability("ledger of all reports", job("foods"), accounted),
+    Capability("name of the run in each row", job("foods"), named_runs),
+    Capability("mark of simulated reports in each row", job("foods"), simulated),
+)
