@@ -1,4 +1,7 @@
-"""The console script ``uldp``: its first argument names a program. Only that program is imported."""
+"""The console script ``uldp``: its first argument names a program. Only that program is imported.
+
+Programs of this package are found without reading entry points, which takes time.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,13 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from uldp_transforms.messages.native_module import decoder_name
 from uldp_transforms.version import __version__
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 DONE, WRONG_CONFIGURATION, DISK_FULL, NO_READER = 0, 2, 6, 141
 """Exit codes of all programs; the last one is that of a shell for a program that SIGPIPE ended."""
@@ -18,38 +24,57 @@ DONE, WRONG_CONFIGURATION, DISK_FULL, NO_READER = 0, 2, 6, 141
 FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
 """Numbers of the errors of a full disk, and of a quota that is used up."""
 
-PROGRAMS = {
-    "simulate": "perturb the values of a CSV or Parquet file, as clients would",
-    "estimate": "the main job: reports in, windowed estimates out, from files or a stream",
-    "reestimate": "estimate stored counts again, with other candidates or another estimator",
-    "total": "estimate the whole period of a directory: one number with an interval for each value",
-    "compare": "compare groups, or consecutive windows, of a directory: which differences are real",
-    "compact": "merge the many small files of a stream into few, with the same rows",
-    "check": "check the runs in an output directory, for cron jobs and alerts",
-    "report": "write a page and a picture of a directory of estimates, or serve a page that follows a stream",
-    "tokens": "learn the tokens of a prefix alphabet from public text",
-    "evaluate": "try mechanisms on your own data: error, coverage and time",
-    "plan": "compare mechanisms before data are collected, and write a collection",
-    "gateway": "accept reports over HTTP, pack them, and publish them to Pub/Sub or Kafka",
-    "survey": "estimate shares of yes from survey answers: crosswise, forced response and other designs",
-    "regress": "regress the truthful answers of a survey on columns that are known in the clear",
-    "navigations": "estimate undisturbed navigations and loading times from a browser's randomized answers",
-    "export": "write the client form of a collection: all symbols in order, weights, sizes, fingerprint",
-    "sql": "print a query that counts reports in a database or a data lake",
-    "describe": "describe a collection in plain words, for a privacy review or a consent dialog",
-    "audit": "prove the epsilon of a collection in exact arithmetic",
-    "demo": "run a month of flights, from simulated clients to a page in the browser",
-    "dev-queue": "run a Pub/Sub server in memory on this machine, for tests of the gateway and of streams",
-    "workers": "run a pool of Python workers beside a machine of Flink or Spark",
-    "live": "run a survey page, a gateway, a stream and its results page, all on this machine",
-    "completion": "print a script that completes the command line in bash, zsh or fish",
-    "reproduce": "run the experiments of the papers (needs a checkout)",
+GROUPS = {
+    "ask": {
+        "describe": "describe a collection in plain words, for a privacy review or a consent dialog",
+        "audit": "prove the epsilon of a collection in exact arithmetic",
+        "plan": "compare mechanisms before data are collected, and write a collection",
+        "evaluate": "try mechanisms on your own data: error, coverage and time",
+        "tokens": "learn the tokens of a prefix alphabet from public text",
+        "export": "write the client form of a collection: all symbols in order, weights, sizes, fingerprint",
+    },
+    "collect": {
+        "gateway": "accept reports over HTTP, pack them, and publish them to Pub/Sub or Kafka",
+        "sql": "print a query that counts reports in a database or a data lake",
+    },
+    "estimate": {
+        "estimate": "the main job: reports in, windowed estimates out, from files or a stream",
+        "reestimate": "estimate stored counts again, with other candidates or another estimator",
+        "total": "estimate the whole period of a directory: one number with an interval for each value",
+        "compare": "compare groups, or consecutive windows, of a directory: which differences are real",
+        "compact": "merge the many small files of a stream into few, with the same rows",
+        "workers": "run a pool of Python workers beside a machine of Flink or Spark",
+        "survey": "estimate shares of yes from survey answers: crosswise, forced response and other designs",
+        "regress": "regress the truthful answers of a survey on columns that are known in the clear",
+        "navigations": "estimate undisturbed navigations and loading times from a browser's randomized answers",
+    },
+    "read": {
+        "report": "write a page and a picture of a directory of estimates, or serve a page that follows a stream",
+        "check": "check the runs in an output directory, for cron jobs and alerts",
+    },
+    "try": {
+        "simulate": "perturb the values of a CSV or Parquet file, as clients would",
+        "demo": "run a month of flights, from simulated clients to a page in the browser",
+        "live": "run a survey page, a gateway, a stream and its results page, all on this machine",
+        "dev-queue": "run a Pub/Sub server in memory on this machine, for tests of the gateway and of streams",
+        "reproduce": "run the experiments of the papers (needs a checkout)",
+        "completion": "print a script that completes the command line in bash, zsh or fish",
+    },
 }
+"""Programs of this package and their descriptions, by what one wants to do."""
+
+PROGRAMS = {name: what for programs in GROUPS.values() for name, what in programs.items()}
 """Programs and their descriptions; each is a module or package of ``uldp_transforms.jobs`` with ``main(argv)``
 (with ``_`` for ``-``)."""
 
 LABORATORY = {"reproduce": "labs.reproduce"}
 """Programs that are not installed, and their modules in a checkout."""
+
+COMPANIONS: dict[str, str] = {}
+"""Programs of companion packages, and the package to install for each."""
+
+ENTRY_POINTS = "uldp_transforms.programs"
+"""The group of entry points in which other packages register programs: ``name = module:main``."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -101,21 +126,15 @@ def code_of_output(error: OSError) -> int | None:
 
 
 def _run(words: Sequence[str]) -> int:
-    """Run a program, or say which there are."""
+    """Run a program, or list all programs."""
     if not words or words[0] in ("-h", "--help"):
-        width = max(map(len, PROGRAMS))
-        print("usage: uldp PROGRAM [options]\n\nEstimates distributions of values that people do not disclose.")
-        print("\nprograms:")
-        print(*(f"  {name:{width}}  {what}" for name, what in PROGRAMS.items()), sep="\n")
-        print("\nuldp PROGRAM --help explains one of them.")
+        _print_help()
         return DONE
     if words[0] == "--version":
         print(f"uldp_transforms {__version__}, decoder: {decoder_name()}")
         return DONE
     if words[0] not in PROGRAMS:
-        from uldp_transforms.ldp.checks import describe  # noqa: PLC0415  # imports numpy and scipy
-
-        return _wrong(f"PROGRAM must be one of {', '.join(PROGRAMS)}, got {describe(words[0])}")
+        return _run_other(words)
     try:
         module = f"uldp_transforms.jobs.{words[0].replace('-', '_')}"
         program: Any = importlib.import_module(LABORATORY.get(words[0], module))
@@ -124,6 +143,59 @@ def _run(words: Sequence[str]) -> int:
             raise
         return _wrong(f"{words[0]} needs a checkout of the repository, where labs/ is, got an installed package alone")
     return int(program.main(words[1:]))
+
+
+def other_programs() -> dict[str, EntryPoint]:
+    """The programs that other installed packages register; names of this package are not replaced."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  # programs of this package do not need it
+
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS) if entry.name not in PROGRAMS}
+
+
+def _print_help() -> None:
+    """Print all programs: those of this package by purpose, then those of other packages."""
+    others = other_programs()
+    width = max(map(len, (*PROGRAMS, *others)))
+    print("usage: uldp PROGRAM [options]\n\nEstimates distributions of values that people do not disclose.")
+    for group, programs in GROUPS.items():
+        print(f"\n{group}:")
+        print(*(f"  {name:{width}}  {what}" for name, what in programs.items()), sep="\n")
+    if others:
+        print("\nof other packages:")
+        print(*(f"  {name:{width}}  {_package_of(entry)}" for name, entry in sorted(others.items())), sep="\n")
+    absent = [f"{name} (pip install {package})" for name, package in COMPANIONS.items() if name not in others]
+    if absent:
+        print(f"\nnot installed: {', '.join(absent)}")
+    print("\nuldp PROGRAM --help explains one of them.")
+
+
+def _run_other(words: Sequence[str]) -> int:
+    """Run a program of another package, or say how to get it, or which programs there are."""
+    name, others = words[0], other_programs()
+    if name in others:
+        try:
+            program = others[name].load()
+        except Exception as error:
+            where = f"program {name!r} of the package {_package_of(others[name])}"
+            return _wrong(" ".join(f"{where} cannot be started: {error}".split()))
+        return int(program(words[1:]))
+    if name in COMPANIONS:
+        return _wrong(
+            f"{name} needs the package {COMPANIONS[name]}, which is not installed: pip install {COMPANIONS[name]}"
+        )
+    from difflib import get_close_matches  # noqa: PLC0415  # for faults only
+
+    from uldp_transforms.ldp.checks import describe  # noqa: PLC0415  # imports numpy and scipy
+
+    known = list(dict.fromkeys((*PROGRAMS, *others, *COMPANIONS)))
+    close = get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return _wrong(f"PROGRAM must be one of {', '.join(known)}, got {describe(name)}{hint}")
+
+
+def _package_of(entry: EntryPoint) -> str:
+    """The name of the package that registers a program."""
+    return entry.dist.name if entry.dist else "unknown"
 
 
 def _wrong(message: str) -> int:

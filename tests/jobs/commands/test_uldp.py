@@ -32,7 +32,7 @@ def test_a_program_of_the_laboratory_needs_a_checkout(
 
 def test_an_unknown_program_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert uldp.main(["estimat"]) == uldp.WRONG_CONFIGURATION
-    said = f"uldp: PROGRAM must be one of {', '.join(uldp.PROGRAMS)}, got 'estimat'\n"
+    said = f"uldp: PROGRAM must be one of {', '.join(uldp.PROGRAMS)}, got 'estimat'; did you mean estimate?\n"
     assert capsys.readouterr() == ("", said)
 
 
@@ -65,6 +65,75 @@ def test_a_program_has_the_words_after_its_name_and_its_own_exit_code(monkeypatc
     monkeypatch.setattr(sys, "argv", ["uldp", "dev-queue"])
     assert uldp.main() == 7
     assert given == [["--port", "0"], []]
+
+
+# ---------------------------------------------------------------------- programs of other packages
+
+
+def companion(folder: Path, monkeypatch: pytest.MonkeyPatch, entry_points: str) -> None:
+    """Install a package that registers programs, as an installer writes it."""
+    info = folder / "uldp_more-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: uldp-more\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text(f"[{uldp.ENTRY_POINTS}]\n{entry_points}\n", encoding="utf-8")
+    (folder / "more_programs.py").write_text("def main(words):\n    print(words)\n    return 7\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder))
+
+
+def test_a_program_of_another_package_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    companion(tmp_path, monkeypatch, "more = more_programs:main")
+    assert uldp.main(["more", "--x", "1"]) == 7
+    assert capsys.readouterr() == ("['--x', '1']\n", "")
+    assert uldp.main(["--help"]) == 0
+    assert capsys.readouterr().out.split("\nof other packages:\n")[1].split()[:2] == ["more", "uldp-more"]
+    assert uldp.main(["moer"]) == 2
+    assert capsys.readouterr().err.endswith("got 'moer'; did you mean more?\n")
+
+
+def test_a_program_of_this_package_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    companion(tmp_path, monkeypatch, "describe = more_programs:main")
+    assert uldp.main(["describe"]) == 2
+    assert capsys.readouterr() == ("", "describe: the following arguments are required: C.json\n")
+
+
+def test_a_program_that_cannot_be_imported_is_refused_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    companion(tmp_path, monkeypatch, "more = not_there:main")
+    assert uldp.main(["more"]) == 2
+    said = "uldp: program 'more' of the package uldp-more cannot be started: No module named 'not_there'\n"
+    assert capsys.readouterr() == ("", said)
+
+
+def test_an_absent_companion_is_named_with_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(uldp.COMPANIONS, "more", "uldp-more")
+    assert uldp.main(["more"]) == 2
+    said = "uldp: more needs the package uldp-more, which is not installed: pip install uldp-more\n"
+    assert capsys.readouterr() == ("", said)
+    assert uldp.main(["--help"]) == 0
+    assert "\nnot installed: more (pip install uldp-more)\n" in capsys.readouterr().out
+
+
+def test_a_far_name_gets_no_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
+    assert uldp.main(["xyzzy"]) == 2
+    assert capsys.readouterr().err.endswith("got 'xyzzy'\n")
+
+
+def test_programs_of_this_package_read_no_entry_points(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refused() -> None:
+        raise AssertionError("entry points were read")
+
+    monkeypatch.setattr(uldp, "other_programs", refused)
+    assert uldp.main(["describe"]) == 2
+    assert capsys.readouterr().err == "describe: the following arguments are required: C.json\n"
 
 
 # ---------------------------------------------------------------------- python -m
