@@ -24,7 +24,7 @@ NAME = "uldp_transforms"
 SHIPPED = ("schemas", "clients/javascript")
 """Folders of the checkout of which the wheel has copies."""
 FILES = ("LICENSE", "README.md", "pyproject.toml", "setup.py")
-MOST_BYTES = 1_240_000
+MOST_BYTES = 1_260_000
 """Of the wheel: nine tenths are modules with their docstrings, a thirtieth is the data of the demo."""
 
 
@@ -225,9 +225,9 @@ def test_a_misspelt_name_is_named(tmp_path: Path) -> None:
 
 def test_every_name_is_there_and_listed() -> None:
     """For type checkers, at run time and in the list of names."""
-    assert sorted(uldp_transforms._HOME) == sorted(uldp_transforms.__all__) == uldp_transforms.__all__
+    assert sorted(uldp_transforms._HOMES) == sorted(uldp_transforms.__all__) == uldp_transforms.__all__
     for name in uldp_transforms.__all__:
-        found, home = getattr(uldp_transforms, name), f"{NAME}.{uldp_transforms._HOME[name]}"
+        found, home = getattr(uldp_transforms, name), f"{NAME}.{uldp_transforms._HOMES[name]}"
         assert found.__module__ == home or found in ROWS
 
 

@@ -365,7 +365,7 @@ def estimator_for_nobody() -> None:
 
 def a_name_that_its_module_does_not_have() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(uldp_transforms._HOME, "Windows", "version")
+        patch.setitem(uldp_transforms._HOMES, "Windows", "version")
         _ = uldp_transforms.Windows
 
 
