@@ -12,6 +12,7 @@ import dataclasses
 import itertools
 import json
 import operator
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -41,13 +42,13 @@ from uldp_transforms.ldp.estimators.display import interval_text
 from uldp_transforms.ldp.utility import need_of_liars
 from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
 from uldp_transforms.rows.json_and_avro import to_json
-from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, WindowedEstimate
+from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, DiscoveredValue, WindowedEstimate
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
 
 MOST_PRINTED = 20
 """Number of values of a collection that are printed; the file has all that are shown."""
 
-_ESTIMATES = options_of_samples("discover", "smooth", "alarm_every")
+_ESTIMATES = options_of_samples("smooth", "alarm_every")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -68,11 +69,13 @@ class Period:
         row: the estimate; its window is the time from the first to the last of them.
         number: how many.
         partial: how many are left out.
+        discovered: frequent unlisted values in all of them, if they are searched.
     """
 
     row: WindowedEstimate
     number: int
     partial: int
+    discovered: Sequence[DiscoveredValue] = ()
 
 
 def configure(argv: Sequence[str]) -> Total:
@@ -124,10 +127,17 @@ def write_periods(task: Total) -> list[Period]:
         OSError: if a file cannot be read or written.
     """
     found = list(periods(task))
-    content = file_of([period.row for period in found], "jsonl", ESTIMATE_SCHEMA)
-    with stores.created(task.output) if stores.in_store(task.output) else whole_file(task.output) as file:
-        file.write(content)
+    _write(task.output, file_of([period.row for period in found], "jsonl", ESTIMATE_SCHEMA))
+    if task.spec.discover:
+        discovered = [value for period in found for value in period.discovered]
+        stem, form = os.path.splitext(task.output)
+        _write(f"{stem}-discovered{form}", file_of(discovered, "jsonl", DISCOVERED_SCHEMA))
     return found
+
+
+def _write(name: str, content: bytes) -> None:
+    with stores.created(name) if stores.in_store(name) else whole_file(name) as file:
+        file.write(content)
 
 
 def periods(task: Total) -> Iterator[Period]:
@@ -142,7 +152,7 @@ def periods(task: Total) -> Iterator[Period]:
     sums = [*_of_collections(task.spec, stored), *_of_questions(task.spec, stored)]
     asked = dataclasses.replace(task.spec.asked(), anytime_scale=None)
     for one, found in zip(sums, rows_of([one.sample for one in sums], asked)):
-        yield Period(row=found.estimate, number=one.number, partial=one.partial)
+        yield Period(row=found.estimate, number=one.number, partial=one.partial, discovered=found.discovered)
 
 
 def _of_collections(spec: JobSpec, stored: StoredCounts) -> Iterator[AddedWindows]:
@@ -212,15 +222,23 @@ def _lines(spec: JobSpec, period: Period) -> Iterator[str]:
         yield from [figures.advice] * bool(figures.advice)
         return
     entries = sorted(row.estimates, key=lambda entry: -entry.frequency)
-    if not entries:
+    shares = [(one.value, one.frequency, one.display_low, one.display_high) for one in entries]
+    yield from _shares(spec, "value", shares)
+    found = [(one.value, one.frequency, one.ci_low, one.ci_high) for one in period.discovered]
+    yield from _shares(spec, "unlisted value", found)
+
+
+def _shares(
+    spec: JobSpec, title: str, shares: Sequence[tuple[str, float, float | None, float | None]]
+) -> Iterator[str]:
+    """A table of values and their shares, with both ends of their intervals; nothing without values."""
+    if not shares:
         return
-    table = [("value", "share", f"{percent(spec.confidence)} interval")]
-    for entry in entries[:MOST_PRINTED]:
-        interval = _between(entry.frequency, entry.display_low, entry.display_high)
-        table.append((printable(entry.value), f"{entry.frequency:.4f}", interval))
+    table = [(title, "share", f"{percent(spec.confidence)} interval")]
+    table += [(printable(name), f"{share:.4f}", _between(share, *ends)) for name, share, *ends in shares[:MOST_PRINTED]]
     yield from aligned(table)
-    if len(entries) > MOST_PRINTED:
-        yield f"and {len(entries) - MOST_PRINTED:,} more"
+    if len(shares) > MOST_PRINTED:
+        yield f"and {len(shares) - MOST_PRINTED:,} more"
 
 
 def _version(spec: JobSpec, row: WindowedEstimate) -> str:

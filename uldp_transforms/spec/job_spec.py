@@ -369,6 +369,7 @@ class JobSpec:
             quantiles=self.quantiles,
             liars=self.liars,
             confidence=self.confidence,
+            discover=self.discover,
             borrow=self.borrow,
             anytime_scale=self.anytime_scale,
             entries=entries,

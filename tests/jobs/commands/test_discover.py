@@ -16,7 +16,7 @@ from tests.support import replay
 from tests.support.messages_cases import KRR, container, write_files
 from tests.support.shown_intervals import faults
 from tests.support.tolerance import generator
-from uldp_transforms.jobs import estimate, tokens
+from uldp_transforms.jobs import estimate, tokens, total
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import Collection, SpecError
@@ -112,6 +112,21 @@ def test_stored_counts_are_searched_again_and_sums_of_windows_find_more() -> Non
     run(reestimate, "--collection words.json --counts out --output listed --candidates found.txt")
     for row in lines("listed/estimates.jsonl"):
         assert [value["value"] for value in row["estimates"]] == [row["value"] for row in rows]
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_whole_period_is_searched_as_one_window(capsys: pytest.CaptureFixture[str]) -> None:
+    run(estimate, "--collection words.json --input in.avro --output out --window 1h --discover --write_counts")
+    run(reestimate, "--collection words.json --counts out --output summed --window 3h --discover")
+    capsys.readouterr()
+    run(total, "out --collection words.json --discover")
+    rows = lines("out/totals-discovered.jsonl")
+    assert rows == lines("summed/discovered.jsonl") != []
+    printed = capsys.readouterr().out
+    assert "\nunlisted value" in printed
+    assert all(f"{row['value']} " in printed and f"{row['frequency']:.4f}" in printed for row in rows)
+    run(total, "out --collection words.json --candidates candidates.txt --output other.jsonl")
+    assert not Path("other-discovered.jsonl").exists()
 
 
 @pytest.mark.usefixtures("folder")

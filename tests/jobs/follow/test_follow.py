@@ -305,8 +305,8 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
-        functools.partial(configured, "--report", "--relase=final", "--discover", "--runner=Direct", window=()),
-        "--follow needs --window, got none; it cannot be combined with --report, --discover, --relase and --runner, "
+        functools.partial(configured, "--report", "--relase=final", "--runner=Direct", window=()),
+        "--follow needs --window, got none; it cannot be combined with --report, --relase and --runner, "
         "got all of them; did you mean --release?",
     ),
     (SpecError, functools.partial(configured, window=()), "--follow needs --window, got none"),
@@ -349,8 +349,8 @@ def test_what_cannot_be_followed_is_refused(kind: type[Exception], call: Callabl
 
 def test_a_refusal_is_one_line_and_leaves_nothing_behind(tmp_path, capsys):
     followed = Followed(tmp_path)
-    assert estimate.main([*followed.argv(), "--discover"]) == 2
-    assert capsys.readouterr().err == "estimate: --follow cannot be combined with --discover, got both\n"
+    assert estimate.main([*followed.argv(), "--report"]) == 2
+    assert capsys.readouterr().err == "estimate: --follow cannot be combined with --report, got both\n"
     assert not followed.output.exists()
 
 

@@ -99,9 +99,12 @@ def _read(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """Rows of JSON lines in a directory, by the kind that the name of their file begins with."""
     found: dict[str, list[dict[str, Any]]] = {}
     for path in sorted(folder.glob("*.jsonl")):
-        lines = path.read_text("utf-8").splitlines()
-        found.setdefault(path.stem.partition("-")[0], []).extend(map(json.loads, lines))
+        found.setdefault(path.stem.partition("-")[0], []).extend(_lines(path))
     return found
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return list(map(json.loads, path.read_text("utf-8").splitlines()))
 
 
 def _run(program: str, words: Iterable[str]) -> None:
@@ -255,8 +258,10 @@ def reestimate(job: Job, folder: Path) -> Rows:
 def total(job: Job, folder: Path) -> Rows:
     """``uldp total``."""
     options = _words(ALWAYS | job.values, folder)
-    _run("total", [str(_stored(job.study)), f"--output={folder / 'estimates.jsonl'}", *options])
-    return _read(folder)
+    _run("total", [str(_stored(job.study)), f"--output={folder / 'totals.jsonl'}", *options])
+    found = {"estimates": _lines(folder / "totals.jsonl")}
+    discovered = folder / "totals-discovered.jsonl"
+    return found | {"discovered": _lines(discovered)} if discovered.exists() else found
 
 
 def compare(job: Job, folder: Path) -> Rows:

@@ -43,8 +43,6 @@ REASONS = (
     Reason(rf"^`compare`: name of the run in each row: {SILENT}", "each side may have many runs"),
     Reason(rf"^stream: mark of simulated reports in each row: {SILENT}", "messages do not say it"),
     Reason(r"JobSpec\.borrow needs input that ends", f"{NOT_YET}: groups of a stream come one by one"),
-    Reason(r"^estimate: --follow cannot be combined with --discover", NOT_YET),
-    Reason(r"^total: unrecognized arguments: --discover", NOT_YET),
     Reason(r"^compare: unrecognized arguments: --borrow", "differences of borrowed shares are drawn towards 0"),
 )
 """The first one whose expression is found counts."""

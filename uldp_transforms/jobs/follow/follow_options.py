@@ -35,7 +35,7 @@ SUPPORTED = (
     *("kafka_property", "kafka_consumer_config", "dimension"),
     *("window", "slide", "window_offset", "timezone", "allowed_lateness", "early_every", "late_every"),
     *("bit_patterns", "deduplicate", "deduplicate_by", "deduplicate_parts"),
-    *options_of_samples("discover"),
+    *options_of_samples(),
 )
 """Options of ``uldp estimate`` that may be given with ``--follow``."""
 

@@ -28,6 +28,7 @@ _FORMS = {
     "estimates": (("jsonl", "avro"), row_types.ESTIMATE_SCHEMA),
     "values": ((), row_types.VALUE_SCHEMA),
     "health": (("jsonl",), row_types.HEALTH_SCHEMA),
+    "discovered": (("jsonl",), row_types.DISCOVERED_SCHEMA),
     "counts": (("avro",), row_types.COUNTS_SCHEMA),
 }
 _NOT_IN_PARQUET = ("counts",)
@@ -75,6 +76,7 @@ def rows_of_windows(spec: JobSpec, samples: Sequence[Sample], *, with_counts: bo
     asked = dataclasses.replace(spec.asked(), anytime_scale=spec.min_reports)
     for sample, found in zip(samples, rows_of(samples, asked)):
         rows["estimates"].append(found.estimate)
+        rows["discovered"] += found.discovered
         if spec.smooth or not sample.owner.group:
             rows["health"].append(found.health)
         if with_counts and sample.owner.question is None:

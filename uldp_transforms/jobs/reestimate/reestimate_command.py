@@ -15,7 +15,7 @@ import itertools
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from uldp_transforms import JobSpec
@@ -38,9 +38,8 @@ from uldp_transforms.jobs.spec_options import check_options_agree, given, option
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.versions import VersionedQuestion
-from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, DiscoveredValue, WindowedEstimate
+from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, WindowedEstimate
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample
 from uldp_transforms.rows.samples.smoothed_owners import smooth_windows
@@ -121,7 +120,10 @@ def job(task: Reestimation) -> int:
     stored = stored_counts(zip(task.files, task.records), known, task.spec.windows, task.spec.by)
     samples = list(samples_of(task.spec, stored))
     asked = task.spec.asked(EntryColumns.of_estimate if task.smooth else None)
-    rows = [each.estimate for each in rows_of(samples, dataclasses.replace(asked, anytime_scale=None))]
+    rows, discovered = [], []
+    for each in rows_of(samples, dataclasses.replace(asked, anytime_scale=None)):
+        rows.append(each.estimate)
+        discovered += each.discovered
     if task.smooth:
         rows = _smoothed(task, samples, rows)
     for form in ("jsonl", "avro", *(["parquet"] if task.write_parquet else [])):
@@ -129,7 +131,7 @@ def job(task: Reestimation) -> int:
             file.write(file_of(rows, form, ESTIMATE_SCHEMA))
     if task.spec.discover:
         with whole_file(os.path.join(task.output, "discovered.jsonl")) as file:
-            file.write(file_of(list(_discovered(task.spec, samples)), "jsonl", DISCOVERED_SCHEMA))
+            file.write(file_of(discovered, "jsonl", DISCOVERED_SCHEMA))
     others = f", {stored.strangers} row(s) of other collections left out" if stored.strangers else ""
     number = sum(map(len, task.files))
     for warning in warnings_of(task.spec.collections):
@@ -199,16 +201,6 @@ def _sample(spec: JobSpec, stored: StoredCounts, keys: Sequence[Key], named: Col
         partial=not stored.whole >= set(keys),
         simulated=simulated_of([row["simulated"] for row in rows]),
     )
-
-
-def _discovered(spec: JobSpec, samples: Iterable[Sample]) -> Iterator[DiscoveredValue]:
-    """The unlisted values of the windows of collections."""
-    for sample in samples:
-        if sample.owner.question is None:
-            [model], [counts] = sample.owner.versions, sample.counts.values()
-            withheld = sample.reason_to_withhold(spec.min_reports)
-            for value in discover_window(model, counts, sample.place, withheld, spec.confidence):
-                yield value._replace(simulated=sample.simulated)
 
 
 def _place_of(row: Row) -> dict[str, Any]:

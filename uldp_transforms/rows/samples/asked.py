@@ -26,6 +26,7 @@ class Asked:
         quantiles: those of numbers; None: the usual ones.
         liars: largest share of false reports that intervals allow for; None: they take all reports as honest.
         confidence: of all intervals.
+        discover: whether frequent unlisted values are searched.
         borrow: whether groups show shares drawn towards those of all reports of their window.
         anytime_scale: scale of intervals that hold jointly in all rows of a window, of which the one on time is the
             planned look; None: it has only one row.
@@ -40,6 +41,7 @@ class Asked:
     quantiles: Sequence[float] | None = None
     liars: float | None = None
     confidence: float = CONFIDENCE
+    discover: bool = False
     borrow: bool = False
     anytime_scale: int | None = None
     entries: Entries | None = None

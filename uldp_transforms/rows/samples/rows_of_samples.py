@@ -16,7 +16,8 @@ from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED, Decoder
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.versions import borrowed_of_versions
-from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
+from uldp_transforms.rows.discovered_value import discover_window
+from uldp_transforms.rows.row_types import DiscoveredValue, WindowedEstimate, WindowHealth
 from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.rows.samples.solutions import Solution, number_reports, solve
@@ -69,6 +70,17 @@ class SampleRows:
             counts = sample.counts[model.fingerprint]
             found = health_of_window(model, counts, sample.place, self.solution.withheld, row.fit_p_value)
         return found._replace(**sample.owner.fields)
+
+    @functools.cached_property
+    def discovered(self) -> list[DiscoveredValue]:
+        """The rows of frequent unlisted values; none unless asked for, and none of questions and groups."""
+        sample, owner = self.sample, self.sample.owner
+        if not self.asked.discover or owner.question is not None or owner.group:
+            return []
+        [model] = owner.versions
+        counts, withheld = sample.counts[model.fingerprint], self.solution.withheld
+        found = discover_window(model, counts, sample.place, withheld, self.asked.confidence)
+        return [value._replace(simulated=sample.simulated) for value in found]
 
 
 def rows_of(samples: Iterable[Sample], asked: Asked) -> Iterator[SampleRows]:
