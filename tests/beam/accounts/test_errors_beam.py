@@ -682,7 +682,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "must be NAME=header:KEY, such as country=header:cc, got 'country=header:X-Country:'",
     ),
     (argparse.ArgumentTypeError, lambda: cli.share("2"), "must be a number from 0 to 1, got '2'"),
-    (argparse.ArgumentTypeError, lambda: cli.confidence("95"), "must be a number between 0 and 1, at most 0.999999"),
+    (
+        argparse.ArgumentTypeError,
+        lambda: cli.confidence("95"),
+        "must be a number between 0 and 1, at most 0.999999, such as 0.95, got '95'",
+    ),
     (argparse.ArgumentTypeError, lambda: cli.dataset("d"), "must be PROJECT:DATASET, got 'd'"),
     (argparse.ArgumentTypeError, lambda: cli.SWITCH["type"]("yes"), "must be true or false, got 'yes'"),
     (

@@ -43,7 +43,7 @@ def mechanism(name: str = "krr", num_symbols: int = 4, num_sensitive: int | None
 
 def narrow(half_width: float) -> Any:
     """What is asked of a forecast here."""
-    return types.SimpleNamespace(half_width=half_width)
+    return types.SimpleNamespace(half_width_at=lambda confidence: half_width)
 
 
 def setup(of: Mechanism, num_cohorts: int = 1, reports: int = 10**6) -> Setup:
