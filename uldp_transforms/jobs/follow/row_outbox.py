@@ -76,7 +76,8 @@ def rows_of_windows(spec: JobSpec, samples: Sequence[Sample], *, with_counts: bo
     asked = dataclasses.replace(spec.asked(), anytime_scale=spec.min_reports)
     for sample, found in zip(samples, rows_of(samples, asked)):
         rows["estimates"].append(found.estimate)
-        rows["discovered"] += found.discovered
+        if spec.discover:
+            rows["discovered"] += found.discovered
         if spec.smooth or not sample.owner.group:
             rows["health"].append(found.health)
         if with_counts and sample.owner.question is None:
