@@ -247,11 +247,12 @@ def test_kills_leave_the_windows_of_smoothing_as_they_are_in_the_rows(tmp_path: 
 
 
 def test_a_directory_of_an_earlier_program_goes_on(tmp_path: Path) -> None:
-    """It has none of the tables of ids and of smoothing."""
+    """It has none of the tables of ids, of smoothing and of early rows."""
     followed = Followed(tmp_path, of=(KRR,))
     followed.add_file()
     followed.steps(2)
     with contextlib.closing(sqlite3.connect(followed.output / "follow.sqlite")) as database:
+        database.execute("DROP TABLE early")
         tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert tables == {"meta", "files", "counts", "windows", "outbox", "offsets", "last_records"}
     followed.window += ["--smooth", "--write_parquet"]
