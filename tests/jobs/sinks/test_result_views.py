@@ -166,7 +166,7 @@ def check_dashboard(ask: Any) -> None:
     assert ((shares["low"] <= shares["share"]) & (shares["share"] <= shares["high"])).all()
     assert len(answers["The latest window"]) == 3
     assert answers["Reports in each window"]["reports"].tolist() == [3020] * 14
-    assert list(answers["Alarms"].columns) == ["window_start", "name", "sentence"]
+    assert list(answers["Alarms"].columns) == ["window_start", "group_name", "name", "sentence"]
     groups = answers["Groups: windows with numbers, and reports"].set_index("group")
     assert groups["windows"].tolist() == [14] * 4
     assert groups["with_numbers"].to_dict() == {"everybody": 14, "arm=control": 14, "arm=new": 14, "arm=rare": 0}

@@ -229,7 +229,14 @@ def test_all_windows_together_are_weighted_by_reports() -> None:
     assert found is not None
     reach = 1.959963984540054 * math.sqrt((0.25 * 0.03) ** 2 + (0.75 * 0.01) ** 2)
     assert found == pytest.approx(
-        {"reports": 400, "mean": 0.25, "low": 0.25 - reach, "high": 0.25 + reach, "truth": 0.35}
+        {
+            "reports": 400,
+            "mean": 0.25,
+            "low": 0.25 - reach,
+            "high": 0.25 + reach,
+            "truth": 0.35,
+            "confidence": 0.95,
+        }
     )
     assert total([]) is None
     assert total([{**windows[0], "truth": None}])["truth"] is None  # type: ignore[index]
