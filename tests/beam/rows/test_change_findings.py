@@ -70,9 +70,12 @@ def test_five_values_are_named_with_the_largest_changes_first() -> None:
         told("v4", 2),
     ]
     moved = np.array([1, 2, 3, 4, 5, 7, 8])
-    assert _sentence(windows, change, moved) == f"Shares moved, in percentage points: {', '.join(parts)}, and 2 more."
+    assert (
+        _sentence(windows, change, moved, 0.95)
+        == f"Shares moved, in percentage points: {', '.join(parts)}, and 2 more."
+    )
     five = Change(*(getattr(change, field.name)[:5] for field in dataclasses.fields(Change)))
-    assert _sentence(windows, five, moved[:5]).endswith("'v1' " + told("v1", 1).partition(" ")[2] + ".")
+    assert _sentence(windows, five, moved[:5], 0.95).endswith("'v1' " + told("v1", 1).partition(" ")[2] + ".")
 
 
 def test_smoothed_entries_by_hand() -> None:

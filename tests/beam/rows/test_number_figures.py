@@ -130,5 +130,5 @@ def test_every_form_has_the_same_numbers(row: WindowedEstimate):
     assert WindowedEstimate in row_coders.ROWS
     coder = coders.registry.get_coder(WindowedEstimate)
     assert as_dict(coder.decode(coder.encode(row)))["numbers"] == expected
-    health = WindowHealth(**dict.fromkeys(WindowHealth._fields) | {"findings": []})
+    health = WindowHealth(**dict.fromkeys(WindowHealth._fields) | {"findings": [], "dimensions": []})
     assert as_dict(unpacked(packed(row, health))[0])["numbers"] == expected

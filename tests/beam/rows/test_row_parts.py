@@ -196,7 +196,7 @@ def test_what_is_discovered_is_told_in_order(monkeypatch: pytest.MonkeyPatch) ->
     searched = collection("words", prefixes, "krr", 64)
     monkeypatch.setattr(discovered_value, "discover", lambda *_: found)
     rows = discover_window(searched, CohortCounts(np.array([9]), np.zeros((1, 8), dtype=np.int64)), ONE_DAY, None)
-    assert [tuple(row)[-10:-1] for row in rows] == [
+    assert [tuple(row)[-11:-2] for row in rows] == [
         (None, "x", 0.5, 0.1, 0.3, 0.7, 0.01, 1, 77),
         (None, "y", 0.25, 0.2, 0.0, 0.6, 0.02, 2, 77),
     ]
