@@ -239,9 +239,10 @@ def test_a_search_gets_the_place_of_its_window_and_what_withholds_it(
     number: int, withheld: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(discover_values, "discover_window", lambda *given: [given])
-    spec, counts = JobSpec(collections=(KRR,), windows=HOURLY, min_reports=50, run="r"), counts_of(KRR, number)
+    spec = JobSpec(collections=(KRR,), windows=HOURLY, min_reports=50, run="r", confidence=0.9)
+    counts = counts_of(KRR, number)
     found = discover_values._DiscoverFn(spec).process((KRR.fingerprint, counts), WINDOW, PANE)
-    assert list(found) == [(KRR, counts, place_of(WINDOW, PANE, "r"), withheld)]
+    assert list(found) == [(KRR, counts, place_of(WINDOW, PANE, "r"), withheld, 0.9)]
 
 
 # ---------------------------------------------------------------------- decoding
