@@ -406,7 +406,7 @@ def test_values_are_left_out_the_clearest_first():
     """Of 50 hypotheses "kaka" goes at the rate .5, "zuzu" at .2; without it "gigi" is a discovery at .05."""
     item = collection(cohorts=24)
     counts = counted(item, {"bada": 900, "gigi": 700}, generator("one by one"))
-    judged = discover_module._judge(item, counts, ("bada", "gigi", "zuzu", "kaka"), PeeledOneByOne())
+    judged = discover_module._judge(item, counts, ("bada", "gigi", "zuzu", "kaka"), PeeledOneByOne(), 0.95)
     assert judged.values == ("bada", "gigi")
     np.testing.assert_allclose(judged.q_values, 50e-9 / 2)
 
@@ -436,7 +436,7 @@ def test_each_discovered_value_has_its_own_numbers():
     nobodys = next(x for x in others if item.estimate(counts, "empirical", (*people, x)).raw_frequencies[-1] < 0)
     values = ("mo", nobodys, "badako", "bada", "gigi")
     told = dict(zip(values, ((1e-4, 2.0), (1e-3, 10.0), (1e-6, 400.0), (1e-9, 3.0), (1e-5, 60.0))))
-    found = discover_module._judge(item, counts, values, Judged(**told))
+    found = discover_module._judge(item, counts, values, Judged(**told), 0.95)
     question = ask(item, counts, values)
     solution = solve_sensitive(question, ~question.own, np.ones(5, dtype=bool))
     p_values, numbers = np.array(list(told.values())).T
@@ -464,7 +464,7 @@ def test_each_discovered_value_has_its_own_numbers():
 
 def test_without_values_a_discovery_is_empty():
     item = collection(cohorts=24)
-    found = discover_module._judge(item, counted(item, {"bada": 300}, generator("empty")), (), Judged())
+    found = discover_module._judge(item, counted(item, {"bada": 300}, generator("empty")), (), Judged(), 0.95)
     assert (found.values, found.num_scored) == ((), 7)
     columns = (found.frequencies, found.standard_errors, found.ci_low, found.ci_high, found.q_values, found.levels)
     assert [len(column) for column in columns] == [0] * 6
@@ -491,7 +491,7 @@ def test_the_best_texts_that_people_can_send_are_judged(monkeypatch, reporting):
             self.found = dict(reversed(self.found.items()))
 
     monkeypatch.setattr(discover_module, "Search", Found)
-    monkeypatch.setattr(discover_module, "_judge", lambda model, counted, values, search: values)
+    monkeypatch.setattr(discover_module, "_judge", lambda model, counted, values, search, confidence: values)
     most = max(1, reporting * 3 // 6)
     assert discover(item, counts) == tuple(map(item.alphabet.text, [*good[:2][:most], *good[2:][: max(most - 5, 0)]]))
 
