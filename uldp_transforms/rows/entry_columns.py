@@ -143,7 +143,7 @@ def unpacked(encoded: bytes) -> tuple[WindowedEstimate, WindowHealth]:
     row[_ESTIMATES] = EntryColumns(values, tuple(names), numbers)
     row[_FIGURES] = _figures_of(*row[_FIGURES])
     for told, place in ((row, _DIMENSIONS), (health, _OF_HEALTH)):
-        told[place] = tuple(map(DimensionValue._make, told[place]))
+        told[place : place + 1] = [tuple(map(DimensionValue._make, of)) for of in told[place : place + 1]]
     health[_FINDINGS] = list(map(HealthFinding._make, health[_FINDINGS]))
     return WindowedEstimate(*row), WindowHealth(*health)  # of older versions without the last fields
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,9 +24,9 @@ from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.smoothing import Series, smoothed
 from uldp_transforms.rows.discovered_value import discover_window
-from uldp_transforms.rows.entry_columns import packed, unpacked
+from uldp_transforms.rows.entry_columns import _HEAD, packed, unpacked
 from uldp_transforms.rows.json_and_avro import as_dict
-from uldp_transforms.rows.row_types import WindowedEstimate
+from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample
 from uldp_transforms.rows.smoothed_rows import smooth_rows
@@ -250,19 +251,18 @@ def test_rows_of_older_versions_lack_the_field() -> None:
     [found] = rows_of([sample(item, counts)], asked_of(0.9, item))
     row, health = unpacked(packed(found.estimate, found.health))
     assert row == found.estimate and row.confidence == 0.9
-    old: Any = tuple(found.estimate)[:-1]
-
-    class Old(tuple):  # type: ignore[type-arg]
-        """A row without the last field."""
-
-        estimates = found.estimate.estimates
-
-        def _replace(self, estimates: Any) -> Old:
-            at = WindowedEstimate._fields.index("estimates")
-            return Old((*self[:at], estimates, *self[at + 1 :]))
-
-    again, _ = unpacked(packed(Old(old), health))  # type: ignore[arg-type]
+    again, same = unpacked(_of_earlier_version(packed(row, health)))
     assert again.confidence is None and again._replace(confidence=0.9) == found.estimate
+    assert same == health and same.group is None
+
+
+def _of_earlier_version(encoded: bytes) -> bytes:
+    """Packed rows without the last field of an estimate, and without dimensions and group of health."""
+    version, length, of_values = _HEAD.unpack_from(encoded)
+    estimate, health, names = json.loads(encoded[_HEAD.size : _HEAD.size + length])
+    assert (WindowedEstimate._fields[-1:], WindowHealth._fields[-2:]) == (("confidence",), ("dimensions", "group"))
+    head = json.dumps([estimate[:-1], health[:-2], names]).encode()
+    return _HEAD.pack(version, len(head), of_values) + head + encoded[_HEAD.size + length :]
 
 
 # ---------------------------------------------------------------------- coverage
