@@ -128,10 +128,13 @@ def write_periods(task: Total) -> list[Period]:
     """
     found = list(periods(task))
     _write(task.output, file_of([period.row for period in found], "jsonl", ESTIMATE_SCHEMA))
+    stem, form = os.path.splitext(task.output)
+    discovered = f"{stem}-discovered{form}"
     if task.spec.discover:
-        discovered = [value for period in found for value in period.discovered]
-        stem, form = os.path.splitext(task.output)
-        _write(f"{stem}-discovered{form}", file_of(discovered, "jsonl", DISCOVERED_SCHEMA))
+        values = [value for period in found for value in period.discovered]
+        _write(discovered, file_of(values, "jsonl", DISCOVERED_SCHEMA))
+    elif stores.exists(discovered):  # of an earlier total
+        stores.delete(discovered)
     return found
 
 

@@ -125,8 +125,8 @@ def test_the_whole_period_is_searched_as_one_window(capsys: pytest.CaptureFixtur
     printed = capsys.readouterr().out
     assert "\nunlisted value" in printed
     assert all(f"{row['value']} " in printed and f"{row['frequency']:.4f}" in printed for row in rows)
-    run(total, "out --collection words.json --candidates candidates.txt --output other.jsonl")
-    assert not Path("other-discovered.jsonl").exists()
+    run(total, "out --collection words.json --candidates candidates.txt")
+    assert not Path("out/totals-discovered.jsonl").exists(), "it would be of another total"
 
 
 @pytest.mark.usefixtures("folder")
