@@ -43,8 +43,15 @@ def kill_at(name: str, number: int) -> Callable[[str], None]:
 class Followed:
     """A spool with its collections in a folder, and the directory of a job that follows it."""
 
-    def __init__(self, folder: Path, *options: str, of: Sequence[Collection] = COLLECTIONS):
-        self.of = of
+    def __init__(
+        self,
+        folder: Path,
+        *options: str,
+        of: Sequence[Collection] = COLLECTIONS,
+        values: Sequence[str] | None = None,
+    ):
+        """With what people hold; None: the listed values."""
+        self.of, self.values = of, values
         self.spool, self.output, self.batch = folder / "spool", folder / "out", folder / "batch"
         self.spool.mkdir(parents=True)
         (self.spool / "lock").touch()
@@ -67,7 +74,7 @@ class Followed:
         found = []
         for collection in self.of:
             times = (NOON // MINUTE * MINUTE + self._rng.integers(0, minutes * MINUTE, reports)).tolist()
-            values = self._rng.choice(collection.alphabet.known_values, reports).tolist()
+            values = self._rng.choice(self.values or collection.alphabet.known_values, reports).tolist()
             found.append(
                 wire.encode_batch(collection.perturb(values, self._rng, times, self._groups(collection, reports)))
             )

@@ -17,7 +17,7 @@ import pytest
 
 from tests.jobs.follow.spools import Followed, kill_at
 from tests.jobs.follow.test_follow_gate import HOUR, MINUTE, Hours, now
-from tests.support.messages_cases import KRR, NOON, UP, URR
+from tests.support.messages_cases import KRR, NOON, UP, URR, collection
 from uldp_transforms.jobs.follow import follower, known_ids_state, spool_reading
 from uldp_transforms.jobs.gateway.spool_file import SpoolFile
 from uldp_transforms.ldp import Collection, SpecError
@@ -280,6 +280,31 @@ def test_kills_remember_exactly_what_is_counted(once: tuple[str, ...], tmp_path:
     followed.steps(2)
     assert _duplicates(followed) == (2 * len(NEW_POINTS) - 1) * 20 * len(followed.of)
     followed.assert_exact()
+
+
+def test_unlisted_values_are_found_once_over_kills(tmp_path: Path) -> None:
+    """The same as by the job over the files, with the numbers of the last row of each window."""
+    alphabet = {"id": "prefixes", "num_buckets": 24, "tokens": ["ba", "na", "che", "rry"], "lengths": [1, 2, None]}
+    words = collection("words", alphabet, "krr", 64, epsilon=4.0)
+    followed = Followed(tmp_path, "--discover", of=(words,), values=["banana", "banana", "cherry"])
+    for point in ("before discovered", "after discovered", "before emptying"):
+        followed.add_file(reports=3000, minutes=2)
+        assert followed.killed(2, kill_at(point, 1)), point
+    followed.steps(2)
+    followed.run_batch()
+    rows = followed.rows("discovered")
+    places = Counter((row["window_start"], row["pane_index"], row["value"]) for row in rows)
+    assert set(places.values()) == {1}
+    panes: dict[str, int] = {}
+    for row in rows:
+        panes[row["window_start"]] = max(panes.get(row["window_start"], 0), row["pane_index"])
+    last = [row for row in rows if row["pane_index"] == panes[row["window_start"]]]
+    assert set(map(_found, last)) == set(map(_found, followed.rows("discovered", followed.batch)))
+    assert {row["value"] for row in last} >= {"banana", "cherry"} and len(panes) == 2
+
+
+def _found(row: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("window_start", "num_reports", "value", "frequency", "ci_low", "ci_high"))
 
 
 def test_a_question_has_rows_by_group(tmp_path: Path) -> None:
