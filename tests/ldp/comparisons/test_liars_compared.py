@@ -13,7 +13,7 @@ from tests.ldp.estimators.test_liars import CLOSED, counts_of, of
 from tests.support.cases import enumerated
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate, compare
-from uldp_transforms.ldp.comparisons.compare import difference_at, difference_interval
+from uldp_transforms.ldp.comparisons.compare import _Pair, difference_at, difference_interval
 
 
 def without_chance(collection: Collection, payloads: np.ndarray, share: float | None) -> Estimate:
@@ -76,8 +76,7 @@ def test_values_of_a_side_may_be_in_another_order(name: str) -> None:
 
 
 def _lifts(first: Estimate, second: Estimate) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    from uldp_transforms.ldp.comparisons.compare import _Pair  # noqa: PLC0415  # compare() would take p-values, too
-
+    """``compare`` would compute p-values, too."""
     return _Pair.of(first, second, 0.95, None).lifts(0.95)
 
 

@@ -236,7 +236,7 @@ def test_shares_are_in_the_order_of_the_newest_values() -> None:
 
 
 def refused(*versions: Collection, decoder: str = "eb") -> Callable[[], Any]:
-    return lambda: borrow_versions(versions, {}, [{}], ESTIMATORS[decoder]())  # type: ignore[arg-type]  # any of them
+    return lambda: borrow_versions(versions, {}, [{}], ESTIMATORS[decoder]())  # type: ignore[arg-type]  # not each is a Decoder
 
 
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [

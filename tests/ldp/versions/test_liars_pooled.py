@@ -16,7 +16,7 @@ from tests.ldp.versions.test_pooled_estimate import of, version
 from tests.support.cases import enumerated
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate, SpecError, compare
-from uldp_transforms.ldp.comparisons.compare import difference_at
+from uldp_transforms.ldp.comparisons.compare import _Pair, difference_at
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.utility import Lies
 from uldp_transforms.ldp.versions import PooledWindow
@@ -259,8 +259,7 @@ def test_errors_of_chance_are_stretched_by_the_largest_weight_of_lies_on_either_
 
 
 def compared_lifts(a: Estimate, b: Estimate) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    from uldp_transforms.ldp.comparisons.compare import _Pair  # noqa: PLC0415  # compare() would take p-values, too
-
+    """``compare`` would compute p-values, too."""
     return _Pair.of(a, b, 0.95, None).lifts(0.95)
 
 
