@@ -3,7 +3,8 @@
 Adds up the counts of all windows that ``uldp estimate --write_counts`` stored, estimates them once, and prints and
 writes one row for each collection, and with --by one for each group. Partial windows, some of whose reports are in
 another run, are omitted and counted. A person who reports in several windows counts several times; if the collection
-declares a client window, intervals allow for this.
+declares a client window, intervals allow for this. With --discover it also searches for frequent unlisted values
+(totals-discovered.jsonl).
 """
 
 from __future__ import annotations
