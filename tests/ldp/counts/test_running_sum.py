@@ -47,6 +47,19 @@ def test_a_running_sum_equals_new_sums(parts: list[CohortCounts], looks: set[int
     assert all(snapshot == then for snapshot, then in seen), "a snapshot does not change afterwards"
 
 
+@pytest.mark.parametrize("size", [3, 1 << 12], ids=["small", "large"])
+def test_a_snapshot_does_not_change_afterwards(size: int) -> None:
+    """Neither its cells nor its numbers of reports."""
+    part = CohortCounts(np.array([3, 4]), np.arange(2 * size).reshape(2, size))
+    running = RunningSum(part)
+    running.add(part)
+    snapshot = running.snapshot()
+    for _ in range(2):
+        running.add(part)
+    assert snapshot == CohortCounts(2 * part.num_reports, 2 * part.cells)
+    assert running.snapshot() == CohortCounts(4 * part.num_reports, 4 * part.cells)
+
+
 @settings(max_examples=40)
 @given(st.lists(in_either_form(), min_size=1, max_size=4))
 def test_its_bytes_are_those_of_its_counts(parts: list[CohortCounts]) -> None:
