@@ -1,6 +1,7 @@
 """Power and false alarms of the alarm of smoothed estimates: simulated windows of reports, judged as a job judges them.
 
-``python -m labs.benchmarks alarms`` prints the tables of docs/smoothing.md. Counts of windows are drawn, not reports.
+``python -m labs.benchmarks alarms`` prints the tables that docs/smoothing.md sums up. Counts of windows are drawn, not
+reports.
 """
 
 from __future__ import annotations

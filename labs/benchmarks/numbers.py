@@ -1,5 +1,5 @@
 """Variance of a mean by the square wave, beside mechanisms for means and for unordered values, and of means and shares
-where only the largest numbers are sensitive: docs/numbers.md.
+where only the largest numbers are sensitive.
 
 All figures are n times the variance, on [0, 1], of a log-normal population in 32 bins. The piecewise mechanism is that
 of Wang et al. 2019 ("Collecting and Analyzing Multidimensional Data with Local Differential Privacy"), section III.

@@ -2,7 +2,7 @@
 
     python -m labs.experiments.borrow_alike [--runs 40]
 
-prints the table of docs/groups.md. People of all groups answer alike: ten values with shares like 1 / rank, k-RR.
+prints a table. People of all groups answer alike: ten values with shares like 1 / rank, k-RR.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     python -m labs.experiments.borrow_flights [--runs 10]
 
-prints the table of docs/groups.md. One passenger of each flight from New York in 2013 reports the destination by k-RR;
+prints a table. One passenger of each flight from New York in 2013 reports the destination by k-RR;
 the groups are the months, hours, airports or airlines of the flights.
 """
 

@@ -1,7 +1,7 @@
 """Windows of honest clients, of broken ones and of attackers, as counts drawn from their laws; what can be expected.
 
-The laws are written down here from the papers' formulas, not taken from the library. As a program it prints the tables
-of docs/sentinels.md: ``python -m tests.campaigns.attacks``.
+The laws are written down here from the papers' formulas, not taken from the library. As a program it prints tables,
+of which docs/sentinels.md has a part: ``python -m tests.campaigns.attacks``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Groups that borrow on real flights: the table of docs/groups.md, smaller."""
+"""Groups that borrow on real flights: the table of the experiment, smaller."""
 
 from __future__ import annotations
 

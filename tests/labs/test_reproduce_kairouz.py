@@ -192,7 +192,7 @@ def test_forecasts_are_the_exact_errors(
 
 @pytest.mark.parametrize("hashes", [2, 8, 16])
 def test_several_hash_functions_cost_what_the_formula_says(hashes: int) -> None:
-    """v_h of docs/utility.md for rare values: everything but the inflation by C cohorts, which is the same."""
+    """v_h of docs/decisions/0063-planning.md for rare values, without the inflation by C cohorts, which is the same."""
     people, k, epsilon = inputs.population(inputs.uniform(4096), 10**9), 64, 3.0
     one, several = (
         plans.Plan(mechanism="O-RAPPOR", closed=False, size=4096, num_buckets=k, num_cohorts=256, num_hashes=h)

@@ -2,7 +2,7 @@
 
 Each test holds for all populations of honest people. Its p-value is based on binomial and hypergeometric tails, not on
 an asymptotic distribution, so it is valid for every number of reports and cohorts: for honest clients, p <= a with
-probability at most a. docs/sentinels.md has the derivations.
+probability at most a. docs/decisions/0012-sentinels.md has the derivations.
 
 Sentinels do not change estimates. They cannot detect an attacker who follows the protocol with false values; they
 detect broken clients, biased random generators, wrong epsilons and crude attacks.

@@ -4,7 +4,8 @@ The forecast needs no simulation and no matrix. With d different buckets of a va
 
     n Var = r / (d (1 - d / k)) + 1 / (k - 1)  (+ what an own report adds, for values that are not rare)
 
-where r is n times the variance of one inverted bucket (docs/utility.md). Least squares over C cohorts multiplies it by
+where r is n times the variance of one inverted bucket (docs/decisions/0063-planning.md). Least squares over C cohorts
+multiplies it by
 
     1 / (1 - S / (C (k - 1)))                              hashed
     (1 - 1 / C) / (1 - (S - 1) / (C (k - 1)))              permuted

@@ -1,5 +1,5 @@
-"""Print two tables of docs/numbers.md from the table of ``uldp reproduce numbers``: a line for each epsilon and number
-of people, and a line for each method.
+"""Print two tables from that of ``uldp reproduce numbers``: a line for each epsilon and number of people (the one of
+docs/numbers.md), and a line for each method.
 
 ``python -m labs.experiments.numbers.summary reproduce-output/numbers.csv``
 """

@@ -1,4 +1,4 @@
-"""One hash function of O-RAPPOR is never worse than several at the same epsilon: the formula of docs/utility.md."""
+"""One hash function of O-RAPPOR is never worse than several at the same epsilon: docs/decisions/0063-planning.md."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ def test_each_rank_has_its_own_level_however_many_are_shown(estimator):
 
 
 def test_intervals_of_smaller_ranks_hold_those_of_larger_ones():
-    """On which the proof in docs/estimation.md rests."""
+    """On which the proof in docs/decisions/0058-intervals.md rests."""
     estimate, before = some(), (np.full(SIZE, np.inf), np.full(SIZE, -np.inf))
     for rank in (SIZE, SIZE // 2, 100, 10, 3, 1):
         low, high = estimate.intervals(1 - 0.05 * rank / SIZE, strict=True)

@@ -100,7 +100,7 @@ def assert_near_the_best(
 ) -> None:
     """No setting (its name, the collection, what listed people hold, reports) is further off than chance explains.
 
-    Prints a line for docs/estimation.md (pytest -s).
+    Prints the ratios (pytest -s).
     """
     wrong, ratios = {}, []
     for name, item, shares, n in settings:

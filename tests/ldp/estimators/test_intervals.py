@@ -183,7 +183,7 @@ CORNERS = [(unlisted, uneven) for unlisted in (0.0, 0.15) for uneven in (False, 
 
 
 def report(name: str, setting: tuple, parts: list[tuple[np.ndarray, np.ndarray]]) -> None:
-    """Each part of a setting is held, and a line for docs/estimation.md says how often in all of them (pytest -s)."""
+    """Each part of a setting is held; prints how often in all of them (pytest -s)."""
     held, among = (sum(part[i].sum(axis=0) for part in parts) for i in (0, 1))
     shares = [f"{share:.3f}" if size >= 300 else "" for share, size in zip(held / np.maximum(among, 1), among)]
     print("|", " | ".join([name, *map(str, setting), *shares]), "|")

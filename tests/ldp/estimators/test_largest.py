@@ -105,7 +105,7 @@ def simulated(
 
 
 def assert_few_wrong(wrong: np.ndarray, *name: object) -> None:
-    """Prints a line for docs/estimation.md (pytest -s)."""
+    """Prints the shares that are missed (pytest -s)."""
     print("|", " | ".join([*map(str, name), *(f"{100 * share:.1f}" for share in wrong.mean(axis=0))]), "|")
     assert (wrong.mean(axis=0) <= most_wrong(len(wrong))).all()
 

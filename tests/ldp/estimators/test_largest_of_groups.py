@@ -77,7 +77,7 @@ def test_the_level_counts_the_values_of_all_groups() -> None:
 
 
 def main() -> None:
-    """Print the table of docs/estimation.md; an argument is the number of windows."""
+    """Print missed shares and lengths; an argument is the number of windows."""
     number, rng = int(sys.argv[1]) if len(sys.argv) > 1 else 200, generator("table of groups")
     print("| epsilon, estimator | shares | groups counted | 1 | 20 | 100 | length |\n|---|---|---|---|---|---|---|")
     for epsilon, estimator in ((1.0, "projected"), (2.0, "eb")):

@@ -1,6 +1,6 @@
-"""Coverage and length of intervals of rare values, with and without their extension: docs/estimation.md.
+"""Coverage and length of intervals of rare values, with and without their extension.
 
-``python -m tests.ldp.estimators.test_noisy_zero_coverage`` prints the table of that page. "Before" are the same
+``python -m tests.ldp.estimators.test_noisy_zero_coverage`` prints a table. "Before" are the same
 intervals, only cut to [0, 1] and extended to contain the number that is shown.
 """
 

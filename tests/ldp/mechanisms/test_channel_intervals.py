@@ -93,7 +93,7 @@ def test_more_reports_are_covered_in_every_population(name, reports):
 
 
 def main() -> None:
-    """Print the table of docs/channels.md."""
+    """Print the smallest coverage by channel and number of reports."""
     print("| channel | 20 reports | 50 | 300 | 5,000 |\n|---|---|---|---|---|")
     for name in CHANNELS:
         least = [coverage(name, 20).min()] + [simulated(name, n, 1000).min() / 1000 for n in (50, 300, 5000)]

@@ -201,7 +201,7 @@ def simulated(num_windows: int, num_reports: int) -> list[CohortCounts]:
 
 @pytest.mark.parametrize("num_reports", [300, 20_000])
 def test_intervals_cover(num_reports):
-    """From 94 to 99 % of windows, as docs/estimation.md promises; rare ones may be covered more often."""
+    """From 94 to 99 % of windows; rare ones may be covered more often."""
     windows = 2000
     estimates = [CLOSED.estimate(counts, "empirical") for counts in simulated(windows, num_reports)]
     covered = sum((e.ci_low <= FREQUENCIES) & (e.ci_high >= FREQUENCIES) for e in estimates)

@@ -1,4 +1,4 @@
-"""The tables of powers and false alarms of docs/smoothing.md: a few cells, and in ``make slow`` all kinds of them."""
+"""Powers and false alarms of the alarm: a few cells of the tables, and in ``make slow`` all kinds of them."""
 
 from __future__ import annotations
 

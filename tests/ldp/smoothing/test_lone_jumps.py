@@ -131,7 +131,7 @@ def test_the_smallest_drift_is_searched_only_if_values_are_few(monkeypatch: pyte
 
 
 def main() -> None:
-    """Print the table of docs/smoothing.md; an argument is the number of series of each kind."""
+    """Print the coverage around a change; an argument is the number of series of each kind."""
     runs, few = int(sys.argv[1]) if len(sys.argv) > 1 else 200, smoothed_shares._FEW
     print("| values | moves by | searched | 18 | 19 | 20 | 21 | all | length |\n|---|---|---|---|---|---|---|---|---|")
     for values in (1, 2, EDGES):

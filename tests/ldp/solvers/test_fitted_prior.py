@@ -132,7 +132,7 @@ def test_values_that_stand_out_keep_their_size_and_use_up_a_parameter_each():
 
 
 def test_means_are_nearer_to_the_truth_than_what_they_are_made_of():
-    """In all of these; by how much is said in docs/estimation.md."""
+    """In all of these."""
     rng = generator("nearer")
     for size in (50, 400, 5000):
         for power in (0.0, 1.0, 2.0):

@@ -13,6 +13,9 @@ HEADER = ["what a row can have", *PROGRAMS]
 
 
 def rows(root: Path) -> list[list[str]]:
-    """One row a capability."""
+    """One row for all capabilities that the programs have alike, in the order of the first of them."""
     record = json.loads((root / "tests" / "golden" / RECORD).read_text(encoding="utf-8"))
-    return [[one["capability"], *(one[program] for program in PROGRAMS)] for one in record]
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for one in record:
+        alike.setdefault(tuple(one[program] for program in PROGRAMS), []).append(one["capability"])
+    return [["; ".join(names), *cells] for cells, names in alike.items()]

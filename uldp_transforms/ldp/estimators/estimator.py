@@ -219,7 +219,8 @@ class Estimate:
         should. Here, with a = 1 - ``confidence``, the i-th largest of all S estimated values has the level 1 - a i / (S
         G) (equal ``frequencies`` are ranked by position), for every R. So at most a share a of the first 1, 2, ..., R
         intervals is expected to miss, for every R, in one group and among the R largest shares of all groups together;
-        docs/estimation.md has the proof. These intervals contain the plain ones, and never cut into an observed count.
+        docs/decisions/0058-intervals.md has the proof. These intervals contain the plain ones, and never cut into an
+        observed count.
 
         Source: false coverage-statement rate (Benjamini and Yekutieli 2005), for all R simultaneously.
         """

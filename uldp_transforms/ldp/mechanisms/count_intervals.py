@@ -2,7 +2,7 @@
 
 The end towards the nearer of "none is counted" and "all are counted" excludes half of the probability of the observed
 count (mid-P); the other end includes all of it (Clopper and Pearson). Clopper-Pearson ends on both sides cover rare
-values far too often, mid-P ends on both sides not often enough; docs/estimation.md has the figures.
+values far too often, mid-P ends on both sides not often enough.
 
 Strict intervals use Clopper-Pearson ends on both sides, see ``binomial_law``.
 """

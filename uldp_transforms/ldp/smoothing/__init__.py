@@ -14,7 +14,7 @@ the mean share, and g is the effect of the weekday, if there is one. Displayed s
 - Alarms (``alarm``, ``variation``) use the windows before each one only.
 
 The summary that a stream keeps of forgotten windows has one q and one w for all values (``follow``). docs/smoothing.md
-derives all three. Arrays replace Python loops over values.
+and docs/decisions/0068-smoothing-and-alarms.md derive all three. Arrays replace Python loops over values.
 """
 
 from __future__ import annotations

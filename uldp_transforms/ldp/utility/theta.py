@@ -27,8 +27,8 @@ def optimal_theta(num_sensitive: int, epsilon: float, sensitive_share: float = 1
     Raises:
         SpecError: if an argument is out of range.
 
-    Source: derived in docs/utility.md; Murakami and Kawamoto 2019 leave the choice of theta open, Wang et al. 2017
-    minimise the term of rare values (theta = 1/2).
+    Source: derived in docs/decisions/0063-planning.md; Murakami and Kawamoto 2019 leave the choice of theta open, and
+    Wang et al. 2017 minimise the term of rare values (theta = 1/2).
     """
     require_int("optimal_theta.num_sensitive", num_sensitive, 1, MAX_SYMBOLS)
     require_epsilon("optimal_theta.epsilon", epsilon)

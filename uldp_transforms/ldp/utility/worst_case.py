@@ -8,7 +8,7 @@ loss is concave, and its maximum is found numerically (to twelve digits of the l
 the library except declared channels, whose columns may all differ.
 
 Source: the closed forms of Murakami and Kawamoto 2019, Propositions 7, 8, 10, 15, 16 and 18 and of Kairouz, Bonawitz
-and Ramage 2016 are the special cases that the tests compare with; docs/utility.md has the derivation.
+and Ramage 2016 are the special cases that the tests compare with; docs/decisions/0063-planning.md has the derivation.
 """
 
 from __future__ import annotations
