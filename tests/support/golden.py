@@ -17,7 +17,6 @@ from typing import Any
 
 from tests.support import dataflow_template, form_types, protection_lists, row_fields, spec_page, views
 from tests.support.capabilities import page as capability_page
-from uldp_transforms.jobs.gateway import openapi
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
 
 ROOT = Path(__file__).parents[2]
@@ -82,7 +81,6 @@ def pages() -> dict[str, str]:
             (form_types.HEADER, form_types.rows()),
             (["`sampler`", "mechanisms", "of these, v = K for"], _samplers(classes)),
         ),
-        "schemas/gateway.openapi.json": json.dumps(openapi.document(), indent=2) + "\n",
         dataflow_template.PATH: dataflow_template.text(ROOT),
         capability_page.PATH: _with_tables(capability_page.PATH, (capability_page.HEADER, capability_page.rows(ROOT))),
         spec_page.PATH: _with_tables(spec_page.PATH, (spec_page.HEADER, spec_page.rows())),
@@ -173,7 +171,8 @@ def json_text(value: Any, indent: str = "", before: str = "") -> str:
 
 def tests_of_golden_files() -> Iterator[str]:
     """Ids of the tests that ask for a golden file, as pytest takes them."""
-    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+    folders = (ROOT / "tests", ROOT / "packages")
+    for path in sorted(path for folder in folders for path in folder.rglob("test_*.py")):
         for function in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(function, ast.FunctionDef) and function.name.startswith("test_"):
                 called = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]

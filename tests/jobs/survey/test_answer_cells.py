@@ -15,7 +15,6 @@ import pyarrow as pa
 import pytest
 
 from uldp_transforms.jobs.files.tables import table_of
-from uldp_transforms.jobs.gateway.navigations.page_lines import LONGEST
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.jobs.navigations import (
     navigation_estimates,
@@ -33,6 +32,7 @@ from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.answers.shares import DesignedAnswers
 from uldp_transforms.ldp.clear_numbers import Bounded, mean_of, quantile_of, share_of, two_answer_weights
 from uldp_transforms.ldp.mechanisms.channels.survey_designs import SurveyDesign
+from uldp_transforms.messages.navigation_line import LONGEST
 
 
 def refusal(call: Any) -> str:

@@ -9,12 +9,9 @@ import numpy as np
 from uldp_transforms.jobs.files.event_times import Clock
 from uldp_transforms.jobs.files.json_table import JsonTable
 from uldp_transforms.jobs.files.table import Table
-from uldp_transforms.jobs.gateway.navigations.page_lines import LONGEST
 from uldp_transforms.jobs.survey.answer_options import MAX_UNREADABLE
 from uldp_transforms.jobs.survey.cells import Cells, LeftOut, are_missing, require_column
-
-LOW, HIGH = "low", "high"
-"""The two answers."""
+from uldp_transforms.messages.navigation_line import HIGH, LONGEST, LOW
 
 _ANSWERS, _RATES = "write answers as high and low", "write rates such as 0.5"
 _DURATIONS = f"write milliseconds from 0 to {LONGEST:,.0f}"
