@@ -45,7 +45,7 @@ LDP_ROOMS = [  # the same inside ldp
     {"solvers", "utility"},
     {"model"},
     {"alphabets", "mechanisms"},
-    {"answers", "clear_numbers", "client_window", "counts", "hashing", "registry", "reports", "sampling"},
+    {"clear_numbers", "client_window", "counts", "hashing", "registry", "reports", "sampling"},
     {"confidence"},
     {"checks"},
     {"errors", "reasons"},
@@ -141,13 +141,12 @@ PROGRAMS = (
     *("compact", "compare.compare_command", "describe", "estimate.start", "evaluate.evaluate_command"),
     *(
         "plan.plan_command",
-        "regress",
         "reestimate.reestimate_command",
         "report.report_command",
         "simulate.simulate_command",
         "sql",
     ),
-    *("survey.survey_command", "total"),
+    "total",
 )
 """Programs that import no Beam; the first ones no ``scipy.stats`` either, which takes longer than all else together."""
 
