@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from uldp_transforms import schemas
 from uldp_transforms.jobs.files.tables import table_of
-from uldp_transforms.jobs.gateway.navigations.page_lines import LONGEST
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.ldp import SpecError
 from uldp_transforms_survey.answers.shares import DesignedAnswers
@@ -27,7 +27,7 @@ from uldp_transforms_survey.navigations import (
     navigations_page,
 )
 from uldp_transforms_survey.navigations.navigation_lines import JsonRecords, table_of_paths
-from uldp_transforms_survey.navigations.navigations_table import Columns, Navigations, read_navigations
+from uldp_transforms_survey.navigations.navigations_table import LONGEST, Columns, Navigations, read_navigations
 from uldp_transforms_survey.survey import share_rows, survey_command, survey_table
 from uldp_transforms_survey.survey.answer_options import DesignOption
 from uldp_transforms_survey.survey.answer_table import read_answers
@@ -280,6 +280,12 @@ def test_limits_of_navigations(tmp_path: Path) -> None:
     ]
     timed = navigations("v,r,d,t\nhigh,0,1,999999999.0019\nlow,0,1,999999998.9999\nlow,0,1,x\n", tmp_path, timed=True)
     assert timed.times.tolist() == [999_999_999_001, 999_999_998_999]
+
+
+def test_a_gateway_takes_the_same_loading_times() -> None:
+    described = schemas.load("gateway.openapi.json")
+    [body] = described["paths"]["/navigations"]["post"]["requestBody"]["content"].values()
+    assert body["schema"]["properties"]["duration"]["maximum"] == LONGEST
 
 
 RATES = np.array([0.1, 0.5, 0.1, 0.2] * 30)
