@@ -42,6 +42,7 @@ javascript:  ## the tests of the client in JavaScript (Node.js 20 or newer)
 
 golden: $(VENV)/.test-installed  ## writes golden files, and what pages say of mechanisms, anew; prints what changed
 	$(BIN)/python -m tests.support.golden
+	$(BIN)/python -m uldp_transforms_gateway.openapi > schemas/gateway.openapi.json
 
 slow: $(VENV)/.test-installed  ## the tests that take minutes or compare running times; what they cost, and which need more
 	$(BIN)/python -m tests.campaigns.cpu_seconds -m slow -rs
@@ -126,13 +127,16 @@ lint: $(VENV)/.test-installed
 PIP := -m pip install --quiet --disable-pip-version-check
 LOCKED := $(PIP) --no-build-isolation --no-deps --require-hashes
 
-# the tested versions, by their hashes; setuptools first, which builds what comes without wheels, and this package
-$(VENV)/.%-installed: setup.py requirements/%.txt requirements/build.txt
+# packages of their own that are installed beside the core
+COMPANIONS := $(patsubst %/setup.py,%,$(wildcard packages/*/setup.py))
+
+# the tested versions, by their hashes; setuptools first, which builds what comes without wheels, and these packages
+$(VENV)/.%-installed: setup.py $(COMPANIONS:=/setup.py) requirements/%.txt requirements/build.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing uldp_transforms with Apache Beam (about a minute) ..."
 	$(BIN)/python $(LOCKED) --requirement requirements/build.txt
 	$(BIN)/python $(LOCKED) --requirement requirements/$*.txt
-	$(BIN)/python $(PIP) --no-build-isolation --no-deps --editable .
+	$(BIN)/python $(PIP) --no-build-isolation --no-deps $(addprefix --editable ,. $(addprefix ./,$(COMPANIONS)))
 	@touch $@
 
 TOOLS := build/tools

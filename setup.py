@@ -24,15 +24,6 @@ PYTHONS = ("3", "3.10", "3.11", "3.12", "3.13")
 PLOT = ["matplotlib>=3.8,<4", "altair>=6,<7", "vl-convert-python>=1.9,<2", "jinja2>=3.1,<4"]
 GCP = ["apache-beam[gcp]>=2.74,<3", "google-cloud-pubsub>=2.21,<3"]
 KAFKA = ["confluent-kafka>=2.8,<3"]
-GATEWAY = [
-    *KAFKA,
-    "google-cloud-pubsub>=2.21,<3",
-    "starlette>=1,<2",
-    "uvicorn>=0.34,<1",
-    "httptools>=0.6,<1",
-    "uvloop>=0.21,<1; sys_platform != 'win32'",
-    "prometheus-client>=0.21,<1",
-]
 YAML = ["apache-beam[yaml]>=2.74,<3"]
 DOCS = ["mkdocs>=1.6,<2", "mkdocs-material>=9.5,<10", "mkdocstrings[python]>=1,<2"]
 LINT = ["ruff>=0.6", "mypy>=1.11"]
@@ -76,9 +67,11 @@ class BuildWithContract(build_py):
         ]
 
 
+VERSION = runpy.run_path(str(HERE / NAME / "version.py"))["__version__"]
+
 setup(
     name="uldp-transforms",
-    version=runpy.run_path(str(HERE / NAME / "version.py"))["__version__"],
+    version=VERSION,
     description="Apache Beam transforms that turn locally private reports into windowed distribution estimates",
     long_description=(HERE / "README.md").read_text(encoding="utf-8").partition("\n## On a stream")[0],
     long_description_content_type="text/markdown",
@@ -122,10 +115,10 @@ setup(
         "plot": PLOT,
         "notebook": [*PLOT, "pandas>=2,<4"],
         "kafka": KAFKA,
-        "gateway": GATEWAY,
+        "gateway": [f"uldp-transforms-gateway=={VERSION}"],  # the former extra, until the next release
         "yaml": YAML,
         "docs": DOCS,
         "lint": LINT,
-        "test": [*GCP, *PLOT, *GATEWAY, *YAML, *LINT, *TEST],
+        "test": [*GCP, *KAFKA, *PLOT, *YAML, *LINT, *TEST],
     },
 )

@@ -1,4 +1,4 @@
-"""Builds the sdist, and the wheel from it, with the same bytes wherever and whenever a commit is built.
+"""Builds the sdists of the core and its companions, and a wheel from each: the same bytes wherever and whenever.
 
 ``python -m requirements.packages DIST`` builds the commit that is checked out, whatever else lies in its folder. Times
 of files are that of the commit; owners, modes and the order of files do not depend on the machine.
@@ -15,11 +15,13 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from requirements.companions import companions
+
 UMASK = 0o022
 
 
 def main(folder: Path) -> None:
-    """Write the two packages into a folder, and print their names."""
+    """Write an sdist and a wheel of the core and of each companion into a folder, and print their names."""
     os.umask(UMASK)
     time = _git("log", "-1", "--format=%ct").decode().strip()
     os.environ["SOURCE_DATE_EPOCH"] = time  # for the build backend
@@ -27,11 +29,12 @@ def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         commit = _unpacked(_git("archive", "--prefix=commit/", "HEAD"), Path(name, "tree"))
-        raw = _build("sdist", commit, Path(name))
-        sdist = folder / raw.name
-        sdist.write_bytes(repacked(raw.read_bytes(), int(time)))
-        wheel = _build("wheel", _unpacked(sdist.read_bytes(), Path(name, "source")), folder)
-    print(sdist.name, wheel.name, sep="\n")
+        for place in (commit, *(each.folder for each in companions(commit))):
+            raw = _build("sdist", place, Path(name))
+            sdist = folder / raw.name
+            sdist.write_bytes(repacked(raw.read_bytes(), int(time)))
+            wheel = _build("wheel", _unpacked(sdist.read_bytes(), Path(name, "sources", place.name)), folder)
+            print(sdist.name, wheel.name, sep="\n")
 
 
 def repacked(sdist: bytes, time: int) -> bytes:

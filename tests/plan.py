@@ -1,6 +1,7 @@
 """Which tests wait for ``make slow``, and why: the only list that divides the suite, besides ``pytest.mark.slow``.
 
-A test is named by its file below tests/ and its function. ``tests/conftest.py`` marks them as slow; ``keep`` says how
+A test is named by its file below tests/, or below the root for a companion's, and its function.
+``tests/support/suite.py`` marks them as slow; ``keep`` says how
 many of their cases stay in ``make test``. A test that is asked for by the id of one case runs, unless no case of it
 stays: then add ``-m slow``.
 """
@@ -177,7 +178,7 @@ PLAN = (
                 "test_a_rest_of_which_nothing_is_known_decides_nothing",
             ),
             "ldp/solvers/test_overfull.py": ("test_a_heavy_candidate_is_no_reason_to_leave_its_cells_out",),
-            "ldp/test_clear_numbers.py": (
+            "packages/survey/tests/test_clear_numbers.py": (
                 "test_intervals_hold_the_truth_as_often_as_they_say",
                 "test_the_interval_of_two_rates_covers_as_often_as_it_says",
                 "test_every_record_counts_once_whatever_its_rate",
@@ -309,11 +310,11 @@ PLAN = (
                 "test_groups_are_those_of_a_job_over_files",
             ),
             "jobs/follow/test_follow_partitions.py": ("test_a_broker_that_is_away_costs_no_report",),
-            "jobs/gateway/test_gateway.py": (
+            "packages/gateway/tests/test_gateway.py": (
                 "test_after_a_kill_what_was_acknowledged_is_in_the_spool",
                 "test_after_a_kill_what_was_acknowledged_is_published",
             ),
-            "jobs/gateway/test_gateway_parts.py": ("test_verdicts_are_those_of_the_reference",),
+            "packages/gateway/tests/test_gateway_parts.py": ("test_verdicts_are_those_of_the_reference",),
             "jobs/kafka/test_kafka_topics.py": ("test_topics_have_the_rows_of_the_files",),
             "jobs/report/test_report_page.py": ("test_pages_of_any_size_are_bounded",),
             "jobs/sinks/test_parquet.py": ("test_a_stream_writes_the_rows_of_its_other_files",),
@@ -424,8 +425,8 @@ PLAN = (
                 "test_a_kill_at_any_point_loses_and_doubles_nothing",
             ),
             "jobs/follow/test_follow_topic.py": ("test_a_program_that_is_killed_counts_each_record_once",),
-            "jobs/gateway/test_gateway.py": ("test_memory_is_bounded_under_a_flood",),
-            "jobs/gateway/test_service.py": (
+            "packages/gateway/tests/test_gateway.py": ("test_memory_is_bounded_under_a_flood",),
+            "packages/gateway/tests/test_service.py": (
                 "test_the_canary_is_heard_and_missed",
                 "test_a_canary_that_is_refused_says_so",
                 "test_a_lost_output_is_restored_without_a_loss",
@@ -483,7 +484,7 @@ PLAN = (
 def turn(case: str) -> int:
     """When a test comes, by its id in pytest: in the dearest files, in those that start programs, or after both."""
     path = case.partition("::")[0].removeprefix("tests/")
-    return DEAREST.index(path) if path in DEAREST else len(DEAREST) + (not path.startswith("jobs/"))
+    return DEAREST.index(path) if path in DEAREST else len(DEAREST) + (not path.startswith(("jobs/", "packages/")))
 
 
 class Divider:

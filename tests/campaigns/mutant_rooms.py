@@ -1,6 +1,7 @@
 """Rooms of the package, mutants that are drawn in each, and the tests that judge them.
 
-A room is a folder of the library, the scripts in such a folder, the client in JavaScript, or the compiled part.
+A room is a folder of the library or a companion, the scripts in such a folder, the client in JavaScript, or the
+compiled part.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
+from requirements.companions import companions
 from tests.campaigns.c_mutations import c_mutants
 from tests.campaigns.javascript_mutations import javascript_mutants
 from tests.campaigns.mutations import Finder, Mutant
@@ -19,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 LIBRARY = "uldp_transforms"
 JAVASCRIPT = Path("clients", "javascript")
 NATIVE = Path("native")
+PACKAGES = Path("packages")
 
 LEFT_OUT = ("test_determinism", "test_faults", "test_kafka_broker", "test_same_counts", "test_secrets")
 """Tests that judge no mutant: they compare whole jobs with each other, or start brokers."""
@@ -47,7 +50,10 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_check.py", "jobs/commands/test_cli.py", "jobs/commands/test_compact.py"),
         *("jobs/commands/test_describe.py", "jobs/commands/test_discover.py", "jobs/commands/test_sql.py"),
         *("jobs/commands/test_total.py", "jobs/commands/test_uldp.py", "jobs/commands/test_option_types.py"),
-        *("jobs/gateway/test_signed_tokens.py", "jobs/streams/test_dev_queue.py", "jobs/survey/test_regress.py"),
+        *(
+            "packages/gateway/tests/test_signed_tokens.py",
+            "jobs/streams/test_dev_queue.py",
+        ),
         *("jobs/commands/test_workers_command.py", "ldp/test_privacy.py", "clients/test_vectors.py"),
         "beam/test_spec_fields.py",
     ),
@@ -78,18 +84,40 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_other_peoples_tables.py", "jobs/commands/test_table_formats.py"),
     ),
     "jobs/follow": ("jobs/follow",),
-    "jobs/gateway": ("jobs/gateway",),
-    "jobs/gateway/apps": (
-        *("jobs/gateway/test_app_limits.py", "jobs/gateway/test_signed_tokens.py"),
-        *("jobs/gateway/test_used_tokens.py", "jobs/gateway/test_gateway_parts.py"),
-        "jobs/gateway/test_once_per_token.py",
+    "packages/gateway": ("packages/gateway/tests",),
+    "packages/gateway/apps": (
+        *("packages/gateway/tests/test_app_limits.py", "packages/gateway/tests/test_signed_tokens.py"),
+        *("packages/gateway/tests/test_used_tokens.py", "packages/gateway/tests/test_gateway_parts.py"),
+        "packages/gateway/tests/test_once_per_token.py",
     ),
-    "jobs/gateway/navigations": ("jobs/gateway/test_navigation_gateway.py", "jobs/follow/test_simulation.py"),
-    "jobs/gateway/outlets": ("jobs/gateway/test_outlets.py", "jobs/gateway/test_gateway_errors.py"),
+    "packages/gateway/navigations": (
+        "packages/gateway/tests/test_navigation_gateway.py",
+        "packages/gateway/tests/test_simulation.py",
+    ),
+    "packages/gateway/outlets": (
+        "packages/gateway/tests/test_outlets.py",
+        "packages/gateway/tests/test_gateway_errors.py",
+    ),
+    "packages/survey": (
+        *("packages/survey/tests/test_regression.py", "packages/survey/tests/test_regress.py"),
+        *("packages/survey/tests/test_clear_numbers.py", "packages/survey/tests/test_survey_designs.py"),
+        "packages/survey/tests/test_refusals.py",
+    ),
+    "packages/survey/answers": (
+        *("packages/survey/tests/test_inattention.py", "packages/survey/tests/test_inattentive.py"),
+        *("packages/survey/tests/test_samples.py", "packages/survey/tests/test_shares.py"),
+        *("packages/survey/tests/test_profile.py", "packages/survey/tests/test_false_alarms.py"),
+        *("packages/survey/tests/test_pooled_designs.py", "packages/survey/tests/test_regression.py"),
+        "packages/survey/tests/test_refusals.py",
+    ),
+    "packages/survey/navigations": (
+        *("packages/survey/tests/test_answer_cells.py", "packages/survey/tests/test_navigations.py"),
+        *("packages/survey/tests/test_damaged_navigations.py", "packages/survey/tests/test_refusals.py"),
+    ),
+    "packages/survey/survey": ("packages/survey/tests",),
     "jobs/kafka": ("jobs/kafka", "jobs/follow/test_topic_identity.py"),
     "jobs/live": ("jobs/streams/test_live_parts.py", "jobs/streams/test_live.py"),
     "jobs/live/*.js": ("jobs/streams/test_live_scripts.py", "jobs/streams/test_live.py"),
-    "jobs/navigations": ("jobs/survey/test_answer_cells.py", "jobs/survey/test_navigations.py"),
     "jobs/plan": (
         *("jobs/commands/test_plan_sentences.py", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
         *("jobs/commands/test_plan_groups.py", "ldp/planning"),
@@ -139,18 +167,11 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/sinks/test_steps_of_sources.py", "jobs/sinks/test_tables.py", "jobs/kafka"),
         "beam/accounts/test_failures_running.py",
     ),
-    "jobs/survey": ("jobs/survey",),
     "ldp": (
         *("ldp/test_*.py", "ldp/numbers/test_ordered.py", "ldp/counts/test_counts.py"),
         "ldp/alphabets/test_dimensions.py",
     ),
     "ldp/alphabets": ("ldp/alphabets", "ldp/test_edges.py", "ldp/test_limits.py", "ldp/numbers"),
-    "ldp/answers": (
-        "ldp/answers",
-        "jobs/survey/test_inattentive.py",
-        "jobs/survey/test_pooled_designs.py",
-        "ldp/test_regression.py",
-    ),
     "ldp/borrowing": ("ldp/test_borrow.py", "ldp/versions/test_borrowed_versions.py"),
     "ldp/client": ("ldp/client", "ldp/test_client_window.py", "ldp/test_limits.py", "clients/test_vectors.py"),
     "ldp/comparisons": ("ldp/comparisons", "ldp/versions/test_liars_pooled.py"),
@@ -190,7 +211,8 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "yaml": ("jobs/engines/test_yaml.py",),
     str(NATIVE): ("messages/test_compiled.py", "messages/test_decoding.py", "messages/test_fuzz.py"),
 }
-"""Files and folders below tests/ whose tests judge the mutants of a room. The JavaScript client has its own tests."""
+"""Files and folders below tests/, or below the root for a companion's, whose tests judge the mutants of a room. The
+JavaScript client has its own tests."""
 
 REFUSALS = {
     "": "beam/accounts/test_errors_beam.py",
@@ -202,19 +224,20 @@ REFUSALS = {
 
 
 def room_of(path: str) -> str:
-    """The room of a file: ``ldp/smoothing``, ``jobs/report/*.js``, ``clients/javascript``, ``native``; "" is the
-    library's own folder."""
+    """The room of a file: ``ldp/smoothing``, ``jobs/report/*.js``, ``packages/gateway/apps``, ``clients/javascript``,
+    ``native``; "" is the library's own folder."""
     parts = Path(path).parts
-    if parts[0] != LIBRARY:
+    if parts[0] not in (LIBRARY, str(PACKAGES)):
         return str(JAVASCRIPT) if parts[0] == JAVASCRIPT.parts[0] else str(NATIVE)
-    folder = "/".join(parts[1:-1])
+    folder = "/".join(parts[1:-1] if parts[0] == LIBRARY else (*parts[:2], *parts[3:-1]))
     return f"{folder}/*.js" if path.endswith(".js") else folder
 
 
 def find_mutants() -> list[Mutant]:
     """All mutants, in the order of files."""
     mutants: list[Mutant] = []
-    for path in sorted((ROOT / LIBRARY).rglob("*.py")):
+    sources = (ROOT / LIBRARY, *(each.sources for each in companions(ROOT)))
+    for path in sorted(path for source in sources for path in source.rglob("*.py")):
         finder = Finder(str(path.relative_to(ROOT)))
         finder.visit(ast.parse(path.read_bytes()))
         mutants += finder.found
@@ -242,6 +265,7 @@ def draw(mutants: Sequence[Mutant], room: str, number: int, seed: int) -> list[M
 def judges_of(folder: Path, room: str) -> list[str]:
     """The files of tests that judge mutants of a room; none for the client in JavaScript."""
     names = [*TESTS_OF_ROOM.get(room, ()), *filter(None, [REFUSALS.get(room.partition("/")[0])])]
-    places = [place for name in names for place in sorted((folder / "tests").glob(name))]
+    roots = {name: folder if Path(name).parts[0] == str(PACKAGES) else folder / "tests" for name in names}
+    places = [place for name in names for place in sorted(roots[name].glob(name))]
     found = [test for place in places for test in (sorted(place.rglob("test_*.py")) if place.is_dir() else [place])]
     return [str(test.relative_to(folder)) for test in dict.fromkeys(found) if not test.stem.startswith(LEFT_OUT)]

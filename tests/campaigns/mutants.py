@@ -48,6 +48,7 @@ import pytest
 import scipy.optimize
 import scipy.stats  # noqa: F401
 
+from requirements.companions import search_path
 from tests.campaigns.equivalents import reason_of
 from tests.campaigns.mutant_rooms import (
     JAVASCRIPT,
@@ -276,7 +277,11 @@ def fate_of_c(path: Path, folder: Path) -> str:
     if not in_child(lambda: builds(path), PATIENCE):
         return UNBUILT
     result = fate_of_code(pytest_in_process(folder, judges_of(folder, room_of(str(path.relative_to(folder))))))
-    return result if result != SURVIVED else fate_of_code(in_process(SANITIZED, folder, {"PYTHONPATH": str(folder)}))
+    return (
+        result
+        if result != SURVIVED
+        else fate_of_code(in_process(SANITIZED, folder, {"PYTHONPATH": search_path(folder)}))
+    )
 
 
 def builds(path: Path) -> bool:
@@ -334,7 +339,7 @@ def pytest_in_process(folder: Path, tests: Sequence[str], seconds: float = PATIE
     """The exit code of pytest in a new process, until the first failure; None if it takes longer. The tests of streams
     start servers there."""
     options = ("-q", "-x", "-n", "0", "-p", "no:cacheprovider", "--hypothesis-seed=0")
-    environment = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(folder)}
+    environment = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": search_path(folder)}
     return in_process([sys.executable, "-m", "pytest", *options, *tests], folder, environment, seconds)
 
 

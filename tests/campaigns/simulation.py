@@ -53,13 +53,13 @@ from tests.support.messages_cases import KRR, URR
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.follow.follower import Follower, Source
 from uldp_transforms.jobs.follow.state import FollowState
-from uldp_transforms.jobs.gateway.admission import Admission
-from uldp_transforms.jobs.gateway.packer import Pack
 from uldp_transforms.jobs.kafka.reader import KafkaReadError
 from uldp_transforms.ldp import CohortCounts, ReportBatch
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms_gateway.admission import Admission
+from uldp_transforms_gateway.packer import Pack
 
 COLLECTIONS = (KRR, URR, GROUPED)
 MINUTE = 60_000

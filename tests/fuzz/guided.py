@@ -4,9 +4,9 @@ An input that makes the traced code go from one line to another for the first ti
 from it. The corpus is in ``tests/fuzz/corpus``, one input per line in hexadecimal digits; ``make test`` reads it again.
 ``--keep`` adds what a run has found, without inputs whose steps others have too.
 
-The targets read what strangers can write: messages, files, HTTP requests, a client's storage, collections, output
-directories. A target may refuse its input with ``SpecError`` and nothing else; messages and files are also
-compared with the slow reference, whose steps guide too.
+The targets read what strangers can write: messages, files, a client's storage, collections, output directories;
+``packages.gateway.tests.support.http_heads`` adds HTTP requests. A target may refuse its input with ``SpecError`` and
+nothing else; messages and files are also compared with the slow reference, whose steps guide too.
 """
 
 from __future__ import annotations
@@ -19,18 +19,15 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
-from uvicorn.protocols.http import httptools_impl
-
-from tests.fuzz import fuzz, fuzz_reference, http_heads
+from tests.fuzz import fuzz, fuzz_reference
 from tests.fuzz.fuzz_inputs import Fuzzer
 from tests.support.messages_cases import KRR, URR
 from uldp_transforms.jobs import check
-from uldp_transforms.jobs.gateway import http_offers
 from uldp_transforms.jobs.records import killed_runs, ledger_sums, run_accounts, run_records, superseded_files
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp import checks as ldp_checks
@@ -129,7 +126,6 @@ def _states() -> list[bytes]:
 TARGETS: dict[str, Target] = {
     "messages": Target(_messages, (decoder, wire, fuzz_reference), lambda: Fuzzer(1).messages(40)),
     "files": Target(fuzz.check_file, (containers, fuzz_reference), lambda: [Fuzzer(n).file() for n in range(12)]),
-    "heads": Target(http_heads.check_heads, (http_heads, http_offers, httptools_impl), http_heads.first_heads),
     "storage": Target(_storage, (client_state, ldp_checks), _states),
     "collections": Target(
         _collection,
@@ -206,9 +202,9 @@ def changed(content: bytes, other: bytes, rng: random.Random) -> bytes:
     return bytes(data[:LONGEST])
 
 
-def read_corpus(name: str) -> list[bytes]:
+def read_corpus(name: str, corpus: Path = CORPUS) -> list[bytes]:
     """The inputs of a target that are kept."""
-    path = CORPUS / f"{name}.txt"
+    path = corpus / f"{name}.txt"
     return [bytes.fromhex(line) for line in path.read_text("ascii").splitlines()] if path.exists() else []
 
 
@@ -251,7 +247,7 @@ def explore(
     return found, tried
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, targets: Mapping[str, Target] = TARGETS, corpus: Path = CORPUS) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=60, help="for each target")
     parser.add_argument("--seed", type=int, default=1)
@@ -259,9 +255,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", action="store_true", help="write the corpus")
     args = parser.parse_args(argv)
     code = 0
-    for name in (name for name in TARGETS if args.only in name):
+    for name in (name for name in targets if args.only in name):
         try:
-            found, tried = explore(TARGETS[name], read_corpus(name), args.seed, seconds=args.seconds)
+            found, tried = explore(targets[name], read_corpus(name, corpus), args.seed, seconds=args.seconds)
         except AssertionError as error:
             print(f"{name}: {error}", flush=True)
             code = 1
@@ -270,8 +266,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         steps = len(set[tuple[str, int, int]]().union(*found.values()))
         print(f"{name}: {tried:,} inputs, {steps:,} steps, {len(kept)} inputs have all of them", flush=True)
         if args.keep:
-            CORPUS.mkdir(exist_ok=True)
-            (CORPUS / f"{name}.txt").write_text("".join(f"{one.hex()}\n" for one in kept), encoding="ascii")
+            corpus.mkdir(exist_ok=True)
+            (corpus / f"{name}.txt").write_text("".join(f"{one.hex()}\n" for one in kept), encoding="ascii")
     return code
 
 

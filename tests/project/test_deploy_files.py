@@ -24,8 +24,8 @@ from tests.rigs.flink.processes import OPENED
 from tests.rigs.kubernetes import __main__ as operator
 from uldp_transforms.jobs import check, workers
 from uldp_transforms.jobs.estimate.options import read_arguments
-from uldp_transforms.jobs.gateway import gateway_options
 from uldp_transforms.windows import milliseconds
+from uldp_transforms_gateway import gateway_options
 
 CONTAINER, COMPOSE, KUBERNETES = (ROOT / "deploy" / name for name in ("container", "compose", "kubernetes"))
 VERSION = "1.30"

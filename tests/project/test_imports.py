@@ -9,14 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from requirements.companions import companions
+
 ROOT = Path(__file__).parents[2]
-OWN = ("labs", "pipelines", "requirements", "tests", "uldp_transforms")
-READ = ("labs", "pipelines", "requirements", "tests")
+PLACES = {
+    "packages": ROOT,
+    **dict.fromkeys(("labs", "pipelines", "requirements", "tests", "uldp_transforms"), ROOT),
+    **{each.package: each.folder for each in companions(ROOT)},
+}
+"""Names that are imported, and the folders in which they are."""
+
+READ = ("labs", "packages", "pipelines", "requirements", "tests")
 
 
-def path_of(module: str, root: Path = ROOT) -> Path | None:
-    """The file or folder of a module, None if there is none."""
-    place = root / module.replace(".", "/")
+def path_of(module: str, root: Path | None = None) -> Path | None:
+    """The file or folder of a module, None if there is none; ``root`` is where all are (default: their places)."""
+    place = (root or PLACES.get(module.partition(".")[0], ROOT)) / module.replace(".", "/")
     return next((path for path in (place.with_suffix(".py"), place / "__init__.py", place) if path.exists()), None)
 
 
@@ -67,14 +75,14 @@ def names_of(path: Path) -> frozenset[str]:
     )
 
 
-def missing(tree: ast.Module, root: Path = ROOT) -> Iterator[str]:
+def missing(tree: ast.Module, root: Path | None = None) -> Iterator[str]:
     """What a module imports from this repository and does not exist."""
     for node in statements(tree.body):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                if alias.name.partition(".")[0] in OWN and path_of(alias.name, root) is None:
+                if alias.name.partition(".")[0] in PLACES and path_of(alias.name, root) is None:
                     yield alias.name
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in OWN:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in PLACES:
             path = path_of(node.module, root)
             if path is None:
                 yield node.module

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from requirements.companions import companions
 from tests.support.together import together
 
 ROOT = Path(__file__).parents[2]
@@ -61,6 +62,15 @@ def levels(rooms: list[set[str]]) -> dict[str, int]:
     """Room -> height; rooms of ldp are named from there on."""
     return {name: -height for height, room in enumerate(rooms) for name in room}
 
+
+EVERYWHERE = SOURCES | {
+    ".".join(path.relative_to(companion.folder).with_suffix("").parts): path
+    for companion in companions(ROOT)
+    for path in sorted(companion.sources.rglob("*.py"))
+}
+"""Modules of the core and of its companions."""
+
+FOLDERS = sorted({path.parent for path in EVERYWHERE.values()})
 
 LEVEL, LDP_LEVEL = levels(ROOMS), levels(LDP_ROOMS)
 
@@ -113,7 +123,7 @@ def test_imports_point_downwards(name: str) -> None:
 def test_no_modules_import_each_other() -> None:
     """Not even over others. Where a package imports what a function needs only then, the description is all it has."""
     graph: dict[str, set[str]] = {}
-    for name, path in SOURCES.items():
+    for name, path in EVERYWHERE.items():
         body = ast.parse(path.read_text(encoding="utf-8")).body
         graph[name] = {
             module
@@ -121,7 +131,7 @@ def test_no_modules_import_each_other() -> None:
             if isinstance(node, ast.ImportFrom)
             for module in [f"{node.module}.{alias.name}" for alias in node.names]
             + [str(node.module), f"{node.module}.__init__"]
-            if module in SOURCES and module != name
+            if module in EVERYWHERE and module != name
         }
     assert list(graphlib.TopologicalSorter(graph).static_order())
 
@@ -136,7 +146,7 @@ def test_rooms_without_beam_import_none(name: str) -> None:
     assert bool(found) == (name in LATE)
 
 
-EXACT = ("audit", "check", "export", "gateway")
+EXACT = ("audit", "check", "export")
 PROGRAMS = (
     *("compact", "compare.compare_command", "describe", "estimate.start", "evaluate.evaluate_command"),
     *(
@@ -164,9 +174,7 @@ def test_programs_that_need_no_beam_import_none() -> None:
     assert done.stdout.splitlines()[-1] == "False False False"
 
 
-@pytest.mark.parametrize(
-    "folder", [path for path in sorted((ROOT / PACKAGE).rglob("*")) if path.is_dir() and list(path.glob("*.py"))]
-)
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_folders_are_seen_at_a_glance(folder: Path) -> None:
     modules = [path for path in folder.glob("*.py") if path.name not in ("__init__.py", "__main__.py")]
     assert len(modules) <= MOST_MODULES
@@ -175,7 +183,7 @@ def test_folders_are_seen_at_a_glance(folder: Path) -> None:
 def test_functions_fit_a_screen() -> None:
     longer = [
         f"{name}.{node.name} has {lines} lines"
-        for name, path in SOURCES.items()
+        for name, path in EVERYWHERE.items()
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (lines := (node.end_lineno or 0) - node.lineno + 1) > MOST_LINES
@@ -184,7 +192,7 @@ def test_functions_fit_a_screen() -> None:
 
 
 def test_every_module_has_a_name_of_its_own() -> None:
-    names = Counter(path.stem for path in SOURCES.values())
+    names = Counter(path.stem for path in EVERYWHERE.values())
     twice = {name for name, number in names.items() if number > 1} - {"__init__", "__main__"}
     assert not twice
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tests.conftest import pytest_assertrepr_compare
 from tests.support import cases, golden
+from tests.support.suite import pytest_assertrepr_compare
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.mechanisms.mechanism import About
 

@@ -107,6 +107,8 @@ def test_a_room_is_a_folder() -> None:
         ("uldp_transforms/windows.py", ""),
         ("uldp_transforms/ldp/mechanisms/channels/square_wave.py", "ldp/mechanisms/channels"),
         ("uldp_transforms/jobs/report/page.js", "jobs/report/*.js"),
+        ("packages/gateway/uldp_transforms_gateway/web.py", "packages/gateway"),
+        ("packages/gateway/uldp_transforms_gateway/apps/uses.py", "packages/gateway/apps"),
         ("clients/javascript/src/form.js", "clients/javascript"),
         ("native/split_reports.c", "native"),
     ):

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TREE = ("uldp_transforms", "schemas", "clients", "requirements")
+TREE = ("uldp_transforms", "schemas", "clients", "packages", "requirements")
 FILES = ("LICENSE", "README.md", "MANIFEST.in", "pyproject.toml", "setup.py")
 TIME = 1_700_000_000
 GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false")

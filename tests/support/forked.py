@@ -13,6 +13,7 @@ import contextlib
 import functools
 import gc
 import importlib
+import importlib.util
 import json
 import os
 import signal
@@ -22,6 +23,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
+
+from requirements.companions import search_path
 
 ROOT = Path(__file__).parents[2]
 
@@ -102,7 +105,7 @@ def start(
         return _forked(program, arguments, output, errors, folder, variables, path)
     except (OSError, ValueError):  # no server, or one that ended: from the start
         command = [sys.executable, "-c", program, *arguments]
-        known = variables | {"PYTHONPATH": f"{path}{os.pathsep}{ROOT}"}
+        known = variables | {"PYTHONPATH": f"{path}{os.pathsep}{search_path()}"}
         return subprocess.Popen(command, cwd=folder, stdout=output, stderr=errors, env=known)
 
 
@@ -149,7 +152,7 @@ class _Server:
         self._socket, theirs = socket.socketpair()
         command = [sys.executable, "-c", f"from tests.support import forked; forked.serve({theirs.fileno()})"]
         command[2] += "\nexec(compile(forked.PROGRAM, '<string>', 'exec'), {'__name__': '__main__'})"
-        environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+        environment = os.environ | {"PYTHONPATH": search_path(), "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
             command,
             cwd=ROOT,
@@ -195,17 +198,19 @@ IMPORTED = (
     "uldp_transforms.beam.estimate_reports",
     "uldp_transforms.jobs.estimate.build",
     "uldp_transforms.jobs.estimate.run",
-    "uldp_transforms.jobs.gateway.serve",
-    "uldp_transforms.jobs.gateway.web",
     "uldp_transforms.jobs.simulate.simulate_command",
     "uldp_transforms.jobs.uldp",
 )
 """Modules that most programs need."""
 
+OF_COMPANIONS = ("uldp_transforms_gateway.serve", "uldp_transforms_gateway.web")
+"""The same, where their companions are installed."""
+
 
 def serve(fd: int) -> None:
     """Fork until nobody asks any more; it returns in jobs alone."""
-    for name in IMPORTED:
+    there = (name for name in OF_COMPANIONS if importlib.util.find_spec(name.partition(".")[0]))
+    for name in (*IMPORTED, *there):
         importlib.import_module(name)
     gc.collect()
     gc.freeze()

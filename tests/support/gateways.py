@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
+import importlib.util
 import json
 import os
 import re
@@ -16,15 +17,21 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
+import pytest
 
+from requirements.companions import search_path
 from tests.support import forked
 from tests.support.commands import command
-from tests.support.live import PATIENCE, ROOT
+from tests.support.live import PATIENCE
 from tests.support.messages_cases import KRR
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 
 GATEWAY = command("gateway")
+
+needs_gateway = pytest.mark.skipif(
+    importlib.util.find_spec("uldp_transforms_gateway") is None, reason="the companion gateway is not installed"
+)
 
 
 Process = subprocess.Popen[bytes] | forked.Forked
@@ -141,7 +148,7 @@ def gateway(
     variables: Mapping[str, str] | None = None,
     first: str = "",
 ) -> Iterator[Running]:
-    """``pipelines.gateway`` with these options; it does not outlive the block.
+    """``uldp gateway`` with these options; it does not outlive the block.
 
     Args:
         options: of the command line.
@@ -157,7 +164,7 @@ def gateway(
         options = ["--collection", str(path), *options]
     command = [*GATEWAY, "--port", "0", *options]
     command[2] = first + command[2]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"} | dict(variables or {})
+    environment = os.environ | {"PYTHONPATH": search_path(), "OPENBLAS_NUM_THREADS": "1"} | dict(variables or {})
     process: Process
     with log.open("wb") as errors:
         if fork:

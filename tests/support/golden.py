@@ -17,7 +17,6 @@ from typing import Any
 
 from tests.support import dataflow_template, form_types, protection_lists, row_fields, spec_page, views
 from tests.support.capabilities import page as capability_page
-from uldp_transforms.jobs.gateway import openapi
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
 
 ROOT = Path(__file__).parents[2]
@@ -82,7 +81,6 @@ def pages() -> dict[str, str]:
             (form_types.HEADER, form_types.rows()),
             (["`sampler`", "mechanisms", "of these, v = K for"], _samplers(classes)),
         ),
-        "schemas/gateway.openapi.json": json.dumps(openapi.document(), indent=2) + "\n",
         dataflow_template.PATH: dataflow_template.text(ROOT),
         capability_page.PATH: _with_tables(capability_page.PATH, (capability_page.HEADER, capability_page.rows(ROOT))),
         spec_page.PATH: _with_tables(spec_page.PATH, (spec_page.HEADER, spec_page.rows())),

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from google.cloud import pubsub_v1
 
+from requirements.companions import search_path
 from tests.servers.pubsub_servers import IN_PROCESS, backlog, serving
 from tests.support import forked
 from tests.support.commands import command
@@ -83,7 +84,7 @@ def job(options: Sequence[str], log: Path, fork: bool = True, **environment: str
 
 def start(options: Sequence[str], log: IO[bytes], fork: bool = True, **environment: str) -> Process:
     """The same, for those who end it."""
-    known = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"} | environment
+    known = os.environ | {"PYTHONPATH": search_path(), "OPENBLAS_NUM_THREADS": "1"} | environment
     if fork:
         return forked.start(ESTIMATE[2], [*ESTIMATE[3:], *options], log, log, environment=known)
     return subprocess.Popen([*ESTIMATE, *options], cwd=ROOT, stdout=log, stderr=log, env=known)

@@ -159,7 +159,9 @@ def _as_it_was_called(program: str) -> str:
     called = Path(sys.argv[0])
     if Path(__file__).parent in called.absolute().parents:
         return f"python -m uldp_transforms.jobs {program}"
-    return f"uldp {program}" if called.stem == "uldp" else f"python -m pipelines.{program.replace('-', '_')}"
+    if called.stem == "uldp" or called.parent.name.startswith("uldp_transforms_"):  # a companion, by python -m
+        return f"uldp {program}"
+    return f"python -m pipelines.{program.replace('-', '_')}"
 
 
 def old_name(new: str, default: Any = None) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The console script ``uldp``: its first argument names a program. Only that program is imported.
 
-Programs of this package are found without reading entry points, which takes time.
+Programs of this package are found without reading entry points, which takes time; those of companions, which are
+packages of their own, by entry points.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import errno
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from uldp_transforms.messages.native_module import decoder_name
@@ -61,20 +62,20 @@ GROUPS = {
         "completion": "print a script that completes the command line in bash, zsh or fish",
     },
 }
-"""Programs of this package and their descriptions, by what one wants to do."""
+"""Programs of this package and of its companions with their descriptions, by what one wants to do."""
 
 PROGRAMS = {name: what for programs in GROUPS.values() for name, what in programs.items()}
-"""Programs and their descriptions; each is a module or package of ``uldp_transforms.jobs`` with ``main(argv)``
-(with ``_`` for ``-``)."""
+"""Programs and their descriptions; each one of this package is a module or package of ``uldp_transforms.jobs`` with
+``main(argv)`` (with ``_`` for ``-``)."""
 
 LABORATORY = {"reproduce": "labs.reproduce"}
 """Programs that are not installed, and their modules in a checkout."""
 
-COMPANIONS: dict[str, str] = {}
-"""Programs of companion packages, and the package to install for each."""
+COMPANIONS = {"gateway": "gateway", "survey": "survey", "regress": "survey", "navigations": "survey"}
+"""Programs of companions, and the folder in packages/ of each, which is installed as ``uldp-transforms-FOLDER``."""
 
 ENTRY_POINTS = "uldp_transforms.programs"
-"""The group of entry points in which other packages register programs: ``name = module:main``."""
+"""The group of entry points in which companions and other packages register programs: ``name = module:main``."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -125,6 +126,50 @@ def code_of_output(error: OSError) -> int | None:
     return code
 
 
+class Unavailable(Exception):
+    """A program that is not there or cannot be imported; the message says why, and what to do."""
+
+
+def main_of(name: str) -> Callable[[Sequence[str]], int]:
+    """The function that runs a program of this package, a companion or another package; raises Unavailable."""
+    if name in PROGRAMS and name not in COMPANIONS:
+        return _own_main(name)
+    entry = programs_of_others().get(name)
+    if entry is None:
+        raise Unavailable(_how_to_get(name))
+    try:
+        program: Callable[[Sequence[str]], int] = entry.load()
+    except Exception as error:
+        where = f"program {name!r} of the package {_package_of(entry)}"
+        raise Unavailable(" ".join(f"{where} cannot be started: {error}".split())) from error
+    return program
+
+
+def programs_of_others() -> dict[str, EntryPoint]:
+    """The programs of installed companions and other packages. No other package replaces a name of ``PROGRAMS``."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  # programs of this package do not need it
+
+    return {
+        entry.name: entry
+        for entry in entry_points(group=ENTRY_POINTS)
+        if entry.name not in PROGRAMS or (entry.name in COMPANIONS and _package_of(entry) == _companion_of(entry.name))
+    }
+
+
+def _own_main(name: str) -> Callable[[Sequence[str]], int]:
+    try:
+        module = f"uldp_transforms.jobs.{name.replace('-', '_')}"
+        program: Any = importlib.import_module(LABORATORY.get(name, module))
+    except ModuleNotFoundError as error:
+        if error.name not in ("labs", LABORATORY.get(name)):  # or another package with this name
+            raise
+        raise Unavailable(
+            f"{name} needs a checkout of the repository, where labs/ is, got an installed package alone"
+        ) from error
+    main: Callable[[Sequence[str]], int] = program.main
+    return main
+
+
 def _run(words: Sequence[str]) -> int:
     """Run a program, or list all programs."""
     if not words or words[0] in ("-h", "--help"):
@@ -133,74 +178,55 @@ def _run(words: Sequence[str]) -> int:
     if words[0] == "--version":
         print(f"uldp_transforms {__version__}, decoder: {decoder_name()}")
         return DONE
-    if words[0] not in PROGRAMS:
-        return _run_other(words)
     try:
-        module = f"uldp_transforms.jobs.{words[0].replace('-', '_')}"
-        program: Any = importlib.import_module(LABORATORY.get(words[0], module))
-    except ModuleNotFoundError as error:
-        if error.name not in ("labs", LABORATORY.get(words[0])):  # or another package with this name
-            raise
-        return _wrong(f"{words[0]} needs a checkout of the repository, where labs/ is, got an installed package alone")
-    return int(program.main(words[1:]))
-
-
-def other_programs() -> dict[str, EntryPoint]:
-    """The programs that other installed packages register; names of this package are not replaced."""
-    from importlib.metadata import entry_points  # noqa: PLC0415  # programs of this package do not need it
-
-    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS) if entry.name not in PROGRAMS}
+        program = main_of(words[0])
+    except Unavailable as reason:
+        print(f"uldp: {reason}", file=sys.stderr)
+        return WRONG_CONFIGURATION
+    return int(program(words[1:]))
 
 
 def _print_help() -> None:
-    """Print all programs: those of this package by purpose, then those of other packages."""
-    others = other_programs()
-    width = max(map(len, (*PROGRAMS, *others)))
+    """Print all programs: those of this package and its companions by purpose, then those of other packages."""
+    others = programs_of_others()
+    absent = COMPANIONS.keys() - others.keys()
+    foreign = {name: entry for name, entry in sorted(others.items()) if name not in COMPANIONS}
+    width = max(map(len, (*PROGRAMS, *foreign)))
     print("usage: uldp PROGRAM [options]\n\nEstimates distributions of values that people do not disclose.")
     for group, programs in GROUPS.items():
         print(f"\n{group}:")
-        print(*(f"  {name:{width}}  {what}" for name, what in programs.items()), sep="\n")
-    if others:
+        print(*(f"  {name:{width}}  {what}" for name, what in programs.items() if name not in absent), sep="\n")
+    if foreign:
         print("\nof other packages:")
-        print(*(f"  {name:{width}}  {_package_of(entry)}" for name, entry in sorted(others.items())), sep="\n")
-    absent = [f"{name} (pip install {package})" for name, package in COMPANIONS.items() if name not in others]
+        print(*(f"  {name:{width}}  {_package_of(entry)}" for name, entry in foreign.items()), sep="\n")
     if absent:
-        print(f"\nnot installed: {', '.join(absent)}")
+        print("\nnot installed:", ", ".join(f"{name} (package {_companion_of(name)})" for name in sorted(absent)))
     print("\nuldp PROGRAM --help explains one of them.")
 
 
-def _run_other(words: Sequence[str]) -> int:
-    """Run a program of another package, or say how to get it, or which programs there are."""
-    name, others = words[0], other_programs()
-    if name in others:
-        try:
-            program = others[name].load()
-        except Exception as error:
-            where = f"program {name!r} of the package {_package_of(others[name])}"
-            return _wrong(" ".join(f"{where} cannot be started: {error}".split()))
-        return int(program(words[1:]))
+def _how_to_get(name: str) -> str:
+    """How to install the companion of a program, or which programs there are."""
     if name in COMPANIONS:
-        return _wrong(
-            f"{name} needs the package {COMPANIONS[name]}, which is not installed: pip install {COMPANIONS[name]}"
-        )
+        where = f"in a checkout: pip install ./packages/{COMPANIONS[name]}"
+        return f"{name} needs the package {_companion_of(name)}, which is not installed ({where})"
     from difflib import get_close_matches  # noqa: PLC0415  # for faults only
 
     from uldp_transforms.ldp.checks import describe  # noqa: PLC0415  # imports numpy and scipy
 
-    known = list(dict.fromkeys((*PROGRAMS, *others, *COMPANIONS)))
+    known = list(dict.fromkeys((*PROGRAMS, *programs_of_others())))
     close = get_close_matches(name, known, n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
-    return _wrong(f"PROGRAM must be one of {', '.join(known)}, got {describe(name)}{hint}")
+    return f"PROGRAM must be one of {', '.join(known)}, got {describe(name)}{hint}"
+
+
+def _companion_of(name: str) -> str:
+    """The name of the package that has a program of a companion."""
+    return f"uldp-transforms-{COMPANIONS[name]}"
 
 
 def _package_of(entry: EntryPoint) -> str:
     """The name of the package that registers a program."""
     return entry.dist.name if entry.dist else "unknown"
-
-
-def _wrong(message: str) -> int:
-    print(f"uldp: {message}", file=sys.stderr)
-    return WRONG_CONFIGURATION
 
 
 if __name__ == "__main__":

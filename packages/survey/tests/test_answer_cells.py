@@ -18,6 +18,7 @@ from uldp_transforms import schemas
 from uldp_transforms.jobs.files.tables import table_of
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.ldp import SpecError
+from uldp_transforms.messages.navigation_line import LONGEST
 from uldp_transforms_survey.answers.shares import DesignedAnswers
 from uldp_transforms_survey.clear_numbers import Bounded, mean_of, quantile_of, share_of, two_answer_weights
 from uldp_transforms_survey.navigations import (
@@ -27,7 +28,7 @@ from uldp_transforms_survey.navigations import (
     navigations_page,
 )
 from uldp_transforms_survey.navigations.navigation_lines import JsonRecords, table_of_paths
-from uldp_transforms_survey.navigations.navigations_table import LONGEST, Columns, Navigations, read_navigations
+from uldp_transforms_survey.navigations.navigations_table import Columns, Navigations, read_navigations
 from uldp_transforms_survey.survey import share_rows, survey_command, survey_table
 from uldp_transforms_survey.survey.answer_options import DesignOption
 from uldp_transforms_survey.survey.answer_table import read_answers

@@ -25,7 +25,7 @@ import pytest
 from scipy.stats import norm
 
 from tests.support.browser import CHROMIUM, browser, needs_browser
-from tests.support.gateways import gateway
+from tests.support.gateways import gateway, needs_gateway
 from tests.support.kafka_cluster import Cluster
 from tests.support.tolerance import RATE, generator, normal_limit
 from uldp_transforms.jobs import uldp
@@ -460,6 +460,7 @@ def test_a_real_browser_sends_what_the_page_says(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_browser
+@needs_gateway
 def test_a_real_browser_sends_to_a_gateway(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Of a page of another origin, which the gateway allows; the lines become an estimate."""
     address: list[str] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import dataclasses
 import gzip
 import io
@@ -13,9 +12,11 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import SimpleNamespace, TracebackType
+from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import apache_beam as beam
 import numpy as np
@@ -33,7 +34,6 @@ from tests.beam.windows import test_pool_versions
 from tests.jobs.commands import test_compact, test_compare, test_plan_groups, test_total
 from tests.jobs.engines import test_workers, test_yaml
 from tests.jobs.follow import test_follow, test_follow_topic, test_topic_identity
-from tests.jobs.gateway import test_gateway_errors
 from tests.jobs.kafka import test_kafka_reader, test_kafka_secrets, test_kafka_topics
 from tests.jobs.report import test_report_compared, test_row_frame
 from tests.jobs.streams import test_dev_queue, test_live
@@ -41,6 +41,7 @@ from tests.messages import test_set_groups
 from tests.servers import test_pubsub_refusals
 from tests.support.commands import last_of_each
 from tests.support.messages_cases import KRR, collection, container, single, write_files
+from tests.support.refusals import calls_of, refusals_of, without_a_row
 from uldp_transforms import (
     DecodeReports,
     EstimateDistribution,
@@ -57,8 +58,9 @@ from uldp_transforms.beam.transforms.read_report_files import _ReadFn
 from uldp_transforms.collector import row_bytes
 from uldp_transforms.collector.rejected_share import RejectedShareError, Watch
 from uldp_transforms.files.collection_files import read_collections
+from uldp_transforms.files.folder_lock import lock_folder
 from uldp_transforms.files.text_files import read_lines, read_text
-from uldp_transforms.jobs import check, cli, sql, tokens
+from uldp_transforms.jobs import check, cli, sql, tokens, uldp
 from uldp_transforms.jobs.demo import demo_command as demo
 from uldp_transforms.jobs.engines import google_clients, runners
 from uldp_transforms.jobs.engines.job_server import described_options
@@ -68,7 +70,6 @@ from uldp_transforms.jobs.evaluate import evaluate_command as evaluate
 from uldp_transforms.jobs.files.cell_texts import texts_of
 from uldp_transforms.jobs.files.event_times import milliseconds
 from uldp_transforms.jobs.files.values_file import ValuesFile
-from uldp_transforms.jobs.gateway.apps.app_keys import read_keys
 from uldp_transforms.jobs.plan import plan_command as plan
 from uldp_transforms.jobs.pubsub import pubsub_access
 from uldp_transforms.jobs.records import run_records as runs
@@ -278,14 +279,23 @@ def other_accounts() -> None:
     read_accounts(".", "r")
 
 
-def keys_in(content: str) -> Callable[[], Any]:
-    """Reads a file of keys of apps with this content."""
+def a_laboratory_that_is_not_there() -> None:
+    with mock.patch.dict(sys.modules, {"labs": None, "labs.reproduce": None}):
+        uldp.main_of("reproduce")
 
-    def call() -> None:
-        Path("keys").write_text(content, encoding="utf-8")
-        read_keys("keys")
 
-    return call
+def a_program_of_another_package_that_is_broken() -> None:
+    entry = EntryPoint("other", "not_there:main", uldp.ENTRY_POINTS)
+    with mock.patch.object(uldp, "programs_of_others", return_value={"other": entry}):
+        uldp.main_of("other")
+
+
+def locking_twice() -> None:
+    first = lock_folder(Path.cwd(), "--spool", "own")
+    try:
+        lock_folder(Path.cwd(), "--spool", "own")
+    finally:
+        os.close(first)
 
 
 def other_totals() -> None:
@@ -1046,18 +1056,21 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "--dialect must be one of duckdb, bigquery, snowflake, spark, got 'oracle'",
     ),
     (SpecError, printing("--dialect duckdb --period 0ms"), "--period must be from 1ms to 365d, got 0ms"),
-    (SpecError, keys_in("# none"), "--token_file must have at least one key, got none in keys"),
+    (uldp.Unavailable, lambda: uldp.main_of("xyzzy"), "PROGRAM must be one of "),
     (
-        SpecError,
-        keys_in("short"),
-        "--token_file must have one key per line, 20 to 512 characters from A-Z a-z 0-9 . _ ~ + / -, and may name its "
-        "app, with at most 64 of the characters a-z 0-9 . _ -, after a space, got another text in line 1 of keys (the "
-        "text is not shown)",
+        uldp.Unavailable,
+        a_laboratory_that_is_not_there,
+        "reproduce needs a checkout of the repository, where labs/ is, got an installed package alone",
+    ),
+    (
+        uldp.Unavailable,
+        a_program_of_another_package_that_is_broken,
+        "program 'other' of the package unknown cannot be started: No module named 'not_there'",
     ),
     (
         SpecError,
-        keys_in(f"{'k' * 20}\n{'k' * 20}"),
-        "--token_file must have each key once, got one again in line 2 of keys",
+        locking_twice,
+        "--spool must be a folder that no other gateway uses, got 'own', which another one has locked",
     ),
     (SpecError, other_accounts, "./accounts-r.json must be the accounts of a run (the content is not shown)"),
     (
@@ -1470,13 +1483,6 @@ def test_sentence(kind, call, sentence):
 # ---------------------------------------------------------------------- the table is complete
 
 
-def places(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
-    """File and line of each call that led to an error."""
-    while trace is not None:
-        yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
-        trace = trace.tb_next
-
-
 def calls() -> Iterator[Callable[[], Any]]:
     """The calls of this table and of those of the files that test the specification, wiring and other languages."""
     tables = (test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES, test_kafka_topics.REFUSED)
@@ -1492,11 +1498,7 @@ def calls() -> Iterator[Callable[[], Any]]:
     )
     tables = (*tables, test_pool_versions.REFUSED, test_compact.REFUSED, test_plan_groups.REFUSED)
     tables = (*tables, test_report_compared.REFUSED, test_set_groups.REFUSED, test_workers.REFUSED)
-    for table in (SENTENCES, *tables, test_gateway_errors.REFUSED, test_live.REFUSED, test_pubsub_refusals.REFUSED):
-        for row in table:
-            yield next(
-                part for part in row if callable(part) and not (isinstance(part, type) and issubclass(part, Exception))
-            )
+    yield from calls_of((SENTENCES, *tables, test_live.REFUSED, test_pubsub_refusals.REFUSED))
     for made, _ in test_kafka_secrets.WRONG:
         yield made(Path())
     yield test_workers._ended_silently
@@ -1505,18 +1507,8 @@ def calls() -> Iterator[Callable[[], Any]]:
 @pytest.mark.usefixtures("folder")
 def test_every_refusal_has_a_row():
     """The lines of all ``raise`` statements but interrupts, less those that the tables have come through."""
-    refusals = {
-        (str(source), line): f"{name}:{node.lineno}"
-        for name, source in SOURCES.items()
-        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Raise) and node.exc is not None and ast.unparse(node.exc) != "KeyboardInterrupt"
-        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    }
+    refusals = refusals_of(SOURCES)
     assert len(set(refusals.values())) > 70
     assert {"beam", "jobs", "messages", "rows", "windows.py"} <= {name.partition("/")[0] for name in SOURCES}
-    missing = set(refusals.values())
-    for call in calls():
-        with pytest.raises(Exception) as caught:  # which one it is: test_sentence
-            call()
-        missing -= {refusals[place] for place in places(caught.tb) if place in refusals}
-    assert not sorted(missing), "\n".join(sorted(missing))
+    missing = without_a_row(refusals, calls())
+    assert not missing, "\n".join(missing)

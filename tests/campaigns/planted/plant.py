@@ -12,7 +12,10 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[3]
 
-_PRODUCT = ("uldp_transforms/**/*.py", "uldp_transforms/**/*.js", "clients/**/*.py", "clients/javascript/src/*.js")
+_PRODUCT = (
+    *("uldp_transforms/**/*.py", "uldp_transforms/**/*.js", "packages/*/uldp_transforms_*/**/*.py"),
+    *("clients/**/*.py", "clients/javascript/src/*.js"),
+)
 _NATIVE = ("native/*.c", "native/*.h")
 
 
@@ -109,7 +112,8 @@ def _sources() -> dict[str, str]:
 
 @functools.cache
 def _tests() -> tuple[str, ...]:
-    return tuple(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("tests/**/*.py")))
+    paths = (path for pattern in ("tests/**/*.py", "packages/*/tests/**/*.py") for path in sorted(ROOT.glob(pattern)))
+    return tuple(str(path.relative_to(ROOT)) for path in paths)
 
 
 def _spans(path: str, within: str) -> list[tuple[int, int]]:

@@ -10,9 +10,11 @@ from tests.campaigns.simulated import SPOILED, Faults
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.follow.spool_reading import SpoolSource
 from uldp_transforms.jobs.follow.state import FollowState
-from uldp_transforms.jobs.gateway import spool_file
-from uldp_transforms.jobs.gateway.spool_file import SpoolFile, manifest_path
 from uldp_transforms.ldp import ReportBatch
+from uldp_transforms.messages.files import spool_names
+from uldp_transforms.messages.files.spool_names import manifest_path
+from uldp_transforms_gateway import spool_file
+from uldp_transforms_gateway.spool_file import SpoolFile
 
 
 class SpoolWay:
@@ -62,7 +64,7 @@ class SpoolWay:
     def killed(self) -> None:
         """The gateway ends; the next one finishes its files when it begins."""
         self._file()._file.close()
-        for part in sorted(self._spool.glob(f"*{spool_file.PART}")):
+        for part in sorted(self._spool.glob(f"*{spool_names.PART}")):
             self._finished(part)
 
     def rest(self) -> None:
@@ -72,7 +74,7 @@ class SpoolWay:
             file = self._files[-1]
             file._file.close()
             self._finished(file.path)
-        whole = sorted(self._spool.glob(f"reports-*{spool_file.WHOLE}"))
+        whole = sorted(self._spool.glob(f"reports-*{spool_names.WHOLE}"))
         if whole and self._faults.happens(0.2, "copies under another name"):
             self._copy(whole[int(rng.integers(len(whole)))])
 

@@ -173,7 +173,12 @@ def test_errors_of_a_command_line_are_one_sentence(words: str, sentence: str) ->
 
 
 @pytest.mark.parametrize(
-    ("called", "prog"), [("/usr/bin/uldp", "uldp my-name"), ("/x/my_name.py", "python -m pipelines.my_name")]
+    ("called", "prog"),
+    [
+        ("/usr/bin/uldp", "uldp my-name"),
+        ("/x/my_name.py", "python -m pipelines.my_name"),
+        ("/x/uldp_transforms_my/__main__.py", "uldp my-name"),
+    ],
 )
 def test_a_program_is_named_as_it_was_called(called: str, prog: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", [called])

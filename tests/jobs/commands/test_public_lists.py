@@ -17,9 +17,9 @@ from tests.support import replay
 from tests.support.messages_cases import BATCH, container, write_files
 from tests.support.named_outputs import collected, from_messages
 from tests.support.replay import arrive, watermark
+from tests.support.spool_writer import finished
 from tests.support.tolerance import generator
 from uldp_transforms.jobs import uldp
-from uldp_transforms.jobs.gateway.spool_file import SpoolFile
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.collection import canonical_candidates
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -169,10 +169,7 @@ def test_streams_pipelines_and_yaml(form: Callable[[], list[dict[str, Any]]]) ->
 def test_a_spool_that_is_followed(folder: Path) -> None:
     options = ["--candidates", "candidates.txt", "--window", "10m", "--by", "arm"]
     followed = Followed(folder / "followed", *options, of=[*COLLECTIONS.values()])
-    file = SpoolFile(followed.spool)
-    for message in messages():
-        file.append([message])
-    assert file.finish() is not None
+    finished(followed.spool, messages())
     followed.steps(2)
     last = {}
     for row in sorted(followed.rows("estimates"), key=lambda row: int(row["pane_index"])):

@@ -112,12 +112,13 @@ def test_a_program_that_cannot_be_imported_is_refused_in_one_sentence(
 def test_an_absent_companion_is_named_with_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(uldp.COMPANIONS, "more", "uldp-more")
+    monkeypatch.setitem(uldp.COMPANIONS, "more", "others")
     assert uldp.main(["more"]) == 2
-    said = "uldp: more needs the package uldp-more, which is not installed: pip install uldp-more\n"
+    said = "uldp: more needs the package uldp-transforms-others, which is not installed "
+    said += "(in a checkout: pip install ./packages/others)\n"
     assert capsys.readouterr() == ("", said)
     assert uldp.main(["--help"]) == 0
-    assert "\nnot installed: more (pip install uldp-more)\n" in capsys.readouterr().out
+    assert "\nnot installed: more (package uldp-transforms-others)\n" in capsys.readouterr().out
 
 
 def test_a_far_name_gets_no_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
@@ -131,7 +132,7 @@ def test_programs_of_this_package_read_no_entry_points(
     def refused() -> None:
         raise AssertionError("entry points were read")
 
-    monkeypatch.setattr(uldp, "other_programs", refused)
+    monkeypatch.setattr(uldp, "programs_of_others", refused)
     assert uldp.main(["describe"]) == 2
     assert capsys.readouterr().err == "describe: the following arguments are required: C.json\n"
 
@@ -150,7 +151,7 @@ def test_every_program_runs_as_a_module(
     package: str, program: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In a checkout also from ``pipelines``, which has a file for each."""
-    if program in uldp.LABORATORY and package != "pipelines":
+    if package != "pipelines" and program in (*uldp.LABORATORY, *uldp.COMPANIONS):
         return
     monkeypatch.setattr(sys, "argv", [module_of(program), "--help"])
     with pytest.raises(SystemExit) as ended:

@@ -18,10 +18,10 @@ import numpy as np
 
 from tests.support.commands import last_of_each
 from tests.support.messages_cases import KRR, NOON, RAPPOR, UP, URR, write_files
+from tests.support.spool_writer import finished
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow.follow_job import follow_job, follower_of
-from uldp_transforms.jobs.gateway.spool_file import SpoolFile
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 
@@ -88,12 +88,7 @@ class Followed:
 
     def add_file(self, reports: int = 60, minutes: int = 4) -> str:
         """Finish a file of packs, and bytes that are no report."""
-        file = SpoolFile(self.spool)
-        for message in self.messages(reports, minutes):
-            file.append([message])
-        whole = file.finish()
-        assert whole is not None
-        return whole.name
+        return finished(self.spool, self.messages(reports, minutes)).name
 
     def killed(self, steps: int, reached: Callable[[str], None], after: float | None = None) -> bool:
         """Run some steps in a process of its own; whether it was killed.

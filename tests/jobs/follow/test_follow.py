@@ -28,6 +28,7 @@ from tests.jobs.follow.spools import Followed, kill_at
 from tests.ldp.alphabets.test_dimensions import GROUPED
 from tests.support import set_clock
 from tests.support.messages_cases import KRR
+from tests.support.spool_writer import begun
 from uldp_transforms.jobs import check, cli, estimate, reestimate
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.estimate.options import command_line
@@ -36,9 +37,9 @@ from uldp_transforms.jobs.follow.follow_reading import Reading, _groups
 from uldp_transforms.jobs.follow.follower import Follower
 from uldp_transforms.jobs.follow.spool_reading import SpoolReader, SpoolSource, list_spool
 from uldp_transforms.jobs.follow.state import CountedFile, FollowState
-from uldp_transforms.jobs.gateway.spool_file import SpoolFile, manifest_path
 from uldp_transforms.jobs.records.run_records import STOPPED
 from uldp_transforms.ldp import SpecError
+from uldp_transforms.messages.files.spool_names import manifest_path
 from uldp_transforms.windows import moment_of
 
 POINTS = {
@@ -122,10 +123,10 @@ def test_corrections_do_not_wait_for_a_clock_that_was_set(ahead, tmp_path):
 
 def test_windows_wait_for_files_that_were_begun_before_their_end(tmp_path):
     followed = Followed(tmp_path)
-    begun = SpoolFile(followed.spool)
+    part = begun(followed.spool)
     since = list_spool(str(followed.spool)).begun
     assert since is not None and time.time() * 1000 - 5000 < since <= time.time() * 1000
-    begun.finish()
+    part.unlink()
     assert list_spool(str(followed.spool)).begun is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import time
 from collections import Counter
@@ -14,12 +15,13 @@ import pytest
 
 from tests.jobs.follow.spools import Followed
 from tests.support.messages_cases import KRR
+from tests.support.spool_writer import finished
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow import spool_reading
 from uldp_transforms.jobs.follow.follow_job import follow_job
 from uldp_transforms.jobs.follow.follower import Follower
-from uldp_transforms.jobs.gateway.spool_file import SpoolFile, manifest_path
 from uldp_transforms.messages import wire
+from uldp_transforms.messages.files.spool_names import manifest_path
 
 SECOND, MINUTE, HOUR = 1_000, 60_000, 3_600_000
 
@@ -39,18 +41,11 @@ class Hours(Followed):
 
     def add_reports(self, times: Sequence[int], begun: int | None = None, open_for: int = 0) -> Path:
         """Finish a file with a packed report of each event time, begun at a time and written to for a while."""
-        file = SpoolFile(self.spool)
-        file.append([wire.encode_batch(KRR.perturb(["0"] * len(times), np.random.default_rng(5), list(times)))])
-        whole = file.finish()
-        assert whole is not None
-        if begun is not None:
-            name = f"reports-{time.strftime('%Y%m%dT%H%M%S', time.gmtime(begun / 1000))}-{whole.stem[-12:]}.avro"
-            manifest = manifest_path(whole)
-            text = manifest.read_text("utf-8").replace(whole.name, name)
-            manifest_path(whole.with_name(name)).write_text(text, encoding="utf-8")
-            manifest.unlink()
-            whole = whole.rename(whole.with_name(name))
-            os.utime(whole, ns=((begun + open_for) * 1_000_000,) * 2)
+        message = wire.encode_batch(KRR.perturb(["0"] * len(times), np.random.default_rng(5), list(times)))
+        if begun is None:
+            return finished(self.spool, [message])
+        whole = finished(self.spool, [message], datetime.datetime.fromtimestamp(begun / 1000, datetime.timezone.utc))
+        os.utime(whole, ns=((begun + open_for) * 1_000_000,) * 2)
         return whole
 
     def verdicts(self) -> Counter[str]:

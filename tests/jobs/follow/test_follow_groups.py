@@ -13,10 +13,10 @@ import pytest
 from tests.jobs.follow.spools import MINUTE, Followed
 from tests.support import replay
 from tests.support.messages_cases import KRR, NOON, UP
+from tests.support.spool_writer import finished
 from tests.support.tolerance import generator
 from uldp_transforms import JobSpec
 from uldp_transforms.collector.owners import Owners
-from uldp_transforms.jobs.gateway.spool_file import SpoolFile
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.json_and_avro import to_json
@@ -50,10 +50,7 @@ def parts() -> list[tuple[int, list[bytes]]]:
 
 
 def add(followed: Followed, messages: list[bytes]) -> None:
-    file = SpoolFile(followed.spool)
-    for message in messages:
-        file.append([message])
-    file.finish()
+    finished(followed.spool, messages)
 
 
 @pytest.fixture(scope="module")

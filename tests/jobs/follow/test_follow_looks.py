@@ -15,7 +15,7 @@ from tests.support.messages_cases import KRR
 from uldp_transforms.jobs.follow.follow_reading import Reading
 from uldp_transforms.jobs.follow.spool_reading import SpoolSource, list_spool
 from uldp_transforms.jobs.follow.state import CountedFile
-from uldp_transforms.jobs.gateway.spool_file import manifest_path
+from uldp_transforms.messages.files.spool_names import manifest_path
 from uldp_transforms.spec.job_spec import JobSpec
 
 

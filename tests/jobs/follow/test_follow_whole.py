@@ -18,8 +18,8 @@ import pytest
 from tests.jobs.follow.spools import Followed, kill_at
 from tests.jobs.follow.test_follow_gate import HOUR, MINUTE, Hours, now
 from tests.support.messages_cases import KRR, NOON, UP, URR, collection
+from tests.support.spool_writer import finished
 from uldp_transforms.jobs.follow import follower, known_ids_state, spool_reading
-from uldp_transforms.jobs.gateway.spool_file import SpoolFile
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.smoothed_rows import filter_row
@@ -100,10 +100,7 @@ ONCE = [("--deduplicate",), ("--deduplicate", "--deduplicate_by", "fingerprints"
 
 def _add(followed: Followed, messages: Sequence[bytes]) -> None:
     """Finish a file of these messages."""
-    file = SpoolFile(followed.spool)
-    for message in messages:
-        file.append([message])
-    assert file.finish() is not None
+    finished(followed.spool, messages)
 
 
 def _duplicates(followed: Followed) -> int:

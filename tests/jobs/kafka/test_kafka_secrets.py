@@ -15,7 +15,6 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from tests.rigs.flink import cached, secrets
 from tests.rigs.flink.processes import java
 from tests.rigs.flink.secrets import Refused, Search
-from uldp_transforms.jobs.gateway.outlets.kafka_outlet import KafkaOutlet
 from uldp_transforms.jobs.kafka.secrets import references_to, refuse_secrets
 from uldp_transforms.jobs.sources.kafka_topic import KafkaTopic, ReadKafka
 from uldp_transforms.ldp.errors import SpecError
@@ -168,18 +167,6 @@ def reading(folder: Path, line: str) -> Callable[[], Any]:
     return lambda: references_to(str(config(folder, line)), FILE)
 
 
-def publishing(words: str) -> Callable[[], Any]:
-    """The outlet of a gateway."""
-
-    def call() -> Any:
-        parser = argparse.ArgumentParser()
-        for option, arguments in {KafkaOutlet.option: {}, **KafkaOutlet.own_options}.items():
-            parser.add_argument(option, **arguments)
-        return KafkaOutlet.of(parser.parse_args(["--kafka_topic=t", "--bootstrap_servers=b:1", *words.split("|")]))
-
-    return call
-
-
 WRONG: list[tuple[Callable[[Path], Callable[[], Any]], str]] = [
     (
         lambda _: lambda: references_to("gs://bucket/file", FILE),
@@ -213,10 +200,6 @@ WRONG: list[tuple[Callable[[Path], Callable[[], Any]], str]] = [
     (
         lambda _: source_of(f"{PYTHON}|--kafka_property=a=b|--kafka_property=a={SECRET}"),
         "--kafka_property must have one value for each name, got two different ones for a",
-    ),
-    (
-        lambda _: publishing(f"--kafka_property=sasl.password={SECRET}"),
-        "--kafka_property must not contain secrets, which belong in the file of --kafka_config, got sasl.password",
     ),
 ]
 

@@ -30,7 +30,7 @@ from tests.rigs.flink import cached
 from tests.rigs.flink.processes import free_port
 from tests.rigs.flink.secured import certificate, secured_broker
 from tests.support import cases, live
-from tests.support.gateways import gateway, singles
+from tests.support.gateways import gateway, needs_gateway, singles
 from tests.support.messages_cases import decoder, write_files
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.kafka import producer as kafka_producer
@@ -381,6 +381,7 @@ def test_a_real_broker_with_tls_and_sasl(
 
 @pytest.mark.slow
 @needs_broker
+@needs_gateway
 def test_a_gateway_publishes_with_tls_and_sasl(
     secured: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,13 +23,14 @@ from tests.support.capabilities.jobs import COMPARE, EARLY, ESTIMATE, FOLLOW, LA
 from tests.support.capabilities.studies import HOUR, START, STUDIES, WINDOWS, messages
 from tests.support.messages_cases import BATCH, container, write_files
 from tests.support.replay import arrive, clock, collector, replay, stream, stream_options, streaming_job, watermark
+from tests.support.spool_writer import finished
 from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow.follow_job import FollowJob, follow_job, follower_of
-from uldp_transforms.jobs.gateway.spool_file import SpoolFile, manifest_path
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
+from uldp_transforms.messages.files.spool_names import manifest_path
 from uldp_transforms.messages.manifest import listed_file, manifest_text
 from uldp_transforms.rows.json_and_avro import as_dict
 from uldp_transforms.spec.plain_values import fields_of
@@ -194,10 +195,7 @@ def _cause(error: BaseException) -> str:
 
 def _finish_file(spool: Path, sent: Sequence[bytes]) -> None:
     """A spool file that says that its reports are simulated."""
-    file = SpoolFile(spool)
-    file.append(sent)
-    whole = file.finish()
-    assert whole is not None
+    whole = finished(spool, sent)
     write_files(spool, {whole.name: _container(sent)})
     listed = listed_file(whole, whole.name, len(sent), sum(map(wire.reports_in, sent)))
     manifest_path(whole).write_bytes(manifest_text([listed]))

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import importlib
 from collections.abc import Iterator, Sequence
 
 from uldp_transforms.jobs import cli, uldp
@@ -36,12 +35,14 @@ def job(wanted: Wanted) -> int:
 
 def programs() -> Iterator[Program]:
     """All installed programs, with their options in the order of their help."""
+    absent = uldp.COMPANIONS.keys() - uldp.programs_of_others().keys()
     for name, what in uldp.PROGRAMS.items():
+        if name in absent:
+            continue
         if name in uldp.LABORATORY:
             yield Program(name, what, (), ())
             continue
-        module = importlib.import_module(f"uldp_transforms.jobs.{name.replace('-', '_')}")
-        shown = cli.parser_of(module.main)
+        shown = cli.parser_of(uldp.main_of(name))
         yield Program(name, what, tuple(_options_of(shown)), tuple(_words_of(shown)))
 
 

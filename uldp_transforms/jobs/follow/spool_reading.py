@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Set
 from pathlib import Path
@@ -15,11 +13,11 @@ from uldp_transforms.files.text_files import read_text
 from uldp_transforms.jobs.follow.follow_reading import MessageCounter, Reading
 from uldp_transforms.jobs.follow.notices import Notices
 from uldp_transforms.jobs.follow.state import CountedFile, FollowState
-from uldp_transforms.jobs.gateway.spool_file import PART, WHOLE, manifest_name, manifest_path
 from uldp_transforms.ldp.checks import parse_json
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.containers import SEEDED, read_messages
 from uldp_transforms.messages.files.file_account import Account
+from uldp_transforms.messages.files.spool_names import PART, WHOLE, begun_at, manifest_name, manifest_path
 from uldp_transforms.messages.manifest import HashedFile, ListedFile, files_of_manifest
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.wire import reports_in
@@ -43,8 +41,6 @@ _COARSE_TICK, _FINE_TICK = 2_000_000_000, 50_000_000
 that writes fractions of a second, whose clock is that of the kernel.
 """
 
-_BEGUN = re.compile(r"reports-(\d{8}T\d{6})-")
-
 
 def check_spool(path: str) -> None:
     """Refuse anything but the spool of a gateway on this machine; raises SpecError."""
@@ -52,18 +48,6 @@ def check_spool(path: str) -> None:
         raise SpecError(
             f"--follow needs --input to be the directory of uldp gateway --spool on this machine, got {path!r}"
         )
-
-
-def begun_at(name: str) -> int | None:
-    """Time at which the gateway began a file, by its name, in milliseconds since 1970; None for other names."""
-    match = _BEGUN.match(name)
-    if match is None:
-        return None
-    try:
-        moment = datetime.datetime.strptime(match[1], "%Y%m%dT%H%M%S").replace(tzinfo=datetime.timezone.utc)
-    except ValueError:  # digits that are no time
-        return None
-    return int(moment.timestamp()) * 1000
 
 
 class Listing(NamedTuple):

@@ -10,8 +10,8 @@ from typing import Any
 
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.google_clients import require_google_clients
-from uldp_transforms.jobs.gateway import require_server
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms_gateway import require_server
 
 
 def configure(argv: Sequence[str]) -> Any:

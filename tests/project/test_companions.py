@@ -1,0 +1,165 @@
+"""Companions: packages in packages/ that the core never names, and that reach it through its faces alone."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import setuptools
+
+from requirements.companions import ROOT, Companion, companions
+from uldp_transforms.jobs import uldp
+from uldp_transforms.version import __version__
+
+CORE = "uldp_transforms"
+FACES = (
+    *(f"{CORE}.{room}" for room in ("ldp", "files", "messages", "rows", "spec", "windows", "version", "schemas")),
+    *(f"{CORE}.jobs.{room}" for room in ("cli", "files", "kafka", "spec_options", "uldp")),
+    *(f"{CORE}.jobs.report.{name}" for name in ("charts", "report_command.require_charts")),
+)
+"""Rooms and modules of the core from which companions import, besides the names of the package itself."""
+
+FILES = {"LICENSE", "README.md", "pyproject.toml", "setup.py", "tests"}
+LONGEST_README = 400
+"""Words: what it is for, how to install it, one command, where to go."""
+
+COMPANIONS = companions()
+
+pytestmark = pytest.mark.parametrize("companion", COMPANIONS, ids=lambda one: one.package)
+
+
+def said(companion: Companion) -> dict[str, Any]:
+    """What its setup.py tells setuptools."""
+    fields: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(companion.folder)
+        patch.setattr(setuptools, "setup", lambda **given: fields.update(given))
+        runpy.run_path(str(companion.folder / "setup.py"))
+    return fields
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Module and name of each import; the name is empty if the module is imported itself."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            yield from ((str(node.module), alias.name) for alias in node.names)
+
+
+def is_allowed(module: str, name: str, own: str) -> bool:
+    """Whether a module of a companion may have this import."""
+    top = module.partition(".")[0]
+    if top in ("apache_beam", "labs", "pipelines", "tests"):
+        return False
+    if not top.startswith(CORE) or top == own:
+        return True
+    is_face = module == CORE or any(
+        f"{full}.".startswith(f"{face}.") for face in FACES for full in (module, f"{module}.{name}")
+    )
+    return (top == CORE and is_face and not name.startswith("_")) or name == "__version__"
+
+
+def test_it_has_what_a_package_has(companion: Companion) -> None:
+    there = {path.name for path in companion.folder.iterdir() if not path.name.endswith((".egg-info", "__pycache__"))}
+    assert there - {"build", "dist"} == FILES | {companion.package}
+    assert (companion.sources / "py.typed").is_file() and list(companion.tests.glob("test_*.py"))
+    assert (companion.folder / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    words = (companion.folder / "README.md").read_text(encoding="utf-8").split()
+    assert 50 < len(words) < LONGEST_README
+
+
+def test_its_programs_are_those_that_the_core_expects(companion: Companion) -> None:
+    """And each is found where it is installed, as in this environment."""
+    fields = said(companion)
+    assert fields["name"] == companion.distribution
+    points = dict(re.split(r"\s*=\s*", line) for line in fields["entry_points"][uldp.ENTRY_POINTS])
+    programs = {name for name, folder in uldp.COMPANIONS.items() if folder == companion.folder.name}
+    assert points.keys() == programs
+    for name, target in points.items():
+        assert re.match(rf"{companion.package}[.:]", target)
+        assert uldp.main_of(name).__module__.partition(".")[0] == companion.package
+
+
+def test_it_has_the_version_of_the_core_and_requires_it(companion: Companion) -> None:
+    """Exactly: a companion uses modules that are no public interface."""
+    fields = said(companion)
+    assert fields["version"] == __version__
+    assert f"uldp-transforms=={__version__}" in fields["install_requires"]
+
+
+def test_tools_know_it(companion: Companion) -> None:
+    """Tests and type checkers find it in a checkout, also where another one is installed."""
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    folder = companion.folder.relative_to(ROOT)
+    for setting, value in (("pythonpath", folder), ("mypy_path", folder), ("packages", companion.package)):
+        [listed] = re.findall(rf"^{setting} = (\[.*\])$", project, re.M)
+        assert f'"{value}"' in listed, setting
+
+
+def test_the_core_never_names_it(companion: Companion) -> None:
+    names = re.compile(rf"{companion.package}\b|{companion.distribution}\b")
+    sources = sorted((ROOT / CORE).rglob("*.py"))
+    found = {str(path.relative_to(ROOT)) for path in sources if names.search(path.read_text(encoding="utf-8"))}
+    assert found - UNTIL_MOVED == set()
+
+
+UNTIL_MOVED = {f"{CORE}/jobs/live/__init__.py", f"{CORE}/ldp/clear_numbers.py", f"{CORE}/ldp/regression.py"}
+"""The live demonstration, which starts a gateway, and is no part of the core's floor; former names of modules, which can
+be imported for one release."""
+
+
+def test_it_imports_from_faces_of_the_core_alone(companion: Companion) -> None:
+    """Neither Beam, nor another companion, nor what begins with an underscore."""
+    sources = sorted(companion.sources.rglob("*.py"))
+    found = [
+        f"{path.relative_to(ROOT)} imports {name} from {module}"
+        for path in sources
+        for module, name in imported(ast.parse(path.read_text(encoding="utf-8")))
+        if not is_allowed(module, name, companion.package)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("import uldp_transforms", True),
+        ("from uldp_transforms import JobSpec", True),
+        ("from uldp_transforms.jobs import cli", True),
+        ("from uldp_transforms.messages.wire import pack", True),
+        ("from uldp_transforms.messages.wire import _pack", False),
+        ("from uldp_transforms.jobs import estimate", False),
+        ("from uldp_transforms.jobs.follow.state import FollowState", False),
+        ("from uldp_transforms.beam import windows", False),
+        ("from uldp_transforms_other import x", False),
+        ("import apache_beam as beam", False),
+    ],
+)
+def test_what_it_must_not_import_is_found(statement: str, expected: bool, companion: Companion) -> None:
+    [(module, name)] = imported(ast.parse(statement))
+    assert is_allowed(module, name, companion.package) is expected
+
+
+def test_tests_of_the_core_do_without_it(companion: Companion) -> None:
+    """But for campaigns over the whole way, and this folder, which is of the repository."""
+    tests = [path for path in (ROOT / "tests").rglob("*.py") if not {"campaigns", "project"} & {*path.parts}]
+    found = [
+        str(path.relative_to(ROOT))
+        for path in sorted(tests)
+        for module, _ in imported(ast.parse(path.read_text(encoding="utf-8")))
+        if module.partition(".")[0] == companion.package
+    ]
+    assert found == []
+
+
+def test_every_folder_is_a_companion(companion: Companion) -> None:
+    folders = {path.name for path in (ROOT / "packages").iterdir() if path.is_dir() and not path.name.startswith("_")}
+    assert folders == set(uldp.COMPANIONS.values()) == {each.folder.name for each in COMPANIONS}
+    assert len(list(Path(companion.folder).glob("*/__init__.py"))) == 1

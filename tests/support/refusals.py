@@ -1,0 +1,48 @@
+"""Which ``raise`` statements of some sources the tables of refusals come through."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pytest
+
+
+def calls_of(tables: Iterable[Iterable[Any]]) -> Iterator[Callable[[], Any]]:
+    """The call of each row: its part that is callable and no class of exceptions."""
+    for table in tables:
+        for row in table:
+            yield next(
+                part for part in row if callable(part) and not (isinstance(part, type) and issubclass(part, Exception))
+            )
+
+
+def refusals_of(sources: Mapping[str, Path]) -> dict[tuple[str, int], str]:
+    """Name and line of each ``raise`` statement but interrupts, by file and line of its code."""
+    return {
+        (str(source), line): f"{name}:{node.lineno}"
+        for name, source in sources.items()
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Raise) and node.exc is not None and ast.unparse(node.exc) != "KeyboardInterrupt"
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
+
+
+def without_a_row(refusals: Mapping[tuple[str, int], str], calls: Iterable[Callable[[], Any]]) -> list[str]:
+    """The refusals that no call comes through; each call must raise."""
+    missing = set(refusals.values())
+    for call in calls:
+        with pytest.raises(Exception) as caught:  # which one it is: the test of the sentences
+            call()
+        missing -= {refusals[place] for place in _places(caught.tb) if place in refusals}
+    return sorted(missing)
+
+
+def _places(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
+    """File and line of each call that led to an error."""
+    while trace is not None:
+        yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next
