@@ -36,7 +36,7 @@ def moved_names(former: str, home: str) -> Callable[[str], Any]:
 
     Args:
         former: name of the module.
-        home: the module that has its names, such as ``uldp_transforms_survey.regression``.
+        home: the module that has its names, with the package of the companion.
 
     Returns:
         A function from a name to what it stands for, with a DeprecationWarning. It raises ImportError if the companion

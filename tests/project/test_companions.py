@@ -111,8 +111,8 @@ def test_the_core_never_names_it(companion: Companion) -> None:
 
 
 UNTIL_MOVED = {f"{CORE}/jobs/live/__init__.py", f"{CORE}/ldp/clear_numbers.py", f"{CORE}/ldp/regression.py"}
-"""The live demonstration, which starts a gateway, and is no part of the core's floor; former names of modules, which can
-be imported for one release."""
+"""The live demonstration, which starts a gateway, and is no part of the core's floor; former names of modules, which
+stay for one release."""
 
 
 def test_it_imports_from_faces_of_the_core_alone(companion: Companion) -> None:

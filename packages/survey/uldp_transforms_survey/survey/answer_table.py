@@ -172,7 +172,8 @@ class _Reading:
         wanted = f"{'/'.join(yes)} nor {'/'.join(no)}"
         cure = "name the texts of answers with --yes and --no"
         self._cells.leave_out(unknown, f"an answer in {column} that is neither {wanted}", cure=cure)
-        return is_yes.astype(np.int64)[codes]
+        answers: np.ndarray = is_yes.astype(np.int64)[codes]
+        return answers
 
     def _check_pairs(self, question: np.ndarray, is_yes: np.ndarray, is_no: np.ndarray, unknown: np.ndarray) -> None:
         """Refuse a question with unknown answers and only one of the known ones: 1 and 2 would be yes alone."""
