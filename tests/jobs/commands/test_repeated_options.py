@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,8 +45,7 @@ TEXTS = (
 
 def parser_of(program: str) -> cli.Parser:
     """Its parser, of which no option is required."""
-    module = uldp.LABORATORY.get(program, f"uldp_transforms.jobs.{program.replace('-', '_')}")
-    parser = cli.parser_of(importlib.import_module(module).main)
+    parser = cli.parser_of(uldp.main_of(program))
     for action in parser.actions():
         action.required = False
     for group in parser._mutually_exclusive_groups:
