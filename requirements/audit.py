@@ -24,8 +24,10 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from requirements.companions import companions
+
 HERE = Path(__file__).parent
-NOT_LOCKED = ("pip", "uldp-transforms")
+NOT_LOCKED = ("pip", "uldp-transforms", *(each.distribution for each in companions()))
 """What installs, and what is installed from this folder."""
 
 ALLOWED = {

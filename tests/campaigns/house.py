@@ -1,6 +1,7 @@
 """The size of the package, and for each capability its own code lines and the lines elsewhere that name it.
 
-``python -m tests.campaigns.house [CHECKOUT]`` prints code lines, files, import arrows and circles, and a table: files
+``python -m tests.campaigns.house [CHECKOUT]`` prints code lines and files of the core and
+its companions, import arrows and circles, and a table of the core: files
 and code lines of each capability, its hooks, and hooks / own lines, which is the price of a capability. Code lines are
 those without docstrings, comments, blanks and imports. Every file belongs to the first capability whose pattern its
 path matches. A hook is a code line of another file that has one of its words. Not counted are the capability's
@@ -21,6 +22,8 @@ import tokenize
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
+
+from requirements.companions import companions
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "uldp_transforms"
@@ -77,7 +80,6 @@ CAPABILITIES = (
         "planner and evaluate", r"ldp/planning|ldp/utility|jobs/plan/|jobs/evaluate|error_charts", r"planning|forecast"
     ),
     Capability("sentinels and health", r"sentinel|window_health|bit_patterns|bit_totals", r"sentinel|bit_patterns"),
-    Capability("gateway", r"jobs/gateway", r"gateway"),
     Capability("following", r"jobs/follow", r"follow_job|--follow|following"),
     Capability("Kafka", r"kafka", r"kafka"),
     Capability("Pub/Sub", r"pubsub|dev_queue", r"pubsub"),
@@ -122,6 +124,11 @@ def source_of(path: Path) -> Source:
         if token.type not in _NO_CODE:
             code.update(range(token.start[0], token.end[0] + 1))
     return Source(text.splitlines(), frozenset(code - without), tree)
+
+
+def code_of(folder: Path) -> int:
+    """Code lines below a folder."""
+    return sum(len(source_of(path).code) for path in sorted(folder.rglob("*.py")))
 
 
 class House:
@@ -215,9 +222,12 @@ def _imports(tree: ast.Module, names: Set[str]) -> Iterator[str]:
 def lines_of(root: Path) -> Iterator[str]:
     """What is printed of a checkout."""
     house = House(root)
-    tests = sum(len(source_of(path).code) for path in sorted((root / "tests").rglob("*.py")))
+    tests = code_of(root / "tests")
     arrows, circles = sum(map(len, house.arrows.values())), "no circle" if house.is_without_circles else "circles"
     yield f"{house.code:,} code lines in {len(house.sources):,} files, {tests:,} of tests"
+    for each in companions(root):
+        files, tests = len(list(each.sources.rglob("*.py"))), code_of(each.tests)
+        yield f"{each.distribution}: {code_of(each.sources):,} code lines in {files} files, {tests:,} of tests"
     yield f"{arrows:,} import arrows, {circles}"
     yield f"{'':38}{'files':>6}{'lines':>7}{'hooks':>7}{'ratio':>7}"
     for one in CAPABILITIES:

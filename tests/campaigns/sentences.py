@@ -12,10 +12,11 @@ import re
 import sys
 from collections.abc import Iterator
 
+from requirements.companions import companions
 from tests.project.documents import ROOT, pages
 from tests.project.test_documents import sentences
 
-FOLDERS = ("uldp_transforms", "pipelines", "labs")
+FOLDERS = ("uldp_transforms", *(str(each.sources.relative_to(ROOT)) for each in companions()), "pipelines", "labs")
 
 
 def _trees() -> Iterator[tuple[str, ast.Module]]:

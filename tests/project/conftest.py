@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import runpy
 from typing import Any
 
 import pytest
-import setuptools
 
+from requirements.companions import companions
 from tests.project.documents import ROOT
+from tests.support.setups import said_by
 
 
 @pytest.fixture(scope="module")
 def package() -> dict[str, Any]:
     """What setup.py tells setuptools."""
-    said: dict[str, Any] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(setuptools, "setup", lambda **fields: said.update(fields))
-        runpy.run_path(str(ROOT / "setup.py"))
-    return said
+    return said_by(ROOT / "setup.py")
+
+
+@pytest.fixture(scope="module")
+def needs_of_companions() -> list[str]:
+    """What all companions require."""
+    return [need for each in companions() for need in said_by(each.folder / "setup.py")["install_requires"]]

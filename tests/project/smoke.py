@@ -1,7 +1,7 @@
 """Run the installed command on simulated reports: does what was built work where nothing of the checkout is?
 
 Run it as ``PYTHON tests/project/smoke.py`` with the Python of an environment that has the package and none of its
-extras. It works in a temporary directory and needs nothing but the standard library.
+extras, and its companions. It works in a temporary directory and needs nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ def estimated(folder: Path) -> dict[str, float]:
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         version = uldp(Path(folder), "--version").strip()
+        uldp(Path(folder), "gateway --help")
         frequencies = estimated(Path(folder))
     if set(frequencies) != set(VALUES) or max(frequencies, key=lambda value: frequencies[value]) != "flu":
         print(f"{version}: estimates must be led by 'flu', got {frequencies}", file=sys.stderr)

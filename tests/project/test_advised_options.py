@@ -17,7 +17,7 @@ from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.engines.step_streams import FlinkSourceOptions
 
 ROOT = Path(__file__).parents[2]
-SOURCES = sorted((ROOT / "uldp_transforms").rglob("*.py"))
+SOURCES = sorted([*(ROOT / "uldp_transforms").rglob("*.py"), *(ROOT / "packages").glob("*/uldp_transforms_*/**/*.py")])
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9_]*")
 FOREIGN = {

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-import runpy
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import setuptools
 
 from requirements.companions import ROOT, Companion, companions
+from tests.support.setups import said_by
 from uldp_transforms.jobs import uldp
 from uldp_transforms.version import __version__
 
@@ -31,16 +29,6 @@ LONGEST_README = 400
 COMPANIONS = companions()
 
 pytestmark = pytest.mark.parametrize("companion", COMPANIONS, ids=lambda one: one.package)
-
-
-def said(companion: Companion) -> dict[str, Any]:
-    """What its setup.py tells setuptools."""
-    fields: dict[str, Any] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(companion.folder)
-        patch.setattr(setuptools, "setup", lambda **given: fields.update(given))
-        runpy.run_path(str(companion.folder / "setup.py"))
-    return fields
 
 
 def imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -77,7 +65,7 @@ def test_it_has_what_a_package_has(companion: Companion) -> None:
 
 def test_its_programs_are_those_that_the_core_expects(companion: Companion) -> None:
     """And each is found where it is installed, as in this environment."""
-    fields = said(companion)
+    fields = said_by(companion.folder / "setup.py")
     assert fields["name"] == companion.distribution
     points = dict(re.split(r"\s*=\s*", line) for line in fields["entry_points"][uldp.ENTRY_POINTS])
     programs = {name for name, folder in uldp.COMPANIONS.items() if folder == companion.folder.name}
@@ -89,18 +77,19 @@ def test_its_programs_are_those_that_the_core_expects(companion: Companion) -> N
 
 def test_it_has_the_version_of_the_core_and_requires_it(companion: Companion) -> None:
     """Exactly: a companion uses modules that are no public interface."""
-    fields = said(companion)
+    fields = said_by(companion.folder / "setup.py")
     assert fields["version"] == __version__
     assert f"uldp-transforms=={__version__}" in fields["install_requires"]
 
 
 def test_tools_know_it(companion: Companion) -> None:
-    """Tests and type checkers find it in a checkout, also where another one is installed."""
+    """Tests and type checkers find it in a checkout, and the locks have what it requires."""
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     folder = companion.folder.relative_to(ROOT)
     for setting, value in (("pythonpath", folder), ("mypy_path", folder), ("packages", companion.package)):
         [listed] = re.findall(rf"^{setting} = (\[.*\])$", project, re.M)
         assert f'"{value}"' in listed, setting
+    assert f"-e ./{folder}\n" in (ROOT / "requirements" / "test.in").read_text(encoding="utf-8")
 
 
 def test_the_core_never_names_it(companion: Companion) -> None:

@@ -25,7 +25,6 @@ from tests.rigs.kubernetes import __main__ as operator
 from uldp_transforms.jobs import check, workers
 from uldp_transforms.jobs.estimate.options import read_arguments
 from uldp_transforms.windows import milliseconds
-from uldp_transforms_gateway import gateway_options
 
 CONTAINER, COMPOSE, KUBERNETES = (ROOT / "deploy" / name for name in ("container", "compose", "kubernetes"))
 VERSION = "1.30"
@@ -106,14 +105,18 @@ def test_an_image_runs_as_the_user_of_flink(name: str) -> None:
 
 
 def test_the_image_has_the_package_and_the_versions_of_the_locks() -> None:
-    assert set(copied("Dockerfile")) == {"requirements", *FILES, *SHIPPED, NAME}
+    assert set(copied("Dockerfile")) == {"requirements", "packages", *FILES, *SHIPPED, NAME}
     installs = [
         each
         for word, rest in instructions("Dockerfile")
         if word == "RUN"
         for each in re.findall(r"pip install [^&]+", rest)
     ]
-    assert [each.split()[-1] for each in installs] == ["requirements/build.txt", "requirements/gateway.txt", "."]
+    assert [each.split()[-1] for each in installs] == [
+        "requirements/build.txt",
+        "requirements/gateway.txt",
+        "./packages/gateway",
+    ]
     assert ["--require-hashes" in each for each in installs] == [True, True, False]
     assert all("--no-deps" in each for each in installs)
     assert ("ENTRYPOINT", '["uldp"]') in instructions("Dockerfile")
@@ -128,11 +131,15 @@ def test_what_the_image_copies_is_enough_for_the_package(tmp_path: Path) -> None
             shutil.copy(ROOT / source, tmp_path / source)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps"]
     built = subprocess.run(
-        [*command, "--target", str(tmp_path / "to"), str(tmp_path)], capture_output=True, text=True, check=False
+        [*command, "--target", str(tmp_path / "to"), ".", "./packages/gateway"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert built.returncode == 0, built.stderr
     assert (tmp_path / "to" / "bin" / "uldp").exists()
-    assert (tmp_path / "to" / NAME / "jobs" / "gateway" / "web.py").exists()
+    assert (tmp_path / "to" / "uldp_transforms_gateway" / "web.py").exists()
 
 
 def test_flinks_image_has_the_versions_that_were_run() -> None:
@@ -320,6 +327,7 @@ def test_the_program_takes_the_options_of_the_job(where: str, tmp_path: Path) ->
 def test_the_program_takes_the_options_of_gateway_and_check(tmp_path: Path) -> None:
     first, *argv = here(arguments(SERVICES["gateway"]), tmp_path)
     assert first == "gateway"
+    gateway_options = pytest.importorskip("uldp_transforms_gateway.gateway_options")
     assert gateway_options.configure(argv).port == 8080
     (pod,) = (pod for name, pod in pods() if name == "uldp-check")
     first, *argv = arguments(containers(pod)[0])

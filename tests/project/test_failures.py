@@ -11,9 +11,13 @@ from typing import NamedTuple
 
 import pytest
 
+from requirements.companions import companions
+
 TESTS = Path(__file__).parents[1]
 PAGE = TESTS.parent / "docs" / "failures.md"
-FILES = {path.name: path for path in TESTS.rglob("test_*.py")}
+FILES = {
+    path.name: path for folder in (TESTS, *(each.tests for each in companions())) for path in folder.rglob("test_*.py")
+}
 
 FAMILIES = {"B": "bytes", "M": "meaning", "T": "time", "C": "configuration", "X": "the running job", "P": "privacy"}
 

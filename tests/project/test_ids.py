@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -66,7 +67,7 @@ def texts_of(folder: str, pattern: str = "*.py") -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("kind", ["mechanisms", "alphabets", "estimators"])
 def test_the_package_lists_no_ids(kind: str) -> None:
     """Not even two: what some of a kind have in common is a property of their classes."""
-    for path, text in texts_of("uldp_transforms"):
+    for path, text in itertools.chain(texts_of("uldp_transforms"), texts_of("packages")):
         assert not [(path, line, found) for line, found in listed(text, KINDS[kind]) if len(found) > 1]
 
 

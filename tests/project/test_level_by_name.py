@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from requirements.companions import companions
+
 PACKAGE = Path(__file__).parents[2] / "uldp_transforms"
 HOME = "ldp/confidence.py"
 """Where the default is."""
@@ -32,7 +34,8 @@ def levels_in(source: str) -> Iterator[str]:
 
 
 def test_no_program_writes_a_level() -> None:
-    files = {str(path.relative_to(PACKAGE)): path for path in PACKAGE.rglob("*.py")}
+    folders = (PACKAGE, *(each.sources for each in companions()))
+    files = {str(path.relative_to(folder)): path for folder in folders for path in folder.rglob("*.py")}
     assert set(files) >= EXAMPLES
     found = {name: list(levels_in(path.read_text(encoding="utf-8"))) for name, path in files.items()}
     assert [name for name, told in found.items() if told and name not in EXAMPLES] == [], found

@@ -119,7 +119,7 @@ def told() -> Iterator[Path]:
     """Files that tell people what to type."""
     yield from pages()
     for pattern in ("*.md", "*.yaml", "*.yml", "*.py", "*Dockerfile"):
-        for folder in ("clients", "deploy", ".github", "docs", "labs", "pipelines", "uldp_transforms"):
+        for folder in ("clients", "deploy", ".github", "docs", "labs", "packages", "pipelines", "uldp_transforms"):
             yield from (path for path in (ROOT / folder).rglob(pattern) if "node_modules" not in path.parts)
 
 

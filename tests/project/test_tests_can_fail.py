@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from requirements.companions import ROOT, companions
+
 TESTS = Path(__file__).parents[1]
 HIDING = {"AssertionError", "BaseException", "Exception"}
 LAZY = {"filter", "iter", "map", "reversed", "zip"}
@@ -76,10 +78,11 @@ def test_what_can_fail_is_not_refused() -> None:
 
 
 def test_all_tests_can_fail() -> None:
-    paths = [path for path in sorted(TESTS.rglob("*.py")) if "campaigns" not in path.parts]
+    folders = (TESTS, *(each.tests for each in companions()))
+    paths = [path for folder in folders for path in sorted(folder.rglob("*.py")) if "campaigns" not in path.parts]
     assert len(paths) > 400
     found = [
-        f"{path.relative_to(TESTS)}:{line}: {why}"
+        f"{path.relative_to(ROOT)}:{line}: {why}"
         for path in paths
         for line, why in faults_of(ast.parse(path.read_text(encoding="utf-8")))
     ]
