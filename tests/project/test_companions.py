@@ -22,7 +22,7 @@ FACES = (
 )
 """Rooms and modules of the core from which companions import, besides the names of the package itself."""
 
-FILES = {"LICENSE", "README.md", "pyproject.toml", "setup.py", "tests"}
+FILES = {"LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py", "tests"}
 LONGEST_README = 400
 """Words: what it is for, how to install it, one command, where to go."""
 
