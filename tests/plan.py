@@ -178,7 +178,7 @@ PLAN = (
                 "test_a_rest_of_which_nothing_is_known_decides_nothing",
             ),
             "ldp/solvers/test_overfull.py": ("test_a_heavy_candidate_is_no_reason_to_leave_its_cells_out",),
-            "ldp/test_clear_numbers.py": (
+            "packages/survey/tests/test_clear_numbers.py": (
                 "test_intervals_hold_the_truth_as_often_as_they_say",
                 "test_the_interval_of_two_rates_covers_as_often_as_it_says",
                 "test_every_record_counts_once_whatever_its_rate",

@@ -1,8 +1,9 @@
-"""Names of a package that are imported on first use, so that importing the package costs next to nothing."""
+"""Names that are imported on first use: of a package, which then costs next to nothing; and of a module that moved."""
 
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,5 +27,34 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
             return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
         except AttributeError as error:  # "from ... import" would report a missing name instead
             raise ImportError(f"{package}.{name} cannot be imported: {error}") from error
+
+    return attribute
+
+
+def moved_names(former: str, home: str) -> Callable[[str], Any]:
+    """The function ``__getattr__`` of a module that has moved into a companion; its names are found for one release.
+
+    Args:
+        former: name of the module.
+        home: the module that has its names, with the package of the companion.
+
+    Returns:
+        A function from a name to what it stands for, with a DeprecationWarning. It raises ImportError if the companion
+        is not installed.
+    """
+    companion = home.partition(".")[0]
+    package = companion.replace("_", "-")
+
+    def attribute(name: str) -> Any:
+        if name.startswith("__"):  # such as __path__, for which Python asks
+            raise AttributeError(f"module {former!r} has no attribute {name!r}")
+        try:
+            module = importlib.import_module(home)
+        except ModuleNotFoundError as error:
+            if error.name != companion:
+                raise
+            raise ImportError(f"{former} is now {home} of the package {package}, which is not installed") from error
+        warnings.warn(f"{former} is now {home} of the package {package}", DeprecationWarning, stacklevel=2)
+        return getattr(module, name)
 
     return attribute

@@ -52,12 +52,6 @@ class Capability(NamedTuple):
 
 
 CAPABILITIES = (
-    Capability(
-        "survey answers, regression",
-        r"jobs/(survey/|regress)|ldp/(regression|answers/)|survey_designs",
-        r"survey|regress",
-    ),
-    Capability("navigations", r"navigations", r"navigation"),
     Capability("declared channels", r"channels/declared_channel", r"declared_channel|DeclaredChannel"),
     Capability("declared priors", r"declared_priors|missing_values", r"\bpriors|missing_rate"),
     Capability(

@@ -15,12 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ldp import test_borrow, test_clear_numbers, test_regression
+from tests.ldp import test_borrow
 from tests.ldp.alphabets import test_dimensions
-from tests.ldp.answers import test_inattention, test_samples
 from tests.ldp.comparisons import test_comparisons
 from tests.ldp.estimators import test_estimates_in_notebooks
-from tests.ldp.mechanisms import test_survey_designs
 from tests.ldp.solvers import test_pooled_versions
 from tests.ldp.versions import test_borrowed_versions, test_pooled_estimate
 from tests.support.cases import COLLECTIONS, DECOMPOSED, VALUES
@@ -1744,17 +1742,12 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         )
     ),
     *test_estimates_in_notebooks.REFUSED,
-    *test_survey_designs.REFUSED,
     *test_pooled_versions.REFUSED,
     *test_pooled_estimate.REFUSED,
-    *test_regression.REFUSED,
     *test_comparisons.REFUSED,
     *test_dimensions.REFUSED,
     *test_borrow.REFUSED,
     *test_borrowed_versions.REFUSED,
-    *test_clear_numbers.REFUSED,
-    *test_samples.REFUSED,
-    *test_inattention.REFUSED,
 ]
 
 

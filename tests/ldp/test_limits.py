@@ -25,7 +25,6 @@ from uldp_transforms.ldp.mechanisms import (
     UtilityOptimizedSquareWave,
     UtilityOptimizedSubsetSelection,
 )
-from uldp_transforms.ldp.mechanisms.channels.survey_designs import SurveyDesign
 from uldp_transforms.ldp.mechanisms.declared_priors import checked_priors
 
 ABC = ("a", "b", "c", "d", "e", "f")
@@ -345,12 +344,6 @@ CHANNELS = [
         lambda n: UtilityOptimizedSquareWave(num_symbols=5, num_sensitive=3, num_others=n, epsilon=1.0),
         [0, 2],
         [3],
-    ),
-    Limits(
-        "SurveyDesign.rates",
-        lambda text: SurveyDesign("crosswise", (text,)),
-        ["0.25", "1/4", ".25", "0.", "1.", "1", "0", "0." + "1" * 18, "1/" + "3" * 18],
-        ["", ".", "-0.25", "1.1", "2", "5/4", "1/0", "0." + "1" * 19, "1/" + "3" * 19, "1/2", "0.5", "1e-1", "0.25 "],
     ),
 ]
 

@@ -49,7 +49,8 @@ def estimated(folder: Path) -> dict[str, float]:
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         version = uldp(Path(folder), "--version").strip()
-        uldp(Path(folder), "gateway --help")
+        for program in ("gateway", "survey"):
+            uldp(Path(folder), f"{program} --help")
         frequencies = estimated(Path(folder))
     if set(frequencies) != set(VALUES) or max(frequencies, key=lambda value: frequencies[value]) != "flu":
         print(f"{version}: estimates must be led by 'flu', got {frequencies}", file=sys.stderr)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from requirements.companions import companions
 from tests.campaigns.house import CAPABILITIES, House, main
 
 LIMIT, WIDE = 0.1, 0.15
@@ -103,10 +104,10 @@ def test_circles_are_found(tmp_path: Path) -> None:
 def test_the_program_prints_a_line_for_each_capability(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
-    [gateway, arrows] = [line for line in lines if "code lines" in line or "import arrows" in line]
+    *packages, arrows = [line for line in lines if "code lines" in line or "import arrows" in line]
     lines = lines[-len(CAPABILITIES) :]
     assert head.startswith(f"{house().code:,} code lines in {len(house().sources)} files")
-    assert gateway.startswith("uldp-transforms-gateway: ")
+    assert [line.partition(":")[0] for line in packages] == [each.distribution for each in companions()]
     assert arrows.endswith("no circle")
     for one, line in zip(CAPABILITIES, lines, strict=True):
         own, hooks, ratio = house().price(one)

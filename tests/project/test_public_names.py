@@ -13,7 +13,7 @@ import pytest
 
 import uldp_transforms
 from uldp_transforms import schemas
-from uldp_transforms.lazy_names import lazy_names
+from uldp_transforms.lazy_names import lazy_names, moved_names
 
 
 def test_names_are_imported_when_they_are_asked_for() -> None:
@@ -52,6 +52,37 @@ def test_a_module_without_its_name_is_a_fault_of_the_import() -> None:
     with pytest.raises(ImportError) as caught:
         lazy_names("uldp_transforms", {"Gone": "windows"})("Gone")
     assert str(caught.value).startswith("uldp_transforms.Gone cannot be imported: ")
+
+
+MOVED = {"regression": "regress", "clear_numbers": "share_of"}
+"""Modules of ``uldp_transforms.ldp`` that are now in a companion, and a name of each."""
+
+
+@pytest.mark.parametrize("module", MOVED)
+def test_a_name_that_has_moved_is_found_with_a_warning(module: str) -> None:
+    former, home = f"uldp_transforms.ldp.{module}", f"uldp_transforms_survey.{module}"
+    with pytest.warns(DeprecationWarning) as caught:
+        found = getattr(importlib.import_module(former), MOVED[module])
+    assert found is getattr(importlib.import_module(home), MOVED[module])
+    assert [str(each.message) for each in caught] == [f"{former} is now {home} of the package uldp-transforms-survey"]
+    assert caught[0].filename == __file__
+
+
+def test_a_name_that_has_moved_into_an_absent_package_is_refused_in_one_sentence() -> None:
+    find = moved_names("some.module", "absent_package.module")
+    with pytest.raises(ImportError) as caught:
+        find("name")
+    sentence = "some.module is now absent_package.module of the package absent-package, which is not installed"
+    assert str(caught.value) == sentence
+    with pytest.raises(AttributeError, match=r"^module 'some.module' has no attribute '__path__'$"):
+        find("__path__")
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'uldp_transforms.absent'$"):
+        moved_names("some.module", "uldp_transforms.absent")("name")
+    with (
+        pytest.raises(AttributeError, match=r"^module 'uldp_transforms.windows' has no attribute 'absent'$"),
+        pytest.warns(DeprecationWarning),
+    ):
+        moved_names("some.module", "uldp_transforms.windows")("absent")
 
 
 @pytest.mark.parametrize("folders", [("schemas",), ("schemas", "_shipped/schemas"), ("_shipped/schemas",)])

@@ -40,3 +40,20 @@ class Cluster:
         for value, moment in zip(values, moments):
             self._producer.produce(topic, value, b"key", partition=partition, timestamp=moment, headers=[*headers])
         self._producer.flush()
+
+    def values(self, topic: str) -> list[bytes]:
+        """What the records of a topic hold, partition by partition."""
+        consumer = confluent_kafka.Consumer({"bootstrap.servers": self.servers, "group.id": "values"})
+        found: list[bytes] = []
+        for partition in consumer.list_topics(topic, timeout=30).topics[topic].partitions:
+            place = confluent_kafka.TopicPartition(topic, partition)
+            first, end = consumer.get_watermark_offsets(place, timeout=30)
+            place.offset = first
+            consumer.assign([place])
+            while first < end:
+                record = consumer.poll(30)
+                assert record is not None and record.error() is None, record
+                found.append(record.value() or b"")
+                first = (record.offset() or 0) + 1
+        consumer.close()
+        return found

@@ -71,7 +71,7 @@ PROGRAMS = {name: what for programs in GROUPS.values() for name, what in program
 LABORATORY = {"reproduce": "labs.reproduce"}
 """Programs that are not installed, and their modules in a checkout."""
 
-COMPANIONS = {"gateway": "gateway"}
+COMPANIONS = {"gateway": "gateway", "survey": "survey", "regress": "survey", "navigations": "survey"}
 """Programs of companions, and the folder in packages/ of each, which is installed as ``uldp-transforms-FOLDER``."""
 
 ENTRY_POINTS = "uldp_transforms.programs"

@@ -37,7 +37,6 @@ from tests.jobs.follow import test_follow, test_follow_topic, test_topic_identit
 from tests.jobs.kafka import test_kafka_reader, test_kafka_secrets, test_kafka_topics
 from tests.jobs.report import test_report_compared, test_row_frame
 from tests.jobs.streams import test_dev_queue, test_live
-from tests.jobs.survey import test_navigations
 from tests.messages import test_set_groups
 from tests.servers import test_pubsub_refusals
 from tests.support.commands import last_of_each
@@ -61,7 +60,7 @@ from uldp_transforms.collector.rejected_share import RejectedShareError, Watch
 from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.files.folder_lock import lock_folder
 from uldp_transforms.files.text_files import read_lines, read_text
-from uldp_transforms.jobs import check, cli, regress, sql, tokens, uldp
+from uldp_transforms.jobs import check, cli, sql, tokens, uldp
 from uldp_transforms.jobs.demo import demo_command as demo
 from uldp_transforms.jobs.engines import google_clients, runners
 from uldp_transforms.jobs.engines.job_server import described_options
@@ -71,7 +70,6 @@ from uldp_transforms.jobs.evaluate import evaluate_command as evaluate
 from uldp_transforms.jobs.files.cell_texts import texts_of
 from uldp_transforms.jobs.files.event_times import milliseconds
 from uldp_transforms.jobs.files.values_file import ValuesFile
-from uldp_transforms.jobs.navigations.navigation_lines import table_of_paths
 from uldp_transforms.jobs.plan import plan_command as plan
 from uldp_transforms.jobs.pubsub import pubsub_access
 from uldp_transforms.jobs.records import run_records as runs
@@ -83,7 +81,7 @@ from uldp_transforms.jobs.report import charts, report_command, whole_period
 from uldp_transforms.jobs.report.reading import RowDirectory
 from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.simulate import simulate_command as simulate
-from uldp_transforms.jobs.survey import survey_command
+from uldp_transforms.lazy_names import moved_names
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.mechanisms import MECHANISMS
@@ -417,11 +415,6 @@ def parts_with(**parts: bytes) -> Callable[[], Any]:
     return call
 
 
-def navigations_twice() -> None:
-    Path("n.jsonl").write_text("{}\n", encoding="utf-8")
-    table_of_paths(["n.jsonl", "n.jsonl"])
-
-
 def table_with(content: bytes) -> Callable[[], Any]:
     """A call that reads a table of people."""
 
@@ -438,28 +431,6 @@ def list_with(content: bytes) -> Callable[[], Any]:
     def call() -> None:
         Path("list").write_bytes(content)
         read_lines("list", most=9, longest=9)
-
-    return call
-
-
-def regressing(options: str) -> Callable[[], Any]:
-    """A call that reads a table of answers with covariates."""
-
-    def call() -> None:
-        rows = "".join(f"{row % 2},{row},{'ab'[row % 2]},n{row}\n" for row in range(51))
-        Path("answers.csv").write_text(f"answer,x,y,z\n{rows}", encoding="utf-8")
-        covariates = "" if "--covariates" in options else "--covariates x"
-        regress.job(regress.configure(shlex.split(f"answers.csv --design direct {covariates} {options}")))
-
-    return call
-
-
-def answering(options: str, table: str = "answer\n1\n0\n") -> Callable[[], Any]:
-    """A call that reads a table of survey answers."""
-
-    def call() -> None:
-        Path("answers.csv").write_text(table, encoding="utf-8")
-        survey_command.job(survey_command.configure(shlex.split(f"answers.csv {options}")))
 
     return call
 
@@ -490,6 +461,16 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         ImportError,
         a_name_that_its_module_does_not_have,
         "uldp_transforms.Windows cannot be imported: module 'uldp_transforms.version' has no attribute 'Windows'",
+    ),
+    (
+        ImportError,
+        lambda: moved_names("some.module", "absent_package.module")("name"),
+        "some.module is now absent_package.module of the package absent-package, which is not installed",
+    ),
+    (
+        AttributeError,
+        lambda: moved_names("some.module", "absent_package.module")("__path__"),
+        "module 'some.module' has no attribute '__path__'",
     ),
     # coders
     (
@@ -940,8 +921,6 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: milliseconds("soon", "at"),
         "at: event_time must be RFC 3339 or seconds since 1970, got neither",
     ),
-    (SpecError, navigations_twice, "each file of navigations must be named once, got 'n.jsonl' several times"),
-    (SpecError, answering("--design direct", ""), "answers.csv must have a header, or JSON objects, got none"),
     *(
         (SpecError, parts_with(**parts), f"parts must have {sentence}")
         for parts, sentence in (
@@ -1340,95 +1319,6 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         f"must be ids from {', '.join(sorted(MECHANISMS))}, got 'krr,x'",
     ),
     (argparse.ArgumentTypeError, lambda: cli.numbers("1,x"), "must be comma-separated numbers, got '1,x'"),
-    # survey, regress
-    *(
-        (SpecError, answering(options), sentence)
-        for options, sentence in (
-            (
-                "--design kuk",
-                "--design must be direct, crosswise:RATE, forced:TRUTH,YES, unrelated:TRUTH,YES, or the name of a "
-                "column, got 'kuk'",
-            ),
-            (
-                "--design crosswise:x",
-                "--design must have rates from 0 to 1 such as 0.16 or 1/6, or names of columns, got 'x'",
-            ),
-            ("--design direct --yes a --no a", "--yes and --no must be different texts, got 'a' for both"),
-            ("--design crosswise", "--design must be crosswise:RATE, got 'crosswise'"),
-            (
-                "--design direct --question answer",
-                "--question, --answer and --people must name different columns, got answer, answer",
-            ),
-            (
-                "--design direct --anchor x=0 --question q",
-                "--anchor needs --inattentive, got none",
-            ),
-            (
-                "--design direct --anchor x=0 --inattentive one",
-                "--anchor needs --question, got none",
-            ),
-            (
-                "--design direct --anchor 0.5 --inattentive one --question q",
-                "--anchor must be QUESTION=SHARE with a share from 0 to 1, got '0.5'",
-            ),
-            (
-                "--design direct --anchor x=5% --inattentive one --question q",
-                "--anchor must be QUESTION=SHARE with a share from 0 to 1, got 'x=5%'",
-            ),
-            (
-                "--design crosswise:0.2 --inattentive one",
-                "--inattentive one needs --anchor, or two rates of a design whose answers determine both shares, got "
-                "neither",
-            ),
-            ("--design direct --weight answer", "--weight must name a column of its own, got 'answer'"),
-            (
-                "--design direct --people x",
-                "--people must name one column of answers.csv, got 'x', found 0 times; CSV must begin with its header",
-            ),
-        )
-    ),
-    (
-        SpecError,
-        answering("--design crosswise:0.2 --inattentive one --anchor x=0 --question q", "q,answer\ny,1\ny,0\n"),
-        "--anchor must name a question of the table, got 'x'",
-    ),
-    (SpecError, answering("--design direct", "answer\n"), "answers.csv must have at least one row, got none"),
-    (
-        SpecError,
-        answering("--design direct --question q", "q;answer\n1;1\n1;2\n"),
-        "answers.csv has answers in answer of which one is known to mean yes, others are unknown and none means no; "
-        "name the texts of both with --yes and --no",
-    ),
-    (
-        SpecError,
-        answering("--design direct", "answer\n1\n0\n2\n"),
-        "answers.csv must have at most 0.05 of its people in rows that cannot be read (--max_unreadable), got 0.3333; "
-        "1 row: an answer in answer that is neither 1/yes/true nor 0/no/false (line 4); name the texts of answers with "
-        "--yes and --no",
-    ),
-    (
-        SpecError,
-        answering("--design crosswise:rate", "answer;rate\n1;0,2\n0;0,2\n"),
-        "answers.csv must have at most 0.05 of its people in rows that cannot be read (--max_unreadable), got 1; "
-        "2 rows: no rates of crosswise that tell yes from no in rate (line 2, line 3); write rates such as "
-        "0.2 or 1/5, with a decimal point",
-    ),
-    *(
-        (SpecError, regressing(options), sentence)
-        for options, sentence in (
-            ("--categories z", "--categories must name columns of --covariates, got 'z'"),
-            ("--base x=1", "--base must name columns of categories, got 'x', a column of numbers"),
-            (
-                "--covariates y --base y=b --base y=c",
-                "--base must have one value for each name, got two different ones for y",
-            ),
-            ("--covariates y --base y=c", "--base must name a category of y, got one that no row has"),
-            (
-                "--covariates z",
-                "--covariates must name columns of numbers, or of at most 50 different texts, got z with 51",
-            ),
-        )
-    ),
     *(
         (SpecError, simulating(options), f"--dimension_column must {sentence}")
         for options, sentence in (
@@ -1486,11 +1376,6 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         lambda: texts_of(pa.array([b"\xff"]), "value"),
         "column value must hold texts in UTF-8, got other bytes",
-    ),
-    (
-        SpecError,
-        lambda: regress.configure(shlex.split("answers.csv --design direct --covariates x,x")),
-        "--covariates must name each column once, got 'x,x'",
     ),
     # check
     (
@@ -1604,7 +1489,6 @@ def calls() -> Iterator[Callable[[], Any]]:
     tables = (*tables, test_kafka_reader.REFUSED, test_groups.REFUSED, test_dimensions.REFUSED, test_dev_queue.REFUSED)
     tables = (
         *tables,
-        test_navigations.REFUSED,
         test_row_frame.REFUSED,
         test_compare.REFUSED,
         test_total.REFUSED,

@@ -31,7 +31,6 @@ from uldp_transforms.beam.runtime.beam_windows import in_window
 from uldp_transforms.beam.transforms.pool_versions import _COUNTS, PoolVersions, _Estimator, _Held, _HoldVersionsFn
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.jobs import estimate, reestimate, total, uldp
-from uldp_transforms.jobs.navigations.navigation_lines import table_of_topic
 from uldp_transforms.jobs.sinks.bigquery_tables import table_schema
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -360,7 +359,7 @@ def test_pooled_rows_in_kafka_are_those_of_the_files() -> None:
     Path("kafka.properties").write_text(f"bootstrap.servers = {cluster.servers}\n", encoding="utf-8")
     topic = cluster.topic()
     run(f"--output_kafka_topic={topic}", "--kafka_config=kafka.properties")
-    sent = [json.loads(line) for _, lines in table_of_topic(cluster.settings, topic).parts for line in lines]
+    sent = [json.loads(value) for value in cluster.values(topic)]
     order = [sorted(json.dumps(row, sort_keys=True) for row in rows) for rows in (sent, rows_of("out"))]
     assert order[0] == order[1]
     assert sum(bool(row["pooled"]) for row in sent) == 3

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.campaigns.simulated import Faults
-from uldp_transforms.jobs.navigations.navigation_lines import table_of_paths
 from uldp_transforms_gateway.navigations.navigation_log import NavigationLog
 from uldp_transforms_gateway.navigations.page_lines import checked
+from uldp_transforms_survey.navigations.navigation_lines import table_of_paths
 
 KEPT, TORN, NO_NAVIGATION, IN_DOUBT = (
     *("navigations that are kept", "lines that a kill or a full disk tore"),

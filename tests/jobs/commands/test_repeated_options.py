@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
-import importlib
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -49,8 +45,7 @@ TEXTS = (
 
 def parser_of(program: str) -> cli.Parser:
     """Its parser, of which no option is required."""
-    module = uldp.LABORATORY.get(program, f"uldp_transforms.jobs.{program.replace('-', '_')}")
-    parser = cli.parser_of(importlib.import_module(module).main)
+    parser = cli.parser_of(uldp.main_of(program))
     for action in parser.actions():
         action.required = False
     for group in parser._mutually_exclusive_groups:
@@ -103,33 +98,6 @@ def test_every_option_that_adds_up_exists() -> None:
 
 
 # ---------------------------------------------------------------------- what comes out
-
-
-def test_answers_of_two_spellings_both_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """150 of 200 people said yes, in two spellings; no is spelled in two ways too."""
-    answers = ["ja"] * 90 + ["jawohl"] * 60 + ["nein"] * 30 + ["nee"] * 20
-    (tmp_path / "a.csv").write_text("\n".join(["answer", *answers]), encoding="utf-8")
-    words = ["survey", str(tmp_path / "a.csv"), "--design", "direct", "--json", str(tmp_path / "rows")]
-    assert uldp.main([*words, "--yes", "ja", "--yes", "jawohl", "--no", "nein", "--no", "nee"]) == 0
-    assert "200 of 200 rows are used." in capsys.readouterr().out
-    row = json.loads((tmp_path / "rows").read_text(encoding="utf-8"))
-    assert (row["num_reports"], row["num_ones"], row["raw_frequency"]) == (200, 150, 0.75)
-    assert uldp.main([*words, "--yes", "ja", "--yes", "nein", "--no", "nee", "--no", "nein"]) == 2
-    assert capsys.readouterr().err == "survey: --yes and --no must be different texts, got 'nein' for both\n"
-
-
-def test_covariates_of_two_options_are_both_in_the_regression(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with (tmp_path / "a.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["answer", "age", "female"])
-        writer.writerows([int(n % 7 < 3), n % 5, n % 2] for n in range(200))
-    words = ["regress", str(tmp_path / "a.csv"), "--design", "direct"]
-    assert uldp.main([*words, "--covariates", "age,female"]) == 0
-    together = capsys.readouterr().out
-    assert uldp.main([*words, "--covariates", "age", "--covariates", "female"]) == 0
-    assert capsys.readouterr().out == together
 
 
 def test_options_of_beam_are_not_overwritten_either(capsys: pytest.CaptureFixture[str]) -> None:
