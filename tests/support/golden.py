@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support import dataflow_template, form_types, protection_lists, row_fields, spec_page, views
+from tests.support import dataflow_template, protection_lists, row_fields, spec_page, views
 from tests.support.capabilities import page as capability_page
 from uldp_transforms.jobs.gateway import openapi
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
@@ -79,7 +79,6 @@ def pages() -> dict[str, str]:
         "clients/javascript/src/form.js": _with_mechanisms("clients/javascript/src/form.js", classes),
         "docs/client.md": _with_tables(
             "docs/client.md",
-            (form_types.HEADER, form_types.rows()),
             (["`sampler`", "mechanisms", "of these, v = K for"], _samplers(classes)),
         ),
         "schemas/gateway.openapi.json": json.dumps(openapi.document(), indent=2) + "\n",
