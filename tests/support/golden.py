@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support import dataflow_template, protection_lists, row_fields, spec_page, views
+from tests.support import dataflow_template, failures, protection_lists, row_fields, spec_page, views
 from tests.support.capabilities import page as capability_page
 from uldp_transforms.jobs.gateway import openapi
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
@@ -81,6 +81,7 @@ def pages() -> dict[str, str]:
             "docs/client.md",
             (["`sampler`", "mechanisms", "of these, v = K for"], _samplers(classes)),
         ),
+        failures.PATH: failures.filled(_with_tables(failures.PATH)),
         "schemas/gateway.openapi.json": json.dumps(openapi.document(), indent=2) + "\n",
         dataflow_template.PATH: dataflow_template.text(ROOT),
         capability_page.PATH: _with_tables(capability_page.PATH, (capability_page.HEADER, capability_page.rows(ROOT))),
