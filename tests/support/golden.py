@@ -84,7 +84,9 @@ def pages() -> dict[str, str]:
         failures.PATH: failures.filled(_with_tables(failures.PATH)),
         "schemas/gateway.openapi.json": json.dumps(openapi.document(), indent=2) + "\n",
         dataflow_template.PATH: dataflow_template.text(ROOT),
-        capability_page.PATH: _with_tables(capability_page.PATH, (capability_page.HEADER, capability_page.rows(ROOT))),
+        capability_page.PATH: capability_page.filled(
+            _with_tables(capability_page.PATH, (capability_page.HEADER, capability_page.rows(ROOT))), ROOT
+        ),
         spec_page.PATH: _with_tables(spec_page.PATH, (spec_page.HEADER, spec_page.rows())),
         "docs/threat-model.md": protection_lists.filled(_with_tables("docs/threat-model.md")),
         "docs/wire.md": _with_tables("docs/wire.md", (["mechanism", "payload"], of_payload)),
