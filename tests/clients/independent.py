@@ -1,4 +1,4 @@
-"""A second client, written from docs/client.md, docs/wire.md and docs/hashing.md alone; nothing of the package is used.
+"""A second client, written from the pages client.md (with note 29), wire.md and hashing.md alone, and no code of ours.
 
 It is slow and plain: one report at a time, integers and fractions. ``form`` computes the client's form from a
 collection, ``check`` refuses forms that were changed, ``report`` makes a message from a form, a value and random words.

@@ -1,4 +1,4 @@
-"""``docs/failures.md`` names a test for every failure, and the tests exist."""
+"""``tests/failures.yaml`` names a test for every failure of ``docs/failures.md``, and the tests exist."""
 
 from __future__ import annotations
 
@@ -7,38 +7,16 @@ import functools
 import re
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from requirements.companions import companions
+from tests.support.failures import FAMILIES, SOURCE, Failure, failures
 
 TESTS = Path(__file__).parents[1]
-PAGE = TESTS.parent / "docs" / "failures.md"
 FILES = {
     path.name: path for folder in (TESTS, *(each.tests for each in companions())) for path in folder.rglob("test_*.py")
 }
-
-FAMILIES = {"B": "bytes", "M": "meaning", "T": "time", "C": "configuration", "X": "the running job", "P": "privacy"}
-
-
-class Failure(NamedTuple):
-    """A row of the page."""
-
-    id: str
-    failure: str
-    behaviour: str
-    tests: str
-
-
-def failures() -> list[Failure]:
-    found = [
-        [cell.strip() for cell in line.strip().strip("|").split("|")]
-        for line in PAGE.read_text(encoding="utf-8").splitlines()
-        if re.match(r"\| [A-Z][0-9]", line)
-    ]
-    assert all(len(row) == len(Failure._fields) for row in found), "each row has all columns"
-    return [Failure(*row) for row in found]
 
 
 @functools.cache
@@ -48,27 +26,25 @@ def functions(file: str) -> set[str]:
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
 
 
-def named(tests: str) -> list[tuple[str, str]]:
-    """File and function of each test in a cell."""
-    return re.findall(r"`(test_\w+\.py)::(test_\w+)`", tests)
+def exists(test: str) -> bool:
+    """Whether an entry names a test, and transcripts that it plays."""
+    named = re.fullmatch(r"(test_\w+\.py)::(test_\w+)(?: \(([\w, ]+)\))?", test)
+    if named is None:
+        return False
+    file, function, transcripts = named.groups()
+    played = [TESTS / f"transcripts/{name}.yaml" for name in transcripts.split(", ")] if transcripts else []
+    return file in FILES and function in functions(file) and all(path.is_file() for path in played)
 
 
-def unknown(tests: str) -> list[str]:
-    """What a cell names, and is no test, or no transcript."""
-    missing = [
-        f"{file}::{function}" for file, function in named(tests) if file not in FILES or function not in functions(file)
-    ]
-    transcripts = ", ".join(re.findall(r"::test_transcript` \(([^)]*)\)", tests))
-    return missing + [
-        name for name in transcripts.split(", ") if name and not (TESTS / f"transcripts/{name}.yaml").is_file()
-    ]
+UNTESTED = {"C10"}
+"""Failures without a test."""
 
 
 @pytest.mark.parametrize("failure", failures(), ids=lambda failure: failure.id)
-def test_every_failure_has_a_test_or_says_that_it_has_none(failure: Failure) -> None:
-    assert all(failure)
-    assert bool(named(failure.tests)) != ("not covered" in failure.tests)
-    assert not unknown(failure.tests)
+def test_every_failure_has_tests_that_exist(failure: Failure) -> None:
+    assert failure.failure and failure.behaviour and "|" not in failure.failure + failure.behaviour
+    assert bool(failure.tests) != (failure.id in UNTESTED)
+    assert [test for test in failure.tests if not exists(test)] == []
 
 
 def test_ids_are_numbered_without_gaps_and_stand_once() -> None:
@@ -78,20 +54,27 @@ def test_ids_are_numbered_without_gaps_and_stand_once() -> None:
     assert [failure.id for failure in failures()] == expected
 
 
-def test_the_page_names_each_test_of_its_own_files() -> None:
-    """Tests that were written for the page stand on it."""
-    text = PAGE.read_text(encoding="utf-8")
+def test_each_test_of_files_about_failures_is_named() -> None:
+    """Tests that were written for the page stand in its source."""
+    text = SOURCE.read_text(encoding="utf-8")
     for path in TESTS.rglob("test_failures_*.py"):
         tests = {name for name in functions(path.name) if not re.search("would_(find|not)", name)}
-        assert not [name for name in tests if f"`{path.name}::{name}`" not in text]
+        assert not [name for name in tests if f"{path.name}::{name}\n" not in text]
 
 
-def test_a_test_that_is_gone_is_noticed() -> None:
-    assert unknown("`test_failures.py::test_nothing`, `test_nothing.py::test_nothing`, `test_wire.py::test_b`")
-    assert unknown("`test_transcripts.py::test_transcript` (late, nothing)") == ["nothing"]
-    assert not unknown("`test_failures.py::test_a_test_that_is_gone_is_noticed`")
+@pytest.mark.parametrize(
+    "test",
+    [
+        "test_failures.py::test_nothing",
+        "test_nothing.py::test_nothing",
+        "test_wire.py",
+        "test_transcripts.py::test_transcript (late, nothing)",
+    ],
+)
+def test_a_test_that_is_gone_is_noticed(test: str) -> None:
+    assert not exists(test)
 
 
-def test_the_links_of_the_page_lead_somewhere() -> None:
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", PAGE.read_text(encoding="utf-8")):
-        assert (PAGE.parent / target).exists(), target
+def test_tests_that_exist_are_found() -> None:
+    assert exists("test_failures.py::test_a_test_that_is_gone_is_noticed")
+    assert exists("test_transcripts.py::test_transcript (late, final)")

@@ -165,7 +165,7 @@ def test_the_query_of_the_analyst_reads_the_latest_panes(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "block",
-    [*of_page("quickstart-beam"), *of_page("estimate-reports"), *of_page("test-your-pipeline")],
+    [*of_page("quickstart-beam"), *of_page("test-your-pipeline")],
     ids=lambda block: f"{block.number}-{block.needs}",
 )
 def test_the_pipelines_print_rows(

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.support import dataflow_template, form_types, protection_lists, row_fields, spec_page, views
+from tests.support import dataflow_template, failures, protection_lists, row_fields, spec_page, views
 from tests.support.capabilities import page as capability_page
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
 
@@ -78,11 +78,13 @@ def pages() -> dict[str, str]:
         "clients/javascript/src/form.js": _with_mechanisms("clients/javascript/src/form.js", classes),
         "docs/client.md": _with_tables(
             "docs/client.md",
-            (form_types.HEADER, form_types.rows()),
             (["`sampler`", "mechanisms", "of these, v = K for"], _samplers(classes)),
         ),
+        failures.PATH: failures.filled(_with_tables(failures.PATH)),
         dataflow_template.PATH: dataflow_template.text(ROOT),
-        capability_page.PATH: _with_tables(capability_page.PATH, (capability_page.HEADER, capability_page.rows(ROOT))),
+        capability_page.PATH: capability_page.filled(
+            _with_tables(capability_page.PATH, (capability_page.HEADER, capability_page.rows(ROOT))), ROOT
+        ),
         spec_page.PATH: _with_tables(spec_page.PATH, (spec_page.HEADER, spec_page.rows())),
         "docs/threat-model.md": protection_lists.filled(_with_tables("docs/threat-model.md")),
         "docs/wire.md": _with_tables("docs/wire.md", (["mechanism", "payload"], of_payload)),

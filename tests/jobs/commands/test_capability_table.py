@@ -10,13 +10,12 @@ import pytest
 
 from tests.support.capabilities.capabilities import CAPABILITIES, Capability
 from tests.support.capabilities.jobs import ESTIMATE, FOLLOW, PROGRAMS, REESTIMATE, STREAM, job
-from tests.support.capabilities.page import RECORD
+from tests.support.capabilities.page import RECORD, YES
 from tests.support.capabilities.programs import RUNS, rows_of
 from tests.support.capabilities.reasons import REASONS, SILENT, words_of
 from tests.support.cases import GOLDEN, golden
 from tests.support.together import together
 
-YES = "yes"
 CELLS = list(itertools.product(PROGRAMS, CAPABILITIES))
 
 

@@ -1,4 +1,4 @@
-"""Do versions agree, where one has few reports: false alarms and power; see docs/roll-out.md."""
+"""Do versions agree, where one has few reports: false alarms and power; see docs/decisions/0085-pooled-versions.md."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_a_long_list_rings_as_seldom_where_few_report_each_value() -> None:
 
 
 def main() -> None:
-    """Print the table of docs/roll-out.md; an argument is the number of windows, or ``tails`` for the second table."""
+    """Print the alarms per 1,000 windows; an argument is the number of windows, or ``tails`` for those of p-values."""
     if sys.argv[1:] == ["tails"]:
         print("| version | plain, 1 / rank | corrected | plain, 1 / rank^2.5 | corrected |\n|---|---|---|---|---|")
         for mechanism, epsilon, reports in SMALL:
