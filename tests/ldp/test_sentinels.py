@@ -35,6 +35,7 @@ from tests.campaigns.attacks import (
 from tests.support.cases import ALL_COLLECTIONS, VALUES, enumerated
 from tests.support.tolerance import binomial_limits, generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection, sentinels
+from uldp_transforms.ldp.counts.discrete_tails import Binomial
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.planning.canaries import canary_share
@@ -445,8 +446,8 @@ def test_the_tail_of_many_is_a_near_bound(monkeypatch, distance, upper):
 def test_the_weight_of_very_many_reports_is_judged_by_a_bounded_sum(monkeypatch):
     """10^11 reports: a few thousand terms, and still honest reports pass and a thousandth too many bits rings."""
     item, n, terms = closed("rappor", 8, 8), 10**11, []
-    pmf = stats.binom.pmf
-    monkeypatch.setattr(stats.binom, "pmf", lambda x, *law: terms.append(np.size(x)) or pmf(x, *law))
+    pmf = Binomial.pmf
+    monkeypatch.setattr(Binomial, "pmf", lambda x, *law: terms.append(np.size(x)) or pmf(x, *law))
     cells = np.rint(n * item.mechanism.response(np.full(8, 1 / 8))).astype(np.int64)
     assert sentinels.weight(item, CohortCounts(np.array([n]), cells[np.newaxis])).p_value > 0.5
     assert sentinels.weight(item, CohortCounts(np.array([n]), cells[np.newaxis] * 1001 // 1000)).p_value < 1e-12

@@ -69,9 +69,26 @@ def test_a_start_imports_what_is_stated(name: str) -> None:
 
 
 def test_a_job_that_follows_an_empty_spool_imports_what_is_stated(tmp_path: Path) -> None:
-    """Nor Arrow, what smooths, or what tests windows, until there are any."""
+    """Neither Arrow nor what smooths."""
     followed = Followed(tmp_path, of=(KRR,))
     assert imported(FOLLOWING, *followed.argv()) <= ESTIMATES | {"fastavro", "sqlite3"}
+
+
+def test_first_windows_import_what_is_stated(tmp_path: Path) -> None:
+    """Of a job that follows a spool, and of the programs that read its counts: Arrow and ``scipy.stats`` in none."""
+    followed = Followed(tmp_path)
+    followed.add_file()
+    assert imported(FOLLOWING, *followed.argv()) <= ESTIMATES | {"fastavro", "sqlite3"}
+    assert {row["status"] for row in followed.rows("estimates")} == {"ok"}
+    counts, common = str(followed.output), ["--min_reports", "1", "--output"]
+    again = [*followed.collections, "--counts", counts, *common, str(tmp_path / "again")]
+    assert imported(PROGRAM, "reestimate", *again) <= STARTS["reestimate"]
+    assert imported(PROGRAM, "total", counts, *common, str(tmp_path / "total.jsonl")) <= STARTS["total"]
+    windows = ["--windows", *common, str(tmp_path / "compare.jsonl")]
+    assert imported(PROGRAM, "compare", counts, *windows) <= STARTS["compare"]
+    written = [*tmp_path.glob("*.jsonl"), *(tmp_path / "again").glob("estimates*.jsonl")]
+    assert len(written) >= 3
+    assert all(path.stat().st_size for path in written)
 
 
 def test_a_directory_is_checked_without_scipy(tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy
 from scipy import special
 
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.counts.discrete_tails import Binomial, Hypergeometric, NegativeBinomial
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.model import Model
 
@@ -114,7 +114,7 @@ def floor(model: Model, counts: CohortCounts) -> _Judgement | None:
     bounds = np.where(shares < rates, -trials * distances, 0.0)  # upper bounds of ln of the tails (Chernoff)
     best = int(np.argmin(bounds + sets))
     count, n, rate = supports[best], trials[best], rates[best]
-    tail = scipy.stats.binom.cdf(count, n, rate)
+    tail = Binomial.cdf(count, n, rate)
     log_tail = np.log(tail) if tail > 0 else bounds[best]
     return _judgement(count - n * rate, np.sqrt(n * rate * (1 - rate)), np.exp(min(log_tail + sets[best], 0.0)))
 
@@ -126,7 +126,7 @@ def ceiling(model: Model, counts: CohortCounts) -> _Judgement | None:
     if mechanism.num_sensitive == mechanism.num_symbols:
         return None
     clear, n = _in_clear(mechanism, counts), counts.total
-    return _judgement(clear - n * rate, np.sqrt(n * rate * (1 - rate)), scipy.stats.binom.sf(clear - 1, n, rate))
+    return _judgement(clear - n * rate, np.sqrt(n * rate * (1 - rate)), float(Binomial.sf(clear - 1, n, rate)))
 
 
 def weight(model: Model, counts: CohortCounts) -> _Judgement | None:
@@ -203,7 +203,7 @@ def pairs(model: Model, counts: CohortCounts) -> _Judgement | None:
     surprise = np.where(both > expected[0], special.rel_entr(table, expected).sum(axis=0), 0.0)
     best = int(np.argmax(surprise))
     mean, spread = expected[0, best], np.sqrt(expected[0, best] * (1 - a[best]) * (1 - b[best]) * n / max(n - 1, 1))
-    tail = scipy.stats.hypergeom.sf(both[best] - 1, n, first[best], second[best])
+    tail = float(Hypergeometric.sf(both[best] - 1, n, first[best], second[best]))
     return _judgement(both[best] - mean, spread, len(both) * tail)
 
 
@@ -217,9 +217,9 @@ def cohorts(model: Model, counts: CohortCounts) -> _Judgement | None:
     if num_cohorts < 2:
         return None
     left = counts.num_reports[::-1].cumsum()[::-1][:-1]
-    p_values = _two_sided(scipy.stats.binom, counts.num_reports[:-1], left, 1 / np.arange(num_cohorts, 1, -1))
+    p_values = _two_sided(Binomial, counts.num_reports[:-1], left, 1 / np.arange(num_cohorts, 1, -1))
     statistic = -2 * np.log(p_values).sum()
-    return _Judgement(statistic, scipy.stats.chi2.sf(statistic, 2 * len(p_values)))
+    return _Judgement(statistic, special.chdtrc(2 * len(p_values), statistic))
 
 
 def homogeneity(model: Model, counts: CohortCounts) -> _Judgement | None:
@@ -238,7 +238,7 @@ def homogeneity(model: Model, counts: CohortCounts) -> _Judgement | None:
     cohort, symbol = np.unravel_index(np.argmax(special.kl_div(table, expected)), table.shape)
     count, size, total = table[cohort, symbol], sizes[cohort], totals[symbol]
     spread = np.sqrt(expected[cohort, symbol] * (1 - size / n) * (1 - total / n) * n / max(n - 1, 1))
-    p_value = table.size * float(_two_sided(scipy.stats.hypergeom, count, n, total, size))
+    p_value = table.size * float(_two_sided(Hypergeometric, count, n, total, size))
     return _judgement(count - expected[cohort, symbol], spread, p_value)
 
 
@@ -272,8 +272,8 @@ def _people_with_sensitive_values(mechanism: Mechanism, total: int, clear: int) 
     if mechanism.num_sensitive == mechanism.num_symbols:
         return total, total
     rate = mechanism.reveal_rate
-    fewest_others = clear + scipy.stats.nbinom.ppf(_OUTSIDE / 2, clear, rate) if clear else 0
-    most_others = clear + 1 + scipy.stats.nbinom.isf(_OUTSIDE / 2, clear + 1, rate)
+    fewest_others = clear + float(NegativeBinomial.ppf(_OUTSIDE / 2, clear, rate)) if clear else 0
+    most_others = clear + 1 + float(NegativeBinomial.isf(_OUTSIDE / 2, clear + 1, rate))
     return total - int(min(most_others, total)), total - int(min(fewest_others, total))
 
 
@@ -283,23 +283,23 @@ def _tail_of_two_binomials(ones: int, first: tuple[int, float], second: tuple[in
     If X has more than ``_TERMS`` possible values, neighbouring ones are grouped and the result is an upper bound: each
     group has its total probability and the tail of its most favourable value.
     """
-    (trials, rate), law = first, scipy.stats.binom
-    lowest = scipy.stats.binom.ppf(_LEFT_OUT, trials, rate)
-    highest = trials - scipy.stats.binom.ppf(_LEFT_OUT, trials, 1 - rate)  # isf would round 1 - _LEFT_OUT to 1
+    trials, rate = first
+    lowest = Binomial.ppf(_LEFT_OUT, trials, rate)
+    highest = trials - Binomial.ppf(_LEFT_OUT, trials, 1 - rate)  # isf would round 1 - _LEFT_OUT to 1
     groups = int(min(highest - lowest + 1, _TERMS))
     starts = np.rint(np.linspace(lowest, highest + 1, groups + 1))
     least, most = starts[:-1], starts[1:] - 1
     likeliest = np.clip(np.floor((trials + 1) * rate), least, most)
-    tail = law.sf(ones - 1 - most, *second) if upper else law.cdf(ones - least, *second)
-    masses = (most - least + 1) * scipy.stats.binom.pmf(likeliest, trials, rate)
+    tail = Binomial.sf(ones - 1 - most, *second) if upper else Binomial.cdf(ones - least, *second)
+    masses = (most - least + 1) * Binomial.pmf(likeliest, trials, rate)
     return float(masses @ tail) + 2 * _LEFT_OUT
 
 
 def _law_of_weight(mechanism: SetReportMechanism, own: int) -> np.ndarray:
     """(v + 1,): probabilities of the number of set bits in a report of a person with ``own`` own bits."""
     v, miss = mechanism.num_sensitive, mechanism.miss
-    of_own = scipy.stats.binom.pmf(np.arange(own + 1), own, miss + mechanism.delta)
-    return np.convolve(of_own, scipy.stats.binom.pmf(np.arange(v - own + 1), v - own, miss))
+    of_own = Binomial.pmf(np.arange(own + 1), own, miss + mechanism.delta)
+    return np.convolve(of_own, Binomial.pmf(np.arange(v - own + 1), v - own, miss))
 
 
 def _bound_of_tail(counts: np.ndarray, trials: int, means: np.ndarray, *, upper: bool) -> np.ndarray:
@@ -311,7 +311,7 @@ def _bound_of_tail(counts: np.ndarray, trials: int, means: np.ndarray, *, upper:
     if not upper:
         return _bound_of_tail(trials - counts, trials, trials - means, upper=True)
     means = np.clip(means, 0, trials)
-    tails = scipy.stats.binom.sf(counts - 1, trials, means / max(trials, 1))
+    tails = Binomial.sf(counts - 1, trials, means / max(trials, 1))
     near = np.where(counts == 1, np.minimum(means, 1.0), 1.0)
     return np.where(counts >= means + 1, tails, near)
 

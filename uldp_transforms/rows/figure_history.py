@@ -119,6 +119,14 @@ def in_order(shares: Shares, names: Sequence[str]) -> Shares:
     )
 
 
+def shown_figures(
+    rows: Sequence[tuple[int, WindowedEstimate]], windows: Neighbours, shares: Shares
+) -> Iterator[WindowedEstimate]:
+    """Rows with smoothed figures of one kind. The rows come with their positions in ``shares``."""
+    ordered = in_order(shares, windows.values)
+    yield from (with_smoothed(row, windows.values, ordered, t) for t, row in rows)
+
+
 def with_smoothed(row: WindowedEstimate, names: Sequence[str], shares: Shares, t: int) -> WindowedEstimate:
     """The row with smoothed figures: the mean, or what follows from the distribution function.
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -19,13 +19,12 @@ from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.figure_history import (
     has_figures,
-    in_order,
     rows_of_figures,
     sentence_of_change,
     series_of_figures,
-    with_smoothed,
+    shown_figures,
 )
-from uldp_transforms.rows.row_types import NumberFigures, WindowedEstimate
+from uldp_transforms.rows.row_types import WindowedEstimate
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, has_numbers, places_of
 
 HORIZON = 64
@@ -56,57 +55,30 @@ def smooth_rows(
         alarm_every: mean number of windows between two false alarms.
         memos: whether clients keep memos, so that windows of the same people have noise in common.
     """
-    with_figures = [place for place, row in enumerate(rows) if has_numbers(row) and has_figures(row)]
-    every = _KINDS * alarm_every if with_figures else alarm_every
-    results = list(_smooth_entries(rows, jump, every, memos))
-    if with_figures:
-        told = _smooth_figures([rows[place] for place in with_figures], jump, every, memos)
-        for place, (numbers, changes) in zip(with_figures, told):
-            row, change = results[place]
-            results[place] = row._replace(numbers=numbers), _joined([*changes, change])
-    yield from results
+    places = [place for place, row in enumerate(rows) if has_numbers(row)]
+    numeric = [place for place in places if has_figures(rows[place])]
+    every = _KINDS * alarm_every if numeric else alarm_every
+    parts = [(_FIGURES, numeric, part) for part in _figures_by_kind([rows[place] for place in numeric])]
+    parts += [(_ENTRIES, places, tuple(rows[place] for place in places))] if places else []
+    shown = list(rows)
+    changes: list[list[Finding]] = [[] for _ in rows]
+    for kind, own, part in parts:
+        windows = Neighbours.of(part, jump, memos)
+        series = kind.series(windows)
+        alarms, shares = judge(series, every), smoothed(series, _level_of(rows))
+        at = np.searchsorted(windows.spans[:, 0], [bounds_of(row)[0] for row in part]).tolist()
+        smooth = kind.shown([(t, shown[place]) for t, place in zip(at, own)], windows, shares)
+        for t, place, row in zip(at, own, smooth):
+            shown[place] = row
+            changes[place].append(_change(kind, rows[place], windows, series, alarms, t))
+    yield from ((row._replace(estimates=list(row.estimates)), _joined(told)) for row, told in zip(shown, changes))
 
 
-def _smooth_entries(
-    rows: Sequence[WindowedEstimate], jump: float, alarm_every: float, memos: bool
-) -> Iterator[tuple[WindowedEstimate, Finding | None]]:
-    """The rows with smoothed entries, and findings about these."""
-    windows = Neighbours.of(rows, jump, memos)
-    if not len(windows):
-        yield from ((row._replace(estimates=list(row.estimates)), None) for row in rows)
-        return
-    series = windows.series()
-    alarms = judge(series, alarm_every)
-    shares = smoothed(series, _level_of(rows))
-    starts = {int(start): t for t, start in enumerate(windows.spans[:, 0])}
-    places = [starts[bounds_of(row)[0]] if has_numbers(row) else None for row in rows]
-    shown = _shown([(t, row) for t, row in zip(places, rows) if t is not None], windows, shares)
-    for t, row in zip(places, rows):
-        if t is None:
-            yield row._replace(estimates=list(row.estimates)), None
-        else:
-            yield next(shown), _change(row, windows, series, alarms, t)
-
-
-def _smooth_figures(
-    rows: Sequence[WindowedEstimate], jump: float, alarm_every: float, memos: bool
-) -> Iterator[tuple[NumberFigures, list[Finding]]]:
-    """The smoothed numbers of rows that all have some, and findings about each kind of figures."""
-    first = rows_of_figures(min(rows, key=bounds_of))
+def _figures_by_kind(rows: Sequence[WindowedEstimate]) -> Iterator[tuple[WindowedEstimate, ...]]:
+    """The rows with each kind of their figures in place of entries; each is measured from one end in all rows."""
+    first = rows_of_figures(min(rows, key=bounds_of)) if rows else []
     names = [name for one in first for name in EntryColumns.of(one.estimates).values]
-    kinds = []
-    for of_kind in zip(*(rows_of_figures(row, names) for row in rows)):
-        windows = Neighbours.of(of_kind, jump, memos)
-        series = series_of_figures(windows)
-        shares = in_order(smoothed(series, _level_of(rows)), windows.values)
-        kinds.append((windows, series, judge(series, alarm_every), shares))
-    for row in rows:
-        shown, changes = row, []
-        for windows, series, alarms, shares in kinds:
-            t = int(np.searchsorted(windows.spans[:, 0], bounds_of(row)[0]))
-            shown = with_smoothed(shown, windows.values, shares, t)
-            changes.append(_change_of_figures(row, windows, series, alarms, t))
-        yield shown.numbers, changes
+    yield from zip(*(rows_of_figures(row, names) for row in rows))
 
 
 def filter_row(
@@ -127,44 +99,25 @@ def filter_row(
     later, t = windows.with_window(row)
     if t is None:
         return windows, row, None
-    every = _KINDS * alarm_every if has_figures(row) else alarm_every
+    numeric = has_figures(row)
+    every = _KINDS * alarm_every if numeric else alarm_every
     most = horizon_of(len(later.values)) if horizon is None else horizon
-    series = later.series()
-    kept, alarms = _judged(later, series, every, most)
-    [shown] = _shown([(0, row)], later, filtered(series, t, confidence_or_default(row.confidence)))
-    change = _change(row, later, series, alarms, t)
-    if not has_figures(row):
-        return kept, shown, change
-    figures, numbers, changes = _filter_figures(windows, row, every, most)
-    return dataclasses.replace(kept, figures=figures), shown._replace(numbers=numbers), _joined([*changes, change])
-
-
-def _judged(windows: Neighbours, series: Series, alarm_every: float, horizon: int) -> tuple[Neighbours, Alarms]:
-    """The windows to keep, and the alarms of all of them."""
-    alarms = judge(series, alarm_every, windows.alarm)
-    _, _, course = follow(series, alarms.moved)
-    return windows.forget(course, alarm_every, horizon), alarms
-
-
-def _filter_figures(
-    windows: Neighbours, row: WindowedEstimate, alarm_every: float, horizon: int
-) -> tuple[tuple[Neighbours, ...], NumberFigures, list[Finding]]:
-    """The next windows of each kind of figures, the smoothed numbers of the row, and what changed."""
-    told = rows_of_figures(row, [name for kind in windows.figures for name in kind.values])
-    nothing = Neighbours.of([], windows.jump, windows.memos)
-    kinds, shown, changes = [], row, []
-    for kind, one in zip(windows.figures or [nothing] * len(told), told):
-        later, t = kind.with_window(one)
-        if t is None:
-            kinds.append(kind)
+    parts = rows_of_figures(row, [name for one in windows.figures for name in one.values]) if numeric else []
+    before = windows.figures or [Neighbours.of([], windows.jump, windows.memos)] * len(parts)
+    steps = [(_FIGURES, *one.with_window(part)) for one, part in zip(before, parts)]
+    kept, shown, changes = [], row, []
+    for kind, own, at in [*steps, (_ENTRIES, later, t)]:
+        if at is None:
+            kept.append(own)
             continue
-        series = series_of_figures(later)
-        kept, alarms = _judged(later, series, alarm_every, horizon)
-        kinds.append(kept)
-        shares = filtered(series, t, confidence_or_default(row.confidence))
-        shown = with_smoothed(shown, later.values, in_order(shares, later.values), 0)
-        changes.append(_change_of_figures(row, later, series, alarms, t))
-    return tuple(kinds), shown.numbers, changes
+        series = kind.series(own)
+        alarms = judge(series, every, own.alarm)
+        _, _, course = follow(series, alarms.moved)
+        kept.append(own.forget(course, every, most))
+        [shown] = kind.shown([(0, shown)], own, filtered(series, at, confidence_or_default(row.confidence)))
+        changes.append(_change(kind, row, own, series, alarms, at))
+    *figures, entries = kept
+    return dataclasses.replace(entries, figures=tuple(figures) or entries.figures), shown, _joined(changes)
 
 
 def _level_of(rows: Sequence[WindowedEstimate]) -> float:
@@ -202,11 +155,10 @@ def _shown(
         yield row._replace(estimates=list(smooth))
 
 
-def _change(row: WindowedEstimate, windows: Neighbours, series: Series, alarms: Alarms, t: int) -> Finding:
-    """Values that changed in the window of a row; the intervals hold simultaneously for all values."""
-    moved, level = np.flatnonzero(alarms.moved[t]), confidence_or_default(row.confidence)
-    sentence = _sentence(windows, change_of(series, alarms, t, moved), moved, level) if len(moved) else NOTHING_UNUSUAL
-    return _finding(alarms, t, sentence)
+def _change(kind: _Kind, row: WindowedEstimate, windows: Neighbours, series: Series, alarms: Alarms, t: int) -> Finding:
+    """What changed in the window of a row; the intervals hold simultaneously for all series of the kind."""
+    fired = alarms.moved[t].any()
+    return _finding(alarms, t, kind.sentence(row, windows, series, alarms, t) if fired else NOTHING_UNUSUAL)
 
 
 def _finding(alarms: Alarms, t: int, sentence: str) -> Finding:
@@ -220,15 +172,8 @@ def _finding(alarms: Alarms, t: int, sentence: str) -> Finding:
     )
 
 
-def _change_of_figures(row: WindowedEstimate, windows: Neighbours, series: Series, alarms: Alarms, t: int) -> Finding:
-    """Figures of one kind that changed in the window of a row."""
-    fired = alarms.moved[t].any()
-    return _finding(alarms, t, sentence_of_change(row, windows, series, alarms, t) if fired else NOTHING_UNUSUAL)
-
-
-def _joined(findings: Sequence[Finding | None]) -> Finding | None:
+def _joined(told: Sequence[Finding]) -> Finding | None:
     """One finding about several kinds of series, each of which was judged for a part of the false alarms."""
-    told = [one for one in findings if one is not None]
     if len(told) < 2:
         return told[0] if told else None
     least = min(told, key=operator.attrgetter("p_value"))
@@ -240,6 +185,11 @@ def _joined(findings: Sequence[Finding | None]) -> Finding | None:
         fired=bool(sentences),
         sentence=" ".join(sentences) or NOTHING_UNUSUAL,
     )
+
+
+def _sentence_of_entries(row: WindowedEstimate, windows: Neighbours, series: Series, alarms: Alarms, t: int) -> str:
+    moved = np.flatnonzero(alarms.moved[t])
+    return _sentence(windows, change_of(series, alarms, t, moved), moved, confidence_or_default(row.confidence))
 
 
 def _sentence(windows: Neighbours, change: Change, moved: np.ndarray, confidence: float) -> str:
@@ -260,3 +210,18 @@ def _since(windows: int) -> str:
 
 def _points(share: float) -> str:
     return f"{100 * share:+.2f}"
+
+
+class _Kind(NamedTuple):
+    """How series stand in rows."""
+
+    series: Callable[[Neighbours], Series]
+    shown: Callable[[Sequence[tuple[int, WindowedEstimate]], Neighbours, Shares], Iterator[WindowedEstimate]]
+    """Rows with the smoothed series; each comes with its position in ``Shares``."""
+
+    sentence: Callable[[WindowedEstimate, Neighbours, Series, Alarms, int], str]
+    """What moved in the window of a row."""
+
+
+_ENTRIES = _Kind(Neighbours.series, _shown, _sentence_of_entries)
+_FIGURES = _Kind(series_of_figures, shown_figures, sentence_of_change)

@@ -30,10 +30,10 @@ def finding(p_value: float, fired: bool, sentence: str, statistic: float = 1.0) 
 def test_findings_about_several_kinds_are_one() -> None:
     """Of the least likely one, times the number of kinds; with the sentences of those that fired, in order."""
     mean, curve, entries = finding(0.3, True, "M."), finding(0.01, False, "no", 7.0), finding(0.2, True, "E.")
-    assert _joined([mean, None, curve, entries]) == finding(0.03, True, "M. E.", 7.0)
+    assert _joined([mean, curve, entries]) == finding(0.03, True, "M. E.", 7.0)
     assert _joined([finding(0.6, False, "a"), finding(0.7, False, "b")]) == finding(1.0, False, "Nothing unusual.")
-    assert _joined([None, mean]) == mean
-    assert _joined([None, None]) is None
+    assert _joined([mean]) == mean
+    assert _joined([]) is None
 
 
 def test_the_statistic_of_a_change_is_the_largest_in_units_of_its_error() -> None:

@@ -14,8 +14,8 @@ MECHANISMS = (
     ),
     Plant(
         "cells with replacement",
-        "_two_sided(scipy.stats.hypergeom, count, n, total, size)",
-        "_two_sided(scipy.stats.binom, count, size, total / n)",
+        "_two_sided(Hypergeometric, count, n, total, size)",
+        "_two_sided(Binomial, count, size, total / n)",
         "given how often a symbol was counted in all, its count in a cohort is hypergeometric, not binomial",
         ("test_sentinels.py::test_cohorts_draw_their_symbols_without_replacement",),
     ),
