@@ -1,6 +1,7 @@
 """Rooms of the package, mutants that are drawn in each, and the tests that judge them.
 
-A room is a folder of the library, the scripts in such a folder, the client in JavaScript, or the compiled part.
+A room is a folder of the library or of what else is judged beside it, the scripts in such a folder, the client in
+JavaScript, or the compiled part.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from tests.campaigns.mutations import Finder, Mutant
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = "uldp_transforms"
+BESIDE = ("labs/demo", "labs/live", "tests/servers/pubsub")
+"""Folders of a checkout whose code is judged too."""
+
 JAVASCRIPT = Path("clients", "javascript")
 NATIVE = Path("native")
 
@@ -47,8 +51,8 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_check.py", "jobs/commands/test_cli.py", "jobs/commands/test_compact.py"),
         *("jobs/commands/test_describe.py", "jobs/commands/test_discover.py", "jobs/commands/test_sql.py"),
         *("jobs/commands/test_total.py", "jobs/commands/test_uldp.py", "jobs/commands/test_option_types.py"),
-        *("jobs/gateway/test_signed_tokens.py", "jobs/streams/test_dev_queue.py", "jobs/survey/test_regress.py"),
-        *("jobs/commands/test_workers_command.py", "ldp/test_privacy.py", "clients/test_vectors.py"),
+        *("jobs/gateway/test_signed_tokens.py", "jobs/survey/test_regress.py", "jobs/commands/test_workers_command.py"),
+        *("ldp/test_privacy.py", "clients/test_vectors.py"),
         "beam/test_spec_fields.py",
     ),
     "jobs/compare": (
@@ -56,9 +60,6 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_borrow_option.py", "jobs/commands/test_simulated_rows.py"),
     ),
     "jobs/completion": ("jobs/commands/test_completion.py",),
-    "jobs/demo": (
-        *("jobs/commands/test_demo_figures.py", "jobs/commands/test_demo.py", "jobs/commands/test_demo_event.py"),
-    ),
     "jobs/engines": (
         *("jobs/engines/test_engine_parts.py", "jobs/engines/test_stop.py", "jobs/engines/test_job_server.py"),
         *("jobs/engines/test_workers.py", "jobs/kafka/test_kafka_reader.py"),
@@ -87,14 +88,14 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "jobs/gateway/navigations": ("jobs/gateway/test_navigation_gateway.py", "jobs/follow/test_simulation.py"),
     "jobs/gateway/outlets": ("jobs/gateway/test_outlets.py", "jobs/gateway/test_gateway_errors.py"),
     "jobs/kafka": ("jobs/kafka", "jobs/follow/test_topic_identity.py"),
-    "jobs/live": ("jobs/streams/test_live_parts.py", "jobs/streams/test_live.py"),
-    "jobs/live/*.js": ("jobs/streams/test_live_scripts.py", "jobs/streams/test_live.py"),
     "jobs/navigations": ("jobs/survey/test_answer_cells.py", "jobs/survey/test_navigations.py"),
     "jobs/plan": (
         *("jobs/commands/test_plan_sentences.py", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
         *("jobs/commands/test_plan_groups.py", "ldp/planning"),
     ),
-    "jobs/pubsub": ("servers", "jobs/streams/test_local_pubsub.py", "jobs/streams/test_pubsub_access.py"),
+    "jobs/pubsub": (
+        *("servers/test_pubsub_parts.py", "jobs/streams/test_local_pubsub.py", "jobs/streams/test_pubsub_access.py"),
+    ),
     "jobs/records": (
         "jobs/records",
         *("jobs/commands/test_check.py", "jobs/commands/test_runs.py", "jobs/commands/test_run_accounts.py"),
@@ -188,6 +189,10 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "spec": ("beam/test_spec.py", "beam/test_spec_fields.py", "beam/test_wiring.py"),
     "yaml": ("jobs/engines/test_yaml.py",),
+    "labs/demo": ("labs/test_demo_figures.py", "labs/test_demo.py", "labs/test_demo_event.py"),
+    "labs/live": ("labs/test_live_parts.py", "labs/test_live.py"),
+    "labs/live/*.js": ("labs/test_live_scripts.py", "labs/test_live.py"),
+    "tests/servers/pubsub": ("servers", "labs/test_dev_queue.py"),
     str(NATIVE): ("messages/test_compiled.py", "messages/test_decoding.py", "messages/test_fuzz.py"),
 }
 """Files and folders below tests/ whose tests judge the mutants of a room. The JavaScript client has its own tests."""
@@ -202,23 +207,25 @@ REFUSALS = {
 
 
 def room_of(path: str) -> str:
-    """The room of a file: ``ldp/smoothing``, ``jobs/report/*.js``, ``clients/javascript``, ``native``; "" is the
-    library's own folder."""
-    parts = Path(path).parts
-    if parts[0] != LIBRARY:
-        return str(JAVASCRIPT) if parts[0] == JAVASCRIPT.parts[0] else str(NATIVE)
-    folder = "/".join(parts[1:-1])
+    """The room of a file: ``ldp/smoothing``, ``jobs/report/*.js``, ``labs/demo``, ``clients/javascript``, ``native``;
+    "" is the library's own folder."""
+    for whole in (JAVASCRIPT, NATIVE):
+        if Path(path).is_relative_to(whole):
+            return str(whole)
+    folder = "/".join(Path(path).parent.parts).removeprefix(LIBRARY).removeprefix("/")
     return f"{folder}/*.js" if path.endswith(".js") else folder
 
 
 def find_mutants() -> list[Mutant]:
     """All mutants, in the order of files."""
     mutants: list[Mutant] = []
-    for path in sorted((ROOT / LIBRARY).rglob("*.py")):
+    folders = [ROOT / folder for folder in (LIBRARY, *BESIDE)]
+    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
         finder = Finder(str(path.relative_to(ROOT)))
         finder.visit(ast.parse(path.read_bytes()))
         mutants += finder.found
-    for path in sorted([*(ROOT / LIBRARY).rglob("*.js"), *(ROOT / JAVASCRIPT / "src").glob("*.js")]):
+    scripts = [path for folder in folders for path in folder.rglob("*.js")]
+    for path in sorted([*scripts, *(ROOT / JAVASCRIPT / "src").glob("*.js")]):
         mutants += javascript_mutants(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
     for path in sorted((ROOT / NATIVE).glob("*.[ch]")):
         mutants += c_mutants(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))

@@ -107,6 +107,8 @@ def test_a_room_is_a_folder() -> None:
         ("uldp_transforms/windows.py", ""),
         ("uldp_transforms/ldp/mechanisms/channels/square_wave.py", "ldp/mechanisms/channels"),
         ("uldp_transforms/jobs/report/page.js", "jobs/report/*.js"),
+        ("labs/live/ask.js", "labs/live/*.js"),
+        ("tests/servers/pubsub/pubsub_server.py", "tests/servers/pubsub"),
         ("clients/javascript/src/form.js", "clients/javascript"),
         ("native/split_reports.c", "native"),
     ):

@@ -9,7 +9,7 @@ import errno
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from uldp_transforms.messages.native_module import decoder_name
@@ -54,10 +54,6 @@ GROUPS = {
     },
     "try": {
         "simulate": "perturb the values of a CSV or Parquet file, as clients would",
-        "demo": "run a month of flights, from simulated clients to a page in the browser",
-        "live": "run a survey page, a gateway, a stream and its results page, all on this machine",
-        "dev-queue": "run a Pub/Sub server in memory on this machine, for tests of the gateway and of streams",
-        "reproduce": "run the experiments of the papers (needs a checkout)",
         "completion": "print a script that completes the command line in bash, zsh or fish",
     },
 }
@@ -67,8 +63,14 @@ PROGRAMS = {name: what for programs in GROUPS.values() for name, what in program
 """Programs and their descriptions; each is a module or package of ``uldp_transforms.jobs`` with ``main(argv)``
 (with ``_`` for ``-``)."""
 
-LABORATORY = {"reproduce": "labs.reproduce"}
-"""Programs that are not installed, and their modules in a checkout."""
+LABORATORY = {
+    "demo": "run a month of flights, from simulated clients to a page in the browser",
+    "live": "run a survey page, a gateway, a stream and its results page, all on this machine",
+    "dev-queue": "run a Pub/Sub server in memory on this machine, for tests of the gateway and of streams",
+    "reproduce": "run the experiments of the papers",
+}
+"""Programs of a checkout, which are not installed, and their descriptions; each is a module or package of ``labs`` with
+``main(argv)``."""
 
 COMPANIONS: dict[str, str] = {}
 """Programs of companion packages, and the package to install for each."""
@@ -133,31 +135,44 @@ def _run(words: Sequence[str]) -> int:
     if words[0] == "--version":
         print(f"uldp_transforms {__version__}, decoder: {decoder_name()}")
         return DONE
-    if words[0] not in PROGRAMS:
+    if words[0] not in (*PROGRAMS, *LABORATORY):
         return _run_other(words)
+    program = main_of(words[0])
+    if program is None:
+        called = f"python -m pipelines.{words[0].replace('-', '_')}"
+        return _wrong(
+            f"{words[0]} runs in a checkout of the repository, not from an installed package: {called} in its folder"
+        )
+    return int(program(words[1:]))
+
+
+def main_of(name: str) -> Callable[[Sequence[str]], int] | None:
+    """The function of a program of this package; None if it needs a checkout and there is none."""
+    folder = "labs" if name in LABORATORY else "uldp_transforms.jobs"
+    module = f"{folder}.{name.replace('-', '_')}"
     try:
-        module = f"uldp_transforms.jobs.{words[0].replace('-', '_')}"
-        program: Any = importlib.import_module(LABORATORY.get(words[0], module))
+        program: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name not in ("labs", LABORATORY.get(words[0])):  # or another package with this name
-            raise
-        return _wrong(f"{words[0]} needs a checkout of the repository, where labs/ is, got an installed package alone")
-    return int(program.main(words[1:]))
+        if name in LABORATORY and error.name in (folder, module):  # another package may have the name of the folder
+            return None
+        raise
+    return program.main
 
 
 def other_programs() -> dict[str, EntryPoint]:
     """The programs that other installed packages register; names of this package are not replaced."""
     from importlib.metadata import entry_points  # noqa: PLC0415  # programs of this package do not need it
 
-    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS) if entry.name not in PROGRAMS}
+    own = (*PROGRAMS, *LABORATORY)
+    return {entry.name: entry for entry in entry_points(group=ENTRY_POINTS) if entry.name not in own}
 
 
 def _print_help() -> None:
-    """Print all programs: those of this package by purpose, then those of other packages."""
+    """Print all programs: those of this package by purpose, those of a checkout, and those of other packages."""
     others = other_programs()
-    width = max(map(len, (*PROGRAMS, *others)))
+    width = max(map(len, (*PROGRAMS, *LABORATORY, *others)))
     print("usage: uldp PROGRAM [options]\n\nEstimates distributions of values that people do not disclose.")
-    for group, programs in GROUPS.items():
+    for group, programs in (*GROUPS.items(), ("in a checkout", LABORATORY)):
         print(f"\n{group}:")
         print(*(f"  {name:{width}}  {what}" for name, what in programs.items()), sep="\n")
     if others:
@@ -187,7 +202,7 @@ def _run_other(words: Sequence[str]) -> int:
 
     from uldp_transforms.ldp.checks import describe  # noqa: PLC0415  # imports numpy and scipy
 
-    known = list(dict.fromkeys((*PROGRAMS, *others, *COMPANIONS)))
+    known = list(dict.fromkeys((*PROGRAMS, *LABORATORY, *others, *COMPANIONS)))
     close = get_close_matches(name, known, n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
     return _wrong(f"PROGRAM must be one of {', '.join(known)}, got {describe(name)}{hint}")

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 _PRODUCT = ("uldp_transforms/**/*.py", "uldp_transforms/**/*.js", "clients/**/*.py", "clients/javascript/src/*.js")
 _NATIVE = ("native/*.c", "native/*.h")
+_BESIDE = ("labs/demo/*.py", "labs/live/*.py", "labs/live/*.js", "tests/servers/pubsub/*.py")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +104,7 @@ def _pattern(code: str) -> re.Pattern[str]:
 
 @functools.cache
 def _sources() -> dict[str, str]:
-    paths = [path for pattern in (*_PRODUCT, *_NATIVE) for path in sorted(ROOT.glob(pattern))]
+    paths = [path for pattern in (*_PRODUCT, *_NATIVE, *_BESIDE) for path in sorted(ROOT.glob(pattern))]
     return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
-import importlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.commands import programs
 from uldp_transforms.jobs import cli, estimate, uldp
 from uldp_transforms.ldp.errors import SpecError
 
@@ -49,8 +49,7 @@ TEXTS = (
 
 def parser_of(program: str) -> cli.Parser:
     """Its parser, of which no option is required."""
-    module = uldp.LABORATORY.get(program, f"uldp_transforms.jobs.{program.replace('-', '_')}")
-    parser = cli.parser_of(importlib.import_module(module).main)
+    parser = cli.parser_of(lambda words: uldp.main([program, *words]))
     for action in parser.actions():
         action.required = False
     for group in parser._mutually_exclusive_groups:
@@ -59,7 +58,7 @@ def parser_of(program: str) -> cli.Parser:
 
 
 def options_with_values() -> Iterator[Any]:
-    for program in uldp.PROGRAMS:
+    for program in programs():
         for action in parser_of(program).actions():
             if action.option_strings and action.nargs != 0 and not isinstance(action, argparse._HelpAction):
                 yield pytest.param(program, action.dest, id=f"{program} {action.option_strings[0]}")
