@@ -111,6 +111,7 @@ setup(
         "scipy>=1.11,<2",
         "fastavro>=1.9,<2",
         "pyarrow>=16",
+        "shtab>=1.13,<2",
         "tqdm>=4.60,<5",
         "tzdata",
     ],

@@ -52,14 +52,13 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_describe.py", "jobs/commands/test_discover.py", "jobs/commands/test_sql.py"),
         *("jobs/commands/test_total.py", "jobs/commands/test_uldp.py", "jobs/commands/test_option_types.py"),
         *("jobs/gateway/test_signed_tokens.py", "jobs/survey/test_regress.py", "jobs/commands/test_workers_command.py"),
-        *("ldp/test_privacy.py", "clients/test_vectors.py"),
+        *("ldp/test_privacy.py", "clients/test_vectors.py", "jobs/commands/test_completion.py"),
         "beam/test_spec_fields.py",
     ),
     "jobs/compare": (
         *("jobs/commands/test_compare_words.py", "jobs/commands/test_compare.py"),
         *("jobs/commands/test_borrow_option.py", "jobs/commands/test_simulated_rows.py"),
     ),
-    "jobs/completion": ("jobs/commands/test_completion.py",),
     "jobs/engines": (
         *("jobs/engines/test_engine_parts.py", "jobs/engines/test_stop.py", "jobs/engines/test_job_server.py"),
         *("jobs/engines/test_workers.py", "jobs/kafka/test_kafka_reader.py"),

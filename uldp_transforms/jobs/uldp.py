@@ -177,7 +177,7 @@ def _print_help() -> None:
         print(*(f"  {name:{width}}  {what}" for name, what in programs.items()), sep="\n")
     if others:
         print("\nof other packages:")
-        print(*(f"  {name:{width}}  {_package_of(entry)}" for name, entry in sorted(others.items())), sep="\n")
+        print(*(f"  {name:{width}}  {package_of(entry)}" for name, entry in sorted(others.items())), sep="\n")
     absent = [f"{name} (pip install {package})" for name, package in COMPANIONS.items() if name not in others]
     if absent:
         print(f"\nnot installed: {', '.join(absent)}")
@@ -191,7 +191,7 @@ def _run_other(words: Sequence[str]) -> int:
         try:
             program = others[name].load()
         except Exception as error:
-            where = f"program {name!r} of the package {_package_of(others[name])}"
+            where = f"program {name!r} of the package {package_of(others[name])}"
             return _wrong(" ".join(f"{where} cannot be started: {error}".split()))
         return int(program(words[1:]))
     if name in COMPANIONS:
@@ -208,7 +208,7 @@ def _run_other(words: Sequence[str]) -> int:
     return _wrong(f"PROGRAM must be one of {', '.join(known)}, got {describe(name)}{hint}")
 
 
-def _package_of(entry: EntryPoint) -> str:
+def package_of(entry: EntryPoint) -> str:
     """The name of the package that registers a program."""
     return entry.dist.name if entry.dist else "unknown"
 

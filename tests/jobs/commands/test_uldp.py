@@ -14,6 +14,7 @@ from typing import TextIO
 import pytest
 
 from tests.support.commands import programs
+from tests.support.companions import companion
 from uldp_transforms.jobs import uldp
 from uldp_transforms.messages.native_module import decoder_name
 from uldp_transforms.version import __version__
@@ -84,16 +85,6 @@ def test_a_program_has_the_words_after_its_name_and_its_own_exit_code(monkeypatc
 
 
 # ---------------------------------------------------------------------- programs of other packages
-
-
-def companion(folder: Path, monkeypatch: pytest.MonkeyPatch, entry_points: str) -> None:
-    """Install a package that registers programs, as an installer writes it."""
-    info = folder / "uldp_more-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: uldp-more\nVersion: 1.0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(f"[{uldp.ENTRY_POINTS}]\n{entry_points}\n", encoding="utf-8")
-    (folder / "more_programs.py").write_text("def main(words):\n    print(words)\n    return 7\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(str(folder))
 
 
 def test_a_program_of_another_package_runs(
