@@ -15,7 +15,6 @@ HERE = Path(__file__).parent
 NAME = "uldp_transforms"
 SHIPPED = {
     "schemas": ["*.avsc", "*.json", "sql/*.sql"],
-    "clients/javascript": ["index.js", "src/*.js", "LICENSE.*"],
 }
 """Folders of a checkout and the files of them that the wheel has too."""
 
@@ -93,8 +92,6 @@ setup(
     package_dir={"": "."},  # an editable installation is then a plain path, which type checkers follow
     package_data={
         NAME: ["py.typed"],
-        f"{NAME}.jobs.demo": ["data/*.bz2", "data/*.json", "data/*.txt"],
-        f"{NAME}.jobs.live": ["ask*.*"],
         f"{NAME}.jobs.report": ["*.jinja", "*.css", "*.js"],
         f"{NAME}.jobs.report.compared": ["*.jinja"],
         f"{NAME}.jobs.report.groups": ["*.jinja"],
@@ -107,6 +104,7 @@ setup(
         "scipy>=1.11,<2",
         "fastavro>=1.9,<2",
         "pyarrow>=16",
+        "shtab>=1.13,<2",
         "tqdm>=4.60,<5",
         "tzdata",
     ],

@@ -54,6 +54,7 @@ EXCEPTIONS: Mapping[str, tuple[str, str]] = {
     "orjson": ("MPL-2.0 AND (Apache-2.0 OR MIT)", AS_IT_IS),
     "pathspec": ("MPL-2.0", f"{AS_IT_IS}, for tests and pages only"),
     "quickjs-ng": ("", "names none; its licence file is that of MIT; for Beam YAML only"),
+    "shtab": ("MPL-2.0", AS_IT_IS),
     "tqdm": ("MPL-2.0 AND MIT", AS_IT_IS),
 }
 """Name -> licence as the package names it, and why it is used nevertheless."""

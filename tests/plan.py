@@ -319,7 +319,7 @@ PLAN = (
             "jobs/report/test_report_page.py": ("test_pages_of_any_size_are_bounded",),
             "jobs/sinks/test_parquet.py": ("test_a_stream_writes_the_rows_of_its_other_files",),
             "jobs/sinks/test_tables.py": ("test_rows_go_from_the_new_source_to_the_new_sink",),
-            "jobs/streams/test_dev_queue.py": ("test_what_is_published_is_pulled_until_a_signal",),
+            "labs/test_dev_queue.py": ("test_what_is_published_is_pulled_until_a_signal",),
             "jobs/streams/test_local_pubsub.py": (
                 "test_a_stream_that_is_told_to_stop_has_counted_everything",
                 "test_late_reports_that_wait_are_in_the_last_row",
@@ -389,7 +389,7 @@ PLAN = (
                 "test_pooled_rows_fit_the_tables_of_bigquery",
             ),
             "clients/test_javascript.py": ("test_memos_of_people_are_estimated",),
-            "jobs/commands/test_demo.py": ("test_delays_are_numbers_beside_the_truth",),
+            "labs/test_demo.py": ("test_delays_are_numbers_beside_the_truth",),
             "jobs/commands/test_discover.py": (
                 "test_candidates_and_the_search_go_together",
                 "test_windows_that_are_suppressed_have_no_rows",
@@ -449,7 +449,7 @@ PLAN = (
                 "test_duckdb_reads_all_files_of_a_stream",
             ),
             "jobs/streams/test_estimate_streaming.py": ("test_stream_from_subscription_to_files_and_topic",),
-            "jobs/streams/test_live.py": ("test_a_click_is_counted",),
+            "labs/test_live.py": ("test_a_click_is_counted",),
             "labs/test_reproduce_carriers.py": ("test_the_commands_find_them_and_the_page_shows_it",),
             "labs/test_reproduce_uldp.py": (
                 "test_rows_are_flat",

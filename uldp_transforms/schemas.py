@@ -18,7 +18,7 @@ def shipped(folder: str) -> Path:
     """Folder of the repository that is shipped with the package.
 
     Args:
-        folder: ``schemas``, or ``clients/javascript``.
+        folder: ``schemas``.
     """
     inside = _PACKAGE / "_shipped" / folder
     return inside if inside.is_dir() else _PACKAGE.parent / folder

@@ -13,11 +13,11 @@ import apache_beam as beam
 import numpy as np
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
+from labs.demo import demo_command as demo
+from labs.demo.departures import read_departures
 from labs.experiments.frame import DATA, simulate_counts
 from uldp_transforms import JobSpec
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, SmoothEstimates
-from uldp_transforms.jobs.demo import demo_command as demo
-from uldp_transforms.jobs.demo.departures import read_departures
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS

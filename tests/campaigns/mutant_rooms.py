@@ -1,7 +1,7 @@
 """Rooms of the package, mutants that are drawn in each, and the tests that judge them.
 
-A room is a folder of the library or a companion, the scripts in such a folder, the client in JavaScript, or the
-compiled part.
+A room is a folder of the library, of a companion or of what else is judged beside them, the scripts in such a folder,
+the client in JavaScript, or the compiled part.
 """
 
 from __future__ import annotations
@@ -19,9 +19,15 @@ from tests.campaigns.mutations import Finder, Mutant
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = "uldp_transforms"
+PACKAGES = "packages"
+BESIDE = (
+    *("labs/demo", "labs/live", "tests/servers/pubsub"),
+    *(str(each.sources.relative_to(ROOT)) for each in companions(ROOT)),
+)
+"""Folders of a checkout whose code is judged too."""
+
 JAVASCRIPT = Path("clients", "javascript")
 NATIVE = Path("native")
-PACKAGES = Path("packages")
 
 LEFT_OUT = ("test_determinism", "test_faults", "test_kafka_broker", "test_same_counts", "test_secrets")
 """Tests that judge no mutant: they compare whole jobs with each other, or start brokers."""
@@ -50,20 +56,13 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_check.py", "jobs/commands/test_cli.py", "jobs/commands/test_compact.py"),
         *("jobs/commands/test_describe.py", "jobs/commands/test_discover.py", "jobs/commands/test_sql.py"),
         *("jobs/commands/test_total.py", "jobs/commands/test_uldp.py", "jobs/commands/test_option_types.py"),
-        *(
-            "packages/gateway/tests/test_signed_tokens.py",
-            "jobs/streams/test_dev_queue.py",
-        ),
-        *("jobs/commands/test_workers_command.py", "ldp/test_privacy.py", "clients/test_vectors.py"),
+        *("packages/gateway/tests/test_signed_tokens.py", "jobs/commands/test_workers_command.py"),
+        *("ldp/test_privacy.py", "clients/test_vectors.py", "jobs/commands/test_completion.py"),
         "beam/test_spec_fields.py",
     ),
     "jobs/compare": (
         *("jobs/commands/test_compare_words.py", "jobs/commands/test_compare.py"),
         *("jobs/commands/test_borrow_option.py", "jobs/commands/test_simulated_rows.py"),
-    ),
-    "jobs/completion": ("jobs/commands/test_completion.py",),
-    "jobs/demo": (
-        *("jobs/commands/test_demo_figures.py", "jobs/commands/test_demo.py", "jobs/commands/test_demo_event.py"),
     ),
     "jobs/engines": (
         *("jobs/engines/test_engine_parts.py", "jobs/engines/test_stop.py", "jobs/engines/test_job_server.py"),
@@ -116,13 +115,13 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "packages/survey/survey": ("packages/survey/tests",),
     "jobs/kafka": ("jobs/kafka", "jobs/follow/test_topic_identity.py"),
-    "jobs/live": ("jobs/streams/test_live_parts.py", "jobs/streams/test_live.py"),
-    "jobs/live/*.js": ("jobs/streams/test_live_scripts.py", "jobs/streams/test_live.py"),
     "jobs/plan": (
         *("jobs/commands/test_plan_sentences.py", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
         *("jobs/commands/test_plan_groups.py", "ldp/planning"),
     ),
-    "jobs/pubsub": ("servers", "jobs/streams/test_local_pubsub.py", "jobs/streams/test_pubsub_access.py"),
+    "jobs/pubsub": (
+        *("servers/test_pubsub_parts.py", "jobs/streams/test_local_pubsub.py", "jobs/streams/test_pubsub_access.py"),
+    ),
     "jobs/records": (
         "jobs/records",
         *("jobs/commands/test_check.py", "jobs/commands/test_runs.py", "jobs/commands/test_run_accounts.py"),
@@ -209,6 +208,10 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "spec": ("beam/test_spec.py", "beam/test_spec_fields.py", "beam/test_wiring.py"),
     "yaml": ("jobs/engines/test_yaml.py",),
+    "labs/demo": ("labs/test_demo_figures.py", "labs/test_demo.py", "labs/test_demo_event.py"),
+    "labs/live": ("labs/test_live_parts.py", "labs/test_live.py"),
+    "labs/live/*.js": ("labs/test_live_scripts.py", "labs/test_live.py"),
+    "tests/servers/pubsub": ("servers", "labs/test_dev_queue.py"),
     str(NATIVE): ("messages/test_compiled.py", "messages/test_decoding.py", "messages/test_fuzz.py"),
 }
 """Files and folders below tests/, or below the root for a companion's, whose tests judge the mutants of a room. The
@@ -224,24 +227,28 @@ REFUSALS = {
 
 
 def room_of(path: str) -> str:
-    """The room of a file: ``ldp/smoothing``, ``jobs/report/*.js``, ``packages/gateway/apps``, ``clients/javascript``,
-    ``native``; "" is the library's own folder."""
-    parts = Path(path).parts
-    if parts[0] not in (LIBRARY, str(PACKAGES)):
-        return str(JAVASCRIPT) if parts[0] == JAVASCRIPT.parts[0] else str(NATIVE)
-    folder = "/".join(parts[1:-1] if parts[0] == LIBRARY else (*parts[:2], *parts[3:-1]))
+    """The room of a file: ``ldp/smoothing``, ``jobs/report/*.js``, ``labs/demo``, ``packages/gateway/apps``,
+    ``clients/javascript``, ``native``; "" is the library's own folder."""
+    for whole in (JAVASCRIPT, NATIVE):
+        if Path(path).is_relative_to(whole):
+            return str(whole)
+    parts = list(Path(path).parent.parts)
+    if parts[0] == PACKAGES:
+        del parts[2]  # the import package
+    folder = "/".join(parts).removeprefix(LIBRARY).removeprefix("/")
     return f"{folder}/*.js" if path.endswith(".js") else folder
 
 
 def find_mutants() -> list[Mutant]:
     """All mutants, in the order of files."""
     mutants: list[Mutant] = []
-    sources = (ROOT / LIBRARY, *(each.sources for each in companions(ROOT)))
-    for path in sorted(path for source in sources for path in source.rglob("*.py")):
+    folders = [ROOT / folder for folder in (LIBRARY, *BESIDE)]
+    for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
         finder = Finder(str(path.relative_to(ROOT)))
         finder.visit(ast.parse(path.read_bytes()))
         mutants += finder.found
-    for path in sorted([*(ROOT / LIBRARY).rglob("*.js"), *(ROOT / JAVASCRIPT / "src").glob("*.js")]):
+    scripts = [path for folder in folders for path in folder.rglob("*.js")]
+    for path in sorted([*scripts, *(ROOT / JAVASCRIPT / "src").glob("*.js")]):
         mutants += javascript_mutants(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
     for path in sorted((ROOT / NATIVE).glob("*.[ch]")):
         mutants += c_mutants(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
@@ -265,7 +272,7 @@ def draw(mutants: Sequence[Mutant], room: str, number: int, seed: int) -> list[M
 def judges_of(folder: Path, room: str) -> list[str]:
     """The files of tests that judge mutants of a room; none for the client in JavaScript."""
     names = [*TESTS_OF_ROOM.get(room, ()), *filter(None, [REFUSALS.get(room.partition("/")[0])])]
-    roots = {name: folder if Path(name).parts[0] == str(PACKAGES) else folder / "tests" for name in names}
+    roots = {name: folder if Path(name).parts[0] == PACKAGES else folder / "tests" for name in names}
     places = [place for name in names for place in sorted(roots[name].glob(name))]
     found = [test for place in places for test in (sorted(place.rglob("test_*.py")) if place.is_dir() else [place])]
     return [str(test.relative_to(folder)) for test in dict.fromkeys(found) if not test.stem.startswith(LEFT_OUT)]

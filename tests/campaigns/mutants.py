@@ -51,6 +51,7 @@ import scipy.stats  # noqa: F401
 from requirements.companions import search_path
 from tests.campaigns.equivalents import reason_of
 from tests.campaigns.mutant_rooms import (
+    BESIDE,
     JAVASCRIPT,
     LIBRARY,
     ROOT,
@@ -111,14 +112,15 @@ class _Recorder:
 
     def __init__(self, folder: Path):
         self.tests: dict[str, tuple[float, list[str]]] = {}
-        self._folder = str(folder / LIBRARY)
+        self._root = folder
+        self._folders = tuple(str(folder / name) for name in (LIBRARY, *BESIDE))
         self._called: set[str] = set()
         self._keys: dict[CodeType, str | None] = {}
 
     def _add(self, code: CodeType) -> None:
         if code not in self._keys:
-            inside = code.co_filename.startswith(self._folder)
-            path = os.path.relpath(code.co_filename, Path(self._folder).parent) if inside else ""
+            inside = code.co_filename.startswith(self._folders)
+            path = os.path.relpath(code.co_filename, self._root) if inside else ""
             self._keys[code] = f"{path}:{code.co_firstlineno}" if inside else None
         key = self._keys[code]
         if key is not None:

@@ -26,7 +26,7 @@ OUTSIDE = {
     "RELEASING.md": "releasing.md",
     "SECURITY.md": "security.md",
     "labs/data/README.md": "data.md",
-    "uldp_transforms/jobs/demo/data/README.md": "demo-data.md",
+    "labs/demo/data/README.md": "demo-data.md",
 }
 """Pages outside docs/, and their places on the site."""
 

@@ -46,12 +46,26 @@ def estimated(folder: Path) -> dict[str, float]:
     return {entry["value"]: entry["frequency"] for entry in json.loads(row)["estimates"]}
 
 
+def refused(folder: Path, command: str) -> str:
+    """What a command prints that ends with the exit code of a wrong command line; raises ``ValueError`` if it does
+    not."""
+    done = subprocess.run([str(ULDP), *command.split()], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode != 2:
+        raise ValueError(f"{command} must end with exit code 2, got {done.returncode}: {done.stderr}")
+    return done.stderr
+
+
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         version = uldp(Path(folder), "--version").strip()
         for program in ("gateway", "survey"):
             uldp(Path(folder), f"{program} --help")
         frequencies = estimated(Path(folder))
+        uldp(Path(folder), "completion bash")
+        said = refused(Path(folder), "demo")
+    if said.count("\n") != 1 or "in a checkout" not in said:
+        print(f"{version}: demo must say in a line that it needs a checkout, got {said}", file=sys.stderr)
+        return 1
     if set(frequencies) != set(VALUES) or max(frequencies, key=lambda value: frequencies[value]) != "flu":
         print(f"{version}: estimates must be led by 'flu', got {frequencies}", file=sys.stderr)
         return 1

@@ -13,11 +13,14 @@ from pathlib import Path
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from requirements.companions import companions
+from tests.support.commands import programs
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.engines.step_streams import FlinkSourceOptions
 
 ROOT = Path(__file__).parents[2]
-SOURCES = sorted([*(ROOT / "uldp_transforms").rglob("*.py"), *(ROOT / "packages").glob("*/uldp_transforms_*/**/*.py")])
+FOLDERS = ("uldp_transforms", "labs/demo", "labs/live", *(each.sources for each in companions()))
+SOURCES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9_]*")
 FOREIGN = {
@@ -51,7 +54,7 @@ def commands_of(page: Path) -> Iterator[tuple[str, list[str]]]:
     for block in re.findall(r"```(?:sh|bash|console)\n(.*?)```", text, re.DOTALL):
         for line in re.sub(r"\\\n", " ", block).splitlines():
             command = re.match(r"(?:\$ )?uldp ([a-z-]+)([^|;&#]*)", line)
-            if command is not None and command[1] in uldp.PROGRAMS:
+            if command is not None and command[1] in programs():
                 yield command[1], OPTION.findall(command[2])
 
 
@@ -74,7 +77,7 @@ def test_options_in_messages_exist() -> None:
     known = (
         of_beam()
         | FOREIGN
-        | {option for program in uldp.PROGRAMS if program != "reproduce" for option in options_of(program)}
+        | {option for program in programs() if program != "reproduce" for option in options_of(program)}
     )
     unknown = sorted(
         {

@@ -26,10 +26,6 @@ ABOVE = {
         "Solvers, samples, borrowing and bounds of lies take a list of versions, of which a collection is one.",
     ),
     "liars": (0.87, "Intervals of shares contain the allowance: the room has its bounds alone, and is small."),
-    "smoothing and alarms": (
-        0.11,
-        "The page, and the figures of numbers, have fields of their own for smoothed values.",
-    ),
     "memos and clients": (0.25, "Mechanisms draw memos themselves: a second epsilon is a field of each."),
     "sentinels and health": (0.13, "Counts of a period carry the bits for sentinels inside reports."),
     "records and ledger": (0.18, "Each step of the pipeline has an output for the ledger."),

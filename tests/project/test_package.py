@@ -21,11 +21,11 @@ from uldp_transforms.messages.native_module import decoder_name
 
 ROOT = Path(__file__).parents[2]
 NAME = "uldp_transforms"
-SHIPPED = ("schemas", "clients/javascript")
+SHIPPED = ("schemas",)
 """Folders of the checkout of which the wheel has copies."""
 FILES = ("LICENSE", "README.md", "pyproject.toml", "setup.py")
-MOST_BYTES = 1_200_000
-"""Of the wheel: nine tenths are modules with their docstrings, a thirtieth is the data of the demo."""
+MOST_BYTES = 1_150_000
+"""Of the wheel: nine tenths are modules with their docstrings."""
 
 
 def python(*command: str, folder: Path, path: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
@@ -97,13 +97,11 @@ def test_the_wheel_has_everything(wheel: Path) -> None:
         if path.is_file() and path.suffix not in (".py", ".pyc", ".md")  # pages are for readers of the repository
     }
     kinds = {path.rpartition(".")[2] for path in beside}
-    assert kinds == {"typed", "bz2", "css", "html", "jinja", "js", "json", "txt"}
+    assert kinds == {"typed", "css", "jinja", "js"}
     contract = [*(ROOT / "schemas").glob("*.*s*"), *(ROOT / "schemas").glob("sql/*.sql")]
-    contract += [ROOT / "clients/javascript/index.js", *(ROOT / "clients/javascript").glob("src/*.js")]
-    assert len(contract) > 30
+    assert len(contract) > 20
     shipped = {f"{NAME}/_shipped/{path.relative_to(ROOT).as_posix()}" for path in contract}
-    licence = f"{NAME}/_shipped/clients/javascript/LICENSE.noble-hashes"  # the client's own is that of the package
-    assert names == modules() | beside | shipped | {licence}
+    assert names == modules() | beside | shipped
 
 
 def test_the_wheel_is_small(wheel: Path) -> None:
@@ -188,23 +186,6 @@ def test_a_job_runs_from_the_wheel(installed: Path, foreign: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "estimate: 1 received = 1 accepted + 0 rejected\n")
     (row,) = map(json.loads, (foreign / "out" / "estimates.jsonl").read_text("utf-8").splitlines())
     assert (row["num_reports"], row["software"]) == (1, f"uldp_transforms {uldp_transforms.__version__}")
-
-
-def test_demonstrations_have_their_files_in_the_wheel(installed: Path, foreign: Path) -> None:
-    """The demo its data, the live page the client in JavaScript."""
-    program = """
-from uldp_transforms.jobs.demo.demo_command import CANDIDATES, DATA, OPEN, SENSITIVE, VALUES
-from uldp_transforms.jobs.live.ask_page import CLIENT, files
-print(DATA, CLIENT, *((DATA / name).is_file() for name in (CANDIDATES, OPEN, SENSITIVE, VALUES)))
-print(*files())
-"""
-    done = python("-c", program, folder=foreign, path=installed)
-    assert done.returncode == 0, done.stderr
-    places, addresses = done.stdout.splitlines()
-    data, client, *there = places.split()
-    assert Path(data).is_relative_to(installed) and Path(client).is_relative_to(installed)
-    assert there == ["True"] * 4
-    assert {"/", "/ask.js", "/client/index.js", "/client/src/client.js"} <= set(addresses.split())
 
 
 # ---------------------------------------------------------------------- names that are wrong

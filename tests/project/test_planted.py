@@ -109,6 +109,8 @@ def test_a_room_is_a_folder() -> None:
         ("uldp_transforms/jobs/report/page.js", "jobs/report/*.js"),
         ("packages/gateway/uldp_transforms_gateway/web.py", "packages/gateway"),
         ("packages/gateway/uldp_transforms_gateway/apps/uses.py", "packages/gateway/apps"),
+        ("labs/live/ask.js", "labs/live/*.js"),
+        ("tests/servers/pubsub/pubsub_server.py", "tests/servers/pubsub"),
         ("clients/javascript/src/form.js", "clients/javascript"),
         ("native/split_reports.c", "native"),
     ):

@@ -1,6 +1,6 @@
 """The Pub/Sub servers that tests can talk to, and where they differ.
 
-* in-process: ``uldp_transforms.jobs.pubsub.pubsub_server``, always there.
+* in-process: ``tests.servers.pubsub.pubsub_server``, always there.
 * pstest: that of Google's own Go tests (``tests/rigs/pubsub``), built by ``make pubsub``.
 * official emulator: Google's, where ``cloud-pubsub-emulator`` is on PATH (pubsub-emulator/bin of the Google Cloud CLI).
 
@@ -34,7 +34,7 @@ from unittest import mock
 import pytest
 
 from tests.rigs.pubsub import server as pstest
-from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
+from tests.servers.pubsub.pubsub_server import PubsubServer
 
 IN_PROCESS, PSTEST, EMULATOR = "in-process", "pstest", "official emulator"
 

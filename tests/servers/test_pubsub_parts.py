@@ -20,11 +20,9 @@ from google.cloud import pubsub_v1
 from google.pubsub_v1 import types as pb
 from grpc import StatusCode
 
-from uldp_transforms.jobs.engines.stop import Stop
-from uldp_transforms.jobs.pubsub import local_pubsub, pubsub_access, pubsub_server
-from uldp_transforms.jobs.pubsub.local_pubsub import Leases, Reader
-from uldp_transforms.jobs.pubsub.local_topics import create_topic
-from uldp_transforms.jobs.pubsub.pubsub_refusals import (
+from tests.servers.pubsub import pubsub_server
+from tests.servers.pubsub.local_topics import create_topic
+from tests.servers.pubsub.pubsub_refusals import (
     Refused,
     check_deadline,
     check_messages,
@@ -32,7 +30,10 @@ from uldp_transforms.jobs.pubsub.pubsub_refusals import (
     check_supported,
     statuses,
 )
-from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
+from tests.servers.pubsub.pubsub_server import PubsubServer
+from uldp_transforms.jobs.engines.stop import Stop
+from uldp_transforms.jobs.pubsub import local_pubsub, pubsub_access
+from uldp_transforms.jobs.pubsub.local_pubsub import Leases, Reader
 from uldp_transforms.ldp.errors import SpecError
 
 SUBSCRIPTION, OTHER = "projects/p/subscriptions/first", "projects/p/subscriptions/other"

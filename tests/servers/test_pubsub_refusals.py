@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from google.pubsub_v1 import types as pb
 
-from uldp_transforms.jobs.pubsub.pubsub_refusals import Refused
-from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
+from tests.servers.pubsub.pubsub_refusals import Refused
+from tests.servers.pubsub.pubsub_server import PubsubServer
 
 TOPIC, SUBSCRIPTION = "projects/p/topics/topic", "projects/p/subscriptions/subscription"
 SCHEMA = "projects/p/schemas/schema"

@@ -1,9 +1,18 @@
-"""Programs of this package as processes that hear Ctrl-C."""
+"""All programs by name, and as processes that hear Ctrl-C."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+
+from uldp_transforms.jobs import uldp
+
+
+def programs() -> list[str]:
+    """The programs that can be started here: of this package, of a checkout, and of companion packages."""
+    others = uldp.programs_of_others()
+    known = dict.fromkeys((*uldp.PROGRAMS, *uldp.LABORATORY, *sorted(others)))
+    return [name for name in known if name not in uldp.COMPANIONS or name in others]
 
 
 def command(program: str) -> tuple[str, ...]:

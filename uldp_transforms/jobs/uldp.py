@@ -55,10 +55,6 @@ GROUPS = {
     },
     "try": {
         "simulate": "perturb the values of a CSV or Parquet file, as clients would",
-        "demo": "run a month of flights, from simulated clients to a page in the browser",
-        "live": "run a survey page, a gateway, a stream and its results page, all on this machine",
-        "dev-queue": "run a Pub/Sub server in memory on this machine, for tests of the gateway and of streams",
-        "reproduce": "run the experiments of the papers (needs a checkout)",
         "completion": "print a script that completes the command line in bash, zsh or fish",
     },
 }
@@ -66,10 +62,16 @@ GROUPS = {
 
 PROGRAMS = {name: what for programs in GROUPS.values() for name, what in programs.items()}
 """Programs and their descriptions; each one of this package is a module or package of ``uldp_transforms.jobs`` with
-``main(argv)`` (with ``_`` for ``-``)."""
+``main(argv)``."""
 
-LABORATORY = {"reproduce": "labs.reproduce"}
-"""Programs that are not installed, and their modules in a checkout."""
+LABORATORY = {
+    "demo": "run a month of flights, from simulated clients to a page in the browser",
+    "live": "run a survey page, a gateway, a stream and its results page, all on this machine",
+    "dev-queue": "run a Pub/Sub server in memory on this machine, for tests of the gateway and of streams",
+    "reproduce": "run the experiments of the papers",
+}
+"""Programs of a checkout, which are not installed, and their descriptions; each is a module or package of ``labs`` with
+``main(argv)``."""
 
 COMPANIONS = {"gateway": "gateway", "survey": "survey", "regress": "survey", "navigations": "survey"}
 """Programs of companions, and the folder in packages/ of each, which is installed as ``uldp-transforms-FOLDER``."""
@@ -132,7 +134,7 @@ class Unavailable(Exception):
 
 def main_of(name: str) -> Callable[[Sequence[str]], int]:
     """The function that runs a program of this package, a companion or another package; raises Unavailable."""
-    if name in PROGRAMS and name not in COMPANIONS:
+    if name in LABORATORY or (name in PROGRAMS and name not in COMPANIONS):
         return _own_main(name)
     entry = programs_of_others().get(name)
     if entry is None:
@@ -146,25 +148,34 @@ def main_of(name: str) -> Callable[[Sequence[str]], int]:
 
 
 def programs_of_others() -> dict[str, EntryPoint]:
-    """The programs of installed companions and other packages. No other package replaces a name of ``PROGRAMS``."""
+    """The programs of installed companions and other packages. No other package replaces a name of this one."""
     from importlib.metadata import entry_points  # noqa: PLC0415  # programs of this package do not need it
 
+    own = (*PROGRAMS, *LABORATORY)
     return {
         entry.name: entry
         for entry in entry_points(group=ENTRY_POINTS)
-        if entry.name not in PROGRAMS or (entry.name in COMPANIONS and _package_of(entry) == _companion_of(entry.name))
+        if entry.name not in own or (entry.name in COMPANIONS and _package_of(entry) == _companion_of(entry.name))
     }
 
 
+def described() -> dict[str, str]:
+    """All programs of this package, its companions and a checkout, and of other packages, with what they do."""
+    foreign = {name: entry for name, entry in sorted(programs_of_others().items()) if name not in COMPANIONS}
+    return PROGRAMS | LABORATORY | {name: f"of {_package_of(entry)}" for name, entry in foreign.items()}
+
+
 def _own_main(name: str) -> Callable[[Sequence[str]], int]:
+    folder = "labs" if name in LABORATORY else "uldp_transforms.jobs"
+    module = f"{folder}.{name.replace('-', '_')}"
     try:
-        module = f"uldp_transforms.jobs.{name.replace('-', '_')}"
-        program: Any = importlib.import_module(LABORATORY.get(name, module))
+        program: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name not in ("labs", LABORATORY.get(name)):  # or another package with this name
+        if name not in LABORATORY or error.name not in (folder, module):  # or another package has the folder's name
             raise
+        called = f"python -m pipelines.{name.replace('-', '_')}"
         raise Unavailable(
-            f"{name} needs a checkout of the repository, where labs/ is, got an installed package alone"
+            f"{name} runs in a checkout of the repository, not from an installed package: {called} in its folder"
         ) from error
     main: Callable[[Sequence[str]], int] = program.main
     return main
@@ -187,18 +198,18 @@ def _run(words: Sequence[str]) -> int:
 
 
 def _print_help() -> None:
-    """Print all programs: those of this package and its companions by purpose, then those of other packages."""
-    others = programs_of_others()
-    absent = COMPANIONS.keys() - others.keys()
-    foreign = {name: entry for name, entry in sorted(others.items()) if name not in COMPANIONS}
-    width = max(map(len, (*PROGRAMS, *foreign)))
+    """Print all programs: of this package and its companions by purpose, of a checkout, and of other packages."""
+    absent = COMPANIONS.keys() - programs_of_others().keys()
+    every = {name: what for name, what in described().items() if name not in absent}
+    foreign = every.keys() - PROGRAMS.keys() - LABORATORY.keys()
+    others = {name: every[name] for name in sorted(foreign)}
+    groups = GROUPS | {"in a checkout": LABORATORY, "of other packages": others}
+    width = max(map(len, every))
     print("usage: uldp PROGRAM [options]\n\nEstimates distributions of values that people do not disclose.")
-    for group, programs in GROUPS.items():
-        print(f"\n{group}:")
-        print(*(f"  {name:{width}}  {what}" for name, what in programs.items() if name not in absent), sep="\n")
-    if foreign:
-        print("\nof other packages:")
-        print(*(f"  {name:{width}}  {_package_of(entry)}" for name, entry in foreign.items()), sep="\n")
+    for group, programs in groups.items():
+        lines = [f"  {name:{width}}  {what}" for name, what in programs.items() if name in every]
+        if lines:
+            print(f"\n{group}:", *lines, sep="\n")
     if absent:
         print("\nnot installed:", ", ".join(f"{name} (package {_companion_of(name)})" for name in sorted(absent)))
     print("\nuldp PROGRAM --help explains one of them.")
@@ -213,7 +224,7 @@ def _how_to_get(name: str) -> str:
 
     from uldp_transforms.ldp.checks import describe  # noqa: PLC0415  # imports numpy and scipy
 
-    known = list(dict.fromkeys((*PROGRAMS, *programs_of_others())))
+    known = list(described())
     close = get_close_matches(name, known, n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
     return f"PROGRAM must be one of {', '.join(known)}, got {describe(name)}{hint}"

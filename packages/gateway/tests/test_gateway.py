@@ -19,6 +19,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from google.cloud import pubsub_v1
 
+from tests.servers.pubsub.pubsub_server import PubsubServer
 from tests.support import live
 from tests.support.gateways import Running, asked, gateway, posted, posted_at_once, singles
 from tests.support.live import PATIENCE
@@ -36,7 +37,6 @@ from tests.support.messages_cases import (
     rows_of,
     single,
 )
-from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
 from uldp_transforms.messages import wire
 from uldp_transforms_gateway import spool_file
 

@@ -28,6 +28,7 @@ from apache_beam.pvalue import PCollection
 from google.api_core.exceptions import NotFound, RetryError
 
 import uldp_transforms
+from labs.demo import demo_command as demo
 from tests.beam import test_dimensions, test_groups, test_spec, test_wiring
 from tests.beam.accounts import test_manifests
 from tests.beam.windows import test_pool_versions
@@ -36,7 +37,7 @@ from tests.jobs.engines import test_workers, test_yaml
 from tests.jobs.follow import test_follow, test_follow_topic, test_topic_identity
 from tests.jobs.kafka import test_kafka_reader, test_kafka_secrets, test_kafka_topics
 from tests.jobs.report import test_report_compared, test_row_frame
-from tests.jobs.streams import test_dev_queue, test_live
+from tests.labs import test_dev_queue, test_live
 from tests.messages import test_set_groups
 from tests.servers import test_pubsub_refusals
 from tests.support.commands import last_of_each
@@ -61,7 +62,6 @@ from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.files.folder_lock import lock_folder
 from uldp_transforms.files.text_files import read_lines, read_text
 from uldp_transforms.jobs import check, cli, sql, tokens, uldp
-from uldp_transforms.jobs.demo import demo_command as demo
 from uldp_transforms.jobs.engines import google_clients, runners
 from uldp_transforms.jobs.engines.job_server import described_options
 from uldp_transforms.jobs.estimate import run as estimate

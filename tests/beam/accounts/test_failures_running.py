@@ -23,6 +23,7 @@ from google.cloud.pubsub_v1 import PublisherClient, SubscriberClient
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.servers.pubsub.pubsub_server import PubsubServer
 from tests.support import cases, replay
 from tests.support.messages_cases import KRR, NOON, container, decoder, long, single, write_files
 from tests.support.together import together
@@ -34,7 +35,6 @@ from uldp_transforms.jobs.estimate import run
 from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.files.event_times import milliseconds
 from uldp_transforms.jobs.files.values_file import ValuesFile
-from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.jobs.sources import PubSubSubscription
 from uldp_transforms.ldp import Collection, SpecError

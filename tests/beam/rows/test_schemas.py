@@ -14,12 +14,12 @@ import jsonschema
 import pytest
 from fastavro.validation import validate
 
+from labs.demo import demo_command as demo
 from tests.support.cases import ALL_COLLECTIONS
 from tests.support.edited import ABSENT, edited
 from tests.support.messages_cases import BATCH, KNOWN, KRR, NEW, NOON, REPORT, SCHEMAS
 from uldp_transforms import schemas
 from uldp_transforms.collector.row_bytes import file_of
-from uldp_transforms.jobs.demo import demo_command as demo
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.alphabets import ALPHABETS
 from uldp_transforms.ldp.mechanisms import MECHANISMS

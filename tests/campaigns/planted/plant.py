@@ -17,6 +17,7 @@ _PRODUCT = (
     *("clients/**/*.py", "clients/javascript/src/*.js"),
 )
 _NATIVE = ("native/*.c", "native/*.h")
+_BESIDE = ("labs/demo/*.py", "labs/live/*.py", "labs/live/*.js", "tests/servers/pubsub/*.py")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +107,7 @@ def _pattern(code: str) -> re.Pattern[str]:
 
 @functools.cache
 def _sources() -> dict[str, str]:
-    paths = [path for pattern in (*_PRODUCT, *_NATIVE) for path in sorted(ROOT.glob(pattern))]
+    paths = [path for pattern in (*_PRODUCT, *_NATIVE, *_BESIDE) for path in sorted(ROOT.glob(pattern))]
     return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
 
 

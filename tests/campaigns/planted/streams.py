@@ -358,4 +358,25 @@ STREAMS = (
         "a topic takes what its schema does not describe",
         ("test_pubsub_parts.py::test_data_are_one_datum_and_say_of_which_schema",),
     ),
+    Plant(
+        "a deadline without an end",
+        "if not 0 <= seconds <= MAX_ACK_DEADLINE_SECONDS:",
+        "if seconds < 0:",
+        "tests pass with a lease that the service refuses",
+        ("test_pubsub_refusals.py::test_sentence",),
+    ),
+    Plant(
+        "a second topic of the same name",
+        'if name in resources:\n    raise Refused(StatusCode.ALREADY_EXISTS, f"Resource already exists: {name!r}.")',
+        "pass",
+        "what the first topic has is gone",
+        ("test_pubsub_refusals.py::test_sentence",),
+    ),
+    Plant(
+        "a permission that nobody needs",
+        "pass  # permission to pull or publish does not include permission to look up",
+        'raise SpecError(f"{option} must be readable") from None',
+        "a job that may only pull does not start",
+        ("test_pubsub_parts.py::test_a_name_must_be_there_but_to_look_it_up_is_another_permission",),
+    ),
 )

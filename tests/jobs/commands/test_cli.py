@@ -23,7 +23,7 @@ import fastavro
 import numpy as np
 import pytest
 
-from tests.support.commands import last_of_each
+from tests.support.commands import last_of_each, programs
 from tests.support.live import PATIENCE
 from tests.support.messages_cases import (
     BATCH,
@@ -441,7 +441,7 @@ def test_help_says_what_there_is(capsys):
         assert all(option in capsys.readouterr().out for option in options[:1])
 
 
-@pytest.mark.parametrize("program", uldp.PROGRAMS)
+@pytest.mark.parametrize("program", programs())
 def test_help_names_defaults_as_they_are_written(program, capsys):
     with pytest.raises(SystemExit):
         uldp.main([program, "--help"])

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 import functools
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import shtab
 
-from uldp_transforms.jobs import cli, uldp
-from uldp_transforms.jobs.completion.completion_command import _options_of, _words_of, programs
-from uldp_transforms.jobs.completion.shell_scripts import SCRIPTS, Option, Program
+from tests.support.commands import programs
+from tests.support.companions import companion
+from uldp_transforms.jobs import cli, completion, uldp
 
 ZSH = """
 zmodload zsh/zpty
 zpty shell $4 -f -i
-zpty -w shell 'PROMPT=; autoload -Uz compinit; compinit -u -D; source '$1'; echo rea""dy'
+zpty -w shell 'PROMPT=; fpath=('$1' $fpath); autoload -Uz compinit; compinit -u -D; echo rea""dy'
 zpty -r -m shell printed '*ready*'
 zpty -w -n shell "$2"$'\\t'
 zpty -r -m shell printed "*$3*" && print -r -- "$printed"
@@ -27,14 +30,14 @@ zpty -r -m shell printed "*$3*" && print -r -- "$printed"
 
 @functools.cache
 def script_of(shell: str) -> str:
-    return SCRIPTS[shell](list(programs()))
+    return completion.script_of(completion.everything(), shell)
 
 
 def written(shell: str, folder: Path) -> Path:
     """The script of a shell as a file; skips the test without this shell."""
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    path = folder / f"uldp.{shell}"
+    path = folder / ("_uldp" if shell == "zsh" else f"uldp.{shell}")
     path.write_text(script_of(shell))
     return path
 
@@ -53,28 +56,27 @@ def in_shell(*command: str, folder: Path) -> str:
 
 def bash_offers(script: Path, *words: str) -> list[str]:
     typed = " ".join(f"'{word}'" for word in words)
-    asking = (
-        f"source {script}; COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _uldp; printf '%s\\n' ${{COMPREPLY[@]}}"
-    )
+    place = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}"
+    asking = f"source {script}; {place}; _shtab_uldp; printf '%s\\n' ${{COMPREPLY[@]}}"
     return in_shell("bash", "--norc", "-c", asking, folder=script.parent).split()
 
 
 def test_bash_offers_programs_options_and_values(tmp_path):
     script = written("bash", tmp_path)
-    assert bash_offers(script, "uldp", "") == list(uldp.PROGRAMS)
+    assert bash_offers(script, "uldp", "") == programs()
     assert bash_offers(script, "uldp", "comp") == ["compare", "compact", "completion"]
     assert bash_offers(script, "uldp", "plan", "--mis") == ["--missing", "--missing_texts"]
     assert bash_offers(script, "uldp", "plan", "--missing", "") == ["refuse", "skip", "keep"]
     assert bash_offers(script, "uldp", "completion", "z") == ["zsh"]
-    assert bash_offers(script, "uldp", "describe", "C") == []  # files, by bash itself
+    assert bash_offers(script, "uldp", "describe", "uldp.b") == ["uldp.bash"]
+    assert bash_offers(script, "uldp", "sql", "C.json", "uldp.b") == ["uldp.bash"]
+    assert bash_offers(script, "uldp", "plan", "--json", "uldp.b") == ["uldp.bash"]
     assert bash_offers(script, "uldp", "unknown", "--x") == []
 
 
 def test_bash_offers_the_options_that_each_help_shows(tmp_path, capsys):
     script = written("bash", tmp_path)
-    for name in uldp.PROGRAMS:
-        if name in uldp.LABORATORY:
-            continue
+    for name in programs():
         with pytest.raises(SystemExit):
             uldp.main([name, "--help"])
         shown = [line[2:].partition("  ")[0] for line in capsys.readouterr().out.splitlines() if line[:3] == "  -"]
@@ -83,7 +85,7 @@ def test_bash_offers_the_options_that_each_help_shows(tmp_path, capsys):
 
 
 def typed_in_zsh(script: Path, typed: str, expected: str) -> str:
-    given = ("zsh", str(script), typed, expected, str(shutil.which("zsh")))
+    given = ("zsh", str(script.parent), typed, expected, str(shutil.which("zsh")))
     return in_shell("zsh", "-f", "-c", ZSH, *given, folder=script.parent)
 
 
@@ -91,9 +93,11 @@ def test_zsh_completes_what_is_typed(tmp_path):
     script = written("zsh", tmp_path)
     for typed, completed in (
         ("uldp pla", "plan "),
-        ("uldp plan --mis", "--missing "),
+        ("uldp plan --missing_t", "--missing_texts "),
         ("uldp plan --missing s", "skip "),
         ("uldp completion f", "fish "),
+        ("uldp estimate --collection C.json --collec", "--collection "),
+        ("uldp sql C.json _ul", "_uldp "),
     ):
         assert completed in typed_in_zsh(script, typed, completed)
 
@@ -106,23 +110,15 @@ def test_fish_completes_what_is_typed(tmp_path):
         printed = in_shell("fish", "-N", "-c", asking, folder=script.parent)
         return [one.partition("\t")[0] for one in printed.splitlines()]
 
-    assert sorted(offers("uldp ")) == sorted(uldp.PROGRAMS)
-    assert offers("uldp plan --mis") == ["--missing"]
+    assert sorted(offers("uldp ")) == sorted(programs())
+    assert offers("uldp plan --mis") == ["--missing", "--missing_texts"]
     assert sorted(offers("uldp plan --missing ")) == ["keep", "refuse", "skip"]
     assert sorted(offers("uldp completion ")) == ["bash", "fish", "zsh"]
 
 
-def test_descriptions_cannot_leave_their_quotes():
-    """A quote in a help text would end the text of a script and begin a command."""
-    for shell, text in ((shell, script_of(shell)) for shell in ("zsh", "fish")):
-        bare = re.sub(r"'[^']*'|\\'", "", text)
-        assert "'" not in bare, shell
-        assert "browser" not in bare, shell  # of a description with an apostrophe
-
-
 def test_the_command_prints_a_script(capsys):
     assert uldp.main(["completion", "fish"]) == 0
-    assert capsys.readouterr().out == script_of("fish")
+    assert capsys.readouterr().out == script_of("fish") + "\n"
     assert uldp.main(["completion", "tcsh"]) == 2
     assert "invalid choice: 'tcsh'" in capsys.readouterr().err
 
@@ -137,10 +133,17 @@ def test_a_parser_is_asked_without_running_its_program(capsys):
 # ---------------------------------------------------------------------- the same without a shell
 
 
+def added(parser: cli.Parser) -> list[argparse.Action]:
+    """What the script has of a program with this parser."""
+    command = argparse.ArgumentParser(add_help=False)
+    completion.add_options(command, parser)
+    return command._actions
+
+
 def test_options_are_those_of_a_parser_in_the_order_of_its_help():
     """Old names and letters are not offered; flags take no value; switches may; a description is its first clause."""
     parser = cli.Parser("example")
-    parser.add_argument("path", nargs="*")
+    parser.add_argument("paths", nargs="*")
     parser.add_argument("shell", choices=("zsh", "bash"))
     parser.add_argument("-f", "--first", "--also", help="what it\n  is; and more")
     parser.add_argument("-x", help="a letter")
@@ -149,108 +152,97 @@ def test_options_are_those_of_a_parser_in_the_order_of_its_help():
     parser.add_argument("--kind", choices=(2, 1))
     parser.add_argument("--listed", type=cli.Listed(["b", "a"]), help="ids")
     parser.add_argument("--former", **cli.old_name("--first"))
-    assert list(_options_of(parser)) == [
-        Option("--help", "show this help message and exit", (), False),
-        Option("--first", "what it is", (), True),
-        Option("--also", "what it is", (), True),
-        Option("--flag", "100 % sure", (), False),
-        Option("--switch", "on", ("true", "false"), True),
-        Option("--kind", "", ("2", "1"), True),
-        Option("--listed", "ids: a, b", ("a", "b"), True),
+    files = shtab.FILE
+    assert [
+        (one.option_strings or one.dest, one.help, one.choices, one.nargs, getattr(one, "complete", None))
+        for one in added(parser)
+    ] == [
+        (["--help"], "show this help message and exit", None, 0, None),
+        ("paths", "", None, "+", files),
+        ("shell", "", ("zsh", "bash"), None, None),
+        (["--first", "--also"], "what it is", None, None, files),
+        (["--flag"], "100 %% sure", None, 0, None),
+        (["--switch"], "on", ("true", "false"), None, None),
+        (["--kind"], "", ("2", "1"), None, None),
+        (["--listed"], "ids: a, b", ("a", "b"), None, None),
     ]
-    assert list(_words_of(parser)) == ["zsh", "bash"]
 
 
 def test_all_programs_are_in_the_script():
-    found = list(programs())
-    assert {one.name: one.what for one in found} == uldp.PROGRAMS
-    assert {one.name for one in found if not one.options} == set(uldp.LABORATORY)
-    assert [(one.name, one.words) for one in found if one.words] == [("completion", ("bash", "zsh", "fish"))]
+    """Each with options of its own."""
+    (commands,) = completion.everything()._actions
+    assert isinstance(commands, argparse._SubParsersAction)
+    assert list(commands.choices) == programs()
+    assert [name for name, command in commands.choices.items() if len(command._actions) < 2] == []
+    described = uldp.PROGRAMS | uldp.LABORATORY
+    assert completion.programs().items() >= {(name, described[name]) for name in programs()}
 
 
-EXAMPLES = [
-    Program(
-        "plan",
-        "plans: it's new",
-        (
-            Option("--kind", "which [a]: c:\\d's", ("x", "y"), True),
-            Option("--file", "path", (), True),
-            Option("--open", "all texts", (), False),
-        ),
-        (),
-    ),
-    Program("completion", "prints a script", (), ("bash", "zsh")),
-]
-"""A program with each kind of option, and one with words."""
+def test_zsh_may_repeat_options_and_completes_every_file():
+    """As texts, for machines without the shell: change them together with the test above."""
+    parser = cli.Parser("example")
+    parser.add_argument("--kind", choices=("x", "y"), help="which [a]: it's $HOME `a`")
+    parser.add_argument("--open", action="store_true", help="all texts")
+    parser.add_argument("files", nargs="*", help="tables")
+    root = argparse.ArgumentParser("uldp", add_help=False)
+    completion.add_options(root.add_subparsers().add_parser("plan", help="plans", add_help=False), parser)
+    options = completion.script_of(root, "zsh").partition("_shtab_uldp_plan_options=(\n")[2].partition("\n)\n")[0]
+    assert [line.strip() for line in options.splitlines()] == [
+        '"*--help[show this help message and exit]"',
+        r'''"*--kind[which \[a\]\: it\'s \$HOME \`a\`]:kind:(x y)"''',
+        '"*--open[all texts]"',
+        '"*:tables:_files"',
+    ]
 
-BASH = """\
-# bash completion of uldp; printed by: uldp completion bash
-_uldp() {
-    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" options="" values=""
-    COMPREPLY=()
-    if [ "$COMP_CWORD" -eq 1 ]; then
-        COMPREPLY=($(compgen -W "plan completion" -- "$word"))
-        return
-    fi
-    case "${COMP_WORDS[1]}" in
-        plan) options="--kind --file --open" ;;
-        completion) options="" ;;
-    esac
-    case "${COMP_WORDS[1]} $before" in
-        "plan --kind") values="x y" ;;
-        "completion completion") values="bash zsh" ;;
-    esac
-    case "$word" in
-        -*) COMPREPLY=($(compgen -W "$options" -- "$word")) ;;
-        *) [ -z "$values" ] || COMPREPLY=($(compgen -W "$values" -- "$word")) ;;
-    esac
-}
-complete -o default -F _uldp uldp
-"""
-ZSH_SCRIPT = """\
-#compdef uldp
-# zsh completion of uldp; printed by: uldp completion zsh
-_uldp() {
-    local -a programs
-    programs=(
-        'plan:plans: it'\\''s new'
-        'completion:prints a script'
-    )
-    if (( CURRENT == 2 )); then
-        _describe program programs
-        return
-    fi
-    local program="${words[2]}"
-    words=("uldp ${words[2]}" ${words[3,-1]})
-    (( CURRENT -= 1 ))
-    case "$program" in
-        plan) _arguments -S \\
-            '*--kind[which \\[a\\]\\: c\\:\\\\d'\\''s]:value:(x y)' \\
-            '*--file[path]:value:_files' \\
-            '*--open[all texts]' \\
-            '*:argument:_files' ;;
-        completion) _arguments -S \\
-            '*:argument:(bash zsh)' ;;
-    esac
-}
-if [ "$funcstack[1]" = "_uldp" ]; then
-    _uldp "$@"
-else
-    compdef _uldp uldp
-fi
-"""
-FISH = """\
-# fish completion of uldp; printed by: uldp completion fish
-complete -c uldp -f -n __fish_use_subcommand -a plan -d 'plans: it'\\''s new'
-complete -c uldp -f -n __fish_use_subcommand -a completion -d 'prints a script'
-complete -c uldp -n "__fish_seen_subcommand_from plan" -l kind -x -a 'x y' -d 'which [a]: c:\\d'\\''s'
-complete -c uldp -n "__fish_seen_subcommand_from plan" -l file -r -d 'path'
-complete -c uldp -n "__fish_seen_subcommand_from plan" -l open -d 'all texts'
-complete -c uldp -f -n "__fish_seen_subcommand_from completion" -a 'bash zsh'
+
+# ---------------------------------------------------------------------- programs of companion packages
+
+MORE = """
+import argparse
+from uldp_transforms.jobs import cli
+
+def more(words):
+    parser = cli.Parser("more")
+    parser.add_argument("--depth", choices=("low", "high"))
+    parser.parse_args(words)
+    return 0
+
+def other(words):
+    argparse.ArgumentParser("other").parse_args(words)
+
+def broken(words):
+    raise RuntimeError("always")
 """
 
 
-@pytest.mark.parametrize(("shell", "script"), [("bash", BASH), ("zsh", ZSH_SCRIPT), ("fish", FISH)])
-def test_a_script_is_the_one_that_was_tried_in_its_shell(shell: str, script: str):
-    """The text of each line, for machines without the shell: change it together with the tests above."""
-    assert SCRIPTS[shell](EXAMPLES) == script
+def test_programs_of_companion_packages_are_completed(tmp_path, monkeypatch, capsys):
+    """With their options if their parser is one of ours; what cannot be asked is offered by its name alone."""
+    names = ("more", "other", "broken")
+    companion(tmp_path, monkeypatch, "\n".join(f"{name} = more_programs:{name}" for name in names), MORE)
+    (commands,) = completion.everything()._actions
+    assert isinstance(commands, argparse._SubParsersAction)
+    (one,) = (action for action in commands.choices["more"]._actions if "--depth" in action.option_strings)
+    assert one.choices == ("low", "high")
+    assert commands.choices["other"]._actions == commands.choices["broken"]._actions == []
+    assert {completion.programs()[name] for name in names} == {"of uldp-more"}
+    assert capsys.readouterr() == ("", "")
+    path = tmp_path / "uldp.bash"
+    path.write_text(completion.script_of(completion.everything(), "bash"), encoding="utf-8")
+    assert bash_offers(path, "uldp", "more", "--depth", "h") == ["high"]
+
+
+def test_a_fault_of_an_own_program_is_shown(monkeypatch):
+    monkeypatch.setattr(uldp, "main_of", lambda name: broken)
+    with pytest.raises(RuntimeError, match="broken"):
+        completion.parser_of("plan")
+
+
+def broken(words: object) -> int:
+    raise RuntimeError("broken")
+
+
+def test_programs_of_a_checkout_are_offered_where_they_run(monkeypatch):
+    """And those of companions where they are installed."""
+    monkeypatch.setitem(sys.modules, "labs", None)
+    monkeypatch.setattr(uldp, "programs_of_others", dict)
+    assert completion.programs().keys() == uldp.PROGRAMS.keys() - uldp.COMPANIONS.keys()

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.support.commands import programs
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.files.event_times import Clock
 from uldp_transforms.jobs.files.people_options import PEOPLE
@@ -53,7 +54,7 @@ def test_all_commands_describe_a_file_of_people_by_the_same_options(program: str
 
 def test_no_command_has_another_name_for_these_columns() -> None:
     """Of all commands: what names a column ends in _column, and nobody else's word for these options is in use."""
-    everything = {name: options_of(name) for name in uldp.PROGRAMS if name != "reproduce"}
+    everything = {name: options_of(name) for name in programs() if name != "reproduce"}
     assert len(everything) > 20 and all(everything.values())
     synonyms = {*FORMER, "--time_zone", "--tz", "--date_format", "--event_time", "--values_column", "--na"}
     assert not {(name, option) for name, options in everything.items() for option in options & synonyms}

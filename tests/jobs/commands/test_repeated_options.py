@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.commands import programs
 from uldp_transforms.jobs import cli, estimate, uldp
 from uldp_transforms.ldp.errors import SpecError
 
@@ -45,7 +46,7 @@ TEXTS = (
 
 def parser_of(program: str) -> cli.Parser:
     """Its parser, of which no option is required."""
-    parser = cli.parser_of(uldp.main_of(program))
+    parser = cli.parser_of(lambda words: uldp.main([program, *words]))
     for action in parser.actions():
         action.required = False
     for group in parser._mutually_exclusive_groups:
@@ -54,7 +55,7 @@ def parser_of(program: str) -> cli.Parser:
 
 
 def options_with_values() -> Iterator[Any]:
-    for program in uldp.PROGRAMS:
+    for program in programs():
         for action in parser_of(program).actions():
             if action.option_strings and action.nargs != 0 and not isinstance(action, argparse._HelpAction):
                 yield pytest.param(program, action.dest, id=f"{program} {action.option_strings[0]}")

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from google.cloud import pubsub_v1
 
+from tests.servers.pubsub.pubsub_server import PubsubServer
 from uldp_transforms.jobs.engines import google_clients
-from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
 from uldp_transforms.jobs.simulate import simulate_command as program
 from uldp_transforms.jobs.simulate.simulated_people import SimulatedPeople
 from uldp_transforms.ldp import Collection

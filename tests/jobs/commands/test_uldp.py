@@ -13,6 +13,8 @@ from typing import TextIO
 
 import pytest
 
+from tests.support.commands import programs
+from tests.support.companions import companion
 from uldp_transforms.jobs import uldp
 from uldp_transforms.messages.native_module import decoder_name
 from uldp_transforms.version import __version__
@@ -20,26 +22,40 @@ from uldp_transforms.version import __version__
 ROOT = Path(__file__).parents[3]
 
 
+@pytest.mark.parametrize("program", uldp.LABORATORY)
+@pytest.mark.parametrize("foreign", [False, True])
 def test_a_program_of_the_laboratory_needs_a_checkout(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    program: str, foreign: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "labs", None)
+    """Also where another package has the name of its folder."""
+    monkeypatch.setitem(sys.modules, "labs", types.ModuleType("labs") if foreign else None)
+    monkeypatch.delitem(sys.modules, f"labs.{module_of(program)}", raising=False)
+    assert uldp.main([program, "--list"]) == uldp.WRONG_CONFIGURATION
+    said = f"uldp: {program} runs in a checkout of the repository, not from an installed package: "
+    assert capsys.readouterr() == ("", f"{said}python -m pipelines.{module_of(program)} in its folder\n")
+
+
+def test_a_program_of_the_laboratory_whose_packages_are_missing_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "labs.experiments", None)
     monkeypatch.delitem(sys.modules, "labs.reproduce", raising=False)
-    assert uldp.main(["reproduce", "--list"]) == uldp.WRONG_CONFIGURATION
-    said = "uldp: reproduce needs a checkout of the repository, where labs/ is, got an installed package alone\n"
-    assert capsys.readouterr() == ("", said)
+    with pytest.raises(ModuleNotFoundError, match=r"labs\.experiments"):
+        uldp.main(["reproduce", "--list"])
 
 
 def test_an_unknown_program_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert uldp.main(["estimat"]) == uldp.WRONG_CONFIGURATION
-    said = f"uldp: PROGRAM must be one of {', '.join(uldp.PROGRAMS)}, got 'estimat'; did you mean estimate?\n"
+    said = f"uldp: PROGRAM must be one of {', '.join(programs())}, got 'estimat'; did you mean estimate?\n"
     assert capsys.readouterr() == ("", said)
 
 
 def test_the_help_names_every_program(capsys: pytest.CaptureFixture[str]) -> None:
     assert uldp.main([]) == uldp.DONE
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines if line.startswith("  ")] == list(uldp.PROGRAMS)
+    assert [line.split()[0] for line in lines if line.startswith("  ")] == programs()
+    assert [line for line in lines if line.endswith(":") and line[:2] != "  "] == [
+        *(f"{group}:" for group in uldp.GROUPS),
+        "in a checkout:",
+    ]
 
 
 @pytest.mark.parametrize("words", [[], ["-h"], ["--help"]])
@@ -48,8 +64,9 @@ def test_the_help_is_printed_and_is_no_fault(words: list[str], capsys: pytest.Ca
     out, err = capsys.readouterr()
     assert out.startswith("usage: uldp PROGRAM [options]\n") and err == ""
     assert out.endswith("\nuldp PROGRAM --help explains one of them.\n")
-    width = max(map(len, uldp.PROGRAMS))
-    assert all(f"\n  {name:{width}}  {what}\n" in out for name, what in uldp.PROGRAMS.items())
+    every = uldp.PROGRAMS | uldp.LABORATORY
+    width = max(map(len, every))
+    assert all(f"\n  {name:{width}}  {what}\n" in out for name, what in every.items())
 
 
 def test_the_version_names_the_decoder_that_is_used(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,7 +77,7 @@ def test_the_version_names_the_decoder_that_is_used(capsys: pytest.CaptureFixtur
 def test_a_program_has_the_words_after_its_name_and_its_own_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[list[str]] = []
     program = types.SimpleNamespace(main=lambda words: given.append(words) or 7)
-    monkeypatch.setitem(sys.modules, "uldp_transforms.jobs.dev_queue", program)
+    monkeypatch.setitem(sys.modules, "labs.dev_queue", program)
     assert uldp.main(["dev-queue", "--port", "0"]) == 7
     monkeypatch.setattr(sys, "argv", ["uldp", "dev-queue"])
     assert uldp.main() == 7
@@ -68,16 +85,6 @@ def test_a_program_has_the_words_after_its_name_and_its_own_exit_code(monkeypatc
 
 
 # ---------------------------------------------------------------------- programs of other packages
-
-
-def companion(folder: Path, monkeypatch: pytest.MonkeyPatch, entry_points: str) -> None:
-    """Install a package that registers programs, as an installer writes it."""
-    info = folder / "uldp_more-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: uldp-more\nVersion: 1.0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(f"[{uldp.ENTRY_POINTS}]\n{entry_points}\n", encoding="utf-8")
-    (folder / "more_programs.py").write_text("def main(words):\n    print(words)\n    return 7\n", encoding="utf-8")
-    monkeypatch.syspath_prepend(str(folder))
 
 
 def test_a_program_of_another_package_runs(
@@ -144,7 +151,7 @@ def module_of(program: str) -> str:
     return program.replace("-", "_")
 
 
-@pytest.mark.parametrize("program", uldp.PROGRAMS)
+@pytest.mark.parametrize("program", [*uldp.PROGRAMS, *uldp.LABORATORY])
 @pytest.mark.parametrize("package", ["uldp_transforms.jobs", "pipelines"])
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules.*:RuntimeWarning")
 def test_every_program_runs_as_a_module(
@@ -162,7 +169,8 @@ def test_every_program_runs_as_a_module(
 
 
 def test_pipelines_has_a_file_for_each_program_and_no_other() -> None:
-    assert {path.stem for path in (ROOT / "pipelines").glob("*.py")} == {"__init__", *map(module_of, uldp.PROGRAMS)}
+    names = (*uldp.PROGRAMS, *uldp.LABORATORY)
+    assert {path.stem for path in (ROOT / "pipelines").glob("*.py")} == {"__init__", *map(module_of, names)}
 
 
 @pytest.mark.parametrize("module", ["uldp_transforms.jobs", "uldp_transforms.jobs.uldp"])

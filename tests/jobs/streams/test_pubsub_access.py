@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.servers.pubsub.pubsub_server import PubsubServer
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.pubsub import pubsub_access
-from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 
 COLLECTION = """{"version": 1, "id": "survey", "mechanism": {"id": "krr", "epsilon": 1.0},

@@ -1,1 +1,1 @@
-"""Pub/Sub on this machine: a small server, and a local stream that can be stopped."""
+"""Pub/Sub: checks of access before a job starts, and a stream on Beam's local engine that can be stopped."""

@@ -18,13 +18,13 @@ def configure(argv: Sequence[str]) -> Any:
     """Parse a command line; raises SpecError."""
     require_google_clients("live")
     require_server()
-    from uldp_transforms.jobs.live import live_options  # noqa: PLC0415  # takes its description from here
+    from labs.live import live_options  # noqa: PLC0415  # takes its description from here
 
     return live_options.configure(argv)
 
 
 def _job(live: Any) -> int:
-    from uldp_transforms.jobs.live import run_live  # noqa: PLC0415  # needs the extras gcp and gateway
+    from labs.live import run_live  # noqa: PLC0415  # needs the extras gcp and gateway
 
     return run_live.job(live)
 

@@ -16,8 +16,8 @@ from google.pubsub_v1 import PublisherClient, SubscriberClient
 from google.pubsub_v1.services.publisher.transports import PublisherGrpcTransport
 from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransport
 
-from uldp_transforms.jobs.dev_queue import TOPIC, configure
-from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
+from labs.dev_queue import TOPIC, configure
+from tests.servers.pubsub.pubsub_server import PubsubServer
 from uldp_transforms.jobs.uldp import main
 from uldp_transforms.ldp import SpecError
 

@@ -16,7 +16,7 @@ import fastavro
 from google.pubsub_v1 import types as pb
 from grpc import StatusCode
 
-from uldp_transforms.jobs.pubsub.pubsub_refusals import Refused, check_new_name, find
+from tests.servers.pubsub.pubsub_refusals import Refused, check_new_name, find
 
 NOT_A_DATUM = (
     AttributeError,

@@ -9,10 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from uldp_transforms.schemas import shipped
-
 HERE = Path(__file__).parent
-CLIENT = shipped("clients/javascript")
+CLIENT = Path(__file__).parents[2] / "clients" / "javascript"
 
 MOST_BYTES = 1000
 """Of a change of the slider."""

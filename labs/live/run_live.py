@@ -13,17 +13,17 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+from labs.live.ask_page import AskPage
+from labs.live.crowd import Crowd
+from labs.live.known import Known
+from labs.live.live_options import Live
+from labs.live.programs import NotReady, Program
+from labs.live.sleep_question import COLLECTION, SHARES, TEXT, crowd_sentence
+from tests.servers.pubsub.local_topics import create_topic
+from tests.servers.pubsub.pubsub_server import PubsubServer
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.signals import stopped_by_signals
 from uldp_transforms.jobs.engines.stop import Stop
-from uldp_transforms.jobs.live.ask_page import AskPage
-from uldp_transforms.jobs.live.crowd import Crowd
-from uldp_transforms.jobs.live.known import Known
-from uldp_transforms.jobs.live.live_options import Live
-from uldp_transforms.jobs.live.programs import NotReady, Program
-from uldp_transforms.jobs.live.sleep_question import COLLECTION, SHARES, TEXT, crowd_sentence
-from uldp_transforms.jobs.pubsub.local_topics import create_topic
-from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.ldp.client.client_form import client_form
 from uldp_transforms.ldp.errors import SpecError

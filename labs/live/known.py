@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.jobs.live.crowd import Crowd
-from uldp_transforms.jobs.live.sleep_question import SHOWN
+from labs.live.crowd import Crowd
+from labs.live.sleep_question import SHOWN
 from uldp_transforms.jobs.report.reading import Row, RowDirectory
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError

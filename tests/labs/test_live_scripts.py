@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from labs import live
+from labs.live.ask_page import CLIENT
+from labs.live.sleep_question import COLLECTION, SHARES, TEXT
 from tests.support.page_scripts import needs_node, run
-from uldp_transforms.jobs import live
-from uldp_transforms.jobs.live.ask_page import CLIENT
-from uldp_transforms.jobs.live.sleep_question import COLLECTION, SHARES, TEXT
 from uldp_transforms.ldp.client.client_form import client_form
 
 HERE = Path(live.__file__).parent

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 
+from labs.demo import delays, demo_text, departures
+from labs.demo import demo_command as demo
+from labs.demo.demo_outcome import Outcome, compare, read_estimates, read_ledger
 from tests.support.cases import COLLECTIONS
-from uldp_transforms.jobs.demo import delays, demo_text, departures
-from uldp_transforms.jobs.demo import demo_command as demo
-from uldp_transforms.jobs.demo.demo_outcome import Outcome, compare, read_estimates, read_ledger
 from uldp_transforms.ldp import Collection
 
 HOUR = 3_600_000

@@ -7,8 +7,8 @@ import dataclasses
 import datetime
 from collections.abc import Sequence
 
+from labs.live import __doc__ as description
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.live import __doc__ as description
 from uldp_transforms.ldp.errors import SpecError
 
 

@@ -26,7 +26,7 @@ from google.pubsub_v1 import types as pb
 from grpc import ServicerContext as Context
 from grpc import StatusCode
 
-from uldp_transforms.jobs.pubsub.pubsub_refusals import (
+from tests.servers.pubsub.pubsub_refusals import (
     Refused,
     check_deadline,
     check_messages,
@@ -35,7 +35,7 @@ from uldp_transforms.jobs.pubsub.pubsub_refusals import (
     find,
     statuses,
 )
-from uldp_transforms.jobs.pubsub.pubsub_schemas import Schemas
+from tests.servers.pubsub.pubsub_schemas import Schemas
 from uldp_transforms.ldp.errors import SpecError
 
 EMPTY_PULL_SECONDS = 0.2

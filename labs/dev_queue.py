@@ -57,8 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _job(queue: DevQueue) -> NoReturn:
-    from uldp_transforms.jobs.pubsub.local_topics import create_topic  # noqa: PLC0415  # needs the extra gcp
-    from uldp_transforms.jobs.pubsub.pubsub_server import PubsubServer  # noqa: PLC0415  # needs the extra gcp
+    from tests.servers.pubsub.local_topics import create_topic  # noqa: PLC0415  # needs the extra gcp
+    from tests.servers.pubsub.pubsub_server import PubsubServer  # noqa: PLC0415  # needs the extra gcp
 
     with stopped_by_signals() as stop, PubsubServer(port=queue.port) as server:
         for topic in queue.topics:

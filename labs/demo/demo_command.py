@@ -23,11 +23,11 @@ from pathlib import Path
 
 import numpy as np
 
+from labs.demo.delays import LIMITS, Delays, delay_lines
+from labs.demo.demo_outcome import Departures, compare, read_changes, read_estimates, read_ledger
+from labs.demo.demo_text import day_table, summary
+from labs.demo.departures import read_departures, write_departures
 from uldp_transforms.jobs import cli, estimate, total
-from uldp_transforms.jobs.demo.delays import LIMITS, Delays, delay_lines
-from uldp_transforms.jobs.demo.demo_outcome import Departures, compare, read_changes, read_estimates, read_ledger
-from uldp_transforms.jobs.demo.demo_text import day_table, summary
-from uldp_transforms.jobs.demo.departures import read_departures, write_departures
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.report.gathering import Asked
 from uldp_transforms.jobs.report.report_command import require_charts

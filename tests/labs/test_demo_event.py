@@ -6,11 +6,11 @@ import collections
 
 import numpy as np
 
+from labs.demo import demo_command as demo
+from labs.demo.departures import read_departures
 from labs.experiments.frame import simulate_counts
 from tests.support.estimated import estimate_window
 from tests.support.tolerance import binomial_limits
-from uldp_transforms.jobs.demo import demo_command as demo
-from uldp_transforms.jobs.demo.departures import read_departures
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.smoothing import judge

@@ -32,7 +32,7 @@ class Program:
         self._lines: list[str] = []
         self._is_asked = False
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "uldp_transforms.jobs.live.leashed", name, *argv],
+            [sys.executable, "-m", "labs.live.leashed", name, *argv],
             stdin=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, **(environment or {})},

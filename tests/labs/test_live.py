@@ -23,16 +23,16 @@ from unittest import mock
 
 import pytest
 
+from labs.live import live_options, run_live
+from labs.live.ask_page import AskPage
+from labs.live.crowd import Crowd
+from labs.live.known import total
+from labs.live.programs import NotReady, Program
+from labs.live.sleep_question import COLLECTION, SHARES, SHOWN, TEXT, crowd_sentence
 from tests.support.browser import Browser, browser, needs_browser
 from tests.support.commands import command
 from tests.support.live import PATIENCE, ROOT
 from tests.support.tolerance import generator
-from uldp_transforms.jobs.live import live_options, run_live
-from uldp_transforms.jobs.live.ask_page import AskPage
-from uldp_transforms.jobs.live.crowd import Crowd
-from uldp_transforms.jobs.live.known import total
-from uldp_transforms.jobs.live.programs import NotReady, Program
-from uldp_transforms.jobs.live.sleep_question import COLLECTION, SHARES, SHOWN, TEXT, crowd_sentence
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.client.client_form import client_form
@@ -256,7 +256,7 @@ console.log(JSON.stringify([odds.same, odds.other, belief([2, 2, 0], 2, 4, odds)
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
 def test_the_page_computes_by_bayes_what_reports_tell(tmp_path: Path) -> None:
     """Four values, equally likely before: k-ary randomized response at epsilon 1.5."""
-    module = ROOT / "uldp_transforms" / "jobs" / "live" / "ask-doubt.js"
+    module = ROOT / "labs" / "live" / "ask-doubt.js"
     copy = tmp_path / "ask-doubt.mjs"
     copy.write_text(module.read_text("utf-8"), encoding="utf-8")
     program = tmp_path / "run.mjs"
@@ -283,7 +283,7 @@ console.log(JSON.stringify(all.map((each) => accounts(each, total))));
 def test_the_page_adds_up_the_ledger(tmp_path: Path) -> None:
     """A repeated message is a duplicate, not a report that is missing."""
     copy, program = tmp_path / "ask-chart.mjs", tmp_path / "run.mjs"
-    copy.write_text((ROOT / "uldp_transforms/jobs/live/ask-chart.js").read_text("utf-8"), encoding="utf-8")
+    copy.write_text((ROOT / "labs/live/ask-chart.js").read_text("utf-8"), encoding="utf-8")
     program.write_text(ACCOUNTS.format(module=copy.as_uri()), encoding="utf-8")
     done = subprocess.run(["node", str(program)], capture_output=True, text=True, check=True)
     even, missing, none = json.loads(done.stdout)

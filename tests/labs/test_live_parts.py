@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import http.server
-import importlib
 import json
 import os
 import signal
@@ -21,14 +20,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from labs import live
+from labs.live import ask_page, crowd, known, leashed, live_options, programs, run_live
+from labs.live.ask_page import AskPage
+from labs.live.crowd import DEVICES, Crowd
+from labs.live.known import Known, total
+from labs.live.programs import NotReady, Program
+from labs.live.sleep_question import COLLECTION, SHARES, SHOWN, crowd_sentence
 from tests.support import report_rows as rows
-from uldp_transforms.jobs import live
-from uldp_transforms.jobs.live import ask_page, crowd, known, leashed, live_options, programs, run_live
-from uldp_transforms.jobs.live.ask_page import AskPage
-from uldp_transforms.jobs.live.crowd import DEVICES, Crowd
-from uldp_transforms.jobs.live.known import Known, total
-from uldp_transforms.jobs.live.programs import NotReady, Program
-from uldp_transforms.jobs.live.sleep_question import COLLECTION, SHARES, SHOWN, crowd_sentence
 from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages.catalog import CollectionCatalog
@@ -404,7 +403,7 @@ def child(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_a_program_is_leashed_and_heard(child: Any, capsys: pytest.CaptureFixture[str]) -> None:
     program, _, given = child("one\n", "at http://x/reports\n")
-    assert given["argv"][1:] == ["-m", "uldp_transforms.jobs.live.leashed", "gateway", "--port", "0"]
+    assert given["argv"][1:] == ["-m", "labs.live.leashed", "gateway", "--port", "0"]
     assert given["start_new_session"] and given["text"] and given["env"]["MORE"] == "1" and "PATH" in given["env"]
     assert given["stdin"] == given["stderr"] == subprocess.PIPE
     assert program.says(r"at (\S+)/reports", 600) == "http://x" and program.runs
@@ -463,11 +462,9 @@ def test_a_leashed_program_ends_with_its_parent(monkeypatch: pytest.MonkeyPatch)
             argv=["x", "report", "--a"], stdout=SimpleNamespace(flush=list), stderr=SimpleNamespace(flush=list)
         ),
     )
-    monkeypatch.setattr(
-        importlib, "import_module", lambda name: SimpleNamespace(main=lambda argv: seen.append((name, argv)) or 4)
-    )
+    monkeypatch.setattr(leashed, "uldp", SimpleNamespace(main=lambda words: seen.append(words) or 4))
     leashed.main()
-    assert seen == [("uldp_transforms.jobs.report", ["--a"]), 4] and leashed.sys.argv == ["uldp report", "--a"]
+    assert seen == [["report", "--a"], 4] and leashed.sys.argv == ["uldp report", "--a"]
     assert started == [(leashed._wait_for_the_end, True)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.jobs.demo.demo_outcome import Outcome
+from labs.demo.demo_outcome import Outcome
 from uldp_transforms.ldp.confidence import INTERVAL
 
 

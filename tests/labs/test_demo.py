@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from labs.demo import delays, demo_outcome, departures
+from labs.demo import demo_command as demo
 from tests.support.tolerance import binomial_limits
-from uldp_transforms.jobs.demo import delays, demo_outcome, departures
-from uldp_transforms.jobs.demo import demo_command as demo
 from uldp_transforms.jobs.report import charts
 from uldp_transforms.jobs.report.gathering import Asked, gather
 from uldp_transforms.jobs.report.numbers import number_charts

@@ -1,0 +1,1 @@
+"""A Pub/Sub server on this machine, for tests, `labs/` and trials."""
