@@ -50,7 +50,7 @@ def test_windows_and_the_whole_period_allow_for_the_declared_share(folder: Path)
     """In the job, in the re-estimation of its counts, and in their total."""
     assert isinstance(KRR, Collection)
     plain = rows_of(estimated(JOB, [KRR]))
-    lied = rows_of(again("--collection krr.json --counts job --min_reports 20 --liars 0.02"))
+    lied = rows_of(again("--collection krr.json job --min_reports 20 --liars 0.02"))
     assert len(plain) == len(lied) == 2
     for one, other in zip(plain, lied):
         assert_widened(one, other, 0.02)
@@ -97,7 +97,7 @@ def test_smoothing_and_discovery_are_refused(capsys: pytest.CaptureFixture[str])
     estimated(JOB, [KRR])
     for command in (
         "estimate --collection krr.json --input in.avro --output out --window 5m --liars 0.1 --smooth",
-        "reestimate --collection krr.json --counts job --output out --liars 0.1 --smooth",
+        "reestimate --collection krr.json job --output out --liars 0.1 --smooth",
     ):
         capsys.readouterr()
         assert uldp.main(shlex.split(command)) == 2

@@ -119,7 +119,7 @@ def test_rows_of_a_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_rows_of_stored_counts(folder: Path) -> None:
-    words = [*job(folder, "again"), "--counts", f"{folder}/out", "--window", "2h", "--write_parquet", "--smooth"]
+    words = [*job(folder, "again"), f"{folder}/out", "--window", "2h", "--write_parquet", "--smooth"]
     assert uldp.main(["reestimate", *words, "--discover"]) == 0
     check(folder / "again", "discovered.jsonl", "estimates.avro", "estimates.jsonl", "estimates.parquet")
 
@@ -130,7 +130,7 @@ def test_totals_say_it_in_rows_and_in_words(
 ) -> None:
     words = job(folder, "totals/rows.jsonl", names)
     (folder / "totals").mkdir(exist_ok=True)
-    assert uldp.main(["total", f"{folder}/grouped", *words, "--by", "country"]) == 0
+    assert uldp.main(["reestimate", f"{folder}/grouped", "--window", "all", *words, "--by", "country"]) == 0
     check(folder / "totals", "rows.jsonl")
     heads = [line for line in capsys.readouterr().out.splitlines() if ", status " in line]
     assert heads and all(line.endswith("; some or all reports are simulated") for line in heads)
@@ -142,7 +142,7 @@ def test_comparisons_say_it_in_rows_and_in_words(
 ) -> None:
     (folder / "compared").mkdir(exist_ok=True)
     words = job(folder, "compared/rows.jsonl", GROUPED)
-    assert uldp.main(["compare", f"{folder}/grouped", *words, *what]) == 0
+    assert uldp.main(["compare", f"{folder}/grouped", "--window", "all", *words, *what]) == 0
     check(folder / "compared", "rows.jsonl")
     assert capsys.readouterr().out.count("Some or all of these reports are simulated.") == 3
 

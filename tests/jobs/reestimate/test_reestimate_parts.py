@@ -95,13 +95,13 @@ def test_what_is_estimated_and_where_must_be_said(missing: str) -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_counts_are_files_of_a_directory_or_of_a_pattern() -> None:
-    task = configured("--collection c.json --counts job --counts job/other.avro --output out/deep")
+    task = configured("--collection c.json job job/other.avro --output out/deep")
     assert task.files == [["job/counts-1.avro", "job/counts.avro"], ["job/other.avro"]]
     assert task.records == [[], []] and Path("out/deep").is_dir()
     assert (task.smooth, task.write_parquet, task.alarm_every) == (False, False, module.ALARM_EVERY)
-    more = configured("--collection c.json --counts job --output out --smooth --alarm_every 7 --write_parquet")
+    more = configured("--collection c.json job --output out --smooth --alarm_every 7 --write_parquet")
     assert (more.smooth, more.write_parquet, more.alarm_every) == (True, True, 7)
-    assert configured("--collection c.json --counts 'job/o*' --output out").output == "out"
+    assert configured("--collection c.json 'job/o*' --output out").output == "out"
 
 
 def test_counts_of_a_store_are_those_of_a_folder_with_a_slash(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,11 +115,11 @@ def test_counts_of_a_store_are_those_of_a_folder_with_a_slash(monkeypatch: pytes
 
 
 REFUSED = {
-    "--collection c.json --counts job --counts job/counts.avro --output out": "--counts must name each file once, "
+    "--collection c.json job job/counts.avro --output out": "DIR must name each file once, "
     "because its reports would count twice, got '{0}/job/counts.avro' 2 times",
-    "--collection c.json --counts job --output c.json": "--output must be a directory, got the file 'c.json'",
-    "--collection c.json --counts none --output out": "--counts must match at least one file, got 'none'",
-    "--collection c.json --counts job --output out --alarm_every 7": "--alarm_every needs --smooth",
+    "--collection c.json job --output c.json": "--output must be a directory, got the file 'c.json'",
+    "--collection c.json none --output out": "DIR must match at least one file, got 'none'",
+    "--collection c.json job --output out --alarm_every 7": "--alarm_every needs --smooth",
 }
 
 

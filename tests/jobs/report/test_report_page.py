@@ -204,7 +204,7 @@ def test_other_rows_of_the_whole_period_are_refused(tmp_path: Path, capsys: pyte
     (tmp_path / "totals.jsonl").write_text('{"fingerprint": "secret"}\n', encoding="utf-8")
     assert uldp.main(["report", "--input", str(tmp_path), "--output", str(tmp_path / "page.html")]) == 2
     said = capsys.readouterr().err
-    assert said.endswith("totals.jsonl must contain rows of uldp total (the content is not shown)\n")
+    assert said.endswith("totals.jsonl must contain rows of uldp reestimate --window all (the content is not shown)\n")
     assert "secret" not in said
 
 
