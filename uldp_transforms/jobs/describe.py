@@ -71,10 +71,10 @@ def configure(argv: Sequence[str]) -> Description:
         "1,000 to 1,000,000)",
     )
     args = parser.parse_args(argv)
-    for number in args.num_reports or ():
+    for number in args.reports or ():
         require_int("--reports", number, 1, 10**15)
     [collection] = read_collections([args.collection])
-    return Description(collection=collection, sizes=tuple(args.num_reports or SIZES))
+    return Description(collection=collection, sizes=tuple(args.reports or SIZES))
 
 
 def job(description: Description) -> int:

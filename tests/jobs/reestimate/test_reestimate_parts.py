@@ -88,9 +88,14 @@ def configured(options: str) -> module.Reestimation:
 @pytest.mark.parametrize("missing", ["collection", "counts", "output"])
 @pytest.mark.usefixtures("folder")
 def test_what_is_estimated_and_where_must_be_said(missing: str) -> None:
-    given = {"collection": "c.json", "counts": "job", "output": "out"}
-    with pytest.raises(SpecError, match=rf"the following arguments are required: --{missing}$"):
-        configured(" ".join(f"--{name} {value}" for name, value in given.items() if name != missing))
+    given = {"collection": "--collection c.json", "counts": "job", "output": "--output out"}
+    sentence = {
+        "collection": "--collection must be given, because no run in job names a collection, got none",
+        "counts": "the following arguments are required: DIR",
+        "output": "--output must be given, except with --window all of one DIR, got none",
+    }[missing]
+    with pytest.raises(SpecError, match=rf"^{sentence}$"):
+        configured(" ".join(words for name, words in given.items() if name != missing))
 
 
 @pytest.mark.usefixtures("folder")
@@ -120,6 +125,12 @@ REFUSED = {
     "--collection c.json job --output c.json": "--output must be a directory, got the file 'c.json'",
     "--collection c.json none --output out": "DIR must match at least one file, got 'none'",
     "--collection c.json job --output out --alarm_every 7": "--alarm_every needs --smooth",
+    "--collection c.json job --window all --smooth": "--smooth needs windows, got --window all",
+    "--collection c.json job --window all --slide 1d": "--slide needs windows, got --window all",
+    "--collection c.json job --output out --totals t": "--totals needs --window all, got stored windows",
+    "--collection c.json job --window 1d --output out --totals t": "--totals needs --window all, got 1d",
+    "--collection c.json job job/counts.avro --window all": "--output must be given, except with --window all of one "
+    "DIR, got none",
 }
 
 

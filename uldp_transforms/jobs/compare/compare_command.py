@@ -95,8 +95,8 @@ def _parser() -> cli.Parser:
         "--liars",
         **spec_option(
             "liars",
-            help="largest share of reports that may be false, such as 0.01, for which intervals and p-values allow; they "
-            "are then of the shares among honest people (default: that of the runs in DIR)",
+            help="largest share of reports that may be false, such as 0.01, for which intervals and p-values "
+            "allow; they are then of the shares among honest people (default: that of the runs in DIR)",
         ),
     )
     parser.add_argument("--output", metavar="FILE", help=f"where to write the rows: a file (default: {FILE} in DIR)")

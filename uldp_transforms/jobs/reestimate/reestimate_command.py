@@ -138,13 +138,13 @@ def configure(argv: Sequence[str]) -> Reestimation:
     check_options_agree(args, exempt=["smooth"])  # stored windows can be smoothed
     values = given(args)
     smooth, alarm_every = values.pop("smooth", False), values.pop("alarm_every", ALARM_EVERY)
-    files = [files_of_counts(_folder(counts)) for counts in args.directories]
-    _check_files(files)
-    records = [list(itertools.chain(*map(read_records, sorted(set(map(stores.folder_of, names)))))) for names in files]
-    spec = JobSpec.of(collections=args.collection or _recorded(args.directories, records), **values)
+    spec = JobSpec.of(collections=args.collection or _recorded(args.directories), **values)
     spec.check_candidates()
     if smooth:
         spec.check_all_shown()
+    files = [files_of_counts(_pattern(counts)) for counts in args.directories]
+    _check_files(files)
+    records = [list(itertools.chain(*map(read_records, sorted(set(map(stores.folder_of, names)))))) for names in files]
     output = args.output or args.directories[0]
     if not stores.in_store(output):
         os.makedirs(output, exist_ok=True)
@@ -173,10 +173,14 @@ def _check(args: argparse.Namespace, is_whole: bool) -> None:
         raise SpecError(f"--output must be a directory, got the file {args.output!r}")
 
 
-def _folder(counts: str) -> str:
-    """A directory of a store with a slash, unless it is a pattern or a file of counts."""
-    is_files = not stores.in_store(counts) or set("*?[") & set(counts) or counts.endswith(".avro")
-    return counts if is_files else counts.rstrip("/") + "/"
+def _names_files(counts: str) -> bool:
+    """Whether an argument DIR is a pattern or a file of counts."""
+    return bool(set("*?[") & set(counts)) or counts.endswith(".avro")
+
+
+def _pattern(counts: str) -> str:
+    """An argument DIR, of which a directory of a store ends with a slash."""
+    return counts.rstrip("/") + "/" if stores.in_store(counts) and not _names_files(counts) else counts
 
 
 def _check_files(files: Sequence[Sequence[str]]) -> None:
@@ -188,9 +192,10 @@ def _check_files(files: Sequence[Sequence[str]]) -> None:
             )
 
 
-def _recorded(directories: Sequence[str], records: Sequence[Sequence[RunRecord]]) -> list[Collection]:
+def _recorded(directories: Sequence[str]) -> list[Collection]:
     """The collections that the runs of the directories name; raises SpecError if there are none."""
-    found = list(collections_of([record for of_job in records for record in of_job], ()).values())
+    folders = dict.fromkeys(stores.folder_of(one) if _names_files(one) else one for one in directories)
+    found = list(collections_of(list(itertools.chain(*map(read_records, folders))), ()).values())
     if not found:
         where = ", ".join(directories)
         raise SpecError(f"--collection must be given, because no run in {where} names a collection, got none")

@@ -77,7 +77,7 @@ def _parser() -> cli.Parser:
     target.add_argument("--output", help="where to write the reports: an Avro file")
     target.add_argument("--topic", type=cli.resource("topics"), help="Pub/Sub topic to publish to, projects/P/topics/T")
     parser.add_argument(
-        "--manifest", help="JSON file to write that lists the content of --output; in the same directory"
+        "--manifest", help="manifest that lists the content of --output: a JSON file to write, in the same directory"
     )
     parser.add_argument(
         "--form",
