@@ -11,6 +11,8 @@ from uldp_transforms.files import stores
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.renamed_fields import former_names, with_new_names
+from uldp_transforms.schemas import load
 
 FILE = "totals.jsonl"
 _SETTINGS = ("estimator", "min_reports", "show", "limits", "quantiles", "liars", "confidence")
@@ -60,7 +62,8 @@ def written_totals(path: str) -> list[Mapping[str, Any]]:
 def _rows(path: str) -> list[Mapping[str, Any]]:
     with stores.opened(path) as file:
         try:
-            rows: list[Mapping[str, Any]] = [{**json.loads(line)} for line in file]
+            former = former_names(load("windowed_estimate.avsc"))
+            rows = [with_new_names({**json.loads(line)}, former) for line in file]
             for row in rows:
                 for name in ("fingerprint", "window_start", "window_end", "status", "num_reports", "estimates"):
                     row[name]
