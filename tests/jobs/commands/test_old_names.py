@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.project.documents import ROOT
 from tests.support.programs_of_core import parsers
 from uldp_transforms.jobs import old_names, uldp
 from uldp_transforms.jobs.old_names import OLD_OPTIONS, OLD_PROGRAMS, OldOption, in_new_words
@@ -80,6 +81,19 @@ def test_a_former_program_is_the_new_one(capsys: pytest.CaptureFixture[str]) -> 
         "uldp: total is deprecated; use uldp reestimate --window all\n"
         "reestimate: --slide needs windows, got --window all\n"
     )
+
+
+def test_the_page_lists_them() -> None:
+    rows = [(f"uldp {one.name}", f"uldp {one.new}") for one in OLD_PROGRAMS.values()]
+    rows += [
+        (f"uldp {row.program} {row.old}", f"uldp {one.new.split()[0]} {row.new}")
+        for one in OLD_PROGRAMS.values()
+        for row in one.options
+    ]
+    rows += [(f"uldp {row.program} {row.old}", f"uldp {row.program} {row.new}") for row in OLD_OPTIONS]
+    page = (ROOT / "docs/versions.md").read_text("utf-8")
+    table = page.partition("<!-- generated: former names -->\n")[2].partition("<!-- end -->")[0]
+    assert table == "| former | new |\n|---|---|\n" + "".join(f"| `{old}` | `{new}` |\n" for old, new in rows)
 
 
 def test_no_program_has_a_former_name() -> None:

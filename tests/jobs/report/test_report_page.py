@@ -184,7 +184,7 @@ def test_trends_of_each_value(tree: Node) -> None:
 
 
 def test_the_whole_period_is_shown(survey: Path, tree: Node, tmp_path: Path) -> None:
-    """The rows of ``uldp total``; without them, and without stored counts, the page says what it would need."""
+    """The rows of ``uldp reestimate``; without them, and without stored counts, the page says what it would need."""
     assert "There is no row for the whole period" in tree.text
     of = rows.survey(tmp_path, ["ant", "bee"], 3)
     whole = rows.estimate(of, 0, [rows.entry("ant", 0.001), rows.entry("bee", 0.6)], num_reports=3000)

@@ -256,7 +256,7 @@ def reestimate(job: Job, folder: Path) -> Rows:
 
 
 def total(job: Job, folder: Path) -> Rows:
-    """``uldp total``."""
+    """``uldp reestimate --window all``."""
     options = _words(ALWAYS | job.values, folder)
     words = [str(_stored(job.study)), "--window=all", f"--totals={folder / 'totals.jsonl'}", *options]
     _run("reestimate", words)

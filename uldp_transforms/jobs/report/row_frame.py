@@ -32,7 +32,7 @@ def read_rows(directory: str, kind: str = "estimates", form: str = "pandas") -> 
             ``"groups"`` (the same of each group of a job with ``--by``), ``"windows"`` (one row per window, with its
             status and without values), ``"health"`` (one row per window, and per window and group of a job with
             ``--by`` and ``--smooth``), ``"discovered"``,
-            ``"totals"`` (one row per value of the whole period and of its groups, as ``uldp total`` wrote them),
+            ``"totals"`` (one row per value of the whole period and of its groups, as ``uldp reestimate`` wrote them),
             ``"comparisons"`` (one row per value of each pair, as ``uldp compare`` wrote them), ``"ledger"`` (all rows
             of the latest run; ledger rows are sums and add up), or ``"rejected"`` (of the latest run).
         form: ``"pandas"`` for a ``pandas.DataFrame``, ``"arrow"`` for a ``pyarrow.Table``, ``"polars"`` for a
