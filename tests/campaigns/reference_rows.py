@@ -87,7 +87,7 @@ def write_reports(name: str) -> None:
         for seed, kind in ((1, "first"), (2, "second")):
             table = folder / f"{kind}-{asked.name}.csv"
             table.write_text("\n".join(table_of(asked, STUDIES[name].people, seed)), encoding="utf-8")
-            words = ["simulate", "--collection", str(collection), "--values", str(table), "--seed", str(seed)]
+            words = ["simulate", str(collection), "--values", str(table), "--seed", str(seed)]
             words += ["--output", str(table.with_suffix(".avro")), *asked.options]
             code, said = outcome_of(words)
             if code != 0:

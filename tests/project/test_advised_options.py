@@ -15,6 +15,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.engines.step_streams import FlinkSourceOptions
+from uldp_transforms.jobs.old_names import OLD_OPTIONS
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "uldp_transforms").rglob("*.py"))
@@ -24,7 +25,6 @@ FOREIGN = {
     "--name",  # of any option, in a docstring
     "--version",  # of uldp itself
     *("--savepoint_path", "--allow_non_restored_state"),  # of Flink's job server
-    *("--column", "--truth_column"),  # deprecated, so in no help
 }
 
 
@@ -33,7 +33,7 @@ def options_of(program: str) -> frozenset[str]:
     """The options in the help of a program."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
-        uldp.main([program, "--help"])
+        uldp.main([program, "--help", "all"])
     return frozenset(OPTION.findall(printed.getvalue()))
 
 
@@ -74,6 +74,7 @@ def test_options_in_messages_exist() -> None:
     known = (
         of_beam()
         | FOREIGN
+        | {row.name for row in OLD_OPTIONS}  # in their table
         | {option for program in uldp.PROGRAMS if program != "reproduce" for option in options_of(program)}
     )
     unknown = sorted(

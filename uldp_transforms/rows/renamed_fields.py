@@ -5,7 +5,8 @@ one; the former field stays in the schema. One release later it is removed, and 
 Avro reader find the value in older files. Readers of this package take both: a row without the new name has its value
 from the former one.
 
-``aliases`` comes so late because readers in Java refuse a file that has a field and its alias.
+``aliases`` comes so late because an Avro reader renames the former field of a file to the new one, which would then be
+there twice.
 """
 
 from __future__ import annotations

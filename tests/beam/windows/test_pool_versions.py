@@ -187,7 +187,7 @@ def test_the_whole_period_of_a_question(files: list[Any], capsys: pytest.Capture
 @pytest.mark.usefixtures("files")
 def test_the_page_shows_the_question(capsys: pytest.CaptureFixture[str]) -> None:
     run()
-    assert uldp.main(["report", "--input", "out", "--output", "page.html"]) == 0
+    assert uldp.main(["report", "out", "--output", "page.html"]) == 0
     page = Path("page.html").read_text("utf-8")
     assert "diet</bdi>, all versions</h2>" in page
     assert "diet version 1 (krr, epsilon 1); diet version 2 (rappor, epsilon 1)" in page
@@ -203,7 +203,7 @@ def test_versions_with_other_values_are_named_at_the_start(capsys: pytest.Captur
         "keeps its own rows\n" in capsys.readouterr().err
     )
     assert rows == []
-    assert uldp.main(["report", "--input", "out", "--output", "page.html"]) == 0
+    assert uldp.main(["report", "out", "--output", "page.html"]) == 0
 
 
 @pytest.mark.usefixtures("files")

@@ -72,7 +72,7 @@ def facts_on(page: Path) -> dict[str, str]:
 def test_the_page_states_the_share_and_compares_no_windows(liars: float | None) -> None:
     """The whole period, too, allows for the share of the run."""
     estimated(f"{JOB} {'' if liars is None else f'--liars {liars}'}", [KRR])
-    assert uldp.main(["report", "--input", "job", "--output", "page.html"]) == 0
+    assert uldp.main(["report", "job", "--output", "page.html"]) == 0
     facts, text = facts_on(Path("page.html")), Path("page.html").read_text("utf-8")
     assert ('"joint"' in text) == (liars is None)
     assert (facts.get("Lies among the reports of a window") is None) == (liars is None)
@@ -87,7 +87,7 @@ def test_the_page_states_the_share_and_compares_no_windows(liars: float | None) 
 def test_a_total_with_liars_is_told_apart_from_windows_without() -> None:
     estimated(JOB, [KRR])
     assert uldp.main(shlex.split("total job --liars 0.05")) == 0
-    assert uldp.main(["report", "--input", "job", "--output", "page.html"]) == 0
+    assert uldp.main(["report", "job", "--output", "page.html"]) == 0
     facts = facts_on(Path("page.html"))
     assert facts["Lies among all reports"].startswith("at most 5 %")
     assert "Lies among the reports of a window" not in facts

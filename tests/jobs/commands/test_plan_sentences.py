@@ -570,7 +570,7 @@ def test_options_are_kept() -> None:
     assert (plain.epsilon, plain.num_reports, plain.targets, plain.groups, plain.liars) == (1, 1000, {}, None, None)
     assert (plain.json, plain.png, plain.reports_per_person, plain.epsilon_inf) == (None, None, None, None)
     more = read(
-        "--num_values 9 --target_l2 0.5 --json c.json --png p.png --reports_per_person 3 --epsilon_inf 2 --liars 0.25 "
+        "--num_values 9 --target_l2 0.5 --output c.json --png p.png --reports_per_person 3 --epsilon_inf 2 --liars 0.25 "
         "--groups 2 --smallest_group 0.125 --difference 0.5"
     )
     assert (more.targets, more.json, more.png, more.reports_per_person) == ({"target_l2": 0.5}, "c.json", "p.png", 3)
@@ -627,7 +627,7 @@ def test_the_order_of_what_is_printed(capsys: pytest.CaptureFixture[str], tmp_pa
     ]
     assert places == sorted(places)
     path = tmp_path / "c.json"
-    assert plan_command.main([*options.split(), "--json", str(path)]) == 0
+    assert plan_command.main([*options.split(), "--output", str(path)]) == 0
     again = capsys.readouterr().out
     assert again.endswith(f"\nThe recommended collection, with placeholders for values: {path}\n")
     assert "{" not in again
@@ -662,7 +662,7 @@ def test_shares_of_numbers_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "v.csv"
     path.write_text("age,at\n" + "-5,1\n15,2\n15,3\n39,4\nnone,5\n,6\n500,7\n12,8\n", encoding="utf-8")
     options = f"--values {path} --value_column age --missing skip --time_column at --time_format seconds"
-    options += " --json x.json --target_half_width 2"
+    options += " --output x.json --target_half_width 2"
     found = of_numbers(tmp_path, options, others=["none"])
     assert found.shares is not None
     assert found.shares.tolist() == pytest.approx([1 / 7, 3 / 7, 0, 2 / 7, 1 / 7])
