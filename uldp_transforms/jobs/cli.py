@@ -468,8 +468,10 @@ _MOST_SEED = (1 << 64) - 1
 
 
 def _seed(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) > _MOST_SEED:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 0 to {_MOST_SEED}, got {text!r}")
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"must be a non-negative whole number, got {text!r}")
+    if int(text) > _MOST_SEED:
+        raise argparse.ArgumentTypeError(f"must be an integer in [0, {_MOST_SEED}], got {int(text)}")
     return int(text)
 
 

@@ -263,7 +263,7 @@ def two_runs() -> None:
 
 
 def simulating(options: str) -> Callable[[], Any]:
-    return run(simulate.configure, f"--collection krr.json --values good.csv --output out.avro {options}")
+    return run(simulate.configure, f"krr.json --values good.csv --output out.avro {options}")
 
 
 def outputting(options: str) -> Callable[[], Any]:
@@ -1302,12 +1302,12 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         for options, sentence in (
             (
                 "good.csv --estimators x",
-                f"--estimators/--estimator must be ids from {', '.join(sorted(ESTIMATORS))}, got 'x'",
+                f"--estimators must be ids from {', '.join(sorted(ESTIMATORS))}, got 'x'",
             ),
-            ("good.csv --seed -1", "--seed must be a whole number of at least 0, got -1"),
+            ("good.csv --seed -1", "--seed must be a non-negative whole number, got '-1'"),
             ("good.csv --mechanisms x", f"--mechanisms must be ids from {', '.join(sorted(MECHANISMS))}, got 'x'"),
             ("good.csv --max_cohorts 4", "--max_cohorts can be given only with --open, got 4"),
-            ("good.csv --epsilon x", "--epsilon must be comma-separated numbers, got 'x'"),
+            ("good.csv --epsilons x", "--epsilons must be comma-separated numbers, got 'x'"),
             ("good.csv", "good.csv must have at least 2 different values, got 1"),
             (
                 "stranger.csv --sensitive two.txt",
@@ -1505,8 +1505,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     # report
     (
         SpecError,
-        run(report_command.configure, "--input . --output p.html --serve 0"),
-        "--serve needs --follow, got --input",
+        run(report_command.configure, ". --output p.html --serve 0"),
+        "--serve needs --follow, got DIR alone",
     ),
     (argparse.ArgumentTypeError, lambda: report_command._port("65536"), "must be a port from 0 to 65535, got '65536'"),
     (SpecError, lambda: Truth(ValuesFile("no-rows.csv")), "no-rows.csv must have at least one value, got none"),

@@ -181,7 +181,7 @@ def test_a_picture(people: Path) -> None:
             "--estimators/--estimators must be ids from eb, em, empirical, ml, normalized, projected, threshold, "
             "got 'eb,x'",
         ),
-        ("--seed -1", "--seed must be a whole number of at least 0, got -1"),
+        ("--seed -1", "--seed must be a non-negative whole number, got '-1'"),
         ("--sensitive {0}/nobody.txt", "{0}/nobody.txt must list at least one value that occurs in --values, got none"),
         ("--candidates {0}/one.csv", "--candidates can be given only with --open, got {0}/one.csv"),
         ("--max_cohorts 9", "--max_cohorts can be given only with --open, got 9"),
