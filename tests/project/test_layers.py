@@ -147,7 +147,7 @@ PROGRAMS = (
         "simulate.simulate_command",
         "sql",
     ),
-    *("survey.survey_command", "total"),
+    "survey.survey_command",
 )
 """Programs that import no Beam; the first ones no ``scipy.stats`` either, which takes longer than all else together."""
 
