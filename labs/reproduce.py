@@ -68,7 +68,7 @@ def configure(argv: Sequence[str]) -> Reproduction:
     )
     parser.add_argument("--runs", type=cli.positive(), help="repetitions over which losses are averaged")
     parser.add_argument("--reduced", action="store_true", help="a smaller version that takes seconds")
-    parser.add_argument("--seed", type=int, default=0, help="seed of all random numbers (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed for reproducible results (default: 0)")
     args = parser.parse_args(argv)
     if args.seed < 0:
         parser.error(f"--seed must be a non-negative whole number, got {args.seed}")

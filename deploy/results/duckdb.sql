@@ -34,7 +34,7 @@ SELECT
 FROM rows
 WHERE finding.fired;
 
--- The whole period, if uldp total has written it.
+-- The whole period, if uldp reestimate --window all has written it.
 CREATE OR REPLACE VIEW total_values AS
 WITH written AS (
   SELECT *

@@ -56,7 +56,7 @@ WHERE content->>'status' = 'ok';
 
 CREATE OR REPLACE VIEW latest_values AS SELECT * FROM all_values WHERE kind = 'estimates';
 
--- The whole period, if uldp total has written it.
+-- The whole period, if uldp reestimate --window all has written it.
 CREATE OR REPLACE VIEW total_values AS SELECT * FROM all_values WHERE kind = 'totals';
 
 CREATE OR REPLACE VIEW windows AS

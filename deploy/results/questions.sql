@@ -11,7 +11,7 @@ WHERE collection_id = 'sleep' AND collection_version = 1 AND group_name = ''
     WHERE collection_id = 'sleep' AND collection_version = 1 AND group_name = '')
 ORDER BY frequency DESC;
 
--- The whole period (rows of uldp total; never the mean of the windows, whose intervals would be wrong).
+-- The whole period (rows of uldp reestimate --window all; never the mean of the windows, whose intervals would be wrong).
 SELECT value, frequency, ci_low, ci_high, num_reports
 FROM total_values
 WHERE collection_id = 'sleep' AND collection_version = 1 AND group_name = ''

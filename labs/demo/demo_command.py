@@ -27,8 +27,10 @@ from labs.demo.delays import LIMITS, Delays, delay_lines
 from labs.demo.demo_outcome import Departures, compare, read_changes, read_estimates, read_ledger
 from labs.demo.demo_text import day_table, summary
 from labs.demo.departures import read_departures, write_departures
-from uldp_transforms.jobs import cli, estimate, total
+from uldp_transforms.jobs import cli, estimate
 from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.jobs.reestimate.reestimate_command import configure as reestimation
+from uldp_transforms.jobs.reestimate.reestimate_command import write_periods
 from uldp_transforms.jobs.report.gathering import Asked
 from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.jobs.report.report_command import write as write_report
@@ -98,7 +100,8 @@ def job(demo: Demo) -> int:
         say(f"estimating from {len(asked) * people:,} reports (the main job)")
         if code := estimate.main(estimate_arguments(DATA, output)):
             return code
-        total.write_periods(total.configure([str(output), "--candidates", str(DATA / CANDIDATES), *limits()]))
+        candidates = ["--candidates", str(DATA / CANDIDATES)]
+        write_periods(reestimation([str(output), "--window", "all", *candidates, *limits()]))
         say("drawing estimates.png, writing index.html (uldp report)")
         page = Asked(directory=str(output), title=TITLE, truth=Truth(ValuesFile(str(values))))
         write_report(page, str(output / "index.html"), str(output / "estimates.png"))

@@ -55,7 +55,8 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "jobs": (
         *("jobs/commands/test_check.py", "jobs/commands/test_cli.py", "jobs/commands/test_compact.py"),
         *("jobs/commands/test_describe.py", "jobs/commands/test_discover.py", "jobs/commands/test_sql.py"),
-        *("jobs/commands/test_total.py", "jobs/commands/test_uldp.py", "jobs/commands/test_option_types.py"),
+        *("jobs/commands/test_old_names.py", "jobs/commands/test_short_help.py", "jobs/commands/test_uldp.py"),
+        "jobs/commands/test_option_types.py",
         *("packages/gateway/tests/test_signed_tokens.py", "jobs/commands/test_workers_command.py"),
         *("ldp/test_privacy.py", "clients/test_vectors.py", "jobs/commands/test_completion.py"),
         "beam/test_spec_fields.py",
@@ -132,7 +133,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         "jobs/reestimate",
         *("jobs/commands/test_reestimate.py", "jobs/commands/test_numbers_by_group.py"),
         *("jobs/commands/test_smooth_groups.py", "jobs/commands/test_discover.py", "jobs/commands/test_sql.py"),
-        *("jobs/commands/test_borrow_option.py",),
+        *("jobs/commands/test_borrow_option.py", "jobs/commands/test_total.py"),
     ),
     "jobs/report": ("jobs/report",),
     "jobs/report/*.js": (

@@ -234,14 +234,18 @@ def estimates(study: str, options: dict[str, str], always: str = DAYS) -> Iterat
 def reestimates(study: str, stored: str, options: dict[str, str], always: str = COUNTED) -> Iterator[Job]:
     """Stored counts again, with each of these options."""
     for name, chosen in options.items():
-        head = f"reestimate {{of:{study}}} --counts estimate-{study}-{stored} --output {{job}}"
+        head = f"reestimate {{of:{study}}} estimate-{study}-{stored} --output {{job}}"
         yield job(f"reestimate-{study}-{stored}-{name}", head, always, chosen)
 
 
+SUMS = {"total": "reestimate {} --window all --totals {}", "compare": "compare {} --output {}"}
+"""Programs that add up windows, by the beginning of the names of their jobs."""
+
+
 def sums(program: str, study: str, options: dict[str, str], stored: str = "groups") -> Iterator[Job]:
-    """``uldp total`` or ``uldp compare`` of stored counts, such as those of the groups of days."""
+    """One of ``SUMS`` over stored counts, such as those of the groups of days."""
     for name, chosen in options.items():
-        head = f"{program} estimate-{study}-{stored} --output {{job}}/{program}.jsonl"
+        head = SUMS[program].format(f"estimate-{study}-{stored}", f"{{job}}/{program}.jsonl")
         yield job(f"{program}-{study}-{name}", head, COUNTED, chosen.format(study=study))
 
 

@@ -42,7 +42,7 @@ from uldp_transforms.spec.plain_values import fields_of
 RUN = re.compile(r"\d{8}T\d{6}\.\d{3}Z-[0-9a-f]+")
 SOFTWARE = re.compile(r"uldp_transforms \d[\w.]*")
 ARRIVED = re.compile(r'(?<="received_at": )"[^"]*"')
-IN_ORDER = ("reestimate", "total", "compare")
+IN_ORDER = ("reestimate", "compare")
 """Programs that write rows in an order of their own."""
 
 PLACE = ("collection_id", "collection_version", "window_start", "window_end", "group", "pane_index", "value")
@@ -87,7 +87,7 @@ def write_reports(name: str) -> None:
         for seed, kind in ((1, "first"), (2, "second")):
             table = folder / f"{kind}-{asked.name}.csv"
             table.write_text("\n".join(table_of(asked, STUDIES[name].people, seed)), encoding="utf-8")
-            words = ["simulate", "--collection", str(collection), "--values", str(table), "--seed", str(seed)]
+            words = ["simulate", str(collection), "--values", str(table), "--seed", str(seed)]
             words += ["--output", str(table.with_suffix(".avro")), *asked.options]
             code, said = outcome_of(words)
             if code != 0:

@@ -17,6 +17,7 @@ from requirements.companions import companions
 from tests.support.commands import programs
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.engines.step_streams import FlinkSourceOptions
+from uldp_transforms.jobs.old_names import OLD_OPTIONS
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("uldp_transforms", "labs/demo", "labs/live", *(each.sources for each in companions()))
@@ -27,7 +28,6 @@ FOREIGN = {
     "--name",  # of any option, in a docstring
     "--version",  # of uldp itself
     *("--savepoint_path", "--allow_non_restored_state"),  # of Flink's job server
-    *("--column", "--truth_column"),  # deprecated, so in no help
 }
 
 
@@ -36,7 +36,7 @@ def options_of(program: str) -> frozenset[str]:
     """The options in the help of a program."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
-        uldp.main([program, "--help"])
+        uldp.main([program, "--help", "all"])
     return frozenset(OPTION.findall(printed.getvalue()))
 
 
@@ -77,6 +77,7 @@ def test_options_in_messages_exist() -> None:
     known = (
         of_beam()
         | FOREIGN
+        | {row.name for row in OLD_OPTIONS}  # in their table
         | {option for program in programs() if program != "reproduce" for option in options_of(program)}
     )
     unknown = sorted(

@@ -159,7 +159,6 @@ PROGRAMS = (
         "simulate.simulate_command",
         "sql",
     ),
-    "total",
 )
 """Programs that import no Beam; the first ones no ``scipy.stats`` either, which takes longer than all else together."""
 

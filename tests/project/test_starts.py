@@ -42,7 +42,6 @@ STARTS = {
     "simulate": {"numpy", "fastavro", "pyarrow"},
     "sql": {"numpy", "fastavro", "pyarrow"},
     "tokens": {"numpy"},
-    "total": ESTIMATES | {"fastavro"},
     "workers": {"numpy"},
 }
 """Program -> the modules of ``HEAVY`` that ``--help`` may import."""

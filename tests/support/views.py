@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-TABLES = ("estimates", "health")
+from uldp_transforms.rows.renamed_fields import former_names
+from uldp_transforms.schemas import load
+
+TABLES = {"estimates": load("windowed_estimate.avsc"), "health": load("health.avsc")}
+"""Tables and their schemas."""
 
 RULE = """\
 PARTITION BY fingerprint, window_start, window_end{group}
@@ -18,7 +23,7 @@ ORDER BY
 
 WITH_COLUMN = """\
 {create} {place}latest_{table} AS
-SELECT *
+SELECT {columns}
 FROM (
   SELECT *, ROW_NUMBER() OVER (
 {rule}
@@ -30,7 +35,7 @@ WHERE place = 1;
 
 WITH_QUALIFY = """\
 {create} {place}latest_{table} AS
-SELECT *
+SELECT {columns}
 FROM {place}{table}
 WHERE TRUE
 QUALIFY
@@ -99,11 +104,34 @@ def files() -> dict[str, str]:
     return {f"schemas/sql/{name}.sql": text_of(dialect) for name, dialect in DIALECTS.items()}
 
 
-def text_of(dialect: Dialect) -> str:
+def columns(schema: Mapping[str, Any], group: str) -> str:
+    """The columns of a view: all as they are, but a renamed one of older rows has the value of its former name.
+
+    Args:
+        schema: Avro schema of the table.
+        group: how the column ``group`` is written, whose name is a word of SQL.
+    """
+    former = {new: old for old, new in former_names(schema).items()}
+    names = [field["name"] for field in schema["fields"]]
+    if not former:
+        return "*"
+    return ", ".join(
+        f"COALESCE({name}, {former[name]}) AS {name}" if name in former else group if name == "group" else name
+        for name in names
+    )
+
+
+def text_of(dialect: Dialect, tables: Mapping[str, Any] = TABLES) -> str:
     about = "".join(f"-- {line}\n" for line in textwrap.wrap(dialect.about, 117))
     views = [
-        view.format(create=dialect.create, place=dialect.place, table=table, rule=_rule(dialect, table))
-        for table in TABLES
+        view.format(
+            create=dialect.create,
+            place=dialect.place,
+            table=table,
+            rule=_rule(dialect, table),
+            columns=columns(schema, dialect.group.format(table=table)),
+        )
+        for table, schema in tables.items()
         for view in dialect.views
     ]
     return "\n".join([about, *views])

@@ -27,10 +27,8 @@ class Configuration:
 def configure(argv: Sequence[str]) -> Configuration:
     """Parse the command line; raises SpecError or OSError."""
     parser = cli.Parser("audit", description=__doc__)
-    parser.add_argument(
-        "--collection", required=True, action="append", help="JSON file of a collection; may be given several times"
-    )
-    return Configuration(collections=read_collections(parser.parse_args(argv).collection))
+    parser.add_argument("collections", metavar="C.json", nargs="+", help="JSON file of a collection")
+    return Configuration(collections=read_collections(parser.parse_args(argv).collections))
 
 
 def job(configuration: Configuration) -> int:

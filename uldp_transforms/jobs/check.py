@@ -113,7 +113,7 @@ def configure(argv: Sequence[str]) -> Check:
         default=[],
         help="name of a killed run to stop reporting; may be given several times",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
+    parser.add_argument("--print_json", action="store_true", help="print one JSON object instead of the table")
     parser.add_argument(
         "--prometheus",
         metavar="FILE",
@@ -126,7 +126,7 @@ def configure(argv: Sequence[str]) -> Check:
         directory=args.directory,
         max_age=args.max_age,
         acknowledge=tuple(args.acknowledge),
-        as_json=args.json,
+        as_json=args.print_json,
         prometheus=args.prometheus,
     )
 

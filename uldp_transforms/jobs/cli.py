@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar
 from uldp_transforms.calendar_windows import is_months
 from uldp_transforms.files import stores
 from uldp_transforms.jobs import uldp
+from uldp_transforms.jobs.old_names import in_new_words
 from uldp_transforms.ldp.checks import nearest
 from uldp_transforms.ldp.confidence import ALLOWED_CONFIDENCE, is_confidence
 from uldp_transforms.ldp.errors import SpecError
@@ -30,7 +31,11 @@ _SAYS_FULL = (*(f"[Errno {number}]" for number in _FULL), "database or disk is f
 _FIELD = re.compile(r"\b(JobSpec|Windows|CalendarWindows)\.\w+|^estimator\.id\b")
 
 Options = Mapping[str, Mapping[str, Any]]
-"""Command-line options: their arguments for argparse, and ``label``, the title in forms that show them."""
+"""Command-line options: their arguments for argparse; ``label``, the title in forms that show them; and ``is_common``,
+whether a short help shows them."""
+
+IS_COMMON = "is_common"
+_BESIDE = ("label", IS_COMMON)
 
 
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
@@ -76,44 +81,76 @@ def _together(action: argparse.Action, option: str, first: Any, second: Any) -> 
     return first
 
 
-class OldName(Store):
-    """Stores the argument of an option under its new name, and prints the new name; ``const`` is that name."""
+class _Help(argparse._HelpAction):
+    """``--help`` shows the options that most people need, and ``--help all`` all of them."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **kwargs: Any):
+        super().__init__(option_strings, dest, help="show this help message and exit; with all: every option")
+        self.nargs, self.metavar = "?", "all"
 
     def __call__(
         self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: str | None = None
     ) -> None:
-        print(f"{parser.prog}: {option_string} is deprecated; use {self.const}", file=sys.stderr)
-        super().__call__(parser, namespace, values, option_string)
+        parser.print_help(is_all=values == "all")
+        parser.exit()
 
 
 class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line.
 
     Args:
-        program: name, which ``--help`` shows as it was called: ``uldp NAME``, ``python -m uldp_transforms.jobs NAME``,
-            or ``python -m pipelines.NAME`` in a checkout.
+        program: name, by which former names of options are found, and which ``--help`` shows as it was called:
+            ``uldp NAME``, ``python -m uldp_transforms.jobs NAME``, or ``python -m pipelines.NAME`` in a checkout.
+        add_help: whether there is ``--help``.
+        has_short_help: whether ``--help`` shows only the options with ``is_common``, and ``--help all`` all of them.
         kwargs: further arguments of ``argparse.ArgumentParser``.
     """
 
-    def __init__(self, program: str | None = None, **kwargs: Any):
+    def __init__(
+        self, program: str | None = None, *, add_help: bool = True, has_short_help: bool = False, **kwargs: Any
+    ):
         if program is not None:
             kwargs["prog"] = _as_it_was_called(program)
-        super().__init__(allow_abbrev=False, formatter_class=_HelpFormatter, **kwargs)
+        super().__init__(allow_abbrev=False, formatter_class=_HelpFormatter, add_help=False, **kwargs)
+        self.program, self.has_short_help = program, has_short_help
         self.given: dict[str, Any] = {}
         """Destination -> value of the options of the command line that is being parsed."""
-        self.register("action", None, Store)
-        self.register("action", "store", Store)
+        self._words: Sequence[str] = ()
+        for name in (None, "store"):
+            self.register("action", name, Store)
+        if add_help:
+            self.add_argument("-h", "--help", action=_Help)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         self.given = {}
-        return super().parse_known_args(args, namespace)
+        words = sys.argv[1:] if args is None else list(args)
+        if self.program is not None:
+            words = in_new_words(self.program, self.prog, words)
+        self._words = words
+        return super().parse_known_args(words, namespace)
 
-    def print_help(self, file: Any = None) -> None:
+    def print_help(self, file: Any = None, *, is_all: bool = True) -> None:
         instead = _INSTEAD_OF_HELP.get()
-        if instead is None:
+        if instead is not None:
+            instead(self)
+        elif is_all or not self.has_short_help:
             super().print_help(file)
         else:
-            instead(self)
+            self._print_message(self._short_help(), file or sys.stdout)
+
+    def _short_help(self) -> str:
+        """The help of the positional arguments, and of the options that most people need, in their groups."""
+        formatter = self._get_formatter()
+        formatter.add_text(f"usage: {self.prog} [options]")
+        formatter.add_text(self.description)
+        for group in self._action_groups:
+            shown = [one for one in group._group_actions if not one.option_strings or _is_common(one)]
+            formatter.start_section(group.title)
+            formatter.add_arguments(shown)
+            formatter.end_section()
+        formatter.add_text(self.epilog)
+        formatter.add_text(f"{self.prog} --help all shows all options.")
+        return formatter.format_help()
 
     def actions(self) -> list[argparse.Action]:
         """All options and arguments, in the order of the help."""
@@ -126,6 +163,9 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         unknown = re.match(r"unrecognized arguments: (\S+)", message)
         near = "" if unknown is None else self.nearest_option(unknown[1])
+        if message.startswith("the following arguments are required"):  # one of them may be given under a wrong name
+            wrong = [word for word in self._words if word.partition("=")[0] not in self._option_string_actions]
+            near = next(filter(None, map(self.nearest_option, wrong)), "")
         raise SpecError(re.sub(r"^argument (\S+): (?=must )", r"\1 ", message) + near)
 
     def nearest_option(self, argument: str) -> str:
@@ -134,6 +174,11 @@ class Parser(argparse.ArgumentParser):
         known = [option[2:] for option in self._option_string_actions if option.startswith("--")]
         meant = nearest(argument.partition("=")[0][2:], known) if argument.startswith("--") else None
         return "" if meant is None else f"; did you mean --{meant}?"
+
+
+def _is_common(action: argparse.Action) -> bool:
+    """Whether a short help shows an option."""
+    return bool(vars(action).get(IS_COMMON))
 
 
 _INSTEAD_OF_HELP: ContextVar[Callable[[Parser], None] | None] = ContextVar("_INSTEAD_OF_HELP", default=None)
@@ -162,12 +207,6 @@ def _as_it_was_called(program: str) -> str:
     if called.stem == "uldp" or called.parent.name.startswith("uldp_transforms_"):  # a companion, by python -m
         return f"uldp {program}"
     return f"python -m pipelines.{program.replace('-', '_')}"
-
-
-def old_name(new: str, default: Any = None) -> dict[str, Any]:
-    """Arguments of ``add_argument`` for the deprecated name of an option that is now called ``new``."""
-    dest = new.removeprefix("--")
-    return {"action": OldName, "const": new, "dest": dest, "default": default, "help": argparse.SUPPRESS}
 
 
 def run(
@@ -258,7 +297,8 @@ def matching(option: str, patterns: Sequence[str]) -> list[str]:
 def add_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup, options: Options) -> None:
     """Add options to a parser or to one of its groups."""
     for name, settings in options.items():
-        parser.add_argument(name, **{key: value for key, value in settings.items() if key != "label"})
+        action = parser.add_argument(name, **{key: value for key, value in settings.items() if key not in _BESIDE})
+        vars(action)[IS_COMMON] = settings.get(IS_COMMON, False)
 
 
 class Listed:
@@ -329,6 +369,12 @@ def window_length(option: str) -> OptionType:
         return text
 
     return OptionType(parse, _TEXT_OF_DURATION % ("|mo", "M"))
+
+
+def window_length_or(option: str, word: str) -> OptionType:
+    """An argparse type: as ``window_length``, or this word."""
+    length = window_length(option)
+    return OptionType(lambda text: text if text == word else length(text), f"{length.pattern}|{word}")
 
 
 def matches(pattern: str, allowed: str) -> OptionType:
@@ -418,6 +464,21 @@ def _numbers(text: str) -> list[float]:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be comma-separated numbers, got {text!r}") from None
+
+
+_MOST_SEED = (1 << 64) - 1
+
+
+def _seed(text: str) -> int:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"must be a non-negative whole number, got {text!r}")
+    if int(text) > _MOST_SEED:
+        raise argparse.ArgumentTypeError(f"must be an integer in [0, {_MOST_SEED}], got {int(text)}")
+    return int(text)
+
+
+seed = OptionType(_seed, "[0-9]{1,20}")
+"""An argparse type: a seed of random numbers."""
 
 
 numbers = OptionType(_numbers, r"-?[0-9]*\.?[0-9]+(,-?[0-9]*\.?[0-9]+)*")

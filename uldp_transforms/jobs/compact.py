@@ -61,7 +61,7 @@ class Compaction:
 def configure(argv: Sequence[str]) -> Compaction:
     """Parse the command line; raises SpecError."""
     parser = cli.Parser("compact", description=__doc__)
-    parser.add_argument("directory", metavar="DIR", help="local output directory of a stream of uldp estimate")
+    parser.add_argument("directory", metavar="DIR", help="output directory of a stream of uldp estimate, a local one")
     parser.add_argument(
         "--older_than",
         type=cli.duration("--older_than"),

@@ -64,17 +64,17 @@ def configure(argv: Sequence[str]) -> Description:
     parser = cli.Parser("describe", description=__doc__)
     parser.add_argument("collection", metavar="C.json", help="JSON file of the collection")
     parser.add_argument(
-        "--num_reports",
+        "--reports",
         type=int,
         action="append",
         help="number of reports per window for which to show the precision; may be given several times (default: "
         "1,000 to 1,000,000)",
     )
     args = parser.parse_args(argv)
-    for number in args.num_reports or ():
-        require_int("--num_reports", number, 1, 10**15)
+    for number in args.reports or ():
+        require_int("--reports", number, 1, 10**15)
     [collection] = read_collections([args.collection])
-    return Description(collection=collection, sizes=tuple(args.num_reports or SIZES))
+    return Description(collection=collection, sizes=tuple(args.reports or SIZES))
 
 
 def job(description: Description) -> int:

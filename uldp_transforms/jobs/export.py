@@ -29,8 +29,8 @@ class Export:
 def configure(argv: Sequence[str]) -> Export:
     """Parse the command line; raises SpecError or OSError."""
     parser = cli.Parser("export", description=__doc__)
-    parser.add_argument("collection", help="JSON file of the collection")
-    parser.add_argument("--output", help="JSON file to write (default: standard output)")
+    parser.add_argument("collection", metavar="C.json", help="JSON file of the collection")
+    parser.add_argument("--output", help="where to write the client form: a JSON file (default: standard output)")
     args = parser.parse_args(argv)
     [collection] = read_collections([args.collection])
     collection.mechanism.check_clients()

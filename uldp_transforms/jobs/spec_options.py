@@ -40,7 +40,8 @@ def option_of(name: str) -> str:
 
 def spec_options(*sections: Section) -> cli.Options:
     """The options of these sections, with their arguments for argparse."""
-    return {f"--{name}": spec_option(name) for name, field in SPEC_FIELDS.items() if field.section in sections}
+    fields = {name: field for name, field in SPEC_FIELDS.items() if field.section in sections}
+    return {f"--{name}": {**spec_option(name), cli.IS_COMMON: field.is_common} for name, field in fields.items()}
 
 
 def spec_option(name: str, **changes: Any) -> dict[str, Any]:

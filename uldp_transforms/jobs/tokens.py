@@ -119,7 +119,7 @@ def configure(argv: Sequence[str]) -> argparse.Namespace:
     add = parser.add_argument
     add("--from", dest="text", required=True, help="file of public text, one value per line (UTF-8)")
     add("--number", type=cli.positive(), default=NUMBER, help="number of tokens")
-    add("--output", required=True, help="JSON file for the tokens")
+    add("--output", required=True, help="where to write the tokens: a JSON file")
     args = parser.parse_args(argv)
     if args.number > MAX_TOKENS:
         raise SpecError(f"--number must be at most {MAX_TOKENS}, got {args.number}")

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from uldp_transforms.jobs.old_names import todays
 from uldp_transforms.messages.native_module import decoder_name
 from uldp_transforms.version import __version__
 
@@ -40,8 +41,7 @@ GROUPS = {
     },
     "estimate": {
         "estimate": "the main job: reports in, windowed estimates out, from files or a stream",
-        "reestimate": "estimate stored counts again, with other candidates or another estimator",
-        "total": "estimate the whole period of a directory: one number with an interval for each value",
+        "reestimate": "estimate stored counts again: otherwise, in longer windows, or the whole period as one",
         "compare": "compare groups, or consecutive windows, of a directory: which differences are real",
         "compact": "merge the many small files of a stream into few, with the same rows",
         "workers": "run a pool of Python workers beside a machine of Flink or Spark",
@@ -189,6 +189,7 @@ def _run(words: Sequence[str]) -> int:
     if words[0] == "--version":
         print(f"uldp_transforms {__version__}, decoder: {decoder_name()}")
         return DONE
+    words = todays(words)
     try:
         program = main_of(words[0])
     except Unavailable as reason:

@@ -8,6 +8,7 @@ out, because Beam derives schemas from nothing else.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Optional
 
+from uldp_transforms.rows.renamed_fields import fill_replaced
 from uldp_transforms.rows.row_attributes import with_attributes
 from uldp_transforms.schemas import load
 
@@ -354,6 +355,7 @@ class ComparedValue(NamedTuple):
     collection_version: Optional[int] = None
     simulated: Optional[bool] = None
     confidence: Optional[float] = None
+    figure_at: Optional[float] = None
 
 
 @with_attributes
@@ -412,3 +414,16 @@ COMPARED_SCHEMA = load("compared_value.avsc")
 LEDGER_SCHEMA = load("ledger.avsc")
 REJECTED_SCHEMA = load("rejected_report.avsc")
 UNDELIVERED_SCHEMA = load("undelivered_row.avsc")
+
+for _row, _schema in (
+    (WindowedEstimate, ESTIMATE_SCHEMA),
+    (EstimatedValue, VALUE_SCHEMA),
+    (WindowHealth, HEALTH_SCHEMA),
+    (WindowCounts, COUNTS_SCHEMA),
+    (DiscoveredValue, DISCOVERED_SCHEMA),
+    (ComparedValue, COMPARED_SCHEMA),
+    (LedgerRow, LEDGER_SCHEMA),
+    (RejectedReport, REJECTED_SCHEMA),
+    (UndeliveredRow, UNDELIVERED_SCHEMA),
+):
+    fill_replaced(_row, _schema)

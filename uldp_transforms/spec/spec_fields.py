@@ -116,6 +116,7 @@ class SpecField:
         needs: fields without which this one has no effect.
         excludes: fields that cannot be combined with this one.
         page: page and section below ``docs/`` with details.
+        is_common: whether most people need it, so that a short help shows its option.
     """
 
     name: str
@@ -135,6 +136,7 @@ class SpecField:
     needs: tuple[str, ...] = ()
     excludes: tuple[Exclusion, ...] = ()
     page: str = ""
+    is_common: bool = False
 
     @property
     def streams_only(self) -> bool:
@@ -170,6 +172,7 @@ _ROWS = (
         default_text="one window for everything, for files only",
         streams_need="an unbounded stream without windows has no estimate",
         page="windows.md",
+        is_common=True,
     ),
     SpecField(
         name="slide",
@@ -202,6 +205,7 @@ _ROWS = (
         default_text="UTC",
         needs=("window",),
         page="windows.md#days-of-a-place",
+        is_common=True,
     ),
     SpecField(
         name="allowed_lateness",
@@ -214,6 +218,7 @@ _ROWS = (
         default=duration_text(ALLOWED_LATENESS),
         files="ignore",
         page="windows.md",
+        is_common=True,
     ),
     SpecField(
         name="early_every",
@@ -257,6 +262,7 @@ _ROWS = (
         label="Count each report id once",
         help="count each report id once per base period; costs a shuffle and state for each report",
         default=False,
+        is_common=True,
     ),
     SpecField(
         name="deduplicate_parts",
@@ -303,6 +309,7 @@ _ROWS = (
         default_text="none, only the total",
         excludes=(Exclusion("discover", because="which searches all reports together"),),
         page="groups.md",
+        is_common=True,
     ),
     SpecField(
         name="smooth",
@@ -315,6 +322,7 @@ _ROWS = (
         needs=("window",),
         excludes=(Exclusion("slide", because="which makes windows overlap"),),
         page="smoothing.md",
+        is_common=True,
     ),
     SpecField(
         name="alarm_every",
@@ -338,6 +346,7 @@ _ROWS = (
         help="values to estimate in open alphabets, in addition to their public lists: a text file with one value per "
         f"line, at most {MAX_CANDIDATES:,}",
         default_text="none",
+        is_common=True,
     ),
     SpecField(
         name="limits",
@@ -388,6 +397,7 @@ _ROWS = (
         default=MIN_REPORTS,
         low=1,
         high=1 << 62,
+        is_common=True,
     ),
     SpecField(
         name="show",
@@ -424,6 +434,7 @@ _ROWS = (
         "depend on it",
         default=CONFIDENCE,
         page="estimation.md#the-confidence-of-intervals",
+        is_common=True,
     ),
     SpecField(
         name="borrow",

@@ -217,7 +217,7 @@ def names(**fields: Any) -> PCollection[Any]:
     return PCollection(beam.Pipeline(), element_type=str, **fields)
 
 
-ADDING = ("--allow_origin", "--collection", "--counts", "--dimension", "--input", "--kafka_property", "--topic")
+ADDING = ("--allow_origin", "--collection", "--dimension", "--input", "--kafka_property", "--topic")
 """Options that may be given several times, and one of which a row says that it may not."""
 
 
@@ -262,7 +262,7 @@ def two_runs() -> None:
 
 
 def simulating(options: str) -> Callable[[], Any]:
-    return run(simulate.configure, f"--collection krr.json --values good.csv --output out.avro {options}")
+    return run(simulate.configure, f"krr.json --values good.csv --output out.avro {options}")
 
 
 def outputting(options: str) -> Callable[[], Any]:
@@ -333,7 +333,7 @@ def from_kafka(options: str) -> Callable[[], Any]:
 
 def estimating_again(options: str) -> Callable[[], Any]:
     def call() -> None:
-        counts = "" if "--counts" in options else "--counts few.avro"
+        counts = "" if ".avro" in options or "krr.json" in options else "few.avro"
         arguments = f"--collection krr.json --output out {counts} {options}"
         reestimate.job(reestimate.configure(last_of_each(shlex.split(arguments), ADDING)))
 
@@ -682,8 +682,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (argparse.ArgumentTypeError, lambda: cli.SWITCH["type"]("yes"), "must be true or false, got 'yes'"),
     (
         SpecError,
-        lambda: cli.matching("--counts", ["no*.json"]),
-        "--counts must match at least one file, got 'no*.json'",
+        lambda: cli.matching(["no*.json"]),
+        "DIR must match at least one file, got 'no*.json'",
     ),
     (argparse.ArgumentTypeError, lambda: cli.positive()("0"), "must be a whole number above 0, got '0'"),
     (argparse.ArgumentTypeError, lambda: cli.positive(float)("inf"), "must be a number above 0, got 'inf'"),
@@ -1079,7 +1079,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "--window must consist of whole periods of 900000 ms, in which the rows of 'HERE/counted.parquet' were "
         "counted, as must --slide and --window_offset; count again with another --period of uldp sql",
     ),
-    (SpecError, other_totals, "totals.jsonl must contain rows of uldp total (the content is not shown)"),
+    (
+        SpecError,
+        other_totals,
+        "totals.jsonl must contain rows of uldp reestimate --window all (the content is not shown)",
+    ),
     (SpecError, estimating("--by Arm"), "--by must be names of dimensions with commas between them, got 'Arm'"),
     (SpecError, estimating("--input other.avro"), "--input must have one value, got two different ones"),
     (SpecError, estimating("--streaming"), "--streaming needs --subscription or --kafka_topic, got --input"),
@@ -1179,18 +1183,17 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     # reestimate
     (
         SpecError,
-        estimating_again("--counts krr.json --counts krr.json"),
-        "--counts must name each file once, because its reports would count twice, got 'HERE/krr.json' 2 times",
+        estimating_again("krr.json krr.json"),
+        "DIR must name each file once, because its reports would count twice, got 'HERE/krr.json' 2 times",
     ),
     (
         SpecError,
         lambda: _check_no_copies([{"run": "a", "counts": 5}], {"a": {"counts": 5}}),
-        "--counts must name each count once, because its reports would count twice, got those of run a in two "
-        "directories",
+        "DIR must name each count once, because its reports would count twice, got those of run a in two directories",
     ),
-    (SpecError, estimating_again("--counts none"), "--counts must match at least one file, got 'none'"),
+    (SpecError, estimating_again("none"), "DIR must match at least one file, got 'none'"),
     (SpecError, estimating_again("--output file"), "--output must be a directory, got the file 'file'"),
-    (SpecError, estimating_again("--counts krr.json"), f"krr.json {NOT_COUNTS}"),
+    (SpecError, estimating_again("krr.json"), f"krr.json {NOT_COUNTS}"),
     (
         SpecError,
         estimating_again(""),
@@ -1198,29 +1201,29 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
-        estimating_again("--counts below.avro"),
+        estimating_again("below.avro"),
         "below.avro: counts of collection 'krr' must be from 0 to 9007199254740992, got a number outside this range",
     ),
     (
         SpecError,
-        estimating_again("--counts impossible.avro"),
+        estimating_again("impossible.avro"),
         "impossible.avro: counts of collection 'krr' must have cells that sum to the reports of their "
         "cohort, got a violation in cohort 0",
     ),
     (
         SpecError,
-        estimating_again("--counts all.avro --window 1d"),
+        estimating_again("all.avro --window 1d"),
         "--window needs counts that were stored by window, got counts of a single window that holds all reports",
     ),
     (
         SpecError,
-        estimating_again("--counts day.avro --window 1h"),
+        estimating_again("day.avro --window 1h"),
         "--window must have base periods that consist of whole stored windows, got the stored window "
         "1970-01-01T00:00:00Z to 1970-01-02T00:00:00Z",
     ),
     (
         SpecError,
-        estimating_again("--counts overlap.avro --window 1w"),
+        estimating_again("overlap.avro --window 1w"),
         "--window needs stored windows that do not overlap, got the stored window 1970-01-01T12:00:00Z to "
         "1970-01-02T12:00:00Z, which begins before another one ends",
     ),
@@ -1291,12 +1294,12 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         for options, sentence in (
             (
                 "good.csv --estimators x",
-                f"--estimators/--estimator must be ids from {', '.join(sorted(ESTIMATORS))}, got 'x'",
+                f"--estimators must be ids from {', '.join(sorted(ESTIMATORS))}, got 'x'",
             ),
-            ("good.csv --seed -1", "--seed must be a whole number of at least 0, got -1"),
+            ("good.csv --seed -1", "--seed must be a non-negative whole number, got '-1'"),
             ("good.csv --mechanisms x", f"--mechanisms must be ids from {', '.join(sorted(MECHANISMS))}, got 'x'"),
             ("good.csv --max_cohorts 4", "--max_cohorts can be given only with --open, got 4"),
-            ("good.csv --epsilon x", "--epsilon must be comma-separated numbers, got 'x'"),
+            ("good.csv --epsilons x", "--epsilons must be comma-separated numbers, got 'x'"),
             ("good.csv", "good.csv must have at least 2 different values, got 1"),
             (
                 "stranger.csv --sensitive two.txt",
@@ -1400,8 +1403,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     # report
     (
         SpecError,
-        run(report_command.configure, "--input . --output p.html --serve 0"),
-        "--serve needs --follow, got --input",
+        run(report_command.configure, ". --output p.html --serve 0"),
+        "--serve needs --follow, got DIR alone",
     ),
     (argparse.ArgumentTypeError, lambda: report_command._port("65536"), "must be a port from 0 to 65535, got '65536'"),
     (SpecError, lambda: Truth(ValuesFile("no-rows.csv")), "no-rows.csv must have at least one value, got none"),

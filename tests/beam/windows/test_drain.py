@@ -161,7 +161,7 @@ def test_what_two_jobs_counted_makes_the_whole_window(tmp_path: Path, monkeypatc
     [rest] = run("rest", PERIOD, second)
     [whole] = run("whole", PERIOD, first + second)
     assert [row["status"] for row in (drained, rest, whole)] == ["partial", "ok", "ok"]
-    argv = "--collection krr.json --counts drained --counts rest --min_reports 1 --output again"
+    argv = "--collection krr.json drained rest --min_reports 1 --output again"
     assert reestimate.main(shlex.split(argv)) == 0
     [row] = [json.loads(line) for line in (tmp_path / "again/estimates.jsonl").read_text().splitlines()]
     assert {name for name in row if row[name] != whole[name]} == {"interval", "estimates"}  # it is the window's one row

@@ -30,7 +30,8 @@ from uldp_transforms.beam.runtime import panes
 from uldp_transforms.beam.runtime.beam_windows import in_window
 from uldp_transforms.beam.transforms.pool_versions import _COUNTS, PoolVersions, _Estimator, _Held, _HoldVersionsFn
 from uldp_transforms.collector.owners import Owners
-from uldp_transforms.jobs import estimate, reestimate, total, uldp
+from uldp_transforms.jobs import estimate, reestimate, uldp
+from uldp_transforms.jobs.reestimate import whole_periods
 from uldp_transforms.jobs.sinks.bigquery_tables import table_schema
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -156,7 +157,7 @@ def test_the_other_rows_are_those_of_collections_without_a_question() -> None:
 def test_stored_counts_give_the_same_rows(options: tuple[str, ...]) -> None:
     rows = run(*options)
     again = [option for option in options if option not in {"--slide", "5m"}]
-    argv = ["--counts", "out", "--output", "again", *COLLECTIONS, *again]
+    argv = ["out", "--output", "again", *COLLECTIONS, *again]
     assert reestimate.main(argv) == 0
     assert [row for row in rows_of("again") if row["pooled"]] == rows
     if "--smooth" in options:
@@ -166,7 +167,7 @@ def test_stored_counts_give_the_same_rows(options: tuple[str, ...]) -> None:
 @pytest.mark.usefixtures("files")
 def test_longer_windows_pool_what_is_in_them(files: list[Any]) -> None:
     run()
-    assert reestimate.main(["--counts", "out", "--output", "again", "--window", "30m", *COLLECTIONS]) == 0
+    assert reestimate.main(["out", "--output", "again", "--window", "30m", *COLLECTIONS]) == 0
     whole = [row for row in rows_of("again") if row["pooled"]]
     assert sum(row["num_reports"] for row in whole) == 1400
 
@@ -174,18 +175,18 @@ def test_longer_windows_pool_what_is_in_them(files: list[Any]) -> None:
 def test_the_whole_period_of_a_question(files: list[Any], capsys: pytest.CaptureFixture[str]) -> None:
     run()
     capsys.readouterr()
-    assert uldp.main(["total", "out"]) == 0
+    assert uldp.main(["reestimate", "out", "--window", "all"]) == 0
     (row,) = (row for row in rows_of("out", "totals") if row["pooled"])
     assert row["num_reports"] == 1400
     assert [each["frequency"] for each in row["estimates"]] == expected(files).frequencies.tolist()
     assert "diet, all versions, " in capsys.readouterr().out
-    assert total.rows_of_counts  # the page calls it
+    assert whole_periods.rows_of_counts  # the page calls it
 
 
 @pytest.mark.usefixtures("files")
 def test_the_page_shows_the_question(capsys: pytest.CaptureFixture[str]) -> None:
     run()
-    assert uldp.main(["report", "--input", "out", "--output", "page.html"]) == 0
+    assert uldp.main(["report", "out", "--output", "page.html"]) == 0
     page = Path("page.html").read_text("utf-8")
     assert "diet</bdi>, all versions</h2>" in page
     assert "diet version 1 (krr, epsilon 1); diet version 2 (rappor, epsilon 1)" in page
@@ -201,7 +202,7 @@ def test_versions_with_other_values_are_named_at_the_start(capsys: pytest.Captur
         "keeps its own rows\n" in capsys.readouterr().err
     )
     assert rows == []
-    assert uldp.main(["report", "--input", "out", "--output", "page.html"]) == 0
+    assert uldp.main(["report", "out", "--output", "page.html"]) == 0
 
 
 @pytest.mark.usefixtures("files")
@@ -225,10 +226,10 @@ def test_a_version_with_dimensions_is_pooled_as_a_whole_and_by_group() -> None:
     for row in rows:
         if row["group"]:
             assert shares_in(row) == shares_in(alone[row["group"]]), "of one version"
-    assert reestimate.main(["--counts", "out", "--output", "again", "--by", "arm", *COLLECTIONS]) == 0
+    assert reestimate.main(["out", "--output", "again", "--by", "arm", *COLLECTIONS]) == 0
     again = [each for each in rows_of("again") if each["pooled"]]
     assert sorted(again, key=itemgetter("group")) == sorted(rows, key=itemgetter("group"))
-    assert uldp.main(["total", "out", "--by", "arm"]) == 0
+    assert uldp.main(["reestimate", "out", "--window", "all", "--by", "arm"]) == 0
     totals = [each for each in rows_of("out", "totals") if each["pooled"]]
     assert {row["group"]: row["num_reports"] for row in totals} == {"": 700, "arm=a": 200, "arm=b": 200}
 
@@ -279,10 +280,10 @@ def test_a_question_has_rows_by_group_in_files_and_from_stored_counts(capsys: py
     Path("in.avro").write_bytes(container([(1, message) for message in messages], schema=replay_schema()))
     write_files(Path(), {"old.json": SPLIT[0], "new.json": SPLIT[1]})
     assert by_group(run("--by", "arm")) == expected_rows
-    assert reestimate.main(["--counts", "out", "--output", "again", "--by", "arm", *COLLECTIONS]) == 0
+    assert reestimate.main(["out", "--output", "again", "--by", "arm", *COLLECTIONS]) == 0
     assert by_group(rows_of("again")) == expected_rows
     capsys.readouterr()
-    assert uldp.main(["total", "out", "--by", "arm"]) == 0
+    assert uldp.main(["reestimate", "out", "--window", "all", "--by", "arm"]) == 0
     printed = [line.partition(", 2001-")[0] for line in capsys.readouterr().out.splitlines() if line.startswith("diet")]
     assert len(set(printed)) == len(printed), "each table says which version it is about"
     assert {"diet, version 1", "diet, arm=b, version 2", "diet, arm=b, all versions"} <= set(printed)
@@ -317,8 +318,8 @@ def test_rows_of_groups_have_names_though_the_newest_version_has_none() -> None:
     write_files(Path(), {"old.json": old, "new.json": new})
     names = sorted({"", *groups})
     assert sorted(by_group(run("--by", "arm"))) == names == ["", "arm=a", "arm=b", "arm=other"]
-    assert reestimate.main(["--counts", "out", "--output", "again", "--by", "arm", *COLLECTIONS]) == 0
-    assert uldp.main(["total", "out", "--by", "arm"]) == 0
+    assert reestimate.main(["out", "--output", "again", "--by", "arm", *COLLECTIONS]) == 0
+    assert uldp.main(["reestimate", "out", "--window", "all", "--by", "arm"]) == 0
     assert sorted(by_group(rows_of("again"))) == sorted(by_group(rows_of("out", "totals"))) == names
 
 
@@ -433,7 +434,7 @@ def test_discovered_values_are_candidates_of_a_question(tmp_path: Path, monkeypa
         assert {row["value"] for row in found if row["collection_version"] == number} == set(truth)
     assert not any(row["collection_version"] == 0 for row in found)
     Path("words.txt").write_text("\n".join(sorted({row["value"] for row in found})), encoding="utf-8")
-    again = ["--counts=out", "--output=again", "--candidates=words.txt", *argv[:2]]
+    again = ["out", "--output=again", "--candidates=words.txt", *argv[:2]]
     assert reestimate.main(again) == 0
     (row,) = (row for row in rows_of("again") if row["pooled"])
     assert row["num_reports"] == 24_000

@@ -232,7 +232,7 @@ def test_jobs_and_stored_counts_have_smoothed_figures(tmp_path: Path):
         )
         == 0
     )
-    assert uldp.main(["reestimate", *common, "--counts", output, "--output", again, *options]) == 0
+    assert uldp.main(["reestimate", *common, output, "--output", again, *options]) == 0
     first, second = (
         [json.loads(line)["numbers"] for line in (Path(folder) / "estimates.jsonl").read_text().splitlines()]
         for folder in (output, again)

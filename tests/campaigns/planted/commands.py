@@ -48,6 +48,27 @@ COMMANDS = (
         ("test_demo_figures.py::test_a_ledger_balances_if_no_report_was_lost_or_added",),
     ),
     Plant(
+        "arguments behind the options that were before them",
+        "return [*first, *rest], list(used)",
+        "return [*rest, *first], list(used)",
+        "a directory behind a switch would be taken for its value",
+        ("test_old_names.py::test_former_forms_become_new_ones",),
+    ),
+    Plant(
+        "a switch that is read as its former self",
+        "return self.name not in self.new.split() or value not in _TRUTHS",
+        "return True",
+        "--follow true would serve a directory named true",
+        ("test_old_names.py::test_former_forms_become_new_ones",),
+    ),
+    Plant(
+        "a help that hides options",
+        "elif is_all or not self.has_short_help:",
+        "elif not self.has_short_help:",
+        "--help all would show the short help",
+        ("test_short_help.py::test_programs_with_many_options_have_a_short_help",),
+    ),
+    Plant(
         "twice the total variation",
         "np.abs(self.unexplained - self.unlisted)) / 2",
         "np.abs(self.unexplained - self.unlisted))",

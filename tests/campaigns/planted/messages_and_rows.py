@@ -317,6 +317,20 @@ MESSAGES_AND_ROWS = (
         ("test_row_parts.py::test_people_who_may_repeat_themselves_are_not_judged",),
     ),
     Plant(
+        "a former name without a value",
+        "values[old] = values[new]",
+        "values[old] = values[old]",
+        "consumers of the former name of a field would find nothing",
+        ("test_renamed_fields.py::test_rows_have_the_value_under_both_names",),
+    ),
+    Plant(
+        "a former value before the new one",
+        "if row.get(new) is None and row.get(old) is not None",
+        "if row.get(old) is not None",
+        "a reader would take the former field of a row that has both",
+        ("test_renamed_fields.py::test_readers_find_the_value_of_older_rows",),
+    ),
+    Plant(
         "a small window that says its number",
         "num_reports=None if withheld else counts.total",
         "num_reports=counts.total",

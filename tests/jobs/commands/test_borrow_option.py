@@ -72,7 +72,7 @@ def test_groups_borrow_in_all_commands(tmp_path: Path, monkeypatch: pytest.Monke
         key: row["borrowed"] for key, row in of_spool.items()
     }
     monkeypatch.chdir(tmp_path)
-    again = "reestimate --collection grouped.json --counts plain --output again --by country --borrow --min_reports 1"
+    again = "reestimate --collection grouped.json plain --output again --by country --borrow --min_reports 1"
     assert uldp.main(shlex.split(again)) == 0
     assert [row["estimates"] for _, row in sorted(rows_of(Path("again/estimates.jsonl")).items())] == [
         row["estimates"] for _, row in sorted(of_files.items())

@@ -158,7 +158,7 @@ def test_what_a_killed_run_had_accepted_and_lost_is_a_number(
     sums = {"received": 15_960, "accepted": 15_900, "duplicates": 0, "rejected": {"too_old": 60}}
     accounts = {"run": "c", "time": rfc3339(NOW - 1000)} | sums
     (folder.path / "accounts-c.json").write_text(json.dumps(accounts), encoding="utf-8")
-    assert check.main([str(folder.path), "--json"]) == 1
+    assert check.main([str(folder.path), "--print_json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["numbers"]["reports_lost_by_killed_runs"] == 2_600
     assert told["lines"]["ledger"].endswith("balanced; 13,121 accepted reports of killed runs are in no ledger row")
@@ -191,7 +191,7 @@ def test_a_killed_job_over_files_lost_nothing(tmp_path: Path, capsys: pytest.Cap
 
 def test_json_says_the_same(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.run("c", "failed")
-    assert check.main([str(folder.path), "--json"]) == 1
+    assert check.main([str(folder.path), "--print_json"]) == 1
     told = json.loads(capsys.readouterr().out)
     assert told["well"] is False and told["findings"] == ["run c: failed: that is all"]
     assert told["numbers"] == {
@@ -200,7 +200,7 @@ def test_json_says_the_same(folder: Folder, capsys: pytest.CaptureFixture[str]) 
         **{"windows_with_alarms": 0, "killed_runs": 0, "reports_lost_by_killed_runs": 0},
         **{"unread_messages": 0, "unread_files": 0},
     }
-    assert check.main([str(folder.path / "nothing"), "--json"]) == 2
+    assert check.main([str(folder.path / "nothing"), "--print_json"]) == 2
 
 
 def test_a_file_for_prometheus(folder: Folder, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,7 +104,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-SIMULATE = "--collection krr.json --values good.csv --output out.avro"
+SIMULATE = "krr.json --values good.csv --output out.avro"
 JOB = "--collection krr.json --output out"
 ESTIMATE = f"{JOB} --input good.avro"
 STREAM = "--collection krr.json --subscription projects/p/subscriptions/s --output out"
@@ -120,8 +120,8 @@ NEEDS = (
 # up to a space where the rest is not ours to choose
 ERRORS = [
     # simulate: the command line
-    ("simulate", "", "the following arguments are required: --collection, --values"),
-    ("simulate", "--collection krr.json --values good.csv", "one of the arguments --output --topic is required"),
+    ("simulate", "", "the following arguments are required: C.json, --values"),
+    ("simulate", "krr.json --values good.csv", "one of the arguments --output --topic is required"),
     (
         "simulate",
         f"{SIMULATE} --topic projects/p/topics/t",
@@ -150,13 +150,13 @@ ERRORS = [
     ("simulate", f"{SIMULATE} --see 5", "unrecognized arguments: --see 5"),
     (
         "simulate",
-        "--collection krr.json --values good.csv --topic reports",
+        "krr.json --values good.csv --topic reports",
         "--topic must be projects/PROJECT/topics/NAME, got 'reports'",
     ),
     # simulate: its files
-    ("simulate", f"{SIMULATE} --collection none.json", "none.json: No such file or directory"),
+    ("simulate", SIMULATE.replace("krr.json", "none.json"), "none.json: No such file or directory"),
     ("simulate", f"{SIMULATE} --values none.csv", "none.csv: No such file or directory"),
-    ("simulate", f"{SIMULATE} --collection .", ".: Is a directory"),
+    ("simulate", SIMULATE.replace("krr.json", "."), ".: Is a directory"),
     ("simulate", f"{SIMULATE} --values .", "./broken.csv.gz must be a complete gzip file, got another "),
     ("simulate", f"{SIMULATE} --output none/out.avro", "none/out.avro: No such file or directory"),
     ("simulate", f"{SIMULATE} --output .", ".: Is a directory"),

@@ -20,7 +20,7 @@ from pyarrow import parquet
 from tests.jobs.follow.spools import Followed
 from uldp_transforms import read_rows
 from uldp_transforms.collector.row_bytes import file_of
-from uldp_transforms.jobs import check, compact, total, uldp
+from uldp_transforms.jobs import check, compact, reestimate, uldp
 from uldp_transforms.jobs.records import superseded_files
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of
 from uldp_transforms.jobs.records.superseded_files import GENERATION, JOURNAL, NAME, without_superseded
@@ -71,8 +71,8 @@ def everything(output: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, An
             found[f"{kind}.{form}"] = sorted(row for path in paths for row in records(Path(path)))
     for kind in ("estimates", "windows", "health", "ledger"):
         found[f"read_rows {kind}"] = read_rows(str(output), kind, "arrow").to_pylist()
-    found["check"] = check.main([str(output), "--json"]), json.loads(capsys.readouterr().out)["findings"]
-    assert total.main([str(output), f"--output={output.parent / 'totals'}"]) == 0
+    found["check"] = check.main([str(output), "--print_json"]), json.loads(capsys.readouterr().out)["findings"]
+    assert reestimate.main([str(output), "--window=all", f"--totals={output.parent / 'totals'}"]) == 0
     found["total"] = capsys.readouterr().out, (output.parent / "totals").read_text("utf-8")
     return found
 

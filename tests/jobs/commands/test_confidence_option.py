@@ -44,7 +44,7 @@ def test_a_level_goes_from_the_job_to_the_page(capsys: pytest.CaptureFixture[str
     job = estimated(f"{JOB} --confidence 0.9", [KRR])
     rows = rows_of(job)
     assert {row["confidence"] for row in rows} == {0.9}
-    assert rows_of(again("--collection krr.json --counts job --min_reports 20 --confidence 0.9")) == rows
+    assert rows_of(again("--collection krr.json job --min_reports 20 --confidence 0.9")) == rows
     capsys.readouterr()
     run("compare job --windows --min_reports 20 --confidence 0.9")
     told = capsys.readouterr().out

@@ -32,7 +32,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def simulated(name: str, *options: str, code: int = 0) -> Counter[str]:
     """The values of the reports of a table."""
-    command = ["simulate", "--collection", "C.json", "--values", name, "--output", "R.avro", *options]
+    command = ["simulate", "C.json", "--values", name, "--output", "R.avro", *options]
     assert uldp.main(command) == code
     if code:
         return Counter()

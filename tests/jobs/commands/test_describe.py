@@ -39,7 +39,7 @@ def text_of(collection: Collection) -> str:
 def test_what_a_reviewer_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "c.json"
     path.write_text(json.dumps(URR.to_json()), encoding="utf-8")
-    assert uldp.main(["describe", str(path), "--num_reports", "10000"]) == 0
+    assert uldp.main(["describe", str(path), "--reports", "10000"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     for sentence in (
         "Values: flu, cold, asthma, hiv ",
@@ -214,7 +214,7 @@ def test_a_value_that_is_sent_in_clear_is_found_by_one_report() -> None:
 @pytest.mark.parametrize(
     ("argv", "sentence"),
     [
-        (["c.json", "--num_reports", "0"], "--num_reports must be an integer in [1, 1000000000000000], got 0"),
+        (["c.json", "--reports", "0"], "--reports must be an integer in [1, 1000000000000000], got 0"),
         ([], "the following arguments are required: C.json"),
     ],
 )

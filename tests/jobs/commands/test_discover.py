@@ -16,7 +16,7 @@ from tests.support import replay
 from tests.support.messages_cases import KRR, container, write_files
 from tests.support.shown_intervals import faults
 from tests.support.tolerance import generator
-from uldp_transforms.jobs import estimate, tokens, total
+from uldp_transforms.jobs import estimate, tokens
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import Collection, SpecError
@@ -100,7 +100,7 @@ def test_candidates_and_the_search_go_together() -> None:
 @pytest.mark.usefixtures("folder")
 def test_stored_counts_are_searched_again_and_sums_of_windows_find_more() -> None:
     run(estimate, "--collection words.json --input in.avro --output out --window 1h --discover --write_counts")
-    again = "--collection words.json --counts out --discover"
+    again = "--collection words.json out --discover"
     run(reestimate, f"{again} --output again")
     assert Path("again/discovered.jsonl").read_bytes() == Path("out/discovered.jsonl").read_bytes()
     run(reestimate, f"{again} --output summed --window 3h")
@@ -109,7 +109,7 @@ def test_stored_counts_are_searched_again_and_sums_of_windows_find_more() -> Non
     assert {row["window_end"] for row in rows} == {"1970-01-01T03:00:00Z"}
     assert {row["value"] for row in rows} >= {"banana", "cherry", "elder"}
     Path("found.txt").write_text("\n".join(row["value"] for row in rows), encoding="utf-8")
-    run(reestimate, "--collection words.json --counts out --output listed --candidates found.txt")
+    run(reestimate, "--collection words.json out --output listed --candidates found.txt")
     for row in lines("listed/estimates.jsonl"):
         assert [value["value"] for value in row["estimates"]] == [row["value"] for row in rows]
 
@@ -117,15 +117,15 @@ def test_stored_counts_are_searched_again_and_sums_of_windows_find_more() -> Non
 @pytest.mark.usefixtures("folder")
 def test_the_whole_period_is_searched_as_one_window(capsys: pytest.CaptureFixture[str]) -> None:
     run(estimate, "--collection words.json --input in.avro --output out --window 1h --discover --write_counts")
-    run(reestimate, "--collection words.json --counts out --output summed --window 3h --discover")
+    run(reestimate, "--collection words.json out --output summed --window 3h --discover")
     capsys.readouterr()
-    run(total, "out --collection words.json --discover")
+    run(reestimate, "out --window all --collection words.json --discover")
     rows = lines("out/totals-discovered.jsonl")
     assert rows == lines("summed/discovered.jsonl") != []
     printed = capsys.readouterr().out
     assert "\nunlisted value" in printed
     assert all(f"{row['value']} " in printed and f"{row['frequency']:.4f}" in printed for row in rows)
-    run(total, "out --collection words.json --candidates candidates.txt")
+    run(reestimate, "out --window all --collection words.json --candidates candidates.txt")
     assert not Path("out/totals-discovered.jsonl").exists(), "it would be of another total"
 
 
@@ -160,7 +160,7 @@ def test_a_stream_finds_values_in_every_pane(tmp_path: Path) -> None:
 @pytest.mark.parametrize("program", [estimate, reestimate], ids=["estimate", "reestimate"])
 @pytest.mark.usefixtures("folder")
 def test_a_search_without_prefixes_is_refused(program: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    given = "--input in.avro" if program is estimate else "--counts in.avro"
+    given = "--input in.avro" if program is estimate else "in.avro"
     assert program.main(shlex.split(f"--collection krr.json {given} --output out --discover")) == 2
     assert "--discover needs a collection with the alphabet prefixes, got closed" in capfd.readouterr().err
 

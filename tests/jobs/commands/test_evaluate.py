@@ -43,7 +43,7 @@ def test_errors_are_those_of_theory(people: Path) -> None:
     correlated, varies no more."""
     repetitions = 100
     sensitive = ["--sensitive", str(people.with_name("sensitive.txt"))]
-    options = [*sensitive, "--epsilon=1,2", f"--repetitions={repetitions}", "--seed=5"]
+    options = [*sensitive, "--epsilons=1,2", f"--repetitions={repetitions}", "--seed=5"]
     outcomes = [of for of in evaluate(people, *options) if of["reason"] is None]
     assert [(of["mechanism"], of["epsilon"]) for of in outcomes] == [
         (name, epsilon) for name in ANY_VALUES for epsilon in (1.0, 2.0)
@@ -67,7 +67,7 @@ def test_intervals_hold_the_truth_as_promised(tmp_path: Path) -> None:
     path.write_text("answer\n" + "yes\n" * 300 + "no\n" * 700, encoding="utf-8")
     repetitions = 400
     (of,) = evaluate(
-        path, "--mechanisms=krr", "--epsilon=2", f"--repetitions={repetitions}", "--reports=5000", "--seed=1"
+        path, "--mechanisms=krr", "--epsilons=2", f"--repetitions={repetitions}", "--reports=5000", "--seed=1"
     )
     low, _ = binomial_limits(np.array(repetitions), np.array(0.94))
     _, high = binomial_limits(np.array(repetitions), np.array(0.96))
@@ -79,7 +79,7 @@ def test_intervals_hold_the_truth_as_promised(tmp_path: Path) -> None:
 def test_a_seed_makes_it_reproducible_and_the_table_has_everything(
     people: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ["--mechanisms=krr,ss", "--epsilon=1", "--repetitions=2", "--estimator=empirical", "--seed=3"]
+    options = ["--mechanisms=krr,ss", "--epsilons=1", "--repetitions=2", "--estimators=empirical", "--seed=3"]
     first, second = (
         [{name: number for name, number in of.items() if not name.endswith("_us")} for of in evaluate(people, *options)]
         for _ in range(2)
@@ -98,7 +98,7 @@ def test_every_mechanism_of_the_registry_is_tried_or_says_why_not(
     people: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """One that is added is here without a line of code."""
-    options = ["--epsilon=1", "--repetitions=1", "--reports=50"]
+    options = ["--epsilons=1", "--repetitions=1", "--reports=50"]
     for more in ([], ["--sensitive", str(people.with_name("sensitive.txt"))], ["--open"]):
         outcomes = evaluate(people, *options, *more)
         lines = capsys.readouterr().out.splitlines()
@@ -118,7 +118,7 @@ def test_every_mechanism_of_the_registry_is_tried_or_says_why_not(
 
 def test_several_estimators_judge_the_same_reports(people: Path) -> None:
     """Raw errors are the same; a projection is never further from the truth; a limit of an estimator is a reason."""
-    options = ["--mechanisms=krr,ss", "--epsilon=0.1", "--repetitions=5", "--reports=30", "--seed=2"]
+    options = ["--mechanisms=krr,ss", "--epsilons=0.1", "--repetitions=5", "--reports=30", "--seed=2"]
     outcomes = evaluate(people, *options, "--estimators=empirical,projected,ml")
     assert [(of["mechanism"], of["estimator"]) for of in outcomes] == [
         (name, estimator) for name in ("krr", "ss") for estimator in ("empirical", "projected", "ml")
@@ -126,7 +126,7 @@ def test_several_estimators_judge_the_same_reports(people: Path) -> None:
     for first, second, third in zip(*[iter(outcomes)] * 3):
         assert first["raw_error"] == first["error"] == second["raw_error"] > second["error"]
         assert (third["reason"] is None) == (third["mechanism"] == "krr")
-    alone = evaluate(people, *options, "--estimator=projected")
+    alone = evaluate(people, *options, "--estimators=projected")
     assert [of["error"] for of in alone] == [of["error"] for of in outcomes if of["estimator"] == "projected"]
 
 
@@ -139,7 +139,7 @@ def test_open_alphabets_have_the_errors_that_the_planner_forecasts(tmp_path: Pat
     sensitive.write_text("\n".join([*(f"w{rank}" for rank in range(2, 30)), "nobody"]), encoding="utf-8")
     repetitions, n = 60, 2000
     options = ["--open", "--candidates", str(candidates), "--sensitive", str(sensitive), f"--reports={n}", "--seed=4"]
-    options += ["--epsilon=2", f"--repetitions={repetitions}", "--mechanisms=krr,urr", "--estimator=empirical"]
+    options += ["--epsilons=2", f"--repetitions={repetitions}", "--mechanisms=krr,urr", "--estimators=empirical"]
     outcomes = evaluate(tmp_path / "people.csv", *options)
     counted = Counter(words)
     asked = set(candidates.read_text("utf-8").split())
@@ -164,7 +164,7 @@ def test_open_alphabets_have_the_errors_that_the_planner_forecasts(tmp_path: Pat
 
 def test_a_picture(people: Path) -> None:
     evaluate(
-        people, "--repetitions=1", "--epsilon=1", "--estimators=eb,projected", "--png", str(people.with_name("p.png"))
+        people, "--repetitions=1", "--epsilons=1", "--estimators=eb,projected", "--png", str(people.with_name("p.png"))
     )
     content = people.with_name("p.png").read_bytes()
     assert content.startswith(b"\x89PNG\r\n") and len(content) > 10_000
@@ -174,14 +174,14 @@ def test_a_picture(people: Path) -> None:
     ("options", "sentence"),
     [
         ("--mechanisms krr,x", f"--mechanisms must be ids from {', '.join(sorted(MECHANISMS))}, got 'krr,x'"),
-        ("--epsilon 1,x", "--epsilon must be comma-separated numbers, got '1,x'"),
-        ("--epsilon 17", "KaryRR.epsilon must be a number in (0, 16], got 17.0"),
+        ("--epsilons 1,x", "--epsilons must be comma-separated numbers, got '1,x'"),
+        ("--epsilons 17", "KaryRR.epsilon must be a number in (0, 16], got 17.0"),
         (
             "--estimators eb,x",
-            "--estimators/--estimator must be ids from eb, em, empirical, ml, normalized, projected, threshold, "
+            "--estimators/--estimators must be ids from eb, em, empirical, ml, normalized, projected, threshold, "
             "got 'eb,x'",
         ),
-        ("--seed -1", "--seed must be a whole number of at least 0, got -1"),
+        ("--seed -1", "--seed must be a non-negative whole number, got '-1'"),
         ("--sensitive {0}/nobody.txt", "{0}/nobody.txt must list at least one value that occurs in --values, got none"),
         ("--candidates {0}/one.csv", "--candidates can be given only with --open, got {0}/one.csv"),
         ("--max_cohorts 9", "--max_cohorts can be given only with --open, got 9"),

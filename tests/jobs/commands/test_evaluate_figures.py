@@ -66,7 +66,7 @@ def test_each_person_holds_the_value_of_their_row(people: Path) -> None:
 
 def test_options_of_a_trial(people: Path) -> None:
     options = ["--seed", "0", "--reports", "9", "--repetitions", "2", "--mechanisms", "ss,krr,ss"]
-    trial = configured(people, *options, "--epsilon", "2,1,2", "--estimator", "ml,eb,ml")
+    trial = configured(people, *options, "--epsilons", "2,1,2", "--estimators", "ml,eb,ml")
     assert (trial.num_reports, trial.repetitions, trial.estimators, trial.seed) == (9, 2, ("ml", "eb"), 0)
     assert [(way.mechanism, way.epsilon) for way in trial.ways] == [("ss", 2), ("ss", 1), ("krr", 2), ("krr", 1)]
 
@@ -75,7 +75,7 @@ def test_listed_values_are_sensitive(people: Path) -> None:
     """Empty lines and values that nobody holds are no values."""
     listed = people.with_name("sensitive.txt")
     listed.write_text("d\n\ne\u0301\nnobody\nd\n", encoding="utf-8")
-    ways = configured(people, "--sensitive", str(listed), "--epsilon", "1", "--mechanisms", "urr,krr").ways
+    ways = configured(people, "--sensitive", str(listed), "--epsilons", "1", "--mechanisms", "urr,krr").ways
     alphabets = [way.collection.alphabet.to_json() for way in ways if way.collection is not None]
     assert [of.get("sensitive") for of in alphabets] == [["d", "\u00e9"], None]
     assert {tuple(of["values"]) for of in alphabets} == {("a", "b", "c", "d", "\u00e9")}
@@ -96,7 +96,7 @@ def test_an_open_alphabet_is_asked_with_the_shares_in_the_file(
     candidates, sensitive = people.with_name("candidates.txt"), people.with_name("sensitive.txt")
     candidates.write_text("d\nnobody\nb\na\nc\nb\n", encoding="utf-8")
     sensitive.write_text("b\nc\nnobody\n", encoding="utf-8")
-    options = ["--open", "--candidates", str(candidates), "--sensitive", str(sensitive), "--epsilon", "1,1", *more]
+    options = ["--open", "--candidates", str(candidates), "--sensitive", str(sensitive), "--epsilons", "1,1", *more]
     trial = configured(people, *options, "--mechanisms", "krr")
     limit = {"max_cohorts": 8} if more else {}
     assert questions == [
@@ -114,7 +114,7 @@ def test_an_open_alphabet_is_asked_with_the_shares_in_the_file(
     assert trial.shares == pytest.approx([1 / 8, 0, 3 / 8, 1 / 8, 1 / 8])
     assert len(trial.ways) == 1
     questions.clear()
-    assert configured(people, "--open", "--epsilon", "1").asked == ("a", "b", "c", "d", "\u00e9")
+    assert configured(people, "--open", "--epsilons", "1").asked == ("a", "b", "c", "d", "\u00e9")
     assert (questions[0].num_candidates, questions[0].num_non_sensitive, questions[0].unlisted_share) == (5, 0, 0)
     assert questions[0].heaviest_unlisted == 0
 
@@ -443,7 +443,7 @@ def test_options_that_numbers_do_not_have(
 def test_a_trial_of_numbers_has_all_options(tmp_path: Path) -> None:
     (tmp_path / "n.json").write_text(json.dumps(numbers().to_json()), encoding="utf-8")
     (tmp_path / "people.csv").write_text("value\n25\nnone\n5\n25\n", encoding="utf-8")
-    argv = ["--values", f"{tmp_path}/people.csv", "--collection", f"{tmp_path}/n.json", "--epsilon", "2,1,2"]
+    argv = ["--values", f"{tmp_path}/people.csv", "--collection", f"{tmp_path}/n.json", "--epsilons", "2,1,2"]
     plain = program.configure(argv)
     assert isinstance(plain, NumberTrial)
     of_each = [(of.mechanism.id, of.mechanism.epsilon) for of in plain.collections]

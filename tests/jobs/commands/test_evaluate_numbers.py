@@ -41,7 +41,7 @@ def run(folder: Path, options: str) -> list[dict[str, Any]]:
 
 def test_figures_of_the_file(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With hardly any noise, errors are those of the bins; the truth is clamped to their range."""
-    found = run(files, "--collection IN/C.json --mechanisms krr --epsilon 12 --repetitions 2 --reports 30000")
+    found = run(files, "--collection IN/C.json --mechanisms krr --epsilons 12 --repetitions 2 --reports 30000")
     assert [row["figure"] for row in found] == ["mean", "median", "p90"]
     assert all(row["error"] < 5 for row in found)  # half a bin
     printed = capsys.readouterr().out.splitlines()
@@ -54,14 +54,14 @@ def test_figures_of_the_file(files: Path, capsys: pytest.CaptureFixture[str]) ->
 
 def test_errors_are_of_the_size_of_intervals(files: Path) -> None:
     (files / "V.csv").write_text("value\n" + "5\n" * 50 + "95\n" * 50, encoding="utf-8")
-    [mean, *_] = run(files, "--collection IN/C.json --mechanisms sw --epsilon 1 --repetitions 3 --reports 50000")
+    [mean, *_] = run(files, "--collection IN/C.json --mechanisms sw --epsilons 1 --repetitions 3 --reports 50000")
     assert 0 < mean["half_width"] == mean["sure_half_width"] < 5
     assert mean["error"] < 8 * mean["half_width"] / 1.96  # three errors are not all above eight standard errors
     assert not math.isnan(mean["covered"])
 
 
 def test_every_mechanism_is_tried_and_results_repeat(files: Path) -> None:
-    options = "--collection IN/C.json --epsilon 1,2 --repetitions 1 --reports 500"
+    options = "--collection IN/C.json --epsilons 1,2 --repetitions 1 --reports 500"
     first = run(files, options)
     places = [(row["mechanism"], row["epsilon"]) for row in first[::3]]
     assert places == [(name, epsilon) for name in ("sw", "krr", "rappor", "ss", "hr") for epsilon in (1, 2)]
@@ -69,12 +69,12 @@ def test_every_mechanism_is_tried_and_results_repeat(files: Path) -> None:
 
 
 def test_no_mean_on_a_log_scale(files: Path) -> None:
-    found = run(files, "--collection IN/log.json --mechanisms sw --epsilon 2 --repetitions 1")
+    found = run(files, "--collection IN/log.json --mechanisms sw --epsilons 2 --repetitions 1")
     assert [row["figure"] for row in found] == ["median", "p90"]
 
 
 def test_intervals_without_smoothness(files: Path) -> None:
-    found = run(files, "--collection IN/C.json --mechanisms sw,rappor --epsilon 1 --repetitions 2 --reports 20000")
+    found = run(files, "--collection IN/C.json --mechanisms sw,rappor --epsilons 1 --repetitions 2 --reports 20000")
     wave, bits = found[1], found[4]
     assert wave["half_width"] < wave["sure_half_width"]
     assert bits["half_width"] == bits["sure_half_width"]

@@ -158,7 +158,7 @@ def test_rows_of_other_types_are_refused_in_one_sentence(
     for number, (field, value) in enumerate(itertools.product(FIELDS[kind], WRONG)):
         folder = tmp_path / str(number)
         spoiled(folder, kind, {field: value})
-        for argv in (["check", str(folder)], ["report", "--input", str(folder), "--output", str(folder / "p.html")]):
+        for argv in (["check", str(folder)], ["report", str(folder), "--output", str(folder / "p.html")]):
             code = uldp.main(argv)
             sentence = f"{argv[0]}: {folder} must contain rows of uldp estimate (the content is not shown)\n"
             said = capsys.readouterr().err

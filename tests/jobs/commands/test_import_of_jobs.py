@@ -12,11 +12,11 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("job", ["simulate", "estimate"])
-def test_help(job: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("job", "options"), [("simulate", "[-h [all]] "), ("estimate", "[options]\n")])
+def test_help(job: str, options: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", f"pipelines.{job}", "--help"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.startswith(f"usage: python -m pipelines.{job} [-h] ")
+    assert ended.stdout.startswith(f"usage: python -m pipelines.{job} {options}")
     assert ended.stderr == ""

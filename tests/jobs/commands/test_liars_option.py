@@ -50,7 +50,7 @@ def test_windows_and_the_whole_period_allow_for_the_declared_share(folder: Path)
     """In the job, in the re-estimation of its counts, and in their total."""
     assert isinstance(KRR, Collection)
     plain = rows_of(estimated(JOB, [KRR]))
-    lied = rows_of(again("--collection krr.json --counts job --min_reports 20 --liars 0.02"))
+    lied = rows_of(again("--collection krr.json job --min_reports 20 --liars 0.02"))
     assert len(plain) == len(lied) == 2
     for one, other in zip(plain, lied):
         assert_widened(one, other, 0.02)
@@ -72,7 +72,7 @@ def facts_on(page: Path) -> dict[str, str]:
 def test_the_page_states_the_share_and_compares_no_windows(liars: float | None) -> None:
     """The whole period, too, allows for the share of the run."""
     estimated(f"{JOB} {'' if liars is None else f'--liars {liars}'}", [KRR])
-    assert uldp.main(["report", "--input", "job", "--output", "page.html"]) == 0
+    assert uldp.main(["report", "job", "--output", "page.html"]) == 0
     facts, text = facts_on(Path("page.html")), Path("page.html").read_text("utf-8")
     assert ('"joint"' in text) == (liars is None)
     assert (facts.get("Lies among the reports of a window") is None) == (liars is None)
@@ -87,7 +87,7 @@ def test_the_page_states_the_share_and_compares_no_windows(liars: float | None) 
 def test_a_total_with_liars_is_told_apart_from_windows_without() -> None:
     estimated(JOB, [KRR])
     assert uldp.main(shlex.split("total job --liars 0.05")) == 0
-    assert uldp.main(["report", "--input", "job", "--output", "page.html"]) == 0
+    assert uldp.main(["report", "job", "--output", "page.html"]) == 0
     facts = facts_on(Path("page.html"))
     assert facts["Lies among all reports"].startswith("at most 5 %")
     assert "Lies among the reports of a window" not in facts
@@ -97,7 +97,7 @@ def test_smoothing_and_discovery_are_refused(capsys: pytest.CaptureFixture[str])
     estimated(JOB, [KRR])
     for command in (
         "estimate --collection krr.json --input in.avro --output out --window 5m --liars 0.1 --smooth",
-        "reestimate --collection krr.json --counts job --output out --liars 0.1 --smooth",
+        "reestimate --collection krr.json job --output out --liars 0.1 --smooth",
     ):
         capsys.readouterr()
         assert uldp.main(shlex.split(command)) == 2

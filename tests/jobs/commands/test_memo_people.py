@@ -168,7 +168,7 @@ def test_jobs_over_unnamed_windows_say_so(tmp_path: Path, capsys: pytest.Capture
     output = tmp_path / "by-1w"
     assert check.main([str(output)]) == 0
     assert f"memos    {WARNING}\n" in capsys.readouterr().out
-    argv = ["--collection", str(tmp_path / "C.json"), "--counts", str(output), "--output", str(tmp_path / "again")]
+    argv = ["--collection", str(tmp_path / "C.json"), str(output), "--output", str(tmp_path / "again")]
     assert reestimate.main(argv) == 0
     assert f"reestimate: {WARNING}\n" in capsys.readouterr().err
 

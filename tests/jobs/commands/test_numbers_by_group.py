@@ -74,7 +74,7 @@ def test_rows_of_groups_have_the_figures_of_their_own_counts(folder: Path) -> No
 
 
 def test_the_total_prints_figures_of_each_arm(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert uldp.main(["total", str(folder / "job"), "--by", "arm", *FIGURES]) == 0
+    assert uldp.main(["reestimate", str(folder / "job"), "--window", "all", "--by", "arm", *FIGURES]) == 0
     said = capsys.readouterr().out
     [heading] = [line for line in said.splitlines() if line.startswith("times, arm=new, ")]
     assert "8,000 reports in 2 windows" in heading
@@ -89,7 +89,7 @@ def test_the_total_prints_figures_of_each_arm(folder: Path, capsys: pytest.Captu
 
 
 def test_of_many_reports_the_smooth_interval_is_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert uldp.main(["total", str(folder / "job"), *FIGURES]) == 0
+    assert uldp.main(["reestimate", str(folder / "job"), "--window", "all", *FIGURES]) == 0
     said = capsys.readouterr().out
     assert "16,000 reports" in said
     assert "smooth 95 % interval  without smoothness\n" in said
@@ -97,7 +97,7 @@ def test_of_many_reports_the_smooth_interval_is_first(folder: Path, capsys: pyte
 
 
 def test_stored_counts_are_estimated_again_by_arm(folder: Path) -> None:
-    told = ["--collection", str(folder / "times.json"), "--counts", str(folder / "job")]
+    told = ["--collection", str(folder / "times.json"), str(folder / "job")]
     assert reestimate.main([*told, "--output", str(folder / "again"), "--by", "arm", *FIGURES]) == 0
     rows = rows_of(folder / "again" / "estimates.jsonl")
     assert sorted({row["group"] for row in rows}) == ["", "arm=control", "arm=new"]
@@ -106,7 +106,7 @@ def test_stored_counts_are_estimated_again_by_arm(folder: Path) -> None:
 
 
 def test_the_arms_differ_by_six_milliseconds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert uldp.main(["compare", str(folder / "job"), "--by", "arm", *FIGURES]) == 0
+    assert uldp.main(["compare", str(folder / "job"), "--window", "all", "--by", "arm", *FIGURES]) == 0
     mean, median, p90, share = rows_of(folder / "job" / "comparisons.jsonl")
     assert [row["value"] for row in (mean, median, p90, share)] == ["mean", "median", "p90", "share from 40 ms"]
     half = (mean["high"] - mean["low"]) / 2

@@ -96,7 +96,7 @@ def test_a_file_of_candidates_that_is_not_there_is_named(capsys: pytest.CaptureF
             "gateway: --window must be an integer in [1, 31536000000], got 0\n",
         ),
         (
-            "reestimate --collection krr.json --counts out --output again --liars 1",
+            "reestimate --collection krr.json out --output again --liars 1",
             "reestimate: --liars must have a share in [0, 1), got 1.0\n",
         ),
     ],

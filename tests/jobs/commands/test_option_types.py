@@ -108,13 +108,12 @@ def parser() -> cli.Parser:
             "--said": {"default": 3, "help": "another (default: three)"},
             "--kind": {"type": cli.Listed(["b", "a"]), "default": "a", "help": "kind"},
             "--flag": cli.SWITCH | {"help": "a switch"},
-            "--old": cli.old_name("--number"),
         },
     )
     return made
 
 
-def test_a_repeated_option_loses_no_value(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_repeated_option_loses_no_value() -> None:
     """Lists add up; a single value may be repeated as it is, and another one is refused."""
     made = parser()
     assert made.parse_args(["--once", "x", "--once=x"]).once == "x"
@@ -125,22 +124,13 @@ def test_a_repeated_option_loses_no_value(capsys: pytest.CaptureFixture[str]) ->
     assert made.parse_args(["--listed", "1,2", "--listed", "2,3"]).listed == [1, 2, 3]
     assert made.parse_args([]).listed == [7]
     assert made.parse_args(["--servers", "a:1", "--servers", "b:2,c:3"]).servers == "a:1,b:2,c:3"
-    args = made.parse_args(["--old", "5", "--flag"])
-    assert (args.number, args.flag, capsys.readouterr().err) == (
-        "5",
-        True,
-        f"{made.prog}: --old is deprecated; use --number\n",
-    )
-    assert "--old" not in made.format_help()
-    with pytest.raises(SpecError, match=r"^--old must have one value, got two different ones$"):
-        made.parse_args(["--number", "6", "--old", "5"])
 
 
 def test_help_has_defaults_and_values() -> None:
     made = parser()
     help_of = {action.dest: made.help_of(action) for action in made.actions() if action.help != argparse.SUPPRESS}
     assert help_of == {
-        "help": "show this help message and exit",
+        "help": "show this help message and exit; with all: every option",
         "once": "named",
         "listed": "numbers (default: 7)",
         "servers": "servers",

@@ -35,7 +35,7 @@ def simulated(
 ) -> list[dict[str, Any]]:
     Path("C.json").write_text(json.dumps(collection or COLLECTION), encoding="utf-8")
     Path("V.csv").write_text(table, encoding="utf-8")
-    command = ["simulate", "--collection", "C.json", "--values", "V.csv", "--output", "R.avro", "--seed", "2"]
+    command = ["simulate", "C.json", "--values", "V.csv", "--output", "R.avro", "--seed", "2"]
     assert uldp.main([*command, *options]) == code
     if code:
         assert not Path("R.avro").exists()
@@ -102,7 +102,7 @@ def test_rows_without_a_dimension_can_be_left_out(capsys: pytest.CaptureFixture[
 def test_texts_that_mean_a_missing_cell_are_no_values(mark: str, capsys: pytest.CaptureFixture[str]) -> None:
     table = f"value\ncat\n{mark}\ndog\ncat\n"
     Path("V.csv").write_text(table, encoding="utf-8")
-    plan = ["plan", "--values", "V.csv", "--epsilon", "1", "--reports", "100", "--json", "P.json"]
+    plan = ["plan", "--values", "V.csv", "--epsilon", "1", "--reports", "100", "--output", "P.json"]
     assert uldp.main(plan) == 2
     assert "line 3: value must be a text or a number, got none in 1 of 4 rows" in capsys.readouterr().err
     assert uldp.main([*plan, "--missing", "skip"]) == 0
@@ -116,7 +116,7 @@ def test_texts_that_mean_a_missing_cell_are_no_values(mark: str, capsys: pytest.
 def test_numbers_with_gaps_in_parquet() -> None:
     """pandas writes whole numbers beside a missing one as floats."""
     pa.parquet.write_table(pa.table({"value": [1.0, float("nan"), 2.0, None]}), "V.parquet")
-    plan = ["plan", "--values", "V.parquet", "--epsilon", "1", "--reports", "100", "--json", "P.json"]
+    plan = ["plan", "--values", "V.parquet", "--epsilon", "1", "--reports", "100", "--output", "P.json"]
     assert uldp.main(plan) == 2
     assert uldp.main([*plan, "--missing", "skip"]) == 0
     assert json.loads(Path("P.json").read_text(encoding="utf-8"))["alphabet"]["values"] == ["1", "2"]

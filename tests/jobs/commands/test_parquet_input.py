@@ -34,7 +34,7 @@ def reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     lines = (f"{number % 3},{1_000_000_800 + 36 * number}" for number in range(300))
     Path("values.csv").write_text("\n".join(["value,event_time", *lines, ""]), encoding="utf-8")
-    assert main(shlex.split("simulate --collection krr.json --values values.csv --output a.avro --seed 1")) == 0
+    assert main(shlex.split("simulate krr.json --values values.csv --output a.avro --seed 1")) == 0
     write_table("a.parquet", records("a.avro"))
 
 

@@ -72,7 +72,7 @@ def file_of(folder: Path, *cells: str) -> str:
 
 def simulated(folder: Path, *options: str) -> int:
     (folder / "C.json").write_text(json.dumps(COLLECTION))
-    command = ["simulate", "--collection", str(folder / "C.json"), "--values", str(folder / "V.csv")]
+    command = ["simulate", str(folder / "C.json"), "--values", str(folder / "V.csv")]
     return uldp.main([*command, "--output", str(folder / "R.avro"), "--seed", "1", *options])
 
 
@@ -120,7 +120,7 @@ def test_rows_that_are_left_out_keep_people_and_dimensions_together(tmp_path):
     rows = [f"p{row},{'' if row % 3 == 0 else 'cat'},{T0 + row}\n" for row in range(30)]
     for name, kept in (("all", rows), ("some", [row for row in rows if ",," not in row])):
         (tmp_path / "V.csv").write_text("who,value,event_time\n" + "".join(kept))
-        command = ["simulate", "--collection", str(tmp_path / "C.json"), "--values", str(tmp_path / "V.csv")]
+        command = ["simulate", str(tmp_path / "C.json"), "--values", str(tmp_path / "V.csv")]
         command += ["--output", str(tmp_path / f"{name}.avro"), "--seed", "4", "--person_column", "who"]
         assert uldp.main([*command, "--missing", "skip"]) == 0
         with open(tmp_path / f"{name}.avro", "rb") as file:
@@ -140,7 +140,7 @@ def test_dimensions_that_are_set_on_the_way_are_columns_too(memo, tmp_path):
     (tmp_path / "V.csv").write_text(
         "who,value,arm,country\na,cat,new,FR\nb,dog,old,DE\nc,cat,new,PL\nd,,new,DE\ne,dog,new,DE\n"
     )
-    command = ["simulate", "--collection", str(tmp_path / "C.json"), "--values", str(tmp_path / "V.csv")]
+    command = ["simulate", str(tmp_path / "C.json"), "--values", str(tmp_path / "V.csv")]
     command += ["--output", str(tmp_path / "r.avro"), "--seed", "4", "--missing", "skip"]
     assert uldp.main([*command, *(["--person_column", "who"] if memo else [])]) == 0
     with open(tmp_path / "r.avro", "rb") as file:
@@ -151,7 +151,7 @@ def test_dimensions_that_are_set_on_the_way_are_columns_too(memo, tmp_path):
     "command",
     [
         "plan --epsilon 1 --reports 1000",
-        "evaluate --epsilon 1 --repetitions 1 --mechanisms krr --seed 1",
+        "evaluate --epsilons 1 --repetitions 1 --mechanisms krr --seed 1",
     ],
 )
 def test_plan_and_evaluate_do_not_take_missing_cells_for_a_value(command, tmp_path, capsys):

@@ -376,7 +376,7 @@ def test_the_guess_stands_above_the_table(capsys, options, first, then):
 
 def test_the_file_is_a_collection(tmp_path, capsys):
     path = tmp_path / "c.json"
-    assert program.main([*COMMAND.split(), "--json", str(path)]) == 0
+    assert program.main([*COMMAND.split(), "--output", str(path)]) == 0
     assert Collection.from_json(path).mechanism.num_sensitive == 7
     assert str(path) in capsys.readouterr().out
 
@@ -400,7 +400,7 @@ def test_the_recommended_collection_keeps_memos_if_their_guarantee_is_given(tmp_
     found = []
     for more in ("", " --epsilon_inf 3"):
         path = tmp_path / "c.json"
-        assert program.main([*(question + more).split(), "--json", str(path)]) == 0
+        assert program.main([*(question + more).split(), "--output", str(path)]) == 0
         found.append(Collection.from_json(path).to_json()["mechanism"])
     plain, memos = found
     assert "epsilon_inf" not in plain
@@ -411,7 +411,7 @@ def test_the_recommended_collection_keeps_memos_if_their_guarantee_is_given(tmp_
 
 def test_an_epsilon_inf_below_epsilon_is_refused(tmp_path, capsys):
     path = tmp_path / "c.json"
-    question = f"--num_values 4 --epsilon 1 --reports 10000 --reports_per_person 30 --epsilon_inf 0.5 --json {path}"
+    question = f"--num_values 4 --epsilon 1 --reports 10000 --reports_per_person 30 --epsilon_inf 0.5 --output {path}"
     assert program.main(question.split()) == 2
     assert not path.exists()
     capsys.readouterr()
@@ -446,7 +446,7 @@ def test_too_few_reports_are_called_so(capsys):
             "--heaviest_unlisted can be given only with --open, got 0.2",
         ),
         (f"{COMMAND} --open", "--num_values can be given only without --open, got 40"),
-        (f"{COMMAND} --json none/c.json", "none/c.json: No such file or directory"),
+        (f"{COMMAND} --output none/c.json", "none/c.json: No such file or directory"),
     ],
 )
 def test_wrong_arguments_are_one_line_and_exit_code_2(capsys, arguments, said):
@@ -503,7 +503,7 @@ def test_sensitive_values_of_ones_own(own, tmp_path, capsys):
     """Those that nobody holds are values too."""
     listed, path = tmp_path / "sensitive.txt", tmp_path / "c.json"
     listed.write_text("gout\n\nhiv\n", encoding="utf-8")
-    options = ["--sensitive", str(listed), "--json", str(path), "--target_half_width", "0.05"]
+    options = ["--sensitive", str(listed), "--output", str(path), "--target_half_width", "0.05"]
     command = ["--values", str(own), "--value_column", "illness", "--epsilon", "1", "--reports", "5000", *options]
     assert program.main(command) == 0
     printed = capsys.readouterr().out
@@ -583,7 +583,7 @@ def test_a_picture(tmp_path: Path) -> None:
     sizes = []
     for number, more in enumerate(("", "--num_sensitive 3")):
         path = tmp_path / f"{number}.png"
-        argv = f"--num_values 8 {more} --epsilon 1 --reports 10000 --png {path} --json {tmp_path}/C.json"
+        argv = f"--num_values 8 {more} --epsilon 1 --reports 10000 --png {path} --output {tmp_path}/C.json"
         assert program.main(argv.split()) == 0
         content = path.read_bytes()
         assert content[:8] == b"\x89PNG\r\n\x1a\n"
@@ -595,7 +595,7 @@ def test_a_picture(tmp_path: Path) -> None:
 def test_the_old_name_of_an_option_still_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     people = tmp_path / "people.csv"
     people.write_text("illness\nflu\ncold\nflu\n", encoding="utf-8")
-    options = ["--values", str(people), "--epsilon", "1", "--reports", "5000", "--json", str(tmp_path / "c.json")]
+    options = ["--values", str(people), "--epsilon", "1", "--reports", "5000", "--output", str(tmp_path / "c.json")]
     assert uldp.main(["plan", *options, "--value_column", "illness"]) == 0
     new = capsys.readouterr()
     assert uldp.main(["plan", *options, "--column", "illness"]) == 0

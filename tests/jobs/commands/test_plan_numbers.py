@@ -168,7 +168,7 @@ def test_the_page_shows_what_is_printed(files: Path, tmp_path: Path, capsys: pyt
 
 
 def test_a_file_of_values_and_one_for_the_collection(files: Path, capsys: pytest.CaptureFixture[str]):
-    assert run(files, "--collection IN/C.json --values IN/V.csv --json IN/new.json") == 0
+    assert run(files, "--collection IN/C.json --values IN/V.csv --output IN/new.json") == 0
     printed = capsys.readouterr().out
     assert f"in ms, for the shares in {files}/V.csv:" in printed
     assert printed.endswith(f"The recommended collection: {files}/new.json\n")

@@ -568,12 +568,12 @@ def test_options_that_do_not_go_together(options: str, sentence: str) -> None:
 def test_options_are_kept() -> None:
     plain = read("--num_values 9")
     assert (plain.epsilon, plain.num_reports, plain.targets, plain.groups, plain.liars) == (1, 1000, {}, None, None)
-    assert (plain.json, plain.png, plain.reports_per_person, plain.epsilon_inf) == (None, None, None, None)
+    assert (plain.output, plain.png, plain.reports_per_person, plain.epsilon_inf) == (None, None, None, None)
     more = read(
-        "--num_values 9 --target_l2 0.5 --json c.json --png p.png --reports_per_person 3 --epsilon_inf 2 --liars 0.25 "
-        "--groups 2 --smallest_group 0.125 --difference 0.5"
+        "--num_values 9 --target_l2 0.5 --output c.json --png p.png --reports_per_person 3 --epsilon_inf 2 "
+        "--liars 0.25 --groups 2 --smallest_group 0.125 --difference 0.5"
     )
-    assert (more.targets, more.json, more.png, more.reports_per_person) == ({"target_l2": 0.5}, "c.json", "p.png", 3)
+    assert (more.targets, more.output, more.png, more.reports_per_person) == ({"target_l2": 0.5}, "c.json", "p.png", 3)
     assert (more.epsilon_inf, more.liars) == (2, 0.25)
     assert more.groups == GroupPlan(number=2, smallest=0.125, difference=0.5)
     assert read("--num_values 9 --groups 8").groups == GroupPlan(number=8, smallest=0.125)
@@ -627,7 +627,7 @@ def test_the_order_of_what_is_printed(capsys: pytest.CaptureFixture[str], tmp_pa
     ]
     assert places == sorted(places)
     path = tmp_path / "c.json"
-    assert plan_command.main([*options.split(), "--json", str(path)]) == 0
+    assert plan_command.main([*options.split(), "--output", str(path)]) == 0
     again = capsys.readouterr().out
     assert again.endswith(f"\nThe recommended collection, with placeholders for values: {path}\n")
     assert "{" not in again
@@ -662,14 +662,14 @@ def test_shares_of_numbers_in_a_file(tmp_path: Path) -> None:
     path = tmp_path / "v.csv"
     path.write_text("age,at\n" + "-5,1\n15,2\n15,3\n39,4\nnone,5\n,6\n500,7\n12,8\n", encoding="utf-8")
     options = f"--values {path} --value_column age --missing skip --time_column at --time_format seconds"
-    options += " --json x.json --target_half_width 2"
+    options += " --output x.json --target_half_width 2"
     found = of_numbers(tmp_path, options, others=["none"])
     assert found.shares is not None
     assert found.shares.tolist() == pytest.approx([1 / 7, 3 / 7, 0, 2 / 7, 1 / 7])
     assert (found.values, found.json, found.target) == (str(path), "x.json", 2)
     plain = of_numbers(tmp_path, "")
     assert (plain.epsilon, plain.num_reports, plain.values, plain.shares) == (1, 1000, None, None)
-    assert (plain.json, plain.target) == (None, None)
+    assert (plain.output, plain.target) == (None, None)
     with pytest.raises(SpecError) as caught:
         of_numbers(tmp_path, "--time_column at")
     assert str(caught.value) == "--time_column can be given only with --values, got at"

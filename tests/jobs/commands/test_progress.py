@@ -60,7 +60,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-SIMULATE = "simulate --collection C.json --values v.csv --output r.avro --form packed --pack 10000"
+SIMULATE = "simulate C.json --values v.csv --output r.avro --form packed --pack 10000"
 ESTIMATE = "estimate --collection C.json --input r.avro --output out --window 1h"
 
 

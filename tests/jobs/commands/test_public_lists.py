@@ -108,7 +108,7 @@ def check(rows: list[dict[str, Any]], number: int) -> None:
 def test_files_stored_counts_and_totals() -> None:
     run(f"estimate {OPTIONS} --input in.avro --output job --window 10m --write_counts --by arm --min_reports 1")
     check(rows_in("job/estimates*.jsonl"), ROWS)
-    run(f"reestimate --counts job {OPTIONS} --output again --by arm --min_reports 1")
+    run(f"reestimate job {OPTIONS} --output again --by arm --min_reports 1")
     check(rows_in("again/estimates*.jsonl"), ROWS)
     run("total job --candidates candidates.txt --by arm --min_reports 1")
     check(rows_in("job/totals.jsonl"), ROWS // 2)

@@ -91,7 +91,7 @@ def test_rows_are_the_same_in_all_programs(followed: Followed, options: tuple[st
     assert len(shown) == 2 * 4, "two windows; the total and three groups"
     of_engine, text = of_files(followed, *options), " ".join(options)
     assert shares(of_engine) == shares(shown)
-    again = of_counts(followed, f"reestimate --counts plain --output again {text}")
+    again = of_counts(followed, f"reestimate plain --output again {text}")
     assert estimates(again) == estimates(of_engine)
     own = of_counts(followed, "total plain --output own.jsonl")
     whole = of_counts(followed, f"total plain --output whole.jsonl {text}")

@@ -106,7 +106,7 @@ def test_the_estimates_of_files_are_made_again_byte_for_byte(options: str, capfd
     capfd.readouterr()
     least = "--min_reports 200" if "200" in options else ""
     smooth = "--smooth" if "--smooth" in options else ""
-    output = again(f"{ALL} --counts job {least} {smooth}")
+    output = again(f"{ALL} job {least} {smooth}")
     assert lines(output / "estimates.jsonl") == lines(job / "estimates.jsonl")
     assert records(output / "estimates.avro") == records(job / "estimates.avro")
     rows = rows_of(output)
@@ -145,7 +145,7 @@ def test_of_a_stream_the_last_panes_are_made_again_byte_for_byte(
             number += 1
             key = (row["collection_id"], row["window_start"])
             last[key] = max(last.get(key, (-1, b"")), (row["pane_index"], line))
-    output = again(f"{ALL} --counts job --min_reports 1")
+    output = again(f"{ALL} job --min_reports 1")
     found, expected = lines(output / "estimates.jsonl"), sorted(line for _, line in last.values())
     if release == FINAL:
         assert found == expected
@@ -167,7 +167,7 @@ def test_other_candidates_estimators_and_limits() -> None:
     batch_of = {of.id: of for of in COLLECTIONS}
     estimated(ALL)
     output = again(
-        "--collection krr.json --collection open.json --collection urap.json --counts job/counts.avro "
+        "--collection krr.json --collection open.json --collection urap.json job/counts.avro "
         "--candidates more.txt --estimator empirical --min_reports 300"
     )
     with Path("job/counts.avro").open("rb") as file:
@@ -183,7 +183,7 @@ def test_other_candidates_estimators_and_limits() -> None:
         assert [entry["value"] for entry in row["estimates"]] == list(expected.values)
         assert [entry["frequency"] for entry in row["estimates"]] == expected.frequencies.tolist()
     assert {row["estimator"] for row in rows_of(output)} == {"empirical"}
-    suppressed = again(f"{ALL} --counts job --min_reports 301", "suppressed")
+    suppressed = again(f"{ALL} job --min_reports 301", "suppressed")
     assert {(row["status"], row["num_reports"]) for row in rows_of(suppressed)} == {("suppressed", None)}
 
 
@@ -191,8 +191,8 @@ def test_other_candidates_estimators_and_limits() -> None:
 def test_rows_have_the_largest_values() -> None:
     """And the number of all; with intervals that allow for the choice. The job itself has the same option."""
     job = estimated(f"{ALL} --show 1")
-    output = again(f"{ALL} --counts job --min_reports 1 --show 1")
-    everything = again(f"{ALL} --counts job --min_reports 1", "everything")
+    output = again(f"{ALL} job --min_reports 1 --show 1")
+    everything = again(f"{ALL} job --min_reports 1", "everything")
     assert lines(output / "estimates.jsonl") == lines(job / "estimates.jsonl")
     for few, row in zip(rows_of(output), rows_of(everything), strict=True):
         [entry] = few["estimates"]
@@ -218,7 +218,7 @@ def test_better_background_knowledge_of_tags() -> None:
     better = spec | {"alphabet": spec["alphabet"] | {"background": {"t": {"1": 0.25, "2": 0.75}}}}
     write_files(Path.cwd(), {"better.json": better})
     assert Collection.from_json("better.json").fingerprint == TAGGED.fingerprint
-    output = again("--collection better.json --counts job")
+    output = again("--collection better.json job")
     ((before,), (after,)) = rows_of(Path("job")), rows_of(output)
     assert before["fingerprint"] == after["fingerprint"]
     with Path("job/counts.avro").open("rb") as file:
@@ -262,9 +262,9 @@ def test_days_of_a_place_are_alike_in_files_streams_and_from_stored_hours(option
     assert 23 * DAY // 24 in {length % DAY for length in lengths}, "one of them has the hour that was left out"
 
     assert estimate.main(shlex.split(f"{files} --window 1h --output hours --write_counts")) == 0
-    regrouped = rows_of(again(f"--collection krr.json --counts hours --min_reports 20 {BERLIN} {options}"))
+    regrouped = rows_of(again(f"--collection krr.json hours --min_reports 20 {BERLIN} {options}"))
     assert sorted(map(without_run, regrouped), key=repr) == expected
-    same = rows_of(again("--collection krr.json --counts job --min_reports 20", "same"))
+    same = rows_of(again("--collection krr.json job --min_reports 20", "same"))
     assert sorted(map(without_run, same), key=repr) == expected
 
     values: dict[str, Any] = dict(zip(("window", "slide"), options.split()[1::2]))
@@ -294,7 +294,7 @@ def hours(*numbers: int, length: int = PERIOD, **fields: Any) -> list[WindowCoun
     ]
 
 
-LONGER = "--collection krr.json --counts . --min_reports 1 --window 1h"
+LONGER = "--collection krr.json . --min_reports 1 --window 1h"
 
 
 @pytest.mark.usefixtures("folder")
@@ -326,7 +326,7 @@ def test_a_longer_window_that_ends_with_the_last_one_of_a_stream_is_complete() -
 @pytest.mark.usefixtures("folder")
 def test_jobs_that_stored_windows_of_different_lengths_are_added_up() -> None:
     write_counts(short=hours(1, 2, 3), long=hours(10, 20, length=3 * PERIOD))
-    rows = rows_of(again("--collection krr.json --counts short.avro --counts long.avro --min_reports 1 --window PT1H"))
+    rows = rows_of(again("--collection krr.json short.avro long.avro --min_reports 1 --window PT1H"))
     assert [row["num_reports"] for row in rows] == [3 * 36]
 
 
@@ -361,7 +361,7 @@ def test_the_latest_pane_of_each_window_counts_wherever_it_stands() -> None:
         b=[counts_row(KRR, 1, 20), counts_row(URAP, 1, 6), counts_row(KRR, 10, 40, -PERIOD)],
         c=[counts_row(KRR, 9, 39, -PERIOD), counts_row(KRR, 0, 3, None)],
     )
-    output = again("--collection krr.json --collection urap.json --counts '[abc].avro' --min_reports 1")
+    output = again("--collection krr.json --collection urap.json '[abc].avro' --min_reports 1")
     found = [
         (row["collection_id"], row["window_start"], row["pane_index"], row["num_reports"]) for row in rows_of(output)
     ]
@@ -378,7 +378,7 @@ def test_the_latest_pane_of_each_window_counts_wherever_it_stands() -> None:
 def test_of_panes_with_one_index_the_larger_counts() -> None:
     """Indexes repeat where an engine starts a job again without the rows that it had written."""
     write_counts(counts=[counts_row(KRR, 2, 30), counts_row(KRR, 2, 50), counts_row(KRR, 3, 40)])
-    [row] = rows_of(again("--collection krr.json --counts . --min_reports 1"))
+    [row] = rows_of(again("--collection krr.json . --min_reports 1"))
     assert (row["num_reports"], row["pane_index"]) == (150, 2)
 
 
@@ -390,7 +390,7 @@ def test_counts_may_lie_in_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         server.objects["bucket/out/counts-1.avro"] = file_of([counts_row(KRR, 0, 30)], "avro", COUNTS_SCHEMA)
         server.objects["bucket/out/estimates-1.avro"] = b""
         for counts in ("gs://bucket/out/", "gs://bucket/out/counts-*.avro"):
-            [row] = rows_of(again(f"--collection krr.json --counts {counts} --min_reports 1"))
+            [row] = rows_of(again(f"--collection krr.json {counts} --min_reports 1"))
             assert row["num_reports"] == 90
 
 
@@ -403,7 +403,7 @@ def test_counts_of_several_jobs_add_up() -> None:
         b=[counts_row(KRR, 0, 1), counts_row(KRR, 3, 20), counts_row(URAP, 1, 6)._replace(complete=False)],
         c=[counts_row(KRR, 1, 100)],
     )
-    jobs = " ".join(f"--counts {name}.avro" for name in "abc")
+    jobs = " ".join(f"{name}.avro" for name in "abc")
     rows = rows_of(again(f"--collection krr.json --collection urap.json {jobs} --min_reports 1"))
     found = [(row["collection_id"], row["pane_index"], row["num_reports"], row["status"]) for row in rows]
     assert found == [("krr", 3, 375, "ok"), ("krr", 0, 6, "ok"), ("urap", 1, None, "partial")]
@@ -416,7 +416,7 @@ def test_rows_of_other_collections_are_left_out_and_counted(capfd: pytest.Captur
     namesake = dataclasses.replace(KRR, num_cohorts=4)
     rows = [counts_row(of, pane, 9) for of in (KRR, other, namesake, URAP) for pane in (0, 1)]
     write_counts(counts=rows)
-    output = again("--collection krr.json --counts . --min_reports 1")
+    output = again("--collection krr.json . --min_reports 1")
     assert [(row["fingerprint"], row["pane_index"]) for row in rows_of(output)] == [(KRR.fingerprint.hex(), 1)]
     said = "reestimate: 1 windows from 1 file(s), 6 row(s) of other collections left out\n"
     assert capfd.readouterr() == ("", said)
@@ -435,14 +435,14 @@ def test_windows_of_clients_are_asked_for(options: str, sentence: str, capfd: py
     asked = dataclasses.replace(KRR, client_window="1d")
     write_files(Path(), {"asked.json": asked})
     write_counts(counts=[counts_row(asked, 0, 200, None)])
-    assert reestimate.main(shlex.split(f"--collection asked.json --counts counts.avro --output again {options}")) != 0
+    assert reestimate.main(shlex.split(f"--collection asked.json counts.avro --output again {options}")) != 0
     assert sentence in capfd.readouterr().err
 
 
 @pytest.mark.usefixtures("folder")
 def test_no_rows_make_empty_files() -> None:
     write_counts(counts=[])
-    output = again("--collection krr.json --counts .")
+    output = again("--collection krr.json .")
     assert (output / "estimates.jsonl").read_bytes() == b""
     with (output / "estimates.avro").open("rb") as file:
         reader = fastavro.reader(file)
@@ -457,66 +457,65 @@ FROM = "--collection krr.json --output again"
 SHAPE = "counts of collection 'krr' must have 3 cohorts and 9 cells, got"
 NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got a different file"
 ERRORS = [
-    (f"{FROM} --counts good.avro --slide 1h", "--slide needs --window, got none"),
-    (f"{FROM} --counts good.avro --timezone Europe/Berlin", "--timezone needs --window, got none"),
+    (f"{FROM} good.avro --slide 1h", "--slide needs --window, got none"),
+    (f"{FROM} good.avro --timezone Europe/Berlin", "--timezone needs --window, got none"),
     (
-        f"{FROM} --counts good.avro --window 1d --timezone Berlin",
+        f"{FROM} good.avro --window 1d --timezone Berlin",
         "--timezone must be the name of a time zone such as \"Europe/Berlin\", got 'Berlin'",
     ),
     (
-        f"{FROM} --counts good.avro --window 15m --slide 5m",
+        f"{FROM} good.avro --window 15m --slide 5m",
         "--window must have base periods that consist of whole stored windows, got the stored window "
         "1970-01-01T00:00:00Z to 1970-01-01T00:10:00Z",
     ),
     (
-        f"{FROM} --counts day.avro --window 1d --timezone Europe/Berlin",
+        f"{FROM} day.avro --window 1d --timezone Europe/Berlin",
         "--window must have base periods that consist of whole stored windows, got the stored window "
         "1970-01-01T00:00:00Z to 1970-01-02T00:00:00Z",
     ),
     (
-        f"{FROM} --counts sliding.avro --window 1d",
+        f"{FROM} sliding.avro --window 1d",
         "--window needs stored windows that do not overlap, got the stored window 1970-01-01T00:05:00Z to "
         "1970-01-01T00:15:00Z, which begins before another one ends",
     ),
     (
-        f"{FROM} --counts all.avro --window 1d",
+        f"{FROM} all.avro --window 1d",
         "--window needs counts that were stored by window, got counts of a single window that holds all reports",
     ),
-    ("", "the following arguments are required: --collection, --counts, --output"),
-    (f"{FROM} --counts . --more", "unrecognized arguments: --more"),
+    ("", "the following arguments are required: DIR"),
+    (f"{FROM} . --more", "unrecognized arguments: --more"),
     (
-        f"{FROM} --counts good.avro --counts '[g]ood.avro'",
-        "--counts must name each file once, because its reports would count twice, got 'FOLDER/good.avro' 2 times",
+        f"{FROM} good.avro '[g]ood.avro'",
+        "DIR must name each file once, because its reports would count twice, got 'FOLDER/good.avro' 2 times",
     ),
     (
-        f"{FROM} --counts ran.avro --counts copy.avro",
-        "--counts must name each count once, because its reports would count twice, got those of run a in two "
-        "directories",
+        f"{FROM} ran.avro copy.avro",
+        "DIR must name each count once, because its reports would count twice, got those of run a in two directories",
     ),
-    (f"{FROM} --counts none.avro", "--counts must match at least one file, got 'none.avro'"),
-    (f"{FROM} --counts empty", "--counts must match at least one file, got 'empty/counts*.avro'"),
+    (f"{FROM} none.avro", "DIR must match at least one file, got 'none.avro'"),
+    (f"{FROM} empty", "DIR must match at least one file, got 'empty/counts*.avro'"),
     (
-        "--collection krr.json --counts good.avro --output good.avro",
+        "--collection krr.json good.avro --output good.avro",
         "--output must be a directory, got the file 'good.avro'",
     ),
-    (f"{FROM} --counts good.avro --collection none.json", "none.json: No such file or directory"),
-    (f"{FROM} --counts good.avro --candidates none.txt", "none.txt: No such file or directory"),
-    (f"{FROM} --counts good.avro --min_reports 0", "--min_reports must be a whole number above 0, got '0'"),
-    (f"{FROM} --counts krr.json", f"krr.json {NOT_COUNTS}"),
-    (f"{FROM} --counts void.avro", f"void.avro {NOT_COUNTS}"),
-    (f"{FROM} --counts reports.avro", f"reports.avro {NOT_COUNTS}"),
-    (f"{FROM} --counts cut.avro", f"cut.avro {NOT_COUNTS}"),
-    (f"{FROM} --counts narrow.avro", f"narrow.avro: {SHAPE} 3 and 6"),
-    (f"{FROM} --counts uneven.avro", f"uneven.avro: {SHAPE} 2 and 9"),
+    (f"{FROM} good.avro --collection none.json", "none.json: No such file or directory"),
+    (f"{FROM} good.avro --candidates none.txt", "none.txt: No such file or directory"),
+    (f"{FROM} good.avro --min_reports 0", "--min_reports must be a whole number above 0, got '0'"),
+    (f"{FROM} krr.json", f"krr.json {NOT_COUNTS}"),
+    (f"{FROM} void.avro", f"void.avro {NOT_COUNTS}"),
+    (f"{FROM} reports.avro", f"reports.avro {NOT_COUNTS}"),
+    (f"{FROM} cut.avro", f"cut.avro {NOT_COUNTS}"),
+    (f"{FROM} narrow.avro", f"narrow.avro: {SHAPE} 3 and 6"),
+    (f"{FROM} uneven.avro", f"uneven.avro: {SHAPE} 2 and 9"),
     (
-        f"{FROM} --counts negative.avro",
+        f"{FROM} negative.avro",
         "negative.avro: counts of collection 'krr' must be from 0 to 9007199254740992, got a number outside this range",
     ),
     (
-        f"{FROM} --counts huge.avro",
+        f"{FROM} huge.avro",
         "huge.avro: counts of collection 'krr' must be from 0 to 9007199254740992, got a number outside this range",
     ),
-    ("--collection krr.json --counts good.avro --output good.avro/none", "good.avro/none: Not a directory"),
+    ("--collection krr.json good.avro --output good.avro/none", "good.avro/none: Not a directory"),
 ]
 
 
@@ -557,7 +556,7 @@ def test_a_spoiled_file_is_never_a_traceback(folder: Path, capfd: pytest.Capture
         spoiled.append(content[:at] + bytes([rng.integers(256)]) + content[at + 1 :])
     for number, part in enumerate(spoiled):
         Path("spoiled.avro").write_bytes(part)
-        code = reestimate.main(shlex.split(f"{FROM} --counts spoiled.avro"))
+        code = reestimate.main(shlex.split(f"{FROM} spoiled.avro"))
         out, err = capfd.readouterr()
         assert out == ""
         assert (code, err.count("\n")) in ((0, 1), (2, 1)), (number, err)
@@ -590,7 +589,7 @@ def test_counts_that_no_reports_make_are_refused(
     bad = counts_row(of, 0, 0, PERIOD, num_reports=[9] + [0] * (of.num_cohorts - 1), cells=filled)
     write_files(folder, {"c.json": of})
     write_counts(good=[good], bad=[good, bad])
-    command = "--collection c.json --min_reports 1 --output again --counts"
+    command = "--collection c.json --min_reports 1 --output again"
     assert reestimate.main(shlex.split(f"{command} good.avro")) == 0
     capfd.readouterr()
     assert reestimate.main(shlex.split(f"{command} bad.avro")) == 2
@@ -631,7 +630,7 @@ def test_a_window_cut_by_a_stop_is_whole_again(end: str | None, launched: bool, 
     run_of("a", end, None, launched=launched)
     run_of("b", "stopped", PERIOD)
     write_counts(counts=of_runs(a=30, b=50))
-    [row] = rows_of(again("--collection krr.json --counts . --min_reports 1"))
+    [row] = rows_of(again("--collection krr.json . --min_reports 1"))
     assert (row["status"], row["run"]) == (status, "b")
     assert row["num_reports"] == (240 if status == "ok" else None)
 
@@ -641,7 +640,7 @@ def test_a_window_that_began_after_the_killed_run_is_whole() -> None:
     for name, end, cut in (("a", None, None), ("b", "stopped", -1), ("c", "stopped", 1), ("d", "stopped", 2)):
         run_of(name, end, cut)
     write_counts(counts=of_runs(b=1, c=2, d=4))
-    [row] = rows_of(again("--collection krr.json --counts . --min_reports 1"))
+    [row] = rows_of(again("--collection krr.json . --min_reports 1"))
     assert (row["status"], row["num_reports"]) == ("ok", 21)
 
 
@@ -650,12 +649,12 @@ def test_of_a_source_that_is_read_again_the_latest_run_counts() -> None:
     run_of("a", "cancelled", None, resumes=False)
     run_of("b", "cancelled", None, resumes=False)
     write_counts(counts=of_runs(b=50, a=30))
-    [row] = rows_of(again("--collection krr.json --counts . --min_reports 1"))
+    [row] = rows_of(again("--collection krr.json . --min_reports 1"))
     assert (row["status"], row["num_reports"], row["run"]) == ("ok", 150, "b")
 
 
 @pytest.mark.usefixtures("folder")
 def test_of_runs_without_a_record_the_latest_counts_and_directories_are_added_up() -> None:
     write_counts(counts=of_runs(b=50, a=30), more=of_runs(c=7))
-    [row] = rows_of(again("--collection krr.json --counts counts.avro --counts more.avro --min_reports 1"))
+    [row] = rows_of(again("--collection krr.json counts.avro more.avro --min_reports 1"))
     assert (row["status"], row["num_reports"], row["run"]) == ("ok", 171, "c")

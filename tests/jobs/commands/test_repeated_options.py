@@ -14,16 +14,16 @@ from uldp_transforms.jobs import cli, estimate, uldp
 from uldp_transforms.ldp.errors import SpecError
 
 ADD_UP = {
-    *("audit --collection", "check --acknowledge", "describe --num_reports", "dev-queue --topic"),
+    *("check --acknowledge", "describe --reports", "dev-queue --topic"),
     *("compare --by", "compare --collection", "compare --limits", "compare --quantiles"),
     *("estimate --bootstrap_servers", "estimate --by", "estimate --collection", "estimate --dimension"),
     *("estimate --kafka_property", "estimate --limits", "estimate --quantiles"),
-    *("evaluate --epsilon", "evaluate --estimators", "evaluate --mechanisms", "evaluate --missing_texts"),
+    *("evaluate --epsilons", "evaluate --estimators", "evaluate --mechanisms", "evaluate --missing_texts"),
     "gateway --allow_host",
     *("gateway --allow_origin", "gateway --bootstrap_servers", "gateway --collection", "gateway --dimension"),
     "gateway --kafka_property",
     *("navigations --bootstrap_servers", "navigations --kafka_property", "plan --dimensions", "plan --missing_texts"),
-    *("reestimate --by", "reestimate --collection", "reestimate --counts", "reestimate --limits"),
+    *("reestimate --by", "reestimate --collection", "reestimate --limits"),
     *("reestimate --quantiles", "regress --base", "regress --categories"),
     *(
         "regress --covariates",
@@ -33,7 +33,6 @@ ADD_UP = {
         "simulate --missing_texts",
     ),
     *("report --collection", "report --missing_texts", "report --value", "survey --no", "survey --yes"),
-    *("total --by", "total --collection", "total --limits", "total --quantiles"),
 }
 """Program and option; every other option of every program has one value."""
 

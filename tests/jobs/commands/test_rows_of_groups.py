@@ -57,7 +57,7 @@ def test_display_intervals_of_groups_count_the_values_of_all_groups(
     assert_counts_all_groups(rows_of(next(followed.output.glob("estimates-*.jsonl"))))
     assert_counts_all_groups(rows_of(followed.batch / "estimates.jsonl"))
     monkeypatch.chdir(tmp_path)
-    again = "reestimate --collection grouped.json --counts batch --output again --by country --min_reports 1"
+    again = "reestimate --collection grouped.json batch --output again --by country --min_reports 1"
     assert uldp.main(shlex.split(again)) == 0
     assert_counts_all_groups(rows_of(Path("again/estimates.jsonl")))
     assert uldp.main(shlex.split("total batch --by country --min_reports 1 --output total.jsonl")) == 0

@@ -62,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ]
         (place / f"{name}.csv").write_text("\n".join(["value,event_time,country", *rows]), encoding="utf-8")
         files = ["--values", f"{place}/{name}.csv", "--output", f"{place}/{name}.avro", "--form", "packed"]
-        assert uldp.main(["simulate", "--collection", f"{place}/{name}.json", *files, "--seed", "3"]) == 0
+        assert uldp.main(["simulate", f"{place}/{name}.json", *files, "--seed", "3"]) == 0
     assert uldp.main(["estimate", "--input", f"{place}/*.avro", *job(place, "out"), *ESTIMATED]) == 0
     grouped = [*job(place, "grouped", GROUPED), "--window", "1h", "--write_counts", "--by", "country"]
     assert uldp.main(["estimate", "--input", f"{place}/*.avro", *grouped]) == 0
@@ -119,7 +119,7 @@ def test_rows_of_a_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_rows_of_stored_counts(folder: Path) -> None:
-    words = [*job(folder, "again"), "--counts", f"{folder}/out", "--window", "2h", "--write_parquet", "--smooth"]
+    words = [*job(folder, "again"), f"{folder}/out", "--window", "2h", "--write_parquet", "--smooth"]
     assert uldp.main(["reestimate", *words, "--discover"]) == 0
     check(folder / "again", "discovered.jsonl", "estimates.avro", "estimates.jsonl", "estimates.parquet")
 
@@ -130,7 +130,7 @@ def test_totals_say_it_in_rows_and_in_words(
 ) -> None:
     words = job(folder, "totals/rows.jsonl", names)
     (folder / "totals").mkdir(exist_ok=True)
-    assert uldp.main(["total", f"{folder}/grouped", *words, "--by", "country"]) == 0
+    assert uldp.main(["reestimate", f"{folder}/grouped", "--window", "all", *words, "--by", "country"]) == 0
     check(folder / "totals", "rows.jsonl")
     heads = [line for line in capsys.readouterr().out.splitlines() if ", status " in line]
     assert heads and all(line.endswith("; some or all reports are simulated") for line in heads)
@@ -142,7 +142,7 @@ def test_comparisons_say_it_in_rows_and_in_words(
 ) -> None:
     (folder / "compared").mkdir(exist_ok=True)
     words = job(folder, "compared/rows.jsonl", GROUPED)
-    assert uldp.main(["compare", f"{folder}/grouped", *words, *what]) == 0
+    assert uldp.main(["compare", f"{folder}/grouped", "--window", "all", *words, *what]) == 0
     check(folder / "compared", "rows.jsonl")
     assert capsys.readouterr().out.count("Some or all of these reports are simulated.") == 3
 
@@ -150,7 +150,7 @@ def test_comparisons_say_it_in_rows_and_in_words(
 def test_one_simulated_side_is_enough(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The other one is not: its clients drew from the system's source."""
     files = ["--values", f"{folder}/pets.csv", "--output", f"{tmp_path}/real.avro"]
-    assert uldp.main(["simulate", "--collection", f"{folder}/pets.json", *files]) == 0
+    assert uldp.main(["simulate", f"{folder}/pets.json", *files]) == 0
     words = ["--collection", f"{folder}/pets.json", "--output", f"{tmp_path}/real", "--window", "1h", "--write_counts"]
     assert uldp.main(["estimate", "--input", f"{tmp_path}/real.avro", *words]) == 0
     assert {row["simulated"] for rows in rows_in(tmp_path / "real").values() for row in rows} == {False}
@@ -175,6 +175,6 @@ def test_merged_files_still_say_it(folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_says_it(folder: Path, tmp_path: Path) -> None:
-    assert uldp.main(["report", "--input", f"{folder}/out", "--output", f"{tmp_path}/page.html"]) == 0
+    assert uldp.main(["report", f"{folder}/out", "--output", f"{tmp_path}/page.html"]) == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.count("This is a simulation: ") == len(COLLECTIONS) + 1, "the question is a part of its own"

@@ -73,7 +73,7 @@ def again(folder: Path, options: str, *, of: str = "grouped") -> list[dict[str, 
     """The rows of stored counts."""
     named = " ".join(f"--collection {path}" for path in sorted(folder.glob(f"{of}.json")))
     counts = output_of(folder, "--by arm --write_counts")
-    given = f"reestimate {named} --counts {counts} --output {folder}/again --min_reports 1"
+    given = f"reestimate {named} {counts} --output {folder}/again --min_reports 1"
     assert uldp.main(shlex.split(f"{given} {options}")) == 0
     return sorted(rows(folder / "again", "estimates"), key=place)
 

@@ -99,7 +99,7 @@ def plan(path: str, *options: str) -> Any:
 def plan_numbers(path: str, *options: str) -> Any:
     Path("A.json").write_text(json.dumps(AGES), encoding="utf-8")
     common = ["--collection", "A.json", "--values", path, "--value_column", "age", "--epsilon", "1", "--reports", "100"]
-    done("plan", *common, "--json", "P.json", *options)
+    done("plan", *common, "--output", "P.json", *options)
     return json.loads(Path("P.json").read_text(encoding="utf-8"))
 
 

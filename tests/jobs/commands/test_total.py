@@ -1,4 +1,4 @@
-"""``uldp total``: the sum of all windows, estimated once."""
+"""``uldp reestimate --window all``: the sum of all windows, estimated once."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from tests.jobs.commands.test_reestimate import ALL, COLLECTIONS, FILES, MINUTE,
 from tests.support.estimated import estimate_window
 from tests.support.messages_cases import collection, write_files
 from uldp_transforms.collector.row_bytes import file_of
-from uldp_transforms.jobs import total, uldp
+from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
+from uldp_transforms.jobs.reestimate import reestimate_command, whole_periods
 from uldp_transforms.jobs.report.whole_period import totals_of
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -40,8 +41,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def total(*words: str) -> reestimate_command.Reestimation:
+    """The task of a command line."""
+    return reestimate_command.configure([*words, "--window", "all"])
+
+
 def totals(options: str) -> list[dict[str, Any]]:
-    assert uldp.main(["total", *shlex.split(options)]) == 0
+    assert uldp.main(["reestimate", *shlex.split(options), "--window", "all"]) == 0
     return [json.loads(line) for line in Path("job/totals.jsonl").read_text("utf-8").splitlines()]
 
 
@@ -226,13 +232,14 @@ def test_numbers_have_a_table_of_their_figures(capsys: pytest.CaptureFixture[str
 def overlapping() -> Any:
     write_files(Path(), FILES | {"one.json": ONE})
     store([stored(ONE, 0, [7, 2, 1]), stored(ONE, MINUTE, [7, 2, 1])])
-    return list(total.periods(total.configure(["job", "--collection", "one.json"])))
+    task = total("job", "--collection", "one.json")
+    return list(whole_periods.periods(task.spec, task.jobs))
 
 
 def without_counts() -> Any:
     write_files(Path(), FILES | {"one.json": ONE})
     Path("none").mkdir(exist_ok=True)
-    return total.configure(["none", "--collection", "one.json"])
+    return total("none", "--collection", "one.json")
 
 
 GROUPED = Collection.from_json(
@@ -274,7 +281,7 @@ def test_groups_are_of_the_same_runs_as_the_total() -> None:
 def without_groups() -> None:
     write_files(Path(), {"grouped.json": GROUPED})
     store([of_group("", [60, 30, 10])])
-    total.job(total.configure(["job", "--collection", "grouped.json", "--by", "arm"]))
+    reestimate_command.job(total("job", "--collection", "grouped.json", "--by", "arm"))
 
 
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
@@ -292,7 +299,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (SpecError, without_counts, "DIR must match at least one file, got 'none/counts*.avro'"),
     (
         SpecError,
-        lambda: total.configure(["."]),
+        lambda: total("."),
         "--collection must be given, because no run in . names a collection, got none",
     ),
 ]

@@ -200,7 +200,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "regress": [table, "--design", "direct", "--covariates", "age"],
         "navigations": [str(folder / "n.jsonl")],
         "describe": [collection],
-        "audit": ["--collection", collection],
+        "audit": [collection],
         "export": [collection],
         "sql": [collection, "--dialect", "duckdb"],
         "plan": ["--num_values", "4", "--epsilon", "1", "--reports", "1000"],

@@ -53,7 +53,7 @@ NEEDS = {
     "estimate --collection krr.json --window 1h --output out --subscription projects/p/subscriptions/s": "--sub",
     f"{OVER_FILES} --output_topic projects/p/topics/t": "--output_topic",
     f"{OVER_FILES} --bigquery project:data": "--bigquery",
-    "simulate --collection krr.json --values v.csv --topic projects/p/topics/t": "--topic",
+    "simulate krr.json --values v.csv --topic projects/p/topics/t": "--topic",
     "live": "live",
 }
 

@@ -197,7 +197,7 @@ def test_check_is_content_after_a_stop_and_reestimate_reads_the_counts(tmp_path,
     assert check.main([str(followed.output)]) == 0, capsys.readouterr().out
     told = capsys.readouterr().out
     assert "300 received = 240 accepted + 60 rejected" in told and "balanced" in told
-    counts = ["--counts", str(followed.output), "--output", str(tmp_path / "again"), "--min_reports", "10"]
+    counts = [str(followed.output), "--output", str(tmp_path / "again"), "--min_reports", "10"]
     assert reestimate.main([*followed.collections, *counts]) == 0
     again = {_key(row): row["num_reports"] for row in followed.rows("estimates", tmp_path / "again")}
     assert again == {_key(row): row["num_reports"] for row in followed.rows("estimates")}

@@ -88,20 +88,25 @@ def configured(options: str) -> module.Reestimation:
 @pytest.mark.parametrize("missing", ["collection", "counts", "output"])
 @pytest.mark.usefixtures("folder")
 def test_what_is_estimated_and_where_must_be_said(missing: str) -> None:
-    given = {"collection": "c.json", "counts": "job", "output": "out"}
-    with pytest.raises(SpecError, match=rf"the following arguments are required: --{missing}$"):
-        configured(" ".join(f"--{name} {value}" for name, value in given.items() if name != missing))
+    given = {"collection": "--collection c.json", "counts": "job", "output": "--output out"}
+    sentence = {
+        "collection": "--collection must be given, because no run in job names a collection, got none",
+        "counts": "the following arguments are required: DIR",
+        "output": "--output must be given, except with --window all of one DIR, got none",
+    }[missing]
+    with pytest.raises(SpecError, match=rf"^{sentence}$"):
+        configured(" ".join(words for name, words in given.items() if name != missing))
 
 
 @pytest.mark.usefixtures("folder")
 def test_counts_are_files_of_a_directory_or_of_a_pattern() -> None:
-    task = configured("--collection c.json --counts job --counts job/other.avro --output out/deep")
+    task = configured("--collection c.json job job/other.avro --output out/deep")
     assert task.files == [["job/counts-1.avro", "job/counts.avro"], ["job/other.avro"]]
     assert task.records == [[], []] and Path("out/deep").is_dir()
     assert (task.smooth, task.write_parquet, task.alarm_every) == (False, False, module.ALARM_EVERY)
-    more = configured("--collection c.json --counts job --output out --smooth --alarm_every 7 --write_parquet")
+    more = configured("--collection c.json job --output out --smooth --alarm_every 7 --write_parquet")
     assert (more.smooth, more.write_parquet, more.alarm_every) == (True, True, 7)
-    assert configured("--collection c.json --counts 'job/o*' --output out").output == "out"
+    assert configured("--collection c.json 'job/o*' --output out").output == "out"
 
 
 def test_counts_of_a_store_are_those_of_a_folder_with_a_slash(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,11 +120,17 @@ def test_counts_of_a_store_are_those_of_a_folder_with_a_slash(monkeypatch: pytes
 
 
 REFUSED = {
-    "--collection c.json --counts job --counts job/counts.avro --output out": "--counts must name each file once, "
+    "--collection c.json job job/counts.avro --output out": "DIR must name each file once, "
     "because its reports would count twice, got '{0}/job/counts.avro' 2 times",
-    "--collection c.json --counts job --output c.json": "--output must be a directory, got the file 'c.json'",
-    "--collection c.json --counts none --output out": "--counts must match at least one file, got 'none'",
-    "--collection c.json --counts job --output out --alarm_every 7": "--alarm_every needs --smooth",
+    "--collection c.json job --output c.json": "--output must be a directory, got the file 'c.json'",
+    "--collection c.json none --output out": "DIR must match at least one file, got 'none'",
+    "--collection c.json job --output out --alarm_every 7": "--alarm_every needs --smooth",
+    "--collection c.json job --window all --smooth": "--smooth needs windows, got --window all",
+    "--collection c.json job --window all --slide 1d": "--slide needs windows, got --window all",
+    "--collection c.json job --output out --totals t": "--totals needs --window all, got stored windows",
+    "--collection c.json job --window 1d --output out --totals t": "--totals needs --window all, got 1d",
+    "--collection c.json job job/counts.avro --window all": "--output must be given, except with --window all of one "
+    "DIR, got none",
 }
 
 

@@ -111,8 +111,7 @@ def test_several_jobs_are_added_and_copies_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
         stored_counts([([first], []), ([written(tmp_path, counts(1), name="copy")], [])], KNOWN, None)
     assert str(caught.value) == (
-        "--counts must name each count once, because its reports would count twice, got those of run a in two "
-        "directories"
+        "DIR must name each count once, because its reports would count twice, got those of run a in two directories"
     )
 
 

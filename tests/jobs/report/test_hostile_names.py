@@ -74,7 +74,7 @@ def test_every_chart_is_drawn(text: str, tmp_path: Path) -> None:
     """On the page, in its picture, and on the page that follows a stream."""
     write_everything(tmp_path, text)
     files = [f"{tmp_path}/{name}" for name in ("p.html", "p.png", "p.svg")]
-    argv = ["report", "--input", str(tmp_path), "--title", text, "--trends", "2", "--value", text]
+    argv = ["report", str(tmp_path), "--title", text, "--trends", "2", "--value", text]
     assert uldp.main([*argv, "--output", files[0], "--png", files[1], "--svg", files[2]]) == 0
     page = Path(files[0]).read_text("utf-8")
     drawn = [node for node in tree_of(page).all("svg") if node.all("text")]
@@ -107,7 +107,7 @@ def test_an_incomplete_drawing_is_refused(
     """Vega fails at a title that is looked up as a name; no page and no picture is left."""
     monkeypatch.setattr(charts, "as_title", lambda text: text)
     write_everything(tmp_path, "constructor")
-    argv = ["report", "--input", str(tmp_path), "--title", "constructor", "--svg", f"{tmp_path}/p.svg"]
+    argv = ["report", str(tmp_path), "--title", "constructor", "--svg", f"{tmp_path}/p.svg"]
     assert uldp.main(argv) != 0
     sentence = capsys.readouterr().err.splitlines()[-1]
     assert re.fullmatch(r"report: charts must be drawn by vl-convert with all of their \d+ marks, got \d+", sentence)

@@ -214,7 +214,7 @@ WRONG = [row("ant", 0.1, 0.1, 0.5) | wrong for wrong in ({"low": "0"}, {"high": 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"collection_id": 7}', "no", *map(json.dumps, WRONG)])
 def test_other_content_is_refused(content: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "comparisons.jsonl").write_text(f"{content}\n", "utf-8")
-    assert uldp.main(["report", "--input", str(folder), "--output", str(folder / "page.html")]) != 0
+    assert uldp.main(["report", str(folder), "--output", str(folder / "page.html")]) != 0
     said = f"{folder / 'comparisons.jsonl'} must contain rows of uldp compare (the content is not shown)"
     assert said in capsys.readouterr().err
 

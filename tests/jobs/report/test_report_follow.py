@@ -45,7 +45,7 @@ class Served:
     """A process that follows a directory."""
 
     def __init__(self, folder: Path):
-        words = [*command("report"), "--follow", str(folder), "--serve", "0"]
+        words = [*command("report"), str(folder), "--follow", "--serve", "0"]
         self.process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
         said = self.process.stderr.readline()
@@ -134,7 +134,7 @@ def test_what_else_is_asked(served: Served) -> None:
 def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        words = [sys.executable, "-m", "uldp_transforms.jobs", "report", "--follow", str(tmp_path), "--serve", port]
+        words = [sys.executable, "-m", "uldp_transforms.jobs", "report", str(tmp_path), "--follow", "--serve", port]
         done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stderr) == (2, "report: [Errno 98] Address already in use\n")
 

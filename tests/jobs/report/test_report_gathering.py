@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from tests.support import report_rows as rows
-from uldp_transforms.jobs import total
 from uldp_transforms.jobs.records.run_records import RunRecord
+from uldp_transforms.jobs.reestimate import whole_periods
 from uldp_transforms.jobs.report import gathering
 from uldp_transforms.jobs.report.differences import Panel, reach_of
 from uldp_transforms.jobs.report.facts import CollectionPart, Limits, Report
@@ -345,7 +345,7 @@ def test_totals_come_from_their_file_or_from_counts(folder: Path, monkeypatch: p
         called.append(given)
         return [row]
 
-    monkeypatch.setattr(total, "rows_of_counts", counted)
+    monkeypatch.setattr(whole_periods, "rows_of_counts", counted)
     assert totals_of(str(folder), records, known) == {} and group_totals_of(str(folder)) == {}
     (folder / "counts.avro").touch()
     assert totals_of(str(folder), [], known) == totals_of(str(folder), records, {}) == {} and not called
@@ -360,7 +360,8 @@ def test_totals_come_from_their_file_or_from_counts(folder: Path, monkeypatch: p
     for name in ("fingerprint", "window_start", "window_end", "status", "num_reports", "estimates"):
         rows.write(folder, "totals.jsonl", [{key: value for key, value in written[0].items() if key != name}])
         with pytest.raises(
-            SpecError, match=r"totals.jsonl must contain rows of uldp total \(the content is not shown\)$"
+            SpecError,
+            match=r"totals.jsonl must contain rows of uldp reestimate --window all \(the content is not shown\)$",
         ):
             totals_of(str(folder), records, known)
 

@@ -66,7 +66,7 @@ def test_two_groups_are_compared(folder: Path) -> None:
 
 
 def test_groups_of_the_whole_period(folder: Path) -> None:
-    """As ``uldp total --by`` writes them, beside those of the latest window; a group may begin later than others."""
+    """As ``uldp reestimate`` writes them, beside those of the latest window; a group may begin later than others."""
     of = rows.collection(["ant", "bee"])
     shares = [rows.entry("ant", 0.6), rows.entry("bee", 0.4)]
     period = {"window_start": rows.span(0)["window_start"], "window_end": rows.span(1)["window_end"]}

@@ -84,7 +84,7 @@ def test_runs_and_ledger_are_those_of_check(tmp_path: Path, capsys: pytest.Captu
         entries = [rows.entry("a", share), rows.entry("b", 1 - share)]
         rows.write(tmp_path, f"estimates-{name}-1.jsonl", [rows.estimate(of, 0, entries, run=name)])
     rows.write(tmp_path, "health-b-1.jsonl", [])
-    assert uldp.main(["report", "--input", str(tmp_path), "--output", str(tmp_path / "p.html")]) == 0
+    assert uldp.main(["report", str(tmp_path), "--output", str(tmp_path / "p.html")]) == 0
     tree = tree_of((tmp_path / "p.html").read_text("utf-8"))
     assert table(tree, "Reports by collection")[1:] == [
         ["named no known collection", "6", "0", "0", "6", "malformed 6"],
@@ -111,5 +111,5 @@ def test_a_ledger_out_of_balance_is_said(tmp_path: Path) -> None:
     rows.survey(tmp_path, ["a", "b"], 1)
     row: dict[str, Any] = json.loads((tmp_path / "ledger.jsonl").read_text("utf-8"))
     rows.write(tmp_path, "ledger.jsonl", [row | {"received": 1001}])
-    assert uldp.main(["report", "--input", str(tmp_path), "--output", str(tmp_path / "p.html")]) == 0
+    assert uldp.main(["report", str(tmp_path), "--output", str(tmp_path / "p.html")]) == 0
     assert "Not balanced." in tree_of((tmp_path / "p.html").read_text("utf-8")).text

@@ -53,7 +53,7 @@ def directory(folder: Path, item: Collection, told: list[dict[str, Any]]) -> Nod
     rows.record(folder, item)
     rows.write(folder, "estimates.jsonl", told)
     output = folder / "page.html"
-    assert uldp.main(["report", "--input", str(folder), "--output", str(output)]) == 0
+    assert uldp.main(["report", str(folder), "--output", str(output)]) == 0
     return tree_of(output.read_text("utf-8"))
 
 

@@ -27,12 +27,10 @@ COLLECTION |= {"mechanism": {"id": "krr", "epsilon": 1.0}}
 def test_options_have_their_defaults(tmp_path: Path) -> None:
     asked = Asked(directory=str(tmp_path), title=TITLE)
     plain = Task(asked=asked, output="p.html", png=None, svg=None, serve=None, host="127.0.0.1")
-    assert configure(["--input", str(tmp_path), "--output", "p.html"]) == plain
-    assert configure(["--input", str(tmp_path), "--png", "p.png"]) == dataclasses.replace(
-        plain, output=None, png="p.png"
-    )
-    assert configure(["--input", "s://none", "--svg", "p.svg"]).asked.directory == "s://none"
-    followed = configure(["--follow", str(tmp_path), "--serve", "0", "--host", "::1"])
+    assert configure([str(tmp_path), "--output", "p.html"]) == plain
+    assert configure([str(tmp_path), "--png", "p.png"]) == dataclasses.replace(plain, output=None, png="p.png")
+    assert configure(["s://none", "--svg", "p.svg"]).asked.directory == "s://none"
+    followed = configure([str(tmp_path), "--follow", "--serve", "0", "--host", "::1"])
     assert followed == Task(asked=asked, output=None, png=None, svg=None, serve=0, host="::1")
     limits = Limits()
     assert (limits.trends, limits.windows, limits.rows, limits.numbers, limits.cells) == (24, 400, 200, 31, 100_000)
@@ -41,7 +39,7 @@ def test_options_have_their_defaults(tmp_path: Path) -> None:
 def test_options_are_handed_on(tmp_path: Path) -> None:
     (tmp_path / "C.json").write_text(json.dumps(COLLECTION), encoding="utf-8")
     (tmp_path / "V.csv").write_text("value\na\nb\n", encoding="utf-8")
-    options = f"--input {tmp_path} --output p --title T --note N --value a --value b --trends 1 --windows 2 --rows 3"
+    options = f"{tmp_path} --output p --title T --note N --value a --value b --trends 1 --latest_windows 2 --rows 3"
     asked = configure([*options.split(), "--collection", f"{tmp_path}/C.json", "--truth", f"{tmp_path}/V.csv"]).asked
     assert (asked.title, asked.note, asked.values, asked.limits) == (
         "T",
@@ -56,15 +54,15 @@ def test_options_are_handed_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("--input {0}", "--input needs --output, --png or --svg, got none"),
-        ("--input {0}/none --png p", "--input must be a directory, got '{0}/none'"),
-        ("--input {0} --png p --serve 1", "--serve needs --follow, got --input"),
-        ("--input {0} --png p --host h", "--host needs --follow, got --input"),
-        ("--follow {0} --serve 1 --output p", "--output needs --input, got --follow"),
-        ("--follow {0} --serve 1 --png p", "--png needs --input, got --follow"),
-        ("--follow {0} --serve 1 --svg p", "--svg needs --input, got --follow"),
-        ("--follow {0}", "--follow needs --serve, got none"),
-        ("--output p", "one of the arguments --input --follow is required"),
+        ("{0}", "one of --output, --png, --svg and --follow must be given, got none"),
+        ("{0}/none --png p", "DIR must be a directory, got '{0}/none'"),
+        ("{0} --png p --serve 1", "--serve needs --follow, got DIR alone"),
+        ("{0} --png p --host h", "--host needs --follow, got DIR alone"),
+        ("{0} --follow --serve 1 --output p", "--output must not be given with --follow, got both"),
+        ("{0} --follow --serve 1 --png p", "--png must not be given with --follow, got both"),
+        ("{0} --follow --serve 1 --svg p", "--svg must not be given with --follow, got both"),
+        ("{0} --follow", "--follow needs --serve, got none"),
+        ("--output p", "the following arguments are required: DIR"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(options: str, sentence: str, tmp_path: Path) -> None:
@@ -91,7 +89,7 @@ def test_each_file_is_written_if_it_is_asked_for(
     monkeypatch.setattr(charts, "png_of", lambda spec: b"png")
     monkeypatch.setattr(charts, "svg_of", lambda spec: b"svg")
     html, png, svg = (str(tmp_path / f"p.{form}") for form in ("html", "png", "svg"))
-    base = ["--input", str(tmp_path)]
+    base = [str(tmp_path)]
     for options, forms, said in (
         (["--output", html], {"html"}, html),
         (["--png", png], {"png"}, png),
@@ -119,7 +117,7 @@ def test_a_page_that_follows_is_served(
         ready("http://here/")
 
     monkeypatch.setattr(follow, "serve", serve)
-    assert report_command.main(["--follow", str(tmp_path), "--serve", "0"]) == 0
+    assert report_command.main([str(tmp_path), "--follow", "--serve", "0"]) == 0
     assert served == [(str(tmp_path), "127.0.0.1", 0)] and capsys.readouterr().err == "report: http://here/\n"
 
 

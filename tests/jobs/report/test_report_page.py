@@ -33,7 +33,7 @@ from uldp_transforms.windows import moment_of, rfc3339
 def page_of(folder: Path, *options: str) -> str:
     """The page of a directory."""
     output = folder / "page.html"
-    assert uldp.main(["report", "--input", str(folder), "--output", str(output), *options]) == 0
+    assert uldp.main(["report", str(folder), "--output", str(output), *options]) == 0
     return output.read_text("utf-8")
 
 
@@ -184,7 +184,7 @@ def test_trends_of_each_value(tree: Node) -> None:
 
 
 def test_the_whole_period_is_shown(survey: Path, tree: Node, tmp_path: Path) -> None:
-    """The rows of ``uldp total``; without them, and without stored counts, the page says what it would need."""
+    """The rows of ``uldp reestimate``; without them, and without stored counts, the page says what it would need."""
     assert "There is no row for the whole period" in tree.text
     of = rows.survey(tmp_path, ["ant", "bee"], 3)
     whole = rows.estimate(of, 0, [rows.entry("ant", 0.001), rows.entry("bee", 0.6)], num_reports=3000)
@@ -202,9 +202,9 @@ def test_the_whole_period_is_shown(survey: Path, tree: Node, tmp_path: Path) -> 
 def test_other_rows_of_the_whole_period_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows.survey(tmp_path, ["ant", "bee"], 3)
     (tmp_path / "totals.jsonl").write_text('{"fingerprint": "secret"}\n', encoding="utf-8")
-    assert uldp.main(["report", "--input", str(tmp_path), "--output", str(tmp_path / "page.html")]) == 2
+    assert uldp.main(["report", str(tmp_path), "--output", str(tmp_path / "page.html")]) == 2
     said = capsys.readouterr().err
-    assert said.endswith("totals.jsonl must contain rows of uldp total (the content is not shown)\n")
+    assert said.endswith("totals.jsonl must contain rows of uldp reestimate --window all (the content is not shown)\n")
     assert "secret" not in said
 
 
@@ -337,7 +337,7 @@ def test_pages_of_any_size_are_bounded(values: int, windows: int, tmp_path: Path
 
 
 def test_limits_can_be_given(survey: Path) -> None:
-    tree = tree_of(page_of(survey, "--trends=1", "--windows=5", "--rows=2", "--title=<Own> title"))
+    tree = tree_of(page_of(survey, "--trends=1", "--latest_windows=5", "--rows=2", "--title=<Own> title"))
     assert next(tree.all("h1")).text == "<Own> title"
     assert len(table(tree, "Shares of people, Wed 15 Nov 2000")) == 3
     assert "Not shown: 2 further values, none of them larger; those in the row add up to 20.0 %" in tree.text
@@ -354,19 +354,19 @@ def test_values_that_are_charted_first(survey: Path) -> None:
 
 
 def test_a_picture(survey: Path, tmp_path: Path) -> None:
-    assert uldp.main(["report", "--input", str(survey), "--png", str(tmp_path / "p.png")]) == 0
+    assert uldp.main(["report", str(survey), "--png", str(tmp_path / "p.png")]) == 0
     content = (tmp_path / "p.png").read_bytes()
     assert content.startswith(b"\x89PNG\r\n\x1a\n")
     width, height = struct.unpack(">II", content[16:24])
     assert 800 < width < 3000 and 400 < height < 3000
     (tmp_path / "empty").mkdir()
-    assert uldp.main(["report", "--input", str(tmp_path / "empty"), "--png", str(tmp_path / "e.png")]) == 0
+    assert uldp.main(["report", str(tmp_path / "empty"), "--png", str(tmp_path / "e.png")]) == 0
     assert len((tmp_path / "e.png").read_bytes()) > 5_000
 
 
 def test_the_picture_as_svg_explains_itself(survey: Path, tmp_path: Path) -> None:
     """Title, what is shown, the version, and a legend of what is drawn and of nothing else."""
-    assert uldp.main(["report", "--input", str(survey), "--svg", str(tmp_path / "p.svg")]) == 0
+    assert uldp.main(["report", str(survey), "--svg", str(tmp_path / "p.svg")]) == 0
     root = ElementTree.parse(tmp_path / "p.svg").getroot()  # we wrote it
     texts = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert "Estimated shares of people with 95 % intervals, adjusted for showing the largest values" in texts
@@ -622,21 +622,21 @@ def test_up_to_sixty_windows_have_points() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("", "one of the arguments --input --follow is required"),
-        ("--input {0}", "--input needs --output, --png or --svg, got none"),
-        ("--input {0}/none --output x.html", "--input must be a directory, got '{0}/none'"),
-        ("--input {0} --output x.html --serve 0", "--serve needs --follow, got --input"),
-        ("--input {0} --output x.html --host ::1", "--host needs --follow, got --input"),
-        ("--follow {0} --serve 0 --output x.html", "--output needs --input, got --follow"),
-        ("--follow {0} --serve 0 --png x.png", "--png needs --input, got --follow"),
-        ("--follow {0}", "--follow needs --serve, got none"),
-        ("--follow {0} --serve 65536", "--serve must be a port from 0 to 65535, got '65536'"),
-        ("--input {0} --output x.html --rows 0", "--rows must be a whole number above 0, got '0'"),
+        ("", "the following arguments are required: DIR"),
+        ("{0}", "one of --output, --png, --svg and --follow must be given, got none"),
+        ("{0}/none --output x.html", "DIR must be a directory, got '{0}/none'"),
+        ("{0} --output x.html --serve 0", "--serve needs --follow, got DIR alone"),
+        ("{0} --output x.html --host ::1", "--host needs --follow, got DIR alone"),
+        ("{0} --follow --serve 0 --output x.html", "--output must not be given with --follow, got both"),
+        ("{0} --follow --serve 0 --png x.png", "--png must not be given with --follow, got both"),
+        ("{0} --follow", "--follow needs --serve, got none"),
+        ("{0} --follow --serve 65536", "--serve must be a port from 0 to 65535, got '65536'"),
+        ("{0} --output x.html --rows 0", "--rows must be a whole number above 0, got '0'"),
         (
-            "--input {0}/rows --output {0}/x.html --truth {0}/times.csv",
+            "{0}/rows --output {0}/x.html --truth {0}/times.csv",
             "{0}/times.csv must have the column event_time for rows with windows, got none",
         ),
-        ("--input {0} --output x.html --truth {0}/empty.csv", "{0}/empty.csv must have at least one value, got none"),
+        ("{0} --output x.html --truth {0}/empty.csv", "{0}/empty.csv must have at least one value, got none"),
     ],
 )
 def test_wrong_command_line(options: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -660,6 +660,6 @@ def test_files_that_have_other_rows(
 ) -> None:
     path = tmp_path / "estimates.jsonl"
     path.write_text(content.format(), encoding="utf-8")
-    assert uldp.main(["report", "--input", str(tmp_path), "--output", str(tmp_path / "x.html")]) == 2
+    assert uldp.main(["report", str(tmp_path), "--output", str(tmp_path / "x.html")]) == 2
     assert capsys.readouterr().err == f"report: {sentence.format(path)}\n"
     assert not (tmp_path / "x.html").exists()

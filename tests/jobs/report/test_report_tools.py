@@ -37,7 +37,7 @@ def survey(folder: Path) -> Path:
     moved = "Shares moved, in percentage points: 'bee' +10.00 (+8.00 to +12.00)."
     rows.write(folder, "health.jsonl", [rows.finding(of, 2, moved)])
     page = folder / "page.html"
-    assert uldp.main(["report", "--input", str(folder), "--output", str(page)]) == 0
+    assert uldp.main(["report", str(folder), "--output", str(page)]) == 0
     return page
 
 
@@ -208,7 +208,7 @@ def test_a_large_page_opens(one_browser: Browser, tmp_path: Path) -> None:
     values = [f"value {at}" for at in range(1000)]
     rows.survey(tmp_path, values, 100)
     page = tmp_path / "page.html"
-    assert uldp.main(["report", "--input", str(tmp_path), "--output", str(page), "--rows=1000"]) == 0
+    assert uldp.main(["report", str(tmp_path), "--output", str(page), "--rows=1000"]) == 0
     one_browser.open("about:blank")
     began = time.perf_counter()
     with one_browser.processor_seconds() as spent:

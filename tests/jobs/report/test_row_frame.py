@@ -130,7 +130,7 @@ def test_sentence(kind: type[Exception], call: Callable[[], Any], sentence: str)
 
 
 def test_rows_of_other_programs_are_read_too(tmp_path: Path) -> None:
-    """What uldp total, uldp compare and the job itself wrote, of one real run with groups and a rejected report."""
+    """What reestimate, compare and the job itself wrote, of one real run with groups and a rejected report."""
     arms = [{"name": "arm", "values": ["control", "new"]}]
     of = {"id": "survey", "version": 1, "dimensions": arms, "mechanism": {"id": "krr", "epsilon": 3.0}}
     (tmp_path / "C.json").write_text(json.dumps(of | {"alphabet": {"id": "closed", "values": ["a", "b"]}}))
@@ -138,7 +138,7 @@ def test_rows_of_other_programs_are_read_too(tmp_path: Path) -> None:
     (tmp_path / "V.csv").write_text("\n".join(["value,arm,event_time", *people]) + "\n")
     out, reports = str(tmp_path / "out"), str(tmp_path / "R.avro")
     for command in (
-        f"simulate --collection {tmp_path}/C.json --values {tmp_path}/V.csv --seed 3 --output {reports}",
+        f"simulate {tmp_path}/C.json --values {tmp_path}/V.csv --seed 3 --output {reports}",
         f"estimate --collection {tmp_path}/C.json --input {reports} --output {out} --window 1h --by arm --write_counts",
         f"total {out} --by arm",
         f"compare {out} --by arm --against arm=control",

@@ -134,7 +134,7 @@ def test_there_are_none_without_the_option(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_stored_counts_are_estimated_again_into_parquet(job: Path) -> None:
-    again = "--collection krr.json --counts out --output again --min_reports 1 --write_parquet"
+    again = "--collection krr.json out --output again --min_reports 1 --write_parquet"
     assert reestimate.main(again.split()) == 0
     folder = job.parent / "again"
     rows = [json.loads(line) for line in (folder / "estimates.jsonl").read_text("utf-8").splitlines()]

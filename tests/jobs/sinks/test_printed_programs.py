@@ -54,7 +54,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert uldp.main(["simulate", f"--collection={folder}/{version}.json", *made.split()]) == 0
     job = f"--collection {folder}/1.json --collection {folder}/2.json --input {folder}/R*.avro --output {folder}/output"
     assert uldp.main(["estimate", *f"{job} --window 1d --by arm --write_counts --write_parquet".split()]) == 0
-    assert uldp.main(["total", f"{folder}/output", "--by", "arm"]) == 0
+    assert uldp.main(["reestimate", f"{folder}/output", "--window", "all", "--by", "arm"]) == 0
     rows = rows_of(folder)
     for row in list(rows):
         wrong = [entry | {"frequency": 9.0, "raw_frequency": 9.0} for entry in row["estimates"]]

@@ -44,7 +44,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "V.csv").write_text("\n".join(lines) + "\n")
     (folder / "C.json").write_text(json.dumps(COLLECTION))
     for command in (
-        f"simulate --collection {folder}/C.json --values {folder}/V.csv --seed 5 --output {folder}/R.avro",
+        f"simulate {folder}/C.json --values {folder}/V.csv --seed 5 --output {folder}/R.avro",
         f"estimate --collection {folder}/C.json --input {folder}/R.avro --output {folder}/out --window 1d --by arm "
         "--min_reports 100 --write_counts --write_parquet",
         f"total {folder}/out --by arm --min_reports 100",

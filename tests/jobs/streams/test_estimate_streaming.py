@@ -251,7 +251,7 @@ def check_avro(records: list[dict[str, Any]], rows: list[dict[str, Any]]) -> Non
 def check_counts(collections: list[str], output: Path, rows: list[dict[str, Any]]) -> None:
     """The counts of the job give the last rows again, to the digit."""
     again = output.parent / "again"
-    assert reestimate.main([*collections, "--min_reports=1", f"--counts={output}", f"--output={again}"]) == 0
+    assert reestimate.main([*collections, "--min_reports=1", f"{output}", f"--output={again}"]) == 0
     made_again = [json.loads(line) for line in (again / "estimates.jsonl").read_text("utf-8").splitlines()]
     assert last_panes(made_again) == last_panes(rows)
     of_stream = list(map(without_intervals, rows))  # theirs are for all looks

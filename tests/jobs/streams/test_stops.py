@@ -89,7 +89,7 @@ def test_stopped_and_started_again_the_books_are_exact(times: int, tmp_path: Pat
     assert all(record.end == "stopped" and record.ledger and record.ledger["balanced"] for record in records)
     assert sum(record.ledger["received"] for record in records if record.ledger) == published
     assert live.books(output) == Counter(received=published, accepted=published * 9 // 10, too_old=published // 10)
-    argv = ["--collection", f"{tmp_path}/animals.json", "--counts", str(output), "--min_reports=1"]
+    argv = ["--collection", f"{tmp_path}/animals.json", str(output), "--min_reports=1"]
     assert reestimate.main([*argv, "--output", str(tmp_path / "again")]) == 0
     [row] = [json.loads(line) for line in (tmp_path / "again/estimates.jsonl").read_text("utf-8").splitlines()]
     assert row["run"] == max(number_of(output))

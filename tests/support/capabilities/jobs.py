@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 ESTIMATE, STREAM, YAML, FOLLOW = "files", "stream", "Beam YAML", "`--follow`"
-REESTIMATE, TOTAL, COMPARE = "`reestimate`", "`total`", "`compare`"
+REESTIMATE, TOTAL, COMPARE = "`reestimate`", "`reestimate --window all`", "`compare`"
 PROGRAMS = (ESTIMATE, STREAM, YAML, FOLLOW, REESTIMATE, TOTAL, COMPARE)
 
 LATE, EARLY = "late", "early"

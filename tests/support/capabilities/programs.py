@@ -249,14 +249,15 @@ def reestimate(job: Job, folder: Path) -> Rows:
     """``uldp reestimate``."""
     of = _write(job, folder)
     options = _words(ALWAYS | job.values, folder)
-    _run("reestimate", [*of, f"--counts={_stored(job.study)}", f"--output={folder / 'out'}", *options])
+    _run("reestimate", [*of, str(_stored(job.study)), f"--output={folder / 'out'}", *options])
     return _read(folder / "out")
 
 
 def total(job: Job, folder: Path) -> Rows:
-    """``uldp total``."""
+    """``uldp reestimate --window all``."""
     options = _words(ALWAYS | job.values, folder)
-    _run("total", [str(_stored(job.study)), f"--output={folder / 'totals.jsonl'}", *options])
+    words = [str(_stored(job.study)), "--window=all", f"--totals={folder / 'totals.jsonl'}", *options]
+    _run("reestimate", words)
     found = {"estimates": _lines(folder / "totals.jsonl")}
     discovered = folder / "totals-discovered.jsonl"
     return found | {"discovered": _lines(discovered)} if discovered.exists() else found

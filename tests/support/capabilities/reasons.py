@@ -31,11 +31,14 @@ class Reason(NamedTuple):
 
 REASONS = (
     Reason(r"^estimate: --(late|early)_every needs --subscription", "a file has one row per window"),
-    Reason(r"^(reestimate|total|compare): unrecognized arguments: --(late|early)_every", "stored counts are final"),
-    Reason(r"^(reestimate|total|compare): unrecognized arguments: --deduplicate", "counts have no ids"),
-    Reason(r"^(reestimate|total|compare): unrecognized arguments: --bit_patterns", "counts have no reports"),
-    Reason(rf"^`(reestimate|total|compare)`: ledger of all reports: {SILENT}", "in the ledger of the run that counted"),
-    Reason(r"^total: unrecognized arguments: --smooth", "one number has no neighbours"),
+    Reason(r"^(reestimate|compare): unrecognized arguments: --(late|early)_every", "stored counts are final"),
+    Reason(r"^(reestimate|compare): unrecognized arguments: --deduplicate", "counts have no ids"),
+    Reason(r"^(reestimate|compare): unrecognized arguments: --bit_patterns", "counts have no reports"),
+    Reason(
+        rf"^`(reestimate|reestimate --window all|compare)`: ledger of all reports: {SILENT}",
+        "in the ledger of the run that counted",
+    ),
+    Reason(r"^reestimate: --smooth needs windows, got --window all", "one number has no neighbours"),
     Reason(r"^compare: unrecognized arguments: --smooth", "smoothed windows are not independent"),
     Reason(r"^compare: unrecognized arguments: --estimator", "differences are of unbiased shares"),
     Reason(r"^compare: unrecognized arguments: --show", "q-values are about all values"),

@@ -65,10 +65,10 @@ class Comparing:
 def _parser() -> cli.Parser:
     parser = cli.Parser("compare", description=__doc__)
     parser.add_argument(
-        "directory", metavar="DIR", help="output of uldp estimate --write_counts; a, of which b is subtracted"
+        "directory", metavar="DIR", help="output directory of uldp estimate --write_counts; a, of which b is subtracted"
     )
     what = parser.add_mutually_exclusive_group()
-    what.add_argument("--by", **spec_option("by", help="compare the groups by these dimensions, such as country,arm"))
+    what.add_argument("--by", **spec_option("by", help="dimensions such as country,arm: compare the groups by them"))
     what.add_argument("--windows", **cli.SWITCH, help="compare each window with the one before")
     parser.add_argument(
         "--with",
@@ -89,17 +89,17 @@ def _parser() -> cli.Parser:
     parser.add_argument(
         "--collection",
         action="append",
-        help="JSON file of a collection to compare; may be given several times (default: those of the runs in DIR)",
+        help="JSON file of a collection; may be given several times (default: those of the runs in DIR)",
     )
     parser.add_argument(
         "--liars",
         **spec_option(
             "liars",
-            help="largest share of false reports, such as 0.01, for which intervals and p-values allow; they are then "
-            "of the shares among honest people (default: that of the runs in DIR)",
+            help="largest share of reports that may be false, such as 0.01, for which intervals and p-values "
+            "allow; they are then of the shares among honest people (default: that of the runs in DIR)",
         ),
     )
-    parser.add_argument("--output", metavar="FILE", help=f"file for the rows (default: {FILE} in DIR)")
+    parser.add_argument("--output", metavar="FILE", help=f"where to write the rows: a file (default: {FILE} in DIR)")
     for name in _ESTIMATES:
         parser.add_argument(f"--{name}", **spec_option(name))
     return parser

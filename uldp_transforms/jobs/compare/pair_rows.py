@@ -74,7 +74,7 @@ def _rows(
     shared, unit = _shared(family, *pair) | {"confidence": confidence}, family.alphabet.unit
     selected = zip(*map(known, of.selected(q <= error_rate(confidence), level)))
     for one, q_value, (low, high) in zip(of, q.tolist(), selected):
-        own = vars(one) | {"value": name_of(one, unit)}
+        own = vars(one) | {"value": name_of(one, unit), "figure_at": one.at}
         yield ComparedValue(**shared, **own, q_value=q_value, selected_low=low, selected_high=high)
 
 

@@ -23,7 +23,7 @@ from uldp_transforms.jobs.engines.runners import (
 )
 from uldp_transforms.jobs.estimate import __doc__ as description
 from uldp_transforms.jobs.files.progress import PROGRESS
-from uldp_transforms.jobs.follow.follow_options import COLLECTION, FOLLOW, help_of_follow
+from uldp_transforms.jobs.follow.follow_options import COLLECTION, FOLLOW, name_excluded
 from uldp_transforms.jobs.message_attributes import ATTRIBUTES
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.records.run_records import new_run_id, read_records
@@ -37,8 +37,9 @@ from uldp_transforms.spec.spec_fields import FINAL, Section
 _SHOWING: cli.Options = {
     "--report": cli.SWITCH
     | {
+        cli.IS_COMMON: True,
         "help": "also write DIR/report.html and DIR/report.png at the end, as uldp report does; for a running "
-        "stream, use uldp report --follow"
+        "stream, use uldp report --follow",
     },
     **PROGRESS,
 }
@@ -73,15 +74,17 @@ def command_line() -> cli.Parser:
     """The options of this program, without those of Beam."""
     parser = cli.Parser(
         "estimate",
+        has_short_help=True,
         description=description,
         epilog="All options of Apache Beam are accepted too, for example --runner DataflowRunner.",
     )
-    parser.add_argument("--collection", **COLLECTION)
+    cli.add_options(parser, {"--collection": COLLECTION})
     sources = parser.add_argument_group("source of the reports (exactly one)")
     exclusive = sources.add_mutually_exclusive_group(required=True)
     for source in SOURCES:
-        exclusive.add_argument(source.option, type=source.kind, help=source.help)
-    follow = sources.add_argument("--follow", **FOLLOW)
+        of_source = {"type": source.kind, "help": source.help, cli.IS_COMMON: source.is_common}
+        cli.add_options(exclusive, {source.option: of_source})
+    cli.add_options(sources, {"--follow": FOLLOW})
     cli.add_options(sources, ATTRIBUTES)
     of_sinks = {name: settings for sink in SINKS for name, settings in sink.options.items()}
     for title, options in (
@@ -91,7 +94,7 @@ def command_line() -> cli.Parser:
         *((f"only with {source.option}", source.own_options) for source in SOURCES if source.own_options),
     ):
         cli.add_options(parser.add_argument_group(title), options)
-    follow.help = help_of_follow(parser)
+    name_excluded(parser)
     return parser
 
 

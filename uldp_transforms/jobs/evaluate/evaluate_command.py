@@ -20,7 +20,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.evaluate.number_trials import NumberTrial, read_number_trial, run_number_trial
 from uldp_transforms.jobs.evaluate.trial_ways import closed_ways, open_ways
 from uldp_transforms.jobs.evaluate.trials import Outcome, Trial, evaluate, tried
-from uldp_transforms.jobs.files.people_options import TABLE, add_people_options, people_in, say_missing
+from uldp_transforms.jobs.files.people_options import PEOPLE, TABLE, people_in, say_missing
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.files.value_lists import value_lines
 from uldp_transforms.jobs.files.values_file import ValuesFile
@@ -51,8 +51,6 @@ class Evaluation:
 def configure(argv: Sequence[str]) -> Evaluation | NumberTrial:
     """Parse the command line; raises SpecError, OSError."""
     args = _parser().parse_args(argv)
-    if args.seed is not None and args.seed < 0:
-        raise SpecError(f"--seed must be a whole number of at least 0, got {args.seed}")
     for name in _OPEN_ONLY:
         if getattr(args, name) is not None and not args.open:
             raise SpecError(f"--{name} can be given only with --open, got {getattr(args, name)}")
@@ -77,29 +75,37 @@ def _parser() -> cli.Parser:
     parser = cli.Parser("evaluate", description=__doc__)
     add = parser.add_argument
     add("--values", required=True, help=f"table of people's values, as they would report them: {TABLE}")
-    add_people_options(parser, "--column")
+    cli.add_options(parser, PEOPLE)
     add(
         "--collection",
-        help="collection with an ordered alphabet, for means and quantiles of numbers; its mechanism has no effect",
+        help="JSON file of a collection with an ordered alphabet, for means and quantiles of numbers; its mechanism "
+        "has no effect",
     )
     add("--sensitive", help="text file of the sensitive values, one per line (default: all)")
     add("--open", action="store_true", help="open alphabet: people may send any text")
-    add("--candidates", help="with --open: text file of the candidates, one per line (default: all texts in --values)")
+    add(
+        "--candidates",
+        help="values to estimate in open alphabets: a text file with one value per line; with --open (default: all "
+        "texts in --values)",
+    )
     add("--max_cohorts", type=cli.positive(), help="with --open: limit on the number of cohorts, as for uldp plan")
     add("--mechanisms", type=_mechanisms, help="comma-separated ids of mechanisms (default: all that apply)")
-    add("--epsilon", type=cli.numbers, default="0.5,1,2", help="comma-separated values of epsilon")
+    add("--epsilons", type=cli.numbers, default="0.5,1,2", help="comma-separated values of epsilon")
     add(
         "--estimators",
-        "--estimator",
         metavar="ESTIMATORS",
         type=cli.Listed(ESTIMATORS, _estimators),
         default=ESTIMATOR,
         help="comma-separated ids",
     )
     add("--repetitions", type=cli.positive(), default=5, help="number of repetitions")
-    add("--reports", type=cli.positive(), help="number of people in each repetition (default: as in the file)")
+    add(
+        "--reports",
+        type=cli.positive(),
+        help="number of reports in each repetition, one per person (default: as many as people in the file)",
+    )
     add("--confidence", **spec_option("confidence", help="level of confidence of the intervals"))
-    add("--seed", type=int, help="seed for reproducible results (except times)")
+    add("--seed", type=cli.seed, help="seed for reproducible results (except times)")
     add("--json", help="JSON file for the table")
     add("--png", help="PNG file to write; needs the extra 'plot'")
     return parser
@@ -149,7 +155,7 @@ def _sensitive(path: str, values: Sequence[str]) -> list[str]:
 
 def _closed_trial(args: argparse.Namespace, values: tuple[str, ...], held: np.ndarray) -> Trial:
     sensitive = None if args.sensitive is None else _sensitive(args.sensitive, values)
-    ways = closed_ways(args.mechanisms, tuple(dict.fromkeys(args.epsilon)), values, sensitive)
+    ways = closed_ways(args.mechanisms, tuple(dict.fromkeys(args.epsilons)), values, sensitive)
     return Trial(ways=tuple(ways), values=values, held=held, asked=values, is_open=False, **_common(args, held))
 
 
@@ -173,7 +179,7 @@ def _open_trial(args: argparse.Namespace, values: tuple[str, ...], held: np.ndar
         **({} if args.max_cohorts is None else {"max_cohorts": args.max_cohorts}),
     )
     common = _common(args, held)
-    ways = open_ways(args.mechanisms, tuple(dict.fromkeys(args.epsilon)), question, common["num_reports"])
+    ways = open_ways(args.mechanisms, tuple(dict.fromkeys(args.epsilons)), question, common["num_reports"])
     return Trial(ways=tuple(ways), values=values, held=held, asked=asked, is_open=True, **common)
 
 

@@ -95,7 +95,7 @@ def read_number_trial(
         collections=tuple(
             with_mechanism(collection, makers[name], epsilon)
             for name in args.mechanisms or makers
-            for epsilon in dict.fromkeys(args.epsilon)
+            for epsilon in dict.fromkeys(args.epsilons)
         ),
         values=values,
         held=held,

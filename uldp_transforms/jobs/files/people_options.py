@@ -28,7 +28,7 @@ TIMES: cli.Options = {
         "help": "format of times that are texts, such as %%d.%%m.%%Y %%H:%%M, or unit of times that are numbers: "
         f"{', '.join(UNITS)} (default: RFC 3339, or seconds since 1970 from 1990 to 2099)"
     },
-    "--timezone": {"help": "time zone of times without an offset from UTC, such as Europe/Berlin"},
+    "--timezone": {"help": "time zone such as Europe/Berlin, of times without an offset from UTC"},
 }
 
 PEOPLE: cli.Options = {
@@ -48,13 +48,6 @@ PEOPLE: cli.Options = {
     },
 }
 """Commands that need no times check them all the same, so that a file that one of them accepts is accepted by all."""
-
-
-def add_people_options(parser: argparse.ArgumentParser | argparse._ArgumentGroup, *old_names: str) -> None:
-    """Add the options, and deprecated names of ``--value_column``."""
-    cli.add_options(parser, PEOPLE)
-    for name in old_names:
-        parser.add_argument(name, **cli.old_name("--value_column"))
 
 
 def people_in(

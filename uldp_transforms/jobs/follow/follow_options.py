@@ -17,12 +17,14 @@ from uldp_transforms.spec.spec_fields import Section
 COLLECTION: dict[str, Any] = {
     "required": True,
     "action": "append",
+    cli.IS_COMMON: True,
     "help": "JSON file of a collection, or a pattern for several; may be given several times",
 }
 """Arguments of ``--collection``."""
 
 FOLLOW: dict[str, Any] = cli.SWITCH | {
     "default": None,
+    cli.IS_COMMON: True,
     "help": "run until SIGTERM on this machine without an engine, over --input, the directory of uldp gateway --spool, "
     "or over --kafka_topic: count each file or record once, and estimate each window when it is due; restarts lose and "
     "repeat nothing; rows are written at once, or together if --flush_every is given",
@@ -58,8 +60,7 @@ def arguments_of(argv: Sequence[str]) -> argparse.Namespace | None:
 def _command_line() -> cli.Parser:
     """A parser of the supported options, which are those of the main job."""
     parser = cli.Parser("estimate", add_help=False)
-    parser.add_argument("--collection", **COLLECTION)
-    parser.add_argument("--follow", **FOLLOW)
+    cli.add_options(parser, {"--collection": COLLECTION, "--follow": FOLLOW})
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--input")
     source.add_argument("--kafka_topic")
@@ -74,10 +75,11 @@ def unsupported(parser: cli.Parser) -> Iterator[argparse.Action]:
     return (action for action in parser.actions() if action.dest not in (*SUPPORTED, "help"))
 
 
-def help_of_follow(parser: cli.Parser) -> str:
-    """The help of ``--follow`` in a parser, with the options that it excludes."""
+def name_excluded(parser: cli.Parser) -> None:
+    """Name in the help of ``--follow`` the options of the parser that it excludes."""
     names = [_name_of(action) for action in unsupported(parser) if action.help != argparse.SUPPRESS]
-    return f"{FOLLOW['help']}; not with {', '.join(sorted(names))}, nor with options of Beam"
+    [follow] = [action for action in parser.actions() if action.dest == "follow"]
+    follow.help = f"{FOLLOW['help']}; not with {', '.join(sorted(names))}, nor with options of Beam"
 
 
 def _name_of(action: argparse.Action) -> str:

@@ -22,7 +22,11 @@ NOW = "now"
 CONFIG = "--kafka_consumer_config"
 
 OPTIONS: cli.Options = {
-    "--bootstrap_servers": {"type": cli.servers, "help": "HOST:PORT of Kafka's brokers, separated by commas"},
+    "--bootstrap_servers": {
+        cli.IS_COMMON: True,
+        "type": cli.servers,
+        "help": "HOST:PORT of Kafka's brokers, separated by commas",
+    },
     "--kafka_timestamps": {
         "choices": (CREATE_TIME, LOG_APPEND_TIME),
         "help": f"message.timestamp.type of the topic; record timestamps are arrival times (default: {CREATE_TIME})",

@@ -27,6 +27,7 @@ _SURE = 0.01
 
 GROUPS: cli.Options = {
     "--groups": {
+        cli.IS_COMMON: True,
         "type": cli.positive(),
         "help": "number of groups to estimate separately; every dimension has `other` as one more value. The plan is "
         "then for the smallest group",

@@ -45,7 +45,7 @@ class NumberPlanning:
     num_reports: int
     values: str | None
     shares: np.ndarray | None
-    json: str | None
+    output: str | None
     target: float | None
     confidence: float = CONFIDENCE
 
@@ -66,7 +66,7 @@ def read_number_arguments(args: argparse.Namespace) -> NumberPlanning:
         num_reports=args.reports,
         values=args.values,
         shares=None if args.values is None else _shares_in_file(collection, args),
-        json=args.json,
+        output=args.output,
         target=args.target_half_width,
         confidence=args.confidence,
     )
@@ -96,14 +96,17 @@ def run_number_plan(planning: NumberPlanning) -> int:
         for number in (max(round(planning.num_reports * times), 1) for times in _MULTIPLES)
     }
     spec = best.collection.to_json()
-    if planning.json is not None:
-        with open(planning.json, "w", encoding="utf-8") as file:
+    if planning.output is not None:
+        with open(planning.output, "w", encoding="utf-8") as file:
             file.write(spec_text(spec))
     lines = [*_heading(planning), "", *_table(found), "", *_explained(), ""]
     if planning.target is not None:
         lines += [*_needed(planning, planning.target, found), ""]
     print("\n".join([*lines, *_advice(best), "", *_by_reports(later)]))
-    print("\n" + spec_text(spec) if planning.json is None else f"The recommended collection: {planning.json}\n", end="")
+    print(
+        "\n" + spec_text(spec) if planning.output is None else f"The recommended collection: {planning.output}\n",
+        end="",
+    )
     return cli.DONE
 
 

@@ -41,8 +41,8 @@ def job(planning: Planning | NumberPlanning) -> int:
 
         with whole_file(planning.png) as picture:
             picture.write(picture_of_plan([_drawn(row) for row in found.rows], found.confidence))
-    if planning.json is not None:
-        with open(planning.json, "w", encoding="utf-8") as file:
+    if planning.output is not None:
+        with open(planning.output, "w", encoding="utf-8") as file:
             file.write(spec_text(spec))
     of_groups = [] if planning.groups is None else heading_of_groups(planning.groups, planning.num_reports)
     lines = [
@@ -60,11 +60,11 @@ def job(planning: Planning | NumberPlanning) -> int:
     if planning.groups is not None:
         lines += advice_on_groups(planning.groups, found, planning.question.num_frequencies, planning.liars or 0.0)
     print("\n".join([*lines, *over_time(planning, found)]))
-    if planning.json is None:
+    if planning.output is None:
         print("\n" + spec_text(spec), end="")
     else:
         what = "The recommended collection" + ("" if planning.values else ", with placeholders for values")
-        print(f"{what}: {planning.json}")
+        print(f"{what}: {planning.output}")
     return cli.DONE
 
 

@@ -31,7 +31,7 @@ class Planning:
     num_reports: int
     targets: dict[str, float]
     values: str | None
-    json: str | None
+    output: str | None
     png: str | None
     reports_per_person: int | None
     epsilon_inf: float | None
@@ -46,29 +46,49 @@ class Planning:
 
 
 TARGETS: cli.Options = {
-    "--target_l1": {"help": "target for the sum of absolute errors over all values"},
+    "--target_l1": {cli.IS_COMMON: True, "help": "target for the sum of absolute errors over all values"},
     "--target_l2": {"help": "target for the sum of squared errors over all values"},
     "--target_half_width": {
+        cli.IS_COMMON: True,
         "help": "target for the half width of the interval of a sensitive value; with --collection: of the mean, "
-        "in its unit"
+        "in its unit",
     },
 }
 
 
 _QUESTION: cli.Options = {
     "--collection": {
-        "help": "collection with an ordered alphabet, for means and quantiles of numbers; its mechanism is to be chosen"
+        cli.IS_COMMON: True,
+        "help": "JSON file of a collection with an ordered alphabet, for means and quantiles of numbers; its mechanism "
+        "is to be chosen",
     },
-    "--num_values": {"type": cli.positive(), "help": "number of values in a known list"},
-    "--num_sensitive": {"type": cli.positive(), "help": "number of sensitive values (default: all)"},
-    "--values": {"help": f"table of people's values ({TABLE}), instead of --num_values and --num_sensitive"},
+    "--num_values": {cli.IS_COMMON: True, "type": cli.positive(), "help": "number of values in a known list"},
+    "--num_sensitive": {
+        cli.IS_COMMON: True,
+        "type": cli.positive(),
+        "help": "number of sensitive values (default: all)",
+    },
+    "--values": {
+        cli.IS_COMMON: True,
+        "help": f"table of people's values ({TABLE}), instead of --num_values and --num_sensitive",
+    },
     **PEOPLE,
-    "--column": cli.old_name("--value_column"),
-    "--sensitive": {"help": "with --values: text file of the sensitive values, one per line (default: all)"},
-    "--open": {"action": "store_true", "help": "open alphabet: people may send any text"},
-    "--num_candidates": {"type": cli.positive(), "help": "with --open: number of sensitive texts to estimate"},
+    "--sensitive": {
+        cli.IS_COMMON: True,
+        "help": "text file of the sensitive values, one per line; with --values (default: all)",
+    },
+    "--open": {cli.IS_COMMON: True, "action": "store_true", "help": "open alphabet: people may send any text"},
+    "--num_candidates": {
+        cli.IS_COMMON: True,
+        "type": cli.positive(),
+        "help": "with --open: number of sensitive texts to estimate",
+    },
     "--num_non_sensitive": {"type": cli.positive(), "help": "with --open: number of further texts, on a public list"},
-    "--unlisted_share": {"type": float, "help": "with --open: share of people whose text is on no list (default: 0.1)"},
+    "--unlisted_share": {
+        cli.IS_COMMON: True,
+        "type": float,
+        "help": "with --open: share of people whose text is on no list (default: 0.1)",
+    },
     "--heaviest_unlisted": {
         "type": float,
         "help": "with --open: share of all people who hold the most frequent unlisted text (default: assumes that "
@@ -82,43 +102,61 @@ _QUESTION: cli.Options = {
         "type": cli.positive(),
         "help": "with --open: limit on the number of cohorts, for fewer counters or fixed cohorts",
     },
-    "--epsilon": {"type": cli.positive(float), "required": True, "help": "epsilon of one report, up to 16"},
-    "--reports": {"type": cli.positive(), "required": True, "help": "expected number of reports"},
+    "--epsilon": {
+        cli.IS_COMMON: True,
+        "type": cli.positive(float),
+        "required": True,
+        "help": "epsilon of one report, up to 16",
+    },
+    "--reports": {
+        cli.IS_COMMON: True,
+        "type": cli.positive(),
+        "required": True,
+        "help": "number of reports that are expected",
+    },
     "--sensitive_share": {
         "type": float,
         "help": "assumed share of people with sensitive values (default: worst case)",
     },
     **GROUPS,
     "--liars": {
+        cli.IS_COMMON: True,
         "type": cli.positive(float),
-        "help": "without --open: largest share of false reports, such as 0.01, for which intervals and comparisons are "
-        "to allow",
+        "help": "largest share of reports that may be false, such as 0.01, for which intervals and comparisons are to "
+        "allow; without --open",
     },
 }
 
 _RESULT: cli.Options = {
-    "--confidence": spec_option("confidence", help="level of confidence of the intervals whose half width is expected"),
+    "--confidence": spec_option(
+        "confidence", is_common=True, help="level of confidence of the intervals whose half width is expected"
+    ),
     "--reports_per_person": {
+        cli.IS_COMMON: True,
         "type": cli.positive(),
         "help": "number of windows in which each person reports, for the privacy cost",
     },
     "--epsilon_inf": {
+        cli.IS_COMMON: True,
         "type": cli.positive(float),
         "help": "with --reports_per_person: epsilon of all reports about one value together; the recommended "
         "collection then uses memos (default: no memos; costs with memos are printed for twice epsilon)",
     },
-    "--json": {"help": "file for the recommended collection (default: print it)"},
-    "--png": {"help": "PNG file to write; needs the extra 'plot'"},
+    "--output": {
+        cli.IS_COMMON: True,
+        "help": "where to write the recommended collection: a JSON file (default: print it)",
+    },
+    "--png": {cli.IS_COMMON: True, "help": "PNG file to write; needs the extra 'plot'"},
 }
 
 
 def read_arguments(argv: Sequence[str], description: str | None) -> Planning | NumberPlanning:
     """Parse a command line; raises SpecError, OSError."""
-    parser = cli.Parser("plan", description=description)
+    parser = cli.Parser("plan", has_short_help=True, description=description)
     cli.add_options(parser, _QUESTION)
     target = parser.add_mutually_exclusive_group()
     for name, option in TARGETS.items():
-        target.add_argument(name, type=cli.positive(float), **option)
+        cli.add_options(target, {name: {"type": cli.positive(float), **option}})
     cli.add_options(parser, _RESULT)
     args = parser.parse_args(argv)
     if args.collection is not None:
@@ -145,7 +183,7 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning | N
         num_reports=args.reports,
         targets={name: getattr(args, name) for name in names if getattr(args, name) is not None},
         values=args.values,
-        json=args.json,
+        output=args.output,
         png=args.png,
         reports_per_person=args.reports_per_person,
         epsilon_inf=args.epsilon_inf,

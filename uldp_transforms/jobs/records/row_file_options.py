@@ -15,11 +15,19 @@ MOST_FLUSH_EVERY = 600_000
 """Maximum of these milliseconds; ``uldp check`` allows the ledger of a running stream this time to balance."""
 
 OPTIONS: cli.Options = {
-    "--output": {"required": True, "help": "directory for the results"},
+    "--output": {"required": True, cli.IS_COMMON: True, "help": "where to write the rows: a directory"},
     "--write_counts": cli.SWITCH
-    | {"label": "Counts of each window", "help": "also write the counts of each window, for uldp reestimate"},
+    | {
+        "label": "Counts of each window",
+        cli.IS_COMMON: True,
+        "help": "also write the counts of each window, for uldp reestimate",
+    },
     "--write_parquet": cli.SWITCH
-    | {"label": "Parquet files", "help": "also write Parquet files: the rows, and one row per value"},
+    | {
+        "label": "Parquet files",
+        cli.IS_COMMON: True,
+        "help": "also write Parquet files: the rows, and one row per value",
+    },
     "--flush_every": {
         "label": "Time between files",
         "type": cli.duration("--flush_every"),

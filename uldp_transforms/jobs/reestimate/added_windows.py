@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from uldp_transforms import JobSpec
 from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
 from uldp_transforms.jobs.reestimate.stored_counts import Row, StoredCounts, counts_of, simulated_of
 from uldp_transforms.ldp import Collection
@@ -37,6 +39,26 @@ class AddedWindows:
     sample: Sample
     number: int
     partial: int
+
+
+def sums_of(spec: JobSpec, stored: StoredCounts) -> Iterator[AddedWindows]:
+    """The sums of each collection that has windows, and of its groups, in the order of their names; then those of
+    questions: of all versions of each question and group that has complete windows.
+
+    Raises:
+        Overlap: if windows of one collection overlap.
+    """
+    for _, keys in itertools.groupby(sorted(stored.windows), key=group_of):
+        first, *others = keys
+        named = spec.catalog[bytes.fromhex(stored.windows[first][0]["fingerprint"])]
+        yield added(stored, [first, *others], named)
+    for question in spec.questions:
+        names = {(one.id, one.version) for one in question.pooled}
+        of_question = sorted((key for key in stored.windows if key[:GROUP] in names), key=operator.itemgetter(GROUP))
+        for _, keys in itertools.groupby(of_question, key=operator.itemgetter(GROUP)):
+            found = added(stored, keys, question)
+            if found.number:
+                yield found
 
 
 def added(stored: StoredCounts, keys: Iterable[Key], named: Collection | VersionedQuestion) -> AddedWindows:

@@ -1,15 +1,21 @@
-"""Estimates stored counts again: with other candidates, another estimator, better background knowledge, or for longer
-windows.
+"""Estimates stored counts again: with other candidates, another estimator, better background knowledge, for longer
+windows, or for the whole period as one.
 
 Reads the counts that ``uldp estimate --write_counts`` wrote, takes the latest pane of each window, adds up the counts
-of several jobs, and writes rows of the same form (estimates.jsonl and estimates.avro). The runs in one directory are
-added up if their source resumes where the last run stopped; otherwise the latest run is taken. With --window it adds up
-the counts of the stored windows that make up each longer one. With --discover it also searches for frequent unlisted
-values (discovered.jsonl).
+of several directories, and writes rows of the same form (estimates.jsonl and estimates.avro). The runs in one directory
+are added up if their source resumes where the last run stopped; otherwise the latest run is taken. With --window it
+adds up the counts of the stored windows that make up each longer one. With --discover it also searches for frequent
+unlisted values (discovered.jsonl).
+
+With --window all it adds up all windows, prints one number with an interval for each value, and writes one row for each
+collection, and with --by one for each group (totals.jsonl, and totals-discovered.jsonl). Partial windows, some of whose
+reports are in another run, are omitted and counted. A person who reports in several windows counts several times; if
+the collection declares a client window, intervals allow for this.
 """
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
 import itertools
 import os
@@ -23,6 +29,7 @@ from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
@@ -34,6 +41,9 @@ from uldp_transforms.jobs.reestimate.stored_counts import (
     simulated_of,
     stored_counts,
 )
+from uldp_transforms.jobs.reestimate.total_texts import lines_of_period
+from uldp_transforms.jobs.reestimate.whole_periods import Period, periods
+from uldp_transforms.jobs.report.whole_period import FILE
 from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
@@ -46,78 +56,188 @@ from uldp_transforms.rows.samples.smoothed_owners import smooth_windows
 from uldp_transforms.spec.spec_fields import ALARM_EVERY
 from uldp_transforms.windows import rfc3339
 
+ALL = "all"
+"""Argument of --window for the whole period."""
+
 _ESTIMATES = options_of_samples()
-_OTHERWISE: dict[str, dict[str, str]] = {
-    "window": {"help": "length of the windows to estimate, a whole number of stored windows (default: as stored)"},
+_WINDOWS = ("window", "slide", "window_offset", "timezone")
+_OF_WINDOWS = (*_WINDOWS[1:], "smooth", "alarm_every")
+"""Options that are about several windows."""
+
+_OTHERWISE: dict[str, dict[str, Any]] = {
+    "window": {
+        "help": f"length of a window to estimate, a whole number of stored windows; {ALL}: the whole period as one "
+        "(default: as stored)",
+        "type": cli.window_length_or("--window", ALL),
+    },
     "smooth": {"help": "also estimate each window from all windows of its collection"},
 }
-"""Help of options whose meaning is different for stored counts."""
+"""What is different about options for stored counts."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Reestimation:
-    """Options of a re-estimation."""
+    """Options of a re-estimation.
+
+    Attributes:
+        spec: what to estimate.
+        files: files of counts of each job.
+        records: of the runs of each job.
+        output: directory for the rows.
+        totals: file for the rows of the whole period; None: rows are of windows.
+        smooth, write_parquet, alarm_every: as the options.
+    """
 
     spec: JobSpec
-    files: list[list[str]]  # per job
-    records: list[list[RunRecord]]  # of the runs of each job
+    files: list[list[str]]
+    records: list[list[RunRecord]]
     output: str
+    totals: str | None = None
     smooth: bool = False
     write_parquet: bool = False
     alarm_every: int = ALARM_EVERY
 
+    @property
+    def jobs(self) -> list[tuple[list[str], list[RunRecord]]]:
+        """Files and records of each job."""
+        return list(zip(self.files, self.records))
+
+
+def _parser() -> cli.Parser:
+    parser = cli.Parser("reestimate", description=__doc__)
+    add = parser.add_argument
+    add(
+        "directories",
+        metavar="DIR",
+        nargs="+",
+        help="output directory of uldp estimate --write_counts, or a pattern of files counts*.avro; the counts of "
+        "several directories are added up",
+    )
+    add(
+        "--collection",
+        action="append",
+        help="JSON file of a collection; may be given several times (default: those of the runs in DIR)",
+    )
+    add("--output", help=f"where to write the rows: a directory (default: with --window {ALL}, DIR)")
+    add("--totals", metavar="FILE", help=f"with --window {ALL}: file for the rows (default: {FILE} in --output)")
+    for name in _ESTIMATES:
+        add(f"--{name}", **spec_option(name, **_OTHERWISE.get(name, {})))
+    add("--write_parquet", **cli.SWITCH, help="also write Parquet files: the rows")
+    for name in _WINDOWS:
+        add(f"--{name}", **spec_option(name, **_OTHERWISE.get(name, {})))
+    return parser
+
 
 def configure(argv: Sequence[str]) -> Reestimation:
     """Parse the command line; raises SpecError or OSError."""
-    parser = cli.Parser("reestimate", description=__doc__)
-    add = parser.add_argument
-    add("--collection", required=True, action="append", help="JSON file of a collection; may be given several times")
-    add(
-        "--counts",
-        required=True,
-        action="append",
-        help="directory with counts*.avro of a job, or a pattern of such files; may be given several times to add the "
-        "counts of several jobs",
-    )
-    add("--output", required=True, help="directory for the results")
-    for name in _ESTIMATES:
-        add(f"--{name}", **spec_option(name, **_OTHERWISE.get(name, {})))
-    add("--write_parquet", **cli.SWITCH, help="also write estimates.parquet")
-    for name in ("window", "slide", "window_offset", "timezone"):
-        add(f"--{name}", **spec_option(name, **_OTHERWISE.get(name, {})))
-    args = parser.parse_args(argv)
+    args = _parser().parse_args(argv)
+    is_whole = args.window == ALL
+    _check(args, is_whole)
+    if is_whole:
+        args.window = None
     check_options_agree(args, exempt=["smooth"])  # stored windows can be smoothed
     values = given(args)
     smooth, alarm_every = values.pop("smooth", False), values.pop("alarm_every", ALARM_EVERY)
-    spec = JobSpec.of(collections=args.collection, **values)
+    spec = JobSpec.of(collections=args.collection or _recorded(args.directories), **values)
     spec.check_candidates()
     if smooth:
         spec.check_all_shown()
-    files = [files_of_counts(counts) for counts in args.counts]
-    for name, number in Counter(map(os.path.realpath, itertools.chain(*files))).items():
-        if number > 1:
-            raise SpecError(
-                f"--counts must name each file once, because its reports would count twice, got {name!r} {number} times"
-            )
-    if os.path.isfile(args.output):
-        raise SpecError(f"--output must be a directory, got the file {args.output!r}")
-    os.makedirs(args.output, exist_ok=True)
+    files = [files_of_counts(_pattern(counts)) for counts in args.directories]
+    _check_files(files)
     records = [list(itertools.chain(*map(read_records, sorted(set(map(stores.folder_of, names)))))) for names in files]
+    output = args.output or args.directories[0]
+    if not stores.in_store(output):
+        os.makedirs(output, exist_ok=True)
     return Reestimation(
         spec=spec,
         files=files,
         records=records,
-        output=args.output,
+        output=output,
+        totals=(args.totals or stores.joined(output, FILE)) if is_whole else None,
         smooth=smooth,
         write_parquet=args.write_parquet,
         alarm_every=alarm_every,
     )
 
 
+def _check(args: argparse.Namespace, is_whole: bool) -> None:
+    """Refuse options that contradict each other; raises SpecError."""
+    for name in _OF_WINDOWS if is_whole else ():
+        if getattr(args, name) not in (None, False):
+            raise SpecError(f"--{name} needs windows, got --window {ALL}")
+    if args.totals is not None and not is_whole:
+        raise SpecError(f"--totals needs --window {ALL}, got {args.window or 'stored windows'}")
+    if args.output is None and not (is_whole and (args.totals or len(args.directories) == 1)):
+        raise SpecError(f"--output must be given, except with --window {ALL} of one DIR, got none")
+    if args.output is not None and os.path.isfile(args.output):
+        raise SpecError(f"--output must be a directory, got the file {args.output!r}")
+
+
+def _names_files(counts: str) -> bool:
+    """Whether an argument DIR is a pattern or a file of counts."""
+    return bool(set("*?[") & set(counts)) or counts.endswith(".avro")
+
+
+def _pattern(counts: str) -> str:
+    """An argument DIR, of which a directory of a store ends with a slash."""
+    return counts.rstrip("/") + "/" if stores.in_store(counts) and not _names_files(counts) else counts
+
+
+def _check_files(files: Sequence[Sequence[str]]) -> None:
+    """Refuse a file that is named twice; raises SpecError."""
+    for name, number in Counter(map(os.path.realpath, itertools.chain(*files))).items():
+        if number > 1:
+            raise SpecError(
+                f"DIR must name each file once, because its reports would count twice, got {name!r} {number} times"
+            )
+
+
+def _recorded(directories: Sequence[str]) -> list[Collection]:
+    """The collections that the runs of the directories name; raises SpecError if there are none."""
+    folders = dict.fromkeys(stores.folder_of(one) if _names_files(one) else one for one in directories)
+    found = list(collections_of(list(itertools.chain(*map(read_records, folders))), ()).values())
+    if not found:
+        where = ", ".join(directories)
+        raise SpecError(f"--collection must be given, because no run in {where} names a collection, got none")
+    return found
+
+
 def job(task: Reestimation) -> int:
-    """Estimate and write rows; prints the number of windows of other collections."""
+    """Estimate, write rows, and print what was estimated."""
+    if task.totals is None:
+        return _of_windows(task)
+    found = write_periods(task)
+    _warn(task)
+    print("\n\n".join("\n".join(lines_of_period(task.spec, period)) for period in found))
+    return cli.DONE
+
+
+def write_periods(task: Reestimation) -> list[Period]:
+    """Estimate the whole period and write its rows; returns what was written.
+
+    Raises:
+        SpecError: if windows overlap, or a file has other content.
+        OSError: if a file cannot be read or written.
+    """
+    found = list(periods(task.spec, task.jobs))
+    rows = [period.row for period in found]
+    stem, form = os.path.splitext(task.totals or "")
+    _write(str(task.totals), file_of(rows, "jsonl", ESTIMATE_SCHEMA))
+    if task.write_parquet:
+        _write(f"{stem}.parquet", file_of(rows, "parquet", ESTIMATE_SCHEMA))
+    discovered = f"{stem}-discovered{form}"
+    if task.spec.discover:
+        values = [value for period in found for value in period.discovered]
+        _write(discovered, file_of(values, "jsonl", DISCOVERED_SCHEMA))
+    elif stores.exists(discovered):  # of an earlier total
+        stores.delete(discovered)
+    return found
+
+
+def _of_windows(task: Reestimation) -> int:
+    """Estimate and write a row for each window; prints the number of windows of other collections."""
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
-    stored = stored_counts(zip(task.files, task.records), known, task.spec.windows, task.spec.by)
+    stored = stored_counts(task.jobs, known, task.spec.windows, task.spec.by)
     samples = list(samples_of(task.spec, stored))
     asked = task.spec.asked(EntryColumns.of_estimate if task.smooth else None)
     rows, discovered = [], []
@@ -127,17 +247,24 @@ def job(task: Reestimation) -> int:
     if task.smooth:
         rows = _smoothed(task, samples, rows)
     for form in ("jsonl", "avro", *(["parquet"] if task.write_parquet else [])):
-        with whole_file(os.path.join(task.output, f"estimates.{form}")) as file:
-            file.write(file_of(rows, form, ESTIMATE_SCHEMA))
+        _write(stores.joined(task.output, f"estimates.{form}"), file_of(rows, form, ESTIMATE_SCHEMA))
     if task.spec.discover:
-        with whole_file(os.path.join(task.output, "discovered.jsonl")) as file:
-            file.write(file_of(discovered, "jsonl", DISCOVERED_SCHEMA))
+        _write(stores.joined(task.output, "discovered.jsonl"), file_of(discovered, "jsonl", DISCOVERED_SCHEMA))
     others = f", {stored.strangers} row(s) of other collections left out" if stored.strangers else ""
     number = sum(map(len, task.files))
-    for warning in warnings_of(task.spec.collections):
-        print(f"reestimate: {warning}", file=sys.stderr)
+    _warn(task)
     print(f"reestimate: {len(rows)} windows from {number} file(s){others}", file=sys.stderr)
     return cli.DONE
+
+
+def _write(name: str, content: bytes) -> None:
+    with stores.created(name) if stores.in_store(name) else whole_file(name) as file:
+        file.write(content)
+
+
+def _warn(task: Reestimation) -> None:
+    for warning in warnings_of(task.spec.collections):
+        print(f"reestimate: {warning}", file=sys.stderr)
 
 
 def _smoothed(

@@ -46,7 +46,7 @@ class StoredCounts:
     strangers: int
 
 
-def files_of_counts(counts: str, option: str = "--counts") -> list[str]:
+def files_of_counts(counts: str, option: str = "DIR") -> list[str]:
     """Files of a directory or pattern, local or in a store such as gs://, where a directory ends with a slash.
 
     Raises:
@@ -117,7 +117,7 @@ def _check_no_copies(earlier: Sequence[Row], counted: Mapping[str, Row]) -> None
         again = counted.get(row["run"] or "")
         if row["run"] and again is not None and again["counts"] == row["counts"]:
             raise SpecError(
-                f"--counts must name each count once, because its reports would count twice, got those of run "
+                f"DIR must name each count once, because its reports would count twice, got those of run "
                 f"{row['run']} in two directories"
             )
 

@@ -20,6 +20,8 @@ from uldp_transforms.jobs.report.whole_period import FILE as TOTALS
 from uldp_transforms.jobs.report.whole_period import written_totals
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.json_and_avro import from_avro
+from uldp_transforms.rows.renamed_fields import former_names, with_new_names
+from uldp_transforms.schemas import load
 
 Row = Mapping[str, Any]
 
@@ -109,7 +111,7 @@ class RowDirectory:
         return [row for row in rows if row.get("run") in wanted]
 
     def totals(self) -> list[Row]:
-        """The rows of the whole period that ``uldp total`` wrote, with their entries."""
+        """The rows of the whole period that ``uldp reestimate --window all`` wrote, with their entries."""
         return written_totals(self.path)
 
     def comparisons(self) -> list[Row]:
@@ -143,6 +145,23 @@ def _pane(row: Row) -> tuple[Any, ...]:
     return tuple(row.get(name) for name in _PANE)
 
 
+_SCHEMAS = {
+    "estimates": "windowed_estimate.avsc",
+    "health": "health.avsc",
+    "discovered": "discovered_value.avsc",
+    "ledger": "ledger.avsc",
+    "rejected": "rejected_report.avsc",
+    "comparisons": "compared_value.avsc",
+}
+"""Schemas of the rows in a file, by the beginning of its name."""
+
+
+def _former_names(path: str) -> dict[str, str]:
+    """The former names of fields in a file of rows."""
+    kind = path.rpartition("/")[2].partition(".")[0].partition("-")[0]
+    return former_names(load(_SCHEMAS[kind]))
+
+
 def _rows_of(path: str) -> Iterator[Row]:
     return (row for _, row in _chosen(path, None))
 
@@ -150,9 +169,10 @@ def _rows_of(path: str) -> Iterator[Row]:
 def _chosen(path: str, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
     """Number and content of the selected rows of a file (None: all); other rows are not parsed."""
     read = _avro if path.endswith(".avro") else _json_lines
+    former = _former_names(path)
     with stores.opened(path) as file:
         try:
-            yield from read(file, lines)
+            yield from ((number, with_new_names(row, former)) for number, row in read(file, lines))
         except (ValueError, TypeError, KeyError, EOFError):
             raise SpecError(f"{path} must contain rows of uldp estimate (the content is not shown)") from None
 

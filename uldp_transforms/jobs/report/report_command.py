@@ -17,7 +17,7 @@ from uldp_transforms.files import stores
 from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.people_options import add_people_options, people_in, refuse_people_options, say_missing
+from uldp_transforms.jobs.files.people_options import PEOPLE, people_in, refuse_people_options, say_missing
 from uldp_transforms.jobs.records.run_records import of_jobs
 from uldp_transforms.jobs.report.facts import Limits
 from uldp_transforms.jobs.report.gathering import Asked, gather
@@ -51,22 +51,21 @@ def require_charts() -> None:
 
 def _parser() -> cli.Parser:
     parser = cli.Parser("report", description=__doc__)
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--input", metavar="DIR", help="output directory of uldp estimate or uldp reestimate")
-    where.add_argument(
+    parser.add_argument("directory", metavar="DIR", help="output directory of uldp estimate or uldp reestimate")
+    parser.add_argument(
         "--follow",
-        metavar="DIR",
-        help="output directory of a running stream: serve a page that is updated continuously",
+        **cli.SWITCH,
+        help="run until SIGTERM, over the DIR of a running stream: serve a page that is updated continuously",
     )
     parser.add_argument(
         "--serve", type=_port, metavar="PORT", help="with --follow: port to listen on; 0 means any free port"
     )
     parser.add_argument("--host", help="with --follow: address to listen on (default: localhost only)")
-    parser.add_argument("--output", metavar="PAGE.html", help="file of the page")
-    parser.add_argument("--png", metavar="P.png", help="PNG file with the main charts")
+    parser.add_argument("--output", metavar="PAGE.html", help="where to write the page: an HTML file")
+    parser.add_argument("--png", help="PNG file to write, with the main charts")
     parser.add_argument("--svg", metavar="P.svg", help="the same picture as an SVG file")
     parser.add_argument("--truth", metavar="V.csv", help="table of the true values, the input of uldp simulate")
-    add_people_options(parser.add_argument_group("file of --truth"), "--truth_column")
+    cli.add_options(parser.add_argument_group("file of --truth"), PEOPLE)
     parser.add_argument(
         "--collection",
         action="append",
@@ -81,7 +80,7 @@ def _parser() -> cli.Parser:
         "--trends", type=cli.positive(), default=limits.trends, help="number of values with their own chart"
     )
     parser.add_argument(
-        "--windows", type=cli.positive(), default=limits.windows, help="number of latest windows to show"
+        "--latest_windows", type=cli.positive(), default=limits.windows, help="number of latest windows to show"
     )
     parser.add_argument("--rows", type=cli.positive(), default=limits.rows, help="largest number of rows in a table")
     return parser
@@ -96,10 +95,10 @@ def configure(argv: Sequence[str]) -> Task:
     require_charts()
     return Task(
         asked=Asked(
-            directory=args.input or args.follow,
+            directory=args.directory,
             title=args.title,
             note=args.note,
-            limits=Limits(trends=args.trends, windows=args.windows, rows=args.rows),
+            limits=Limits(trends=args.trends, windows=args.latest_windows, rows=args.rows),
             values=tuple(args.value),
             truth=_truth(args),
             collections=tuple(read_collections(args.collection)),
@@ -131,22 +130,22 @@ def _port(text: str) -> int:
 
 def _contradictions(args: argparse.Namespace) -> list[tuple[bool, str]]:
     """Checks of contradictory options, each with its error message."""
-    is_there = args.input is None or "://" in args.input or os.path.isdir(args.input)
+    is_there = args.follow or "://" in args.directory or os.path.isdir(args.directory)
     return [
         (
-            args.input is not None and not (args.output or args.png or args.svg),
-            "--input needs --output, --png or --svg, got none",
+            not args.follow and not (args.output or args.png or args.svg),
+            "one of --output, --png, --svg and --follow must be given, got none",
         ),
-        (not is_there, f"--input must be a directory, got {args.input!r}"),
+        (not is_there, f"DIR must be a directory, got {args.directory!r}"),
         *(
-            (args.input is not None and getattr(args, name) is not None, f"--{name} needs --follow, got --input")
+            (not args.follow and getattr(args, name) is not None, f"--{name} needs --follow, got DIR alone")
             for name in ("serve", "host")
         ),
         *(
-            (args.follow is not None and getattr(args, name) is not None, f"--{name} needs --input, got --follow")
+            (args.follow and getattr(args, name) is not None, f"--{name} must not be given with --follow, got both")
             for name in ("output", "png", "svg")
         ),
-        (args.follow is not None and args.serve is None, "--follow needs --serve, got none"),
+        (args.follow and args.serve is None, "--follow needs --serve, got none"),
     ]
 
 

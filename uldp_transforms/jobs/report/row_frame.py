@@ -14,6 +14,7 @@ from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.arrow_form import arrow_record, arrow_schema
 from uldp_transforms.rows.avro_fields import map_fields, time_fields
+from uldp_transforms.rows.renamed_fields import former_names, with_new_names
 from uldp_transforms.schemas import load
 
 FORMS = ("pandas", "arrow", "polars")
@@ -31,7 +32,7 @@ def read_rows(directory: str, kind: str = "estimates", form: str = "pandas") -> 
             ``"groups"`` (the same of each group of a job with ``--by``), ``"windows"`` (one row per window, with its
             status and without values), ``"health"`` (one row per window, and per window and group of a job with
             ``--by`` and ``--smooth``), ``"discovered"``,
-            ``"totals"`` (one row per value of the whole period and of its groups, as ``uldp total`` wrote them),
+            ``"totals"`` (one row per value of the whole period and of its groups, as ``uldp reestimate`` wrote them),
             ``"comparisons"`` (one row per value of each pair, as ``uldp compare`` wrote them), ``"ledger"`` (all rows
             of the latest run; ledger rows are sums and add up), or ``"rejected"`` (of the latest run).
         form: ``"pandas"`` for a ``pandas.DataFrame``, ``"arrow"`` for a ``pyarrow.Table``, ``"polars"`` for a
@@ -145,9 +146,10 @@ _READERS: dict[str, Callable[[RowDirectory], tuple[Mapping[str, Any], list[Row]]
 def _table(rows: list[Row], schema: Mapping[str, Any]) -> pa.Table:
     """Rows in JSON form as an Arrow table with the fields of an Avro schema; rows of older jobs lack some of them."""
     names, times = [field["name"] for field in schema["fields"]], set(time_fields(schema))
+    former = former_names(schema)
     records = [
         {name: _moment(row.get(name)) if name in times else row.get(name) for name in names if name in row}
-        for row in rows
+        for row in (with_new_names(row, former) for row in rows)
     ]
     maps = map_fields(schema)
     return pa.Table.from_pylist([arrow_record(record, maps) for record in records], arrow_schema(schema))

@@ -1,4 +1,4 @@
-"""The whole period of a directory: rows of ``uldp total``, or the same sums of the counts that the job stored."""
+"""The whole period of a directory: rows of ``uldp reestimate --window all``, or the same sums of stored counts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from uldp_transforms.files import stores
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.renamed_fields import former_names, with_new_names
+from uldp_transforms.schemas import load
 
 FILE = "totals.jsonl"
 _SETTINGS = ("estimator", "min_reports", "show", "limits", "quantiles", "liars", "confidence")
@@ -19,8 +21,9 @@ _SETTINGS = ("estimator", "min_reports", "show", "limits", "quantiles", "liars",
 def totals_of(path: str, records: Sequence[RunRecord], known: Mapping[str, Collection]) -> dict[str, Mapping[str, Any]]:
     """Fingerprint -> row of the whole period, for the collections that have one.
 
-    A file ``totals.jsonl`` of ``uldp total`` comes first. Without it, stored counts are added up with the settings of
-    the latest run; of collections that need a list of candidates, which only the file can have used, there is no row.
+    A file ``totals.jsonl`` of ``uldp reestimate --window all`` comes first. Without it, stored counts are added up with
+    the settings of the latest run; of collections that need a list of candidates, which only the file can have used,
+    there is no row.
 
     Args:
         path: output directory of a job.
@@ -35,7 +38,7 @@ def totals_of(path: str, records: Sequence[RunRecord], known: Mapping[str, Colle
         return {row["fingerprint"]: row for row in written if not row.get("group")}
     if not records or not known or not files_of(path, "counts*.avro"):
         return {}
-    from uldp_transforms.jobs.total import rows_of_counts  # noqa: PLC0415  # imports the specification of jobs
+    from uldp_transforms.jobs.reestimate.whole_periods import rows_of_counts  # noqa: PLC0415  # imports the specification of jobs
 
     of_run = records[-1].specification
     settings = {name: of_run[name] for name in _SETTINGS if of_run.get(name) is not None}
@@ -59,10 +62,12 @@ def written_totals(path: str) -> list[Mapping[str, Any]]:
 def _rows(path: str) -> list[Mapping[str, Any]]:
     with stores.opened(path) as file:
         try:
-            rows: list[Mapping[str, Any]] = [{**json.loads(line)} for line in file]
+            former = former_names(load("windowed_estimate.avsc"))
+            rows = [with_new_names({**json.loads(line)}, former) for line in file]
             for row in rows:
                 for name in ("fingerprint", "window_start", "window_end", "status", "num_reports", "estimates"):
                     row[name]
         except (ValueError, TypeError, KeyError):
-            raise SpecError(f"{path} must contain rows of uldp total (the content is not shown)") from None
+            of = "uldp reestimate --window all"
+            raise SpecError(f"{path} must contain rows of {of} (the content is not shown)") from None
     return rows

@@ -20,13 +20,12 @@ from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.google_clients import require_google_clients
 from uldp_transforms.jobs.files.cell_texts import as_listed
-from uldp_transforms.jobs.files.people_options import PEOPLE, TABLE, add_people_options, people_in, say_missing
+from uldp_transforms.jobs.files.people_options import PEOPLE, TABLE, people_in, say_missing
 from uldp_transforms.jobs.files.progress import PROGRESS, reports_of
 from uldp_transforms.jobs.files.values_file import ROWS_AT_ONCE, ValuesFile
 from uldp_transforms.jobs.pubsub.pubsub_access import require_topic
 from uldp_transforms.jobs.simulate.simulated_people import SimulatedPeople
 from uldp_transforms.ldp import Collection, ReportBatch
-from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
@@ -54,14 +53,14 @@ class Simulation:
 
 def _parser() -> cli.Parser:
     parser = cli.Parser("simulate", description=__doc__)
-    parser.add_argument("--collection", required=True, help="JSON file of the collection")
+    parser.add_argument("collection", metavar="C.json", help="JSON file of the collection")
     parser.add_argument(
         "--values",
         required=True,
-        help=f"table of people ({TABLE}): column value, optional column event_time (RFC 3339, or seconds since 1970; "
-        "default: now), and a column for each dimension of the collection",
+        help=f"table of people's values ({TABLE}): column value, optional column event_time (RFC 3339, or seconds "
+        "since 1970; default: now), and a column for each dimension of the collection",
     )
-    add_people_options(parser)
+    cli.add_options(parser, PEOPLE)
     parser.add_argument(
         "--person_column",
         help="name of the column that identifies people, whose reports repeat memos; for collections with epsilon_inf "
@@ -75,10 +74,10 @@ def _parser() -> cli.Parser:
         help="column of a dimension whose column has another name than the dimension; may be given several times",
     )
     target = parser.add_mutually_exclusive_group(required=True)
-    target.add_argument("--output", help="Avro file to write")
+    target.add_argument("--output", help="where to write the reports: an Avro file")
     target.add_argument("--topic", type=cli.resource("topics"), help="Pub/Sub topic to publish to, projects/P/topics/T")
     parser.add_argument(
-        "--manifest", help="JSON file to write that lists the content of --output; in the same directory"
+        "--manifest", help="manifest that lists the content of --output: a JSON file to write, in the same directory"
     )
     parser.add_argument(
         "--form",
@@ -89,7 +88,7 @@ def _parser() -> cli.Parser:
     parser.add_argument("--pack", type=cli.positive(), default=1000, help="reports per packed message")
     parser.add_argument("--rate", type=cli.positive(float), help="reports to publish per second (default: all at once)")
     cli.add_options(parser, PROGRESS)
-    parser.add_argument("--seed", help="seed for reproducible reports (default: secure random numbers)")
+    parser.add_argument("--seed", type=cli.seed, help="seed for reproducible reports (default: secure random numbers)")
     return parser
 
 
@@ -102,11 +101,6 @@ def configure(argv: Sequence[str]) -> Simulation:
         raise SpecError("--rate needs --topic, got --output")
     if args.manifest is not None and args.output is None:
         raise SpecError("--manifest needs --output, got --topic")
-    if args.seed is not None:
-        if not args.seed.isascii() or not args.seed.isdigit():
-            raise SpecError(f"--seed must be a non-negative whole number, got {args.seed!r}")
-        args.seed = int(args.seed)
-        require_int("--seed", args.seed, 0, (1 << 64) - 1)
     args.collection = read_collections([args.collection])[0]
     args.collection.mechanism.check_clients()
     args.dimensions = _dimension_columns(args.collection, args.dimension_column or [])

@@ -153,6 +153,7 @@ class BigQueryTables(Sink):
 
     options: ClassVar[cli.Options] = {
         "--bigquery": {
+            cli.IS_COMMON: True,
             "label": "BigQuery dataset",
             "type": cli.dataset,
             "help": "dataset PROJECT:DATASET for the tables estimates, ledger, rejected, health and discovered",

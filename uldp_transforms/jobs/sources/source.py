@@ -26,6 +26,8 @@ class Source(abc.ABC):
     """Help text of the option."""
     kind: ClassVar[Any] = str
     """argparse type of the option."""
+    is_common: ClassVar[bool] = True
+    """Whether the short help of ``uldp estimate`` shows the option."""
     own_options: ClassVar[cli.Options] = {}
     """Further options that only this source takes, with their arguments for argparse; their default is None."""
     bounded: ClassVar[bool]

@@ -22,8 +22,11 @@ from uldp_transforms.ldp.confidence import confidence_or_default, error_rate
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
 from uldp_transforms.rows.figures.figure import Figure
+from uldp_transforms.rows.renamed_fields import former_names, with_new_names
+from uldp_transforms.rows.row_types import COMPARED_SCHEMA
 
 FILE = "comparisons.jsonl"
+_FORMER = former_names(COMPARED_SCHEMA)
 
 _TEXTS = ("collection_id", "value", "group_a", "group_b")
 _NUMBERS = ("difference", "p_value", "q_value")
@@ -228,7 +231,7 @@ def _rows(path: str) -> list[Mapping[str, Any]]:
     """The rows of a file; raises SpecError for other content."""
     with stores.opened(path) as file:
         try:
-            rows: list[Mapping[str, Any]] = [{**json.loads(line)} for line in file]
+            rows = [with_new_names({**json.loads(line)}, _FORMER) for line in file]
             right = all(_is_right(row) for row in rows)
         except (ValueError, TypeError, KeyError):
             right = False

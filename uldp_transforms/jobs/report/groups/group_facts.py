@@ -1,4 +1,4 @@
-"""The groups of a window or of the whole period, by value, from rows of ``uldp estimate`` and ``uldp total``."""
+"""The groups of a window or of the whole period, by value, from rows of ``uldp estimate`` and ``uldp reestimate``."""
 
 from __future__ import annotations
 

@@ -1,0 +1,88 @@
+"""The whole period as text: a table for each collection or question and group."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from uldp_transforms import JobSpec
+from uldp_transforms.jobs.files.text_table import aligned, printable
+from uldp_transforms.jobs.reestimate.whole_periods import Period
+from uldp_transforms.jobs.report.numbers.number_facts import NumberPart, numbers_of
+from uldp_transforms.ldp.confidence import percent
+from uldp_transforms.ldp.estimators.display import interval_text
+from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
+from uldp_transforms.rows.json_and_avro import to_json
+from uldp_transforms.rows.row_types import WindowedEstimate
+
+MOST_PRINTED = 20
+"""Number of values of a collection that are printed; the file has all that are shown."""
+
+
+def lines_of_period(spec: JobSpec, period: Period) -> Iterator[str]:
+    """One line about the windows, then the table of its values or figures."""
+    row = period.row
+    when = "everything" if row.window_start is None else f"{row.window_start} to {row.window_end}"
+    reports = f"{row.num_reports:,} reports" if row.num_reports is not None else "no number of reports"
+    windows = f"{period.number:,} {'window' if period.number == 1 else 'windows'}"
+    left_out = f"; partial and left out: {period.partial:,}" if period.partial else ""
+    name = ", ".join(filter(None, (row.collection_id, row.group, _version(spec, row))))
+    drawn = "" if row.borrowed is None else f"; shares are drawn towards those of all reports by {row.borrowed:.0%}"
+    simulated = "; some or all reports are simulated" if row.simulated else ""
+    yield f"{printable(name)}, {when}: {reports} in {windows}, status {row.status}{left_out}{drawn}{simulated}"
+    figures = numbers_of([json.loads(to_json(row))], _unit(spec, row))
+    if figures is not None:
+        yield from aligned(list(_figures(figures)))
+        yield from [figures.advice] * bool(figures.advice)
+        return
+    entries = sorted(row.estimates, key=lambda entry: -entry.frequency)
+    shares = [(one.value, one.frequency, one.display_low, one.display_high) for one in entries]
+    yield from _shares(spec, "value", shares)
+    found = [(one.value, one.frequency, one.ci_low, one.ci_high) for one in period.discovered]
+    yield from _shares(spec, "unlisted value", found)
+
+
+def _shares(
+    spec: JobSpec, title: str, shares: Sequence[tuple[str, float, float | None, float | None]]
+) -> Iterator[str]:
+    """A table of values and their shares, with both ends of their intervals; nothing without values."""
+    if not shares:
+        return
+    table = [(title, "share", f"{percent(spec.confidence)} interval")]
+    table += [(printable(name), f"{share:.4f}", _between(share, *ends)) for name, share, *ends in shares[:MOST_PRINTED]]
+    yield from aligned(table)
+    if len(shares) > MOST_PRINTED:
+        yield f"and {len(shares) - MOST_PRINTED:,} more"
+
+
+def _version(spec: JobSpec, row: WindowedEstimate) -> str:
+    """Which versions a row is about, where there are several."""
+    if row.pooled:
+        return "all versions"
+    several = sum(one.id == row.collection_id for one in spec.collections) > 1
+    return f"version {row.collection_version}" if several else ""
+
+
+def _between(share: float, low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "\N{EN DASH}"
+    return interval_text(share, low, high)
+
+
+def _unit(spec: JobSpec, row: WindowedEstimate) -> str:
+    """The unit of the numbers of a collection or question; empty if there is none."""
+    return spec.models_of(bytes.fromhex(row.fingerprint))[-1].alphabet.unit
+
+
+def _figures(numbers: NumberPart) -> Iterator[tuple[str, ...]]:
+    """A table of the figures of numbers, in their unit, and of shares of people; of few reports, the interval that does
+    not depend on smoothness is first."""
+    interval = f"{numbers.levels} interval"
+    titles = [f"smooth {interval}" if numbers.is_smooth else interval, "without smoothness"]
+    order = slice(None, None, -1 if numbers.advice else 1)
+    yield "figure", numbers.unit or "value", *titles[order]
+    for figure in numbers.figures:
+        form = NumberFormat(False, 4) if figure.is_share else format_of(figure)
+        ends = ((figure.low, figure.high), (figure.sure_low, figure.sure_high))
+        spans = [form.span(*each) for each in ends]
+        yield printable(figure.name), form.text(figure.value), *spans[order]
