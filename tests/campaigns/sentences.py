@@ -12,8 +12,7 @@ import re
 import sys
 from collections.abc import Iterator
 
-from tests.project.documents import ROOT, pages
-from tests.project.test_documents import sentences
+from tests.project.documents import ROOT, pages, sentences
 
 FOLDERS = ("uldp_transforms", "pipelines", "labs")
 

@@ -15,15 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ldp import test_borrow, test_clear_numbers, test_regression
-from tests.ldp.alphabets import test_dimensions
+from tests.ldp import test_clear_numbers, test_regression
 from tests.ldp.answers import test_inattention, test_samples
-from tests.ldp.comparisons import test_comparisons
-from tests.ldp.estimators import test_estimates_in_notebooks
-from tests.ldp.mechanisms import test_survey_designs
-from tests.ldp.solvers import test_pooled_versions
-from tests.ldp.versions import test_borrowed_versions, test_pooled_estimate
 from tests.support.cases import COLLECTIONS, DECOMPOSED, VALUES
+from tests.support.refusals import ldp as refusals_of_ldp
+from tests.support.refusals.tables import rows_of
 from uldp_transforms import ldp
 from uldp_transforms.ldp import (
     Budget,
@@ -1743,15 +1739,8 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             ),
         )
     ),
-    *test_estimates_in_notebooks.REFUSED,
-    *test_survey_designs.REFUSED,
-    *test_pooled_versions.REFUSED,
-    *test_pooled_estimate.REFUSED,
+    *rows_of(refusals_of_ldp),
     *test_regression.REFUSED,
-    *test_comparisons.REFUSED,
-    *test_dimensions.REFUSED,
-    *test_borrow.REFUSED,
-    *test_borrowed_versions.REFUSED,
     *test_clear_numbers.REFUSED,
     *test_samples.REFUSED,
     *test_inattention.REFUSED,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import runpy
+from pathlib import Path
 from typing import Any
 
 import pytest
 import setuptools
 
 from tests.project.documents import ROOT
+from tests.support.project.quickstart_folder import write_quickstart
 
 
 @pytest.fixture(scope="module")
@@ -19,3 +21,10 @@ def package() -> dict[str, Any]:
         patch.setattr(setuptools, "setup", lambda **fields: said.update(fields))
         runpy.run_path(str(ROOT / "setup.py"))
     return said
+
+
+@pytest.fixture
+def quickstart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with C.json and reports.avro, in which the examples run."""
+    monkeypatch.chdir(tmp_path)
+    return write_quickstart(tmp_path)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ldp.counts.test_sparse_counts import few, in_full
+from tests.support.ldp.few_counts import few, in_full
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder, RunningSumCoder
 from uldp_transforms.ldp import CohortCounts, SpecError
 from uldp_transforms.ldp.counts.running_sum import RunningSum
