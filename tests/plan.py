@@ -255,7 +255,7 @@ PLAN = (
                 "test_files_that_cannot_be_read_are_in_the_ledger_too",
                 "test_the_ledger_is_by_base_period",
             ),
-            "beam/test_spec.py": (
+            "spec/test_spec.py": (
                 "test_files_of_candidates_are_not_held",
                 "test_what_candidates_are_not",
                 "test_open_alphabets_need_candidates",
@@ -325,7 +325,7 @@ PLAN = (
             ),
             "labs/test_notebooks.py": ("test_every_cell_runs",),
             "ldp/client/test_client.py": ("test_what_was_sent_before_a_kill_is_not_answered_anew",),
-            "ldp/counts/test_count_patterns.py": (
+            "beam/state/test_count_patterns.py": (
                 "test_streams_have_the_findings_of_numpy_with_copies_and_conflicts",
                 "test_files_have_the_findings_of_numpy",
             ),

@@ -22,3 +22,18 @@ def few(draw: st.DrawFn, shape: tuple[int, int] = (8, 60), num_patterns: int = 3
 
 def in_full(counts: CohortCounts) -> CohortCounts:
     return CohortCounts(counts.num_reports.copy(), counts.cells.copy(), counts.patterns.copy())
+
+
+@st.composite
+def in_either_form(draw: st.DrawFn) -> CohortCounts:
+    """Sparse or full, the latter also in Fortran order or with read-only arrays."""
+    counts = draw(few())
+    form = draw(st.sampled_from(["as it is", "full", "fortran", "read-only"]))
+    if form == "as it is":
+        return counts
+    full = in_full(counts)
+    if form == "fortran":
+        full = CohortCounts(full.num_reports, np.asfortranarray(full.cells), full.patterns)
+    for array in (full.num_reports, full.cells, full.patterns) if form == "read-only" else ():
+        array.flags.writeable = False
+    return full

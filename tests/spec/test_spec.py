@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from apache_beam.transforms.window import FixedWindows, GlobalWindows, SlidingWindows
-from apache_beam.utils.timestamp import Duration
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.drawn_windows import windows
 from tests.support.messages_cases import KRR, RAPPOR, URAP, collection, write_files
 from tests.support.refusals.jobs.specification import (
     ASKED,
@@ -27,14 +26,11 @@ from tests.support.refusals.jobs.specification import (
     MINUTE,
     OPEN,
     REFUSED,
-    YEAR,
     fields,
     ms,
     of,
 )
-from uldp_transforms import CalendarWindows, EstimateDistribution, JobSpec, Windows
-from uldp_transforms.beam.runtime.beam_windows import as_duration, beam_periods, beam_windows, windows_of_beam
-from uldp_transforms.beam.runtime.panes import Withholding
+from uldp_transforms import CalendarWindows, JobSpec, Windows
 from uldp_transforms.files.collection_files import read_collection
 from uldp_transforms.files.text_files import read_text
 from uldp_transforms.ldp import Collection, SpecError
@@ -46,7 +42,6 @@ from uldp_transforms.spec.spec_fields import (
     FINAL,
     LATE_EVERY,
     MAX_PARTS,
-    MIN_REPORTS,
     PARTS,
 )
 from uldp_transforms.windows import (
@@ -166,12 +161,6 @@ def test_windows_are_made_of_those_of_clients(name: str, values: dict[str, Any],
             assert asked.start_of(windows.end_of(start)) == windows.end_of(start)
 
 
-def test_one_window_for_everything_is_refused_where_clients_have_windows() -> None:
-    """When it would be estimated: what stored counts are windows of is not known before."""
-    with pytest.raises(SpecError, match=r"such as window 1d and timezone Europe/Berlin, got none$"):
-        EstimateDistribution(of(collections=[ASKED["berlin"]], window=None))
-
-
 def refusal(call: Callable[[], Any]) -> str:
     with pytest.raises(SpecError) as error:
         call()
@@ -241,19 +230,6 @@ def test_a_specification_may_stand_in_a_file(tmp_path: Path) -> None:
         assert JobSpec.from_json(path) == expected
 
 
-windows = st.builds(
-    lambda base, size, slide, offset: Windows(
-        size=base * size,
-        slide=None if slide is None else base * (1 + slide % size),
-        offset=offset % (base * (size if slide is None else 1 + slide % size)),
-    ),
-    st.integers(1, YEAR // MAX_PERIODS),
-    st.integers(1, MAX_PERIODS),
-    st.none() | st.integers(0, MAX_PERIODS),
-    st.integers(0, YEAR),
-)
-
-
 def unless_too_many(bounded: bool | None, **values: Any) -> JobSpec:
     """A stream only if no more windows are open than may be."""
     spec = fields(**values)
@@ -293,40 +269,6 @@ def test_json_of_special_ones_comes_back(spec: JobSpec) -> None:
 
 
 # ---------------------------------------------------------------------- Beam's windows
-
-
-@pytest.mark.parametrize(
-    ("window_fn", "expected"),
-    [
-        (FixedWindows(60), Windows(size=MINUTE)),
-        (FixedWindows(60, 10), Windows(size=MINUTE, offset=10_000)),
-        (FixedWindows(60, -10), Windows(size=MINUTE, offset=50_000)),
-        (FixedWindows(Duration(micros=7_000)), Windows(size=7)),
-        (SlidingWindows(60, 20), Windows(size=MINUTE, slide=20_000)),
-        (SlidingWindows(60, 20, 5), Windows(size=MINUTE, slide=20_000, offset=5_000)),
-        (SlidingWindows(60, 20, 65), Windows(size=MINUTE, slide=20_000, offset=5_000)),
-        (SlidingWindows(60, 60, 5), Windows(size=MINUTE, slide=MINUTE, offset=5_000)),
-        (GlobalWindows(), None),
-    ],
-)
-def test_windows_of_beam_are_understood(window_fn: Any, expected: Windows | None) -> None:
-    assert windows_of_beam(window_fn) == expected
-    assert of(window=window_fn).windows == expected
-    if expected is None or expected.overlap or isinstance(window_fn, FixedWindows):
-        assert beam_windows(expected) == window_fn
-
-
-def test_windows_that_touch_are_fixed_windows_of_beam() -> None:
-    assert beam_windows(Windows(size=MINUTE, slide=MINUTE, offset=7)) == FixedWindows(60, 0.007)
-    assert beam_periods(BasePeriods(7, 3)) == FixedWindows(0.007, 0.003)
-    assert as_duration(1) == Duration(micros=1_000)
-
-
-@given(windows)
-def test_windows_go_to_beam_and_back(ours: Windows) -> None:
-    again = windows_of_beam(beam_windows(ours))
-    assert again is not None
-    assert (again.size, again.step, again.offset) == (ours.size, ours.step, ours.offset)
 
 
 def test_windows_may_come_as_windows() -> None:
@@ -550,12 +492,6 @@ def test_when_a_row_has_all_reports(values: dict[str, Any], expected: int | None
 def test_only_windows_with_several_rows_are_looked_at_again(values: dict[str, Any], scale: int | None) -> None:
     """Their intervals hold together, from the first row on that may have numbers."""
     assert of(min_reports=7, **values).anytime_scale == scale
-
-
-def test_what_withholds_numbers_is_as_the_specification_says() -> None:
-    spec = of(min_reports=7, bounded=False, window="1h", release=FINAL, partial_before="1970-01-01T00:00:01Z")
-    assert Withholding.of(spec) == Withholding(7, spec.release_delay, 1_000)
-    assert Withholding.of(of(bounded=True)) == Withholding(MIN_REPORTS, None, None)
 
 
 def test_the_share_of_rejected_reports_depends_on_the_kind_of_input() -> None:
