@@ -394,6 +394,7 @@ PLAN = (
                 "test_windows_that_are_suppressed_have_no_rows",
                 "test_stored_counts_are_searched_again_and_sums_of_windows_find_more",
             ),
+            "jobs/commands/test_capability_table.py": ("test_every_cell_is_what_a_run_finds",),
             "jobs/commands/test_cli.py": ("test_programs_run_as_modules",),
             "jobs/commands/test_memo_people.py": ("test_the_ledger_has_every_report_and_its_copy",),
             "jobs/commands/test_plan.py": (

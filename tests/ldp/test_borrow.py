@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -15,7 +14,6 @@ from scipy import stats
 from labs.experiments.drawn_counts import draw_counts
 from tests.support.ldp.borrowing_estimators import EB, EMPIRICAL, PROJECTED, all_signs
 from tests.support.messages_cases import AOUE, numbered
-from tests.support.refusals.ldp.borrowing import REFUSED
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import borrow, borrowed_shares
@@ -329,13 +327,6 @@ def test_groups_with_enough_reports_have_borrowed_shares() -> None:
     assert borrowed_shares(of, None, groups, PROJECTED, 1) == {}, "all reports are unknown"
     assert borrowed_shares(of, total, groups, PROJECTED, 1000) == {}
     assert borrowed_shares(of, counts(0, 0, 0), groups, PROJECTED, 1) == {}, "all reports allow no estimate"
-
-
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][:40] for row in REFUSED])
-def test_refusals(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value) == sentence
 
 
 def test_other_mechanisms_are_supported() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas
 import polars
@@ -11,7 +9,7 @@ import pyarrow
 import pytest
 
 from tests.support.html_tree import tree_of
-from tests.support.refusals.ldp.notebooks import FIELDS, HASHED, KRR, REFUSED, VALUES, estimate_of
+from tests.support.refusals.ldp.notebooks import FIELDS, HASHED, KRR, VALUES, estimate_of
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection, Estimate, SpecError
 
@@ -137,13 +135,6 @@ def test_figures_are_refused(other: str, estimate: Estimate, delays: dict[tuple[
         f"kind {changed.interval!r} for {len(changed.values)} values"
     )
     assert changed._repr_html_().count("<table>") == 1  # bins alone
-
-
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED)
-def test_a_package_that_is_not_there_is_named(kind: type[Exception], call: Callable[[], object], sentence: str) -> None:
-    with pytest.raises(kind) as refused:
-        call()
-    assert str(refused.value) == sentence
 
 
 COLUMNS = {"pandas": pandas.Series, "polars": polars.Series, "arrow": pyarrow.array, "list": list}

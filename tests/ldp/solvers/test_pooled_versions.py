@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.support.refusals.ldp.pooled_solvers import MIXED, REFUSED, counted, krr, texts, version
+from tests.support.refusals.ldp.pooled_solvers import MIXED, counted, krr, texts, version
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.counts.enough_reports import merged_values
 from uldp_transforms.ldp.errors import NoReportsError
@@ -172,13 +172,6 @@ def test_version_without_reports_says_nothing():
     assert estimate.agreement is None
     with pytest.raises(NoReportsError, match="the versions of this question have no reports"):
         pooled.estimate([counted(np.zeros(3, int))] * 2)
-
-
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][-30:] for row in REFUSED])
-def test_refused(kind, call, sentence):
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value) == sentence
 
 
 def test_as_many_values_as_are_allowed():

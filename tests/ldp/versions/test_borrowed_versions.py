@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
@@ -14,7 +14,7 @@ from scipy import stats
 from labs.experiments.drawn_counts import draw_counts
 from tests.support.ldp.borrowing_estimators import EB, EMPIRICAL, PROJECTED, all_signs
 from tests.support.ldp.question_versions import of, texts, version
-from tests.support.refusals.ldp.borrowed_versions import PAIR, REFUSED
+from tests.support.refusals.ldp.borrowed_versions import PAIR
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import borrow
@@ -232,10 +232,3 @@ def test_shares_are_in_the_order_of_the_newest_values() -> None:
     [shown] = borrow_versions([PAIR[0], newest], own, [own], PROJECTED)
     np.testing.assert_allclose(shown.frequencies, of(PAIR[0], newest).estimate(own, PROJECTED).estimate.frequencies)
     assert shown.frequencies[-1] > 0.5 > shown.frequencies[0]
-
-
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=["estimator", "no reports"])
-def test_refusals(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value) == sentence

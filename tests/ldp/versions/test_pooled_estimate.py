@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests.support.ldp.question_versions import hashed, of, texts, version
-from tests.support.refusals.ldp.pooled_estimates import REFUSED, counted, pooled
+from tests.support.refusals.ldp.pooled_estimates import counted, pooled
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -461,13 +461,6 @@ def test_the_question_is_not_part_of_the_fingerprint() -> None:
     assert one != other
     assert Collection.from_json(one.to_json()) == one
     assert "question" not in one.canonical
-
-
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][-30:] for row in REFUSED])
-def test_refused(kind, call, sentence) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value) == sentence
 
 
 def test_groups_keep_their_numbers_whatever_versions_there_are():
