@@ -22,7 +22,7 @@ COMPANIONS = {
     "tests/jobs/gateway/test_used_tokens.py",
     "tests/ldp/test_errors_ldp.py",
 }
-"""Files that import tests of the gateway, of surveys and of the demonstrations, which become packages of their own."""
+"""Files that import tests of the gateway and of surveys, which become packages of their own."""
 
 
 def imported_tests(tree: ast.AST) -> Iterator[str]:

@@ -29,9 +29,7 @@ from google.api_core.exceptions import NotFound, RetryError
 
 import uldp_transforms
 from tests.jobs.gateway import test_gateway_errors
-from tests.jobs.streams import test_dev_queue, test_live
 from tests.jobs.survey import test_navigations
-from tests.servers import test_pubsub_refusals
 from tests.support.commands import last_of_each
 from tests.support.messages_cases import KRR, collection, container, single, write_files
 from tests.support.refusals import jobs as refusals_of_jobs
@@ -1589,9 +1587,8 @@ def places(trace: TracebackType | None) -> Iterator[tuple[str, int]]:
 
 
 def calls() -> Iterator[Callable[[], Any]]:
-    """The calls of this table, of those of all subjects, and of those that other tests have beside them."""
-    beside = (test_dev_queue, test_gateway_errors, test_live, test_navigations, test_pubsub_refusals)
-    tables = [SENTENCES, rows_of(refusals_of_jobs), *(module.REFUSED for module in beside)]
+    """The calls of this table and of those of all subjects."""
+    tables = [SENTENCES, rows_of(refusals_of_jobs), test_gateway_errors.REFUSED, test_navigations.REFUSED]
     for row in itertools.chain.from_iterable(tables):
         yield next(
             part for part in row if callable(part) and not (isinstance(part, type) and issubclass(part, Exception))
