@@ -25,7 +25,7 @@ test: lint  ## ruff, mypy and the whole test suite
 # the laws of every room, and what is changed most: mechanisms, decoding, counting, rows, the command line
 QUICK := ldp/test_collection.py ldp/counts/test_counts.py ldp/mechanisms/test_declared_structure.py \
   ldp/mechanisms/test_mechanism_exact.py messages/test_catalog.py messages/test_decoding.py messages/test_wire.py \
-  beam/state/test_coders.py beam/rows/test_rows.py beam/windows/test_windows.py project/test_layers.py \
+  collector/test_count_bytes.py beam/state/test_coders.py beam/rows/test_rows.py beam/windows/test_windows.py project/test_layers.py \
   project/test_imports.py project/test_plan_of_tests.py
 # ... but for those of them that take seconds
 NOT_QUICK := hundred_thousand or borrow or any_messages or any_bytes or own_bits or on_a_grid

@@ -256,7 +256,7 @@ PLAN = (
                 "test_files_that_cannot_be_read_are_in_the_ledger_too",
                 "test_the_ledger_is_by_base_period",
             ),
-            "beam/test_spec.py": (
+            "spec/test_spec.py": (
                 "test_files_of_candidates_are_not_held",
                 "test_what_candidates_are_not",
                 "test_open_alphabets_need_candidates",
@@ -326,7 +326,7 @@ PLAN = (
             ),
             "labs/test_notebooks.py": ("test_every_cell_runs",),
             "ldp/client/test_client.py": ("test_what_was_sent_before_a_kill_is_not_answered_anew",),
-            "ldp/counts/test_count_patterns.py": (
+            "beam/state/test_count_patterns.py": (
                 "test_streams_have_the_findings_of_numpy_with_copies_and_conflicts",
                 "test_files_have_the_findings_of_numpy",
             ),
@@ -395,6 +395,7 @@ PLAN = (
                 "test_windows_that_are_suppressed_have_no_rows",
                 "test_stored_counts_are_searched_again_and_sums_of_windows_find_more",
             ),
+            "jobs/commands/test_capability_table.py": ("test_every_cell_is_what_a_run_finds",),
             "jobs/commands/test_cli.py": ("test_programs_run_as_modules",),
             "jobs/commands/test_memo_people.py": ("test_the_ledger_has_every_report_and_its_copy",),
             "jobs/commands/test_plan.py": (

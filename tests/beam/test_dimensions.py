@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ldp.alphabets.test_dimensions import GROUPED, PLAIN, SPEC
-from tests.support import cases, replay
+from tests.support import replay
+from tests.support.ldp.dimensions import GROUPED, SPEC
 from tests.support.messages_cases import container
+from tests.support.refusals.jobs.dimensions_in_jobs import COLLECTIONS, REFUSED, WIDE
 from tests.support.tolerance import generator
 from uldp_transforms import JobSpec
 from uldp_transforms.collector.owners import Owners
@@ -28,15 +29,6 @@ from uldp_transforms.windows import Windows
 MINUTE = 60_000
 START = 1_000_000_020_000 // MINUTE * MINUTE
 FIXED, SLIDING = Windows(size=2 * MINUTE), Windows(size=3 * MINUTE, slide=MINUTE)
-WIDE = Collection.from_json(
-    SPEC | {"id": "wide", "dimensions": [{"name": "arm", "values": list(map(str, range(40)))}], "num_cohorts": 3}
-)
-OTHERWISE = Collection.from_json(
-    SPEC
-    | {"id": "otherwise", "dimensions": [{"name": "country", "values": ["DE"]}]}
-    | {"mechanism": {"id": "rappor", "epsilon": 2.0}}
-)
-COLLECTIONS = [GROUPED, WIDE, OTHERWISE, dataclasses.replace(PLAIN, id="plain")]
 
 
 def reports_of(collection: Collection, number: int = 600) -> ReportBatch:
@@ -183,25 +175,6 @@ def test_names_are_given_as_a_list_or_a_text():
     assert JobSpec.from_json(specs[0].to_json()) == specs[0]
     for none in ("", [], None):
         assert JobSpec.of(collections=[GROUPED], by=none).by is None
-
-
-def of(**fields: Any) -> Any:
-    return lambda: JobSpec.of(**{"collections": [GROUPED, COLLECTIONS[3]]} | fields)
-
-
-_NAMED = "JobSpec.by must name dimensions that a collection of the job has"
-REFUSED = [
-    (of(by=["arm", "arm"]), "JobSpec.by must name each dimension once, got arm, arm"),
-    (of(by="arm,planet"), f"{_NAMED} (arm, country), got arm, planet"),
-    (of(by="arm", collections=[PLAIN]), f"{_NAMED} (none has any), got arm"),
-    (of(by=5), "JobSpec.by must be a list of names, or a text such as country,arm, got 5"),
-    (of(by=[5]), "JobSpec.by must be a list of names, or a text such as country,arm, got (5,)"),
-    (
-        of(by="arm", discover=True, collections=[GROUPED, cases.COLLECTIONS["prefixes-krr"]]),
-        "JobSpec.by cannot be combined with JobSpec.discover, which searches all reports together, got both",
-    ),
-    (of(by="arm", discover=True), "JobSpec.discover needs a collection with the alphabet prefixes, got closed, closed"),
-]
 
 
 @pytest.mark.parametrize(("call", "sentence"), REFUSED, ids=[sentence for _, sentence in REFUSED])

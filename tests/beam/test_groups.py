@@ -14,20 +14,17 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from tests.support import replay
 from tests.support.messages_cases import KRR, NOON, single
+from tests.support.refusals.jobs.group_files import FILES, HOUR, MESSAGES, REFUSED, STREAM
 from uldp_transforms import EstimateReports
 from uldp_transforms.beam.transforms import gather_messages
 from uldp_transforms.beam.transforms.gather_messages import GATHERED, GatheredCoder, Grouping
-from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.messages import wire
 from uldp_transforms.messages.joined_messages import JoinedMessages, RepeatedMessages
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import Windows
 
-HOUR = 3_600_000
 TIMES = NOON + np.array([0, 1000, 2 * HOUR, HOUR // 2, -HOUR])
 """Of arrival; the last two are before the one in front of them."""
-MESSAGES = [*wire.encode_reports(KRR.perturb(["1"] * 3, np.random.default_rng(1), np.full(3, NOON))), b"", single()]
 
 
 def run(grouped: bool, *, ends: bool, options: PipelineOptions) -> tuple[Counter[str], Counter[str]]:
@@ -52,9 +49,6 @@ def run(grouped: bool, *, ends: bool, options: PipelineOptions) -> tuple[Counter
 
 def _one_by_one(group: Any) -> list[Any]:
     return [beam.window.TimestampedValue(message, replay.timestamp(int(time))) for message, time in zip(*group)]
-
-
-FILES, STREAM = PipelineOptions(["--runner=FnApiRunner"]), replay.stream_options()
 
 
 @pytest.mark.parametrize(("ends", "options"), [(True, FILES), (False, STREAM)], ids=["files", "stream"])
@@ -120,22 +114,6 @@ def test_a_long_message_fills_a_group() -> None:
     grouping = Grouping()
     assert len(list(grouping.add(iter([[bytes(1 << 20)] * 5])))) == 2
     assert len(grouping.rest()) == 1
-
-
-def without_times() -> None:
-    spec = replay.spec([KRR], Windows(size=HOUR), bounded=False)
-    with beam.Pipeline(options=STREAM) as pipeline:
-        groups = pipeline | replay.stream([replay.arrive(NOON, [pickle.dumps((MESSAGES, [1]))])])
-        _ = groups | beam.Map(pickle.loads).with_output_types(GATHERED) | EstimateReports(spec)
-
-
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    (
-        SpecError,
-        without_times,
-        "groups of messages of a stream must have an arrival time for each message, got 1 for 5",
-    )
-]
 
 
 @pytest.mark.parametrize(("error", "call", "sentence"), REFUSED)

@@ -33,7 +33,7 @@ LEFT_OUT = ("test_determinism", "test_faults", "test_kafka_broker", "test_same_c
 """Tests that judge no mutant: they compare whole jobs with each other, or start brokers."""
 
 TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
-    "": ("beam/windows", "beam/test_spec.py", "ldp/test_client_window.py", "project/test_public_names.py"),
+    "": ("beam/windows", "spec/test_spec.py", "ldp/test_client_window.py", "project/test_public_names.py"),
     "beam": (
         *("beam/test_estimate_reports.py", "beam/test_transforms.py", "beam/test_wiring.py"),
         "beam/state/test_moved_modules.py",
@@ -48,10 +48,15 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("beam/test_dimensions.py", "beam/test_groups.py", "beam/test_steps_alone.py"),
     ),
     "collector": (
-        *("beam/accounts", "beam/state", "beam/rows/test_rows.py", "jobs/follow/test_follow_parts.py"),
-        *("ldp/test_edges.py", "messages/test_many_collections.py"),
+        *("collector", "beam/accounts", "beam/state", "beam/rows/test_rows.py"),
+        *("jobs/follow/test_follow_parts.py", "ldp/test_edges.py", "messages/test_many_collections.py"),
     ),
-    "files": ("files", "beam/accounts/test_manifests.py", "jobs/commands/test_values.py"),
+    "files": (
+        "files",
+        "beam/test_files_of_stores.py",
+        "beam/accounts/test_manifests.py",
+        "jobs/commands/test_values.py",
+    ),
     "jobs": (
         *("jobs/commands/test_check.py", "jobs/commands/test_cli.py", "jobs/commands/test_compact.py"),
         *("jobs/commands/test_describe.py", "jobs/commands/test_discover.py", "jobs/commands/test_sql.py"),
@@ -162,7 +167,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_people_options.py", "jobs/commands/test_values.py"),
         *("jobs/commands/test_cli.py", "beam/accounts/test_manifests.py"),
     ),
-    "jobs/sinks": ("jobs/sinks", "beam/rows", "jobs/kafka/test_kafka_topics.py"),
+    "jobs/sinks": ("jobs/sinks", "rows", "beam/rows", "jobs/kafka/test_kafka_topics.py"),
     "jobs/sources": (
         *("jobs/sinks/test_steps_of_sources.py", "jobs/sinks/test_tables.py", "jobs/kafka"),
         "beam/accounts/test_failures_running.py",
@@ -176,7 +181,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "ldp/client": ("ldp/client", "ldp/test_client_window.py", "ldp/test_limits.py", "clients/test_vectors.py"),
     "ldp/comparisons": ("ldp/comparisons", "ldp/versions/test_liars_pooled.py"),
     "ldp/conformance": ("ldp/test_conformance.py",),
-    "ldp/counts": ("ldp/counts", "ldp/test_edges.py"),
+    "ldp/counts": ("ldp/counts", "ldp/test_edges.py", "beam/state/test_count_patterns.py"),
     "ldp/discovery": ("ldp/discovery",),
     "ldp/estimators": ("ldp/estimators", "ldp/numbers", "ldp/test_edges.py"),
     "ldp/mechanisms": (
@@ -195,7 +200,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "messages": ("messages", "beam/accounts/test_manifests.py"),
     "messages/files": ("messages", "jobs/commands/test_unread_files.py", "beam/accounts/test_transit.py"),
     "rows": (
-        *("beam/rows", "beam/windows/test_smooth_estimates.py", "beam/windows/test_smooth_numbers.py"),
+        *("rows", "beam/rows", "beam/windows/test_smooth_estimates.py"),
         *("beam/windows/test_pool_versions.py", "jobs/commands/test_reestimate.py"),
     ),
     "rows/figures": (
@@ -203,11 +208,11 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         "jobs/report/test_report_gathering.py",
     ),
     "rows/samples": (
-        *("beam/rows/test_row_parts.py", "beam/rows/test_number_figures.py", "beam/test_steps_alone.py"),
+        *("rows/test_row_parts.py", "beam/rows/test_number_figures.py", "beam/test_steps_alone.py"),
         *("beam/windows/test_pool_versions.py", "jobs/reestimate", "jobs/commands/test_total.py"),
         "jobs/commands/test_questions_of_groups.py",
     ),
-    "spec": ("beam/test_spec.py", "beam/test_spec_fields.py", "beam/test_wiring.py"),
+    "spec": ("spec", "beam/windows/test_windows_of_beam.py", "beam/test_spec_fields.py", "beam/test_wiring.py"),
     "yaml": ("jobs/engines/test_yaml.py",),
     "labs/demo": ("labs/test_demo_figures.py", "labs/test_demo.py", "labs/test_demo_event.py"),
     "labs/live": ("labs/test_live_parts.py", "labs/test_live.py"),

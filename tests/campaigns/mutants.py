@@ -11,8 +11,8 @@ copy; the tree itself is never written to. The tests of a room (``tests.campaign
 to learn which call which function; then each mutant meets the tests that call its function, a few of them first, and at
 last all tests of its room in a process of their own: programs that tests start are not recorded, and of those that
 share a cached result only the first. Mutants of the JavaScript client meet its tests, those of C are built first. What
-survives needs a new test, or a line in ``tests.campaigns.equivalents`` that says why nobody could tell the difference.
-A test that hangs has not found a fault: whoever waits does not know why.
+survives needs a new test, or an entry in ``tests/campaigns/equivalents.yaml`` that says why nobody could tell the
+difference. A test that hangs has not found a fault: whoever waits does not know why.
 
 Both have a summary with the share of each room: killed, of those planted, or of those drawn that are not equivalent.
 """

@@ -13,8 +13,7 @@ import sys
 from collections.abc import Iterator
 
 from requirements.companions import companions
-from tests.project.documents import ROOT, pages
-from tests.project.test_documents import sentences
+from tests.project.documents import ROOT, pages, sentences
 
 FOLDERS = ("uldp_transforms", *(str(each.sources.relative_to(ROOT)) for each in companions()), "pipelines", "labs")
 

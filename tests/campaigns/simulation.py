@@ -48,7 +48,7 @@ from tests.campaigns.simulated import (
 from tests.campaigns.simulated.navigation_pages import NavigationPages
 from tests.campaigns.simulated.spool_way import SpoolWay
 from tests.campaigns.simulated.topic_way import TopicWay
-from tests.ldp.alphabets.test_dimensions import GROUPED
+from tests.support.ldp.dimensions import GROUPED
 from tests.support.messages_cases import KRR, URR
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.follow.follower import Follower, Source

@@ -17,11 +17,10 @@ from google.pubsub_v1.services.publisher.transports import PublisherGrpcTranspor
 from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransport
 
 from labs.dev_queue import TOPIC, configure
-from tests.servers.pubsub.pubsub_server import PubsubServer
+from tests.support.refusals.jobs.dev_queue import REFUSED, TOPICS
 from uldp_transforms.jobs.uldp import main
 from uldp_transforms.ldp import SpecError
 
-TOPICS = ("projects/a/topics/reports", "projects/a/topics/others")
 COMMAND = [sys.executable, "-m", "uldp_transforms.jobs", "dev-queue"]
 
 
@@ -71,11 +70,6 @@ def test_a_port_in_use_is_refused(queue: subprocess.Popen[str], capfd: pytest.Ca
     assert lines[-1] == f"dev-queue: --port must be free, got {port}"
 
 
-def in_use() -> None:
-    with PubsubServer() as server, PubsubServer(port=int(server.address.rpartition(":")[2])):
-        pass
-
-
 @pytest.mark.parametrize("port", [0, 65535])
 def test_a_queue_has_a_port_and_topics(port: int) -> None:
     usual = configure([])
@@ -85,22 +79,6 @@ def test_a_queue_has_a_port_and_topics(port: int) -> None:
     for wrong in (-1, 65536):
         with pytest.raises(SpecError, match=rf"^--port must be a number from 0 to 65535, got {wrong}$"):
             configure([f"--port={wrong}"])
-
-
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    (SpecError, lambda: configure(["--port=70000"]), "--port must be a number from 0 to 65535, got 70000"),
-    (
-        SpecError,
-        lambda: configure(["--topic=reports"]),
-        "--topic must be projects/PROJECT/topics/NAME, got 'reports'",
-    ),
-    (
-        SpecError,
-        lambda: configure([f"--topic={TOPICS[0]}"] * 2),
-        f"--topic must be given once for each topic, got {TOPICS[0]}, {TOPICS[0]}",
-    ),
-    (SpecError, in_use, "--port must be free, got "),
-]
 
 
 @pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=["port", "topic", "twice", "in use"])

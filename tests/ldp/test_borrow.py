@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -14,16 +12,15 @@ import pytest
 from scipy import stats
 
 from labs.experiments.drawn_counts import draw_counts
-from tests.support.messages_cases import AOUE, KRR, LISTED, TAGGED, numbered
+from tests.support.ldp.borrowing_estimators import EB, EMPIRICAL, PROJECTED, all_signs
+from tests.support.messages_cases import AOUE, numbered
 from tests.support.tolerance import generator
-from uldp_transforms.ldp import CohortCounts, Collection, SpecError
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import borrow, borrowed_shares
 from uldp_transforms.ldp.borrowing.borrow import _evidence, _signs, side_of
 from uldp_transforms.ldp.borrowing.weights import Evidence, _costs, weights_of
-from uldp_transforms.ldp.estimators import ESTIMATORS, Estimator
+from uldp_transforms.ldp.estimators import Estimator
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
-
-EB, EMPIRICAL, PROJECTED = (ESTIMATORS[name]() for name in ("eb", "empirical", "projected"))
 
 
 def collection(size: int, mechanism: str = "krr", sensitive: int | None = None, epsilon: float = 2.0) -> Collection:
@@ -39,10 +36,6 @@ def counts(*cells: int) -> CohortCounts:
 
 def drawn(of: Collection, people: np.ndarray, rng: np.random.Generator) -> CohortCounts:
     return draw_counts(of, tuple(of.alphabet.known_values or ()), people, rng)
-
-
-def all_signs(size: int) -> np.ndarray:
-    return np.array(list(itertools.product((-1.0, 1.0), repeat=size)))
 
 
 @pytest.mark.parametrize(
@@ -334,47 +327,6 @@ def test_groups_with_enough_reports_have_borrowed_shares() -> None:
     assert borrowed_shares(of, None, groups, PROJECTED, 1) == {}, "all reports are unknown"
     assert borrowed_shares(of, total, groups, PROJECTED, 1000) == {}
     assert borrowed_shares(of, counts(0, 0, 0), groups, PROJECTED, 1) == {}, "all reports allow no estimate"
-
-
-def refused(of: Collection, estimator: str = "eb") -> Callable[[], Any]:
-    empty = CohortCounts.empty(of.num_cohorts, of.num_cells)
-    return lambda: borrow(of, empty, [empty], ESTIMATORS[estimator]())
-
-
-NUMBERS = Collection.from_json(
-    {
-        "id": "ages",
-        "version": 1,
-        "alphabet": {"id": "ordered", "edges": [0, 10, 20]},
-        "mechanism": {"id": "krr", "epsilon": 1},
-    }
-)
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    (
-        SpecError,
-        refused(KRR, "em"),
-        "borrow needs an estimator whose shares are a continuous function of the unbiased ones, such as eb or "
-        "projected, got collection 'krr' and estimator 'em'",
-    ),
-    (
-        SpecError,
-        refused(LISTED),
-        "borrow needs a list of all values, each with a symbol of its own, got collection 'listed' and estimator 'eb'",
-    ),
-    (SpecError, refused(NUMBERS), "borrow needs values that are not numbers, got collection 'ages' and estimator 'eb'"),
-    (
-        SpecError,
-        refused(TAGGED),
-        "borrow needs values that clients name, without tags, got collection 'tagged' and estimator 'eb'",
-    ),
-]
-
-
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][:40] for row in REFUSED])
-def test_refusals(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value) == sentence
 
 
 def test_other_mechanisms_are_supported() -> None:

@@ -15,13 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ldp import test_borrow
-from tests.ldp.alphabets import test_dimensions
-from tests.ldp.comparisons import test_comparisons
-from tests.ldp.estimators import test_estimates_in_notebooks
-from tests.ldp.solvers import test_pooled_versions
-from tests.ldp.versions import test_borrowed_versions, test_pooled_estimate
 from tests.support.cases import COLLECTIONS, DECOMPOSED, VALUES
+from tests.support.refusals import ldp as refusals_of_ldp
+from tests.support.refusals.tables import rows_of
 from uldp_transforms import ldp
 from uldp_transforms.ldp import (
     Budget,
@@ -1741,13 +1737,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             ),
         )
     ),
-    *test_estimates_in_notebooks.REFUSED,
-    *test_pooled_versions.REFUSED,
-    *test_pooled_estimate.REFUSED,
-    *test_comparisons.REFUSED,
-    *test_dimensions.REFUSED,
-    *test_borrow.REFUSED,
-    *test_borrowed_versions.REFUSED,
+    *rows_of(refusals_of_ldp),
 ]
 
 

@@ -16,6 +16,7 @@ import fastavro
 import pyarrow as pa
 import pytest
 
+from tests.support.messages.snappy_blocks import snappy
 from tests.support.messages_cases import KRR, REPORT, container
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.reasons import Reason
@@ -43,10 +44,6 @@ def snappy_by_hand(content: bytes) -> bytes:
     parts = (content[at : at + 60] for at in range(0, len(content), 60))
     literals = b"".join(bytes([len(part) - 1 << 2]) + part for part in parts)
     return varint(len(content)) + literals + struct.pack(">I", zlib.crc32(content))
-
-
-def snappy(content: bytes) -> bytes:
-    return pa.Codec("snappy").compress(content, asbytes=True) + struct.pack(">I", zlib.crc32(content))
 
 
 def lz4(content: bytes) -> bytes:

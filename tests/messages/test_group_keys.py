@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.messages.test_set_groups import ARM, COUNTRY, of
+from tests.support.messages.set_dimensions import ARM, COUNTRY, of
 from uldp_transforms.messages.group_keys import fingerprint_of, is_total, owner_of_group, pairs_of, split_key
 
 ITEM = of(ARM, COUNTRY)

@@ -4,30 +4,20 @@ from __future__ import annotations
 
 import itertools
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.support.messages_cases import BATCH_HEADER, NOON, REPORT_HEADER, decoder, long, numbered, packed, single
+from tests.support.messages.set_dimensions import ALL, ARM, COUNTRY, KEYS, NET, of
+from tests.support.messages_cases import BATCH_HEADER, NOON, REPORT_HEADER, decoder, long, packed, single
+from tests.support.refusals.jobs.set_dimensions import REFUSED
 from tests.support.tolerance import generator
-from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.set_groups import SetGroups, set_in_batch
 
-COUNTRY = {"name": "country", "values": ["DE", "FR", "\u00c9"], "set_by": "gateway"}
-ARM = {"name": "arm", "values": ["control", "new"]}
-NET = {"name": "net", "values": ["fast"], "set_by": "attribute"}
-KEYS = (("country", "cc"),)
-
-
-def of(*dimensions: dict[str, Any], num_cohorts: int = 2, name: str = "krr") -> Collection:
-    spec = {"id": name, "version": 1, "alphabet": numbered(3), "mechanism": {"id": "krr", "epsilon": 1.0}}
-    return Collection.from_json(spec | {"num_cohorts": num_cohorts, "dimensions": list(dimensions)})
-
-
-ALL = of(ARM, COUNTRY, NET)
 AT_GATEWAY = SetGroups((ALL,), "gateway", KEYS)
 AT_READER = SetGroups((ALL,), "attribute", (("net", "speed"),))
 
@@ -156,26 +146,6 @@ def test_simulated_reports_are_those_behind_all_doors() -> None:
     listed = zip(["new", "other", "control"], ["FR", "DE", "other"], ["other", "fast", "fast"], batch.cohorts % 2)
     assert behind.cohorts.tolist() == [stated(*row) for row in listed]
     assert np.array_equal(behind.payloads, batch.payloads)
-
-
-def door(keys: Sequence[tuple[str, str]], *collections: Collection) -> Callable[[], SetGroups]:
-    return lambda: SetGroups(collections or (ALL,), "gateway", tuple(keys))
-
-
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    (SpecError, door([]), "--dimension must say what gives 'country' (set_by gateway), got none"),
-    (
-        SpecError,
-        door([*KEYS, ("arm", "x")]),
-        "--dimension must name a dimension with set_by gateway: country, got 'arm'",
-    ),
-    (
-        SpecError,
-        door(KEYS, of(ARM)),
-        "--dimension must name a dimension with set_by gateway: the collections have none, got 'country'",
-    ),
-    (SpecError, door([*KEYS, *KEYS]), "--dimension must give each dimension once, got 'country' twice"),
-]
 
 
 @pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2] for row in REFUSED])

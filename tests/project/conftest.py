@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from requirements.companions import companions
 from tests.project.documents import ROOT
+from tests.support.project.quickstart_folder import write_quickstart
 from tests.support.setups import said_by
 
 
@@ -21,3 +23,10 @@ def package() -> dict[str, Any]:
 def needs_of_companions() -> list[str]:
     """What all companions require."""
     return [need for each in companions() for need in said_by(each.folder / "setup.py")["install_requires"]]
+
+
+@pytest.fixture
+def quickstart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with C.json and reports.avro, in which the examples run."""
+    monkeypatch.chdir(tmp_path)
+    return write_quickstart(tmp_path)

@@ -42,6 +42,18 @@ def prose(text: str) -> str:
     return re.sub(r"^( *)```.*?^\1```", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
+def sentences(text: str) -> list[str]:
+    """The sentences of prose, without fenced blocks, tables and headings."""
+    parts = re.split(r"\n\s*\n|\n(?=\s*(?:[-*] |\d+\. |[|#!]))", prose(text))
+    parts = [" ".join(part.split()) for part in parts]
+    return [
+        sentence
+        for part in parts
+        if not part.startswith(("|", "#", "!"))
+        for sentence in re.split(r"(?<=[.:!?])\s+(?=[A-Z`\[])", part)
+    ]
+
+
 class Block(NamedTuple):
     """A fenced block, the page where it stands, and what it needs (the comment ``run: ...`` before it)."""
 

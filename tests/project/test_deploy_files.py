@@ -9,9 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import kubernetes_validate
@@ -19,14 +17,27 @@ import pytest
 import yaml
 
 from tests.project.documents import ROOT
-from tests.project.test_package import FILES, NAME, SHIPPED
 from tests.rigs.flink.processes import OPENED
 from tests.rigs.kubernetes import __main__ as operator
+from tests.support.project.deployed import (
+    COMPOSE,
+    CONTAINER,
+    JOBS,
+    KUBERNETES,
+    KUSTOMIZATION,
+    RESOURCES,
+    SERVICES,
+    Document,
+    arguments,
+    containers,
+    here,
+    pods,
+)
+from tests.support.project.shipped import FILES, NAME, SHIPPED
 from uldp_transforms.jobs import check, workers
 from uldp_transforms.jobs.estimate.options import read_arguments
 from uldp_transforms.windows import milliseconds
 
-CONTAINER, COMPOSE, KUBERNETES = (ROOT / "deploy" / name for name in ("container", "compose", "kubernetes"))
 VERSION = "1.30"
 """Of Kubernetes, whose schemas hold; later ones have all of these fields too."""
 
@@ -36,35 +47,8 @@ needs_promtool = pytest.mark.skipif(
     shutil.which("promtool") is None, reason="promtool is not installed (Debian: apt-get install prometheus)"
 )
 
-Document = dict[str, Any]
 
-
-def load(path: Path) -> list[Document]:
-    return list(yaml.safe_load_all(path.read_text("utf-8")))
-
-
-SERVICES: Document = load(COMPOSE / "compose.yaml")[0]["services"]
-KUSTOMIZATION = load(KUBERNETES / "kustomization.yaml")[0]
-RESOURCES = [found for name in KUSTOMIZATION["resources"] for found in load(KUBERNETES / name)]
 (FLINK,) = (found for found in RESOURCES if found["kind"] == "FlinkDeployment")
-
-
-def pods() -> Iterator[tuple[str, Document]]:
-    """The pods of the manifests; each one of Flink with what its two templates say together."""
-    for found in RESOURCES:
-        if found["kind"] == "FlinkDeployment":
-            for part in ("jobManager", "taskManager"):
-                pod = copy.deepcopy(found["spec"]["podTemplate"])
-                pod["spec"] |= found["spec"][part]["podTemplate"]["spec"]
-                yield part, pod
-        elif found["kind"] in ("Deployment", "Job"):
-            yield found["metadata"]["name"], found["spec"]["template"]
-        elif found["kind"] == "CronJob":
-            yield found["metadata"]["name"], found["spec"]["jobTemplate"]["spec"]["template"]
-
-
-def containers(pod: Document) -> list[Document]:
-    return [*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]]
 
 
 # ---------------------------------------------------------------------- images
@@ -297,21 +281,6 @@ def test_pods_may_do_no_more_than_they_must(name: str, pod: Document) -> None:
                 "allowPrivilegeEscalation": False,
                 "capabilities": {"drop": ["ALL"]},
             }
-
-
-def arguments(of: Document) -> list[str]:
-    """The arguments of a program of ours, in a service of compose or a container of Kubernetes."""
-    return of.get("command", []) if "args" not in of else of["args"]
-
-
-(JOB,) = (containers(pod)[-1] for name, pod in pods() if name == "uldp-estimate")
-JOBS = {"compose": arguments(SERVICES["job"]), "Kubernetes": arguments(JOB)}
-
-
-def here(argv: list[str], folder: Path) -> list[str]:
-    """The command line with folders of this machine; the collection is that beside the compose file."""
-    texts = [re.sub(r"/etc/uldp/collections?/?[\w*]*\.json", str(COMPOSE / "collection.json"), text) for text in argv]
-    return [text.replace("/uldp/results", str(folder / "results")) for text in texts]
 
 
 @pytest.mark.parametrize("where", JOBS)

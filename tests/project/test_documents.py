@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.project.documents import DOCS, OUTSIDE, ROOT, pages, prose
+from tests.project.documents import DOCS, OUTSIDE, ROOT, pages, prose, sentences
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SITE = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # BaseLoader runs nothing
@@ -97,18 +97,6 @@ def test_nothing_is_fetched_to_view_the_site() -> None:
 def test_no_page_has_a_path_of_a_machine() -> None:
     homes = re.compile(rf"{re.escape(os.path.expanduser('~'))}/|/tmp/|/home/\w")
     assert not [page for page in pages() if homes.search(page.read_text(encoding="utf-8"))]
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences of prose, without fenced blocks, tables and headings."""
-    parts = re.split(r"\n\s*\n|\n(?=\s*(?:[-*] |\d+\. |[|#!]))", prose(text))
-    parts = [" ".join(part.split()) for part in parts]
-    return [
-        sentence
-        for part in parts
-        if not part.startswith(("|", "#", "!"))
-        for sentence in re.split(r"(?<=[.:!?])\s+(?=[A-Z`\[])", part)
-    ]
 
 
 def repeated(text: str) -> list[str]:

@@ -16,14 +16,11 @@ import pytest
 
 import uldp_transforms
 from tests.support.messages_cases import KRR, container, single, write_files
+from tests.support.project.shipped import FILES, NAME, SHIPPED
 from uldp_transforms.beam.runtime.row_coders import ROWS
 from uldp_transforms.messages.native_module import decoder_name
 
 ROOT = Path(__file__).parents[2]
-NAME = "uldp_transforms"
-SHIPPED = ("schemas",)
-"""Folders of the checkout of which the wheel has copies."""
-FILES = ("LICENSE", "README.md", "pyproject.toml", "setup.py")
 MOST_BYTES = 1_150_000
 """Of the wheel: nine tenths are modules with their docstrings."""
 

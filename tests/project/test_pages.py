@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.support import cases, golden
+from tests.support import cases, golden, golden_records
 from tests.support.suite import pytest_assertrepr_compare
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.mechanisms.mechanism import About
@@ -26,7 +26,7 @@ def test_every_mechanism_says_what_the_pages_need(name):
 def test_pages_say_what_the_classes_say(path):
     made, now = golden.pages()[path], (golden.ROOT / path).read_text(encoding="utf-8")
     if made != now:
-        pytest.fail("\n".join(golden.advice(path, now, made)), pytrace=False)
+        pytest.fail("\n".join(golden_records.advice(path, now, made)), pytrace=False)
 
 
 def test_json_text_is_the_value():
@@ -36,7 +36,7 @@ def test_json_text_is_the_value():
 
 
 def test_a_difference_of_golden_records_is_shown_line_by_line():
-    old = golden.Records({"n": i} for i in range(40))
+    old = golden_records.Records({"n": i} for i in range(40))
     old.name = "few.json"
     lines = pytest_assertrepr_compare("==", [*old[:-1], {"n": 7}], old)
     assert lines == [
@@ -46,9 +46,9 @@ def test_a_difference_of_golden_records_is_shown_line_by_line():
         "@@ -41 +41 @@",
         '-{"n": 39}',
         '+{"n": 7}',
-        golden.ADVICE,
+        golden_records.ADVICE,
     ]
-    assert pytest_assertrepr_compare("==", old, [])[-2:] == ["... 24 more lines", golden.ADVICE]
+    assert pytest_assertrepr_compare("==", old, [])[-2:] == ["... 24 more lines", golden_records.ADVICE]
     assert pytest_assertrepr_compare("==", [1], [2]) is None
 
 
@@ -56,7 +56,7 @@ def test_golden_files_are_written_if_asked(tmp_path, monkeypatch):
     monkeypatch.setattr(cases, "GOLDEN", tmp_path)
     (tmp_path / "old.json").write_text('[\n{"a": 1}\n]\n')
     assert cases.golden("old.json", lambda: [{"a": 2}]) == [{"a": 1}]
-    monkeypatch.setenv(golden.WRITE, "1")
+    monkeypatch.setenv(golden_records.WRITE, "1")
     assert cases.golden("old.json", lambda: [{"a": 2}]) == [{"a": 2}]
     assert (tmp_path / "old.json").read_text() == '[\n{"a": 2}\n]\n'
 

@@ -10,54 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
-import numpy as np
 import pytest
 
 from tests.project.documents import DOCS, ROOT, Block, blocks, require, run, stream
 from tests.support import sqlite_query
+from tests.support.project.quickstart_folder import COLLECTION, NOON, VALUES
 from uldp_transforms import schemas
 from uldp_transforms.jobs import estimate
 from uldp_transforms.ldp import Collection
 
-VALUES = ["flu", "cold", "asthma", "hiv"]
-PEOPLE = [5000, 3500, 1000, 500]
-COLLECTION = {
-    "id": "diagnoses",
-    "version": 1,
-    "alphabet": {"id": "closed", "values": VALUES, "sensitive": ["hiv"]},
-    "mechanism": {"id": "urr", "epsilon": 1.0},
-}
 OVER_FILES = "--collection C.json --input reports.avro --output output --window 1h"
-NOON = 1_000_036_800  # 2001-09-09T12:00:00Z in seconds
 QUICKSTARTS = [DOCS / f"quickstart-{reader}.md" for reader in ("analyst", "beam", "client", "open", "operator")]
 
 
 def of_page(name: str) -> list[Block]:
     return blocks(DOCS / f"{name}.md")
-
-
-def batch_record() -> dict[str, object]:
-    """10,000 reports of noon as the record of a packed message."""
-    values = [value for value, number in zip(VALUES, PEOPLE) for _ in range(number)]
-    batch = Collection.from_json(COLLECTION).perturb(values, np.random.default_rng(7), [NOON * 1000] * len(values))
-    return {
-        "form": 2,
-        "collection": batch.fingerprint[:8],
-        "cohorts": batch.cohorts.astype("<u2").tobytes(),
-        "event_times": batch.event_times.astype("<i8").tobytes(),
-        "report_ids": batch.report_ids.tobytes(),
-        "payloads": batch.payloads.tobytes(),
-    }
-
-
-@pytest.fixture()
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """C.json and reports.avro, where the examples look for them."""
-    (tmp_path / "C.json").write_text(json.dumps(COLLECTION), encoding="utf-8")
-    with (tmp_path / "reports.avro").open("wb") as file:
-        fastavro.writer(file, schemas.load("report_batch.avsc"), [batch_record()])
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def messages() -> list[bytes]:
@@ -101,7 +68,7 @@ def test_quickstarts_are_short(page: Path) -> None:
 
 
 def test_the_page_of_notebooks_runs_from_its_first_block_to_its_last(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    quickstart: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = rows_of_a_stream()
     Path("output/estimates.jsonl").write_text("".join(json.dumps(line) + "\n" for line in rows), encoding="utf-8")
@@ -130,7 +97,7 @@ def test_open_values_with_a_public_list(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 def test_the_analyst_reads_the_latest_panes(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    quickstart: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     [block] = of_page("quickstart-analyst")
     require(block.needs)
@@ -146,7 +113,7 @@ def test_the_analyst_reads_the_latest_panes(
     assert "ci_low" in capsys.readouterr().out
 
 
-def test_the_query_of_the_analyst_reads_the_latest_panes(folder: Path) -> None:
+def test_the_query_of_the_analyst_reads_the_latest_panes(quickstart: Path) -> None:
     [block] = blocks(DOCS / "quickstart-analyst.md", "sql")
     rows = rows_of_a_stream()
     columns = list(rows[0])
@@ -169,7 +136,7 @@ def test_the_query_of_the_analyst_reads_the_latest_panes(folder: Path) -> None:
     ids=lambda block: f"{block.number}-{block.needs}",
 )
 def test_the_pipelines_print_rows(
-    block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    block: Block, quickstart: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     require(block.needs)
     if "ReadFromPubSub" in block.code:
@@ -181,7 +148,7 @@ def test_the_pipelines_print_rows(
 
 
 def test_the_client_makes_a_message(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    quickstart: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     once, every_day = of_page("quickstart-client")
     require(once.needs)
@@ -190,7 +157,7 @@ def test_the_client_makes_a_message(
     assert capsys.readouterr().out.startswith(f"02{prefix}")
     require(every_day.needs)
     run(every_day, monkeypatch)
-    assert (folder / "state.json").stat().st_size > 0
+    assert (quickstart / "state.json").stat().st_size > 0
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *QUICKSTARTS, DOCS / "operations.md"], ids=lambda page: page.stem)
@@ -205,7 +172,7 @@ def test_options_of_commands_exist(page: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_the_ledger_is_added_up_as_operators_are_told(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    quickstart: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By the program of the page as it stands; a lost report shows."""
     [code] = re.findall(

@@ -202,7 +202,7 @@ def test_an_alphabet(tree: Tree) -> None:
     text = (tree.folder / schema).read_text(encoding="utf-8")
     definition = text[text.index('    "closed": {') : text.index('    "permuted": {')]
     tree.insert(schema, '    "closed": {', definition.replace('"closed"', '"example"').rstrip("\n"))
-    specs = "tests/beam/rows/test_schemas.py"
+    specs = "tests/rows/test_schemas.py"
     spec = '    "example": CLOSED | {"alphabet": CLOSED["alphabet"] | {"id": "example"}},'
     tree.insert(specs, '    "closed": CLOSED,', spec)
     tree.insert("clients/javascript/src/form.js", "  closed: (alphabet)", "  example: (alphabet) => list(alphabet),")
@@ -305,7 +305,7 @@ def test_a_capability(tree: Tree) -> None:
     """A field and a step: programs over files, streams and stored counts have it, for questions and groups too."""
     fields, spec, values = (f"uldp_transforms/spec/{name}.py" for name in ("spec_fields", "job_spec", "plain_values"))
     asked, steps = (f"uldp_transforms/rows/samples/{name}.py" for name in ("asked", "rows_of_samples"))
-    tests = "tests/beam/test_spec.py"
+    tests = "tests/spec/test_spec.py"
     tree.insert(fields, '    SpecField(\n        name="max_rejected_share"', CAPABILITY)
     tree.insert(spec, "    borrow: bool = False\n", "    example: float | None = None")
     tree.insert(spec, "            borrow=self.borrow,\n", "            example=self.example,")

@@ -13,10 +13,7 @@ from typing import Any
 import apache_beam as beam
 import pytest
 
-from tests.project import test_quickstarts
 from tests.project.documents import DOCS, Block, blocks, run
-
-folder = test_quickstarts.folder
 
 PAGES = {"reference.md": "uldp_transforms", "reference-ldp.md": "uldp_transforms.ldp"}
 REFERENCE = re.compile(r"^<!-- reference: ([\w.]+)\.(\w+) -->$", flags=re.MULTILINE)
@@ -45,7 +42,7 @@ def test_the_page_lists_every_public_name_once(page: str) -> None:
 
 @pytest.mark.parametrize(("module", "name"), NAMES, ids=[name for _, name in NAMES])
 def test_every_public_class_has_an_example(
-    module: str, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+    module: str, name: str, quickstart: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if name in ON_THE_PAGE:
         assert any(name in block.code or "estimate =" in block.code for block in BLOCKS)
@@ -72,12 +69,12 @@ def test_a_wrong_example_fails() -> None:
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.page.stem)
-def test_blocks_of_the_pages_run(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_the_pages_run(block: Block, quickstart: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(block, monkeypatch)
 
 
 @pytest.mark.parametrize("module", ["uldp_transforms.ldp"])
-def test_examples_of_packages_run(module: str, folder: Path) -> None:
+def test_examples_of_packages_run(module: str, quickstart: Path) -> None:
     text = importlib.import_module(module).__doc__
     assert text is not None
     run_examples([doctest.DocTestParser().get_doctest(text, {}, module, None, 0)])

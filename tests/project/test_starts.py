@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.follow.spools import Followed
-from tests.jobs.follow.test_follow_start import PROGRAM as FOLLOWING
+from tests.support.follow.two_steps import PROGRAM as FOLLOWING
 from tests.support.messages_cases import KRR
 
 ROOT = Path(__file__).parents[2]

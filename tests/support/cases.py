@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.golden import WRITE, Records, text_of
+from tests.support.golden_records import WRITE, Records, text_of
 from tests.support.together import together
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import Alphabet, Closed, Hashed, Ordered, Permuted, Prefixes, Tagged

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import json
 import os
 import subprocess
@@ -17,46 +16,12 @@ from typing import Any
 
 from tests.support import dataflow_template, failures, protection_lists, row_fields, spec_page, views
 from tests.support.capabilities import page as capability_page
+from tests.support.golden_records import WIDTH, WRITE, difference
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
 
 ROOT = Path(__file__).parents[2]
-ADVICE = "If that is meant, run `make golden`, review what it prints, and commit it."
-
-WRITE = "WRITE_GOLDEN"
-"""Environment variable; if set, ``cases.golden`` writes what is proposed."""
-
 RECORDS = ("tests/golden", "schemas/vectors")
 """Folders of golden records."""
-
-_WIDTH = 120
-_SHOWN = 20  # lines of a difference that a failing test prints
-
-
-# ---------------------------------------------------------------------- records
-
-
-class Records(list[dict]):
-    """Records of a golden file, which know its name: a failing comparison says what to do."""
-
-    name: str
-
-
-def text_of(records: list[dict]) -> str:
-    """One record a line."""
-    return "[\n" + ",\n".join(json.dumps(record) for record in records) + "\n]\n"
-
-
-def difference(name: str, old: str, new: str) -> list[str]:
-    """A unified diff without context, line by line."""
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), name, name, n=0, lineterm="")
-    return [line if len(line) <= 2 * _WIDTH else f"{line[: 2 * _WIDTH]}..." for line in lines]
-
-
-def advice(name: str, old: str, new: str) -> list[str]:
-    """The beginning of the difference, and what to do about it."""
-    lines = difference(name, old, new)
-    more = [f"... {len(lines) - _SHOWN} more lines"] if len(lines) > _SHOWN else []
-    return [f"{name} is not what the code makes now:", *lines[:_SHOWN], *more, ADVICE]
 
 
 # ---------------------------------------------------------------------- pages
@@ -158,7 +123,7 @@ def _with_schemas(path: str, classes: list[type[Mechanism]]) -> str:
 def json_text(value: Any, indent: str = "", before: str = "") -> str:
     """JSON in which what fits into a line stands in one; ``before`` is what the line holds already."""
     short = json.dumps(value, ensure_ascii=False)
-    if not isinstance(value, (dict, list)) or len(indent + before + short) < _WIDTH:
+    if not isinstance(value, (dict, list)) or len(indent + before + short) < WIDTH:
         return before + short
     inner, (left, right) = f"{indent}  ", "{}" if isinstance(value, dict) else "[]"
     if isinstance(value, dict):

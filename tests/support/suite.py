@@ -11,6 +11,7 @@ import pytest
 from hypothesis import settings
 
 from tests.plan import Divider, turn
+from tests.support.golden_records import Records, advice, text_of
 
 settings.register_profile("suite", deadline=None, max_examples=50)  # no deadline: machines are busy at times
 settings.load_profile("suite")
@@ -39,11 +40,7 @@ def pytest_sessionfinish() -> None:
 
 
 def pytest_assertrepr_compare(op: str, left: Any, right: Any) -> list[str] | None:
-    """Golden records that differ are shown line by line; the test has imported what makes them."""
-    if "tests.support.golden" not in sys.modules:
-        return None
-    from tests.support.golden import Records, advice, text_of  # noqa: PLC0415  # takes seconds; the first process needs none
-
+    """Golden records that differ are shown line by line."""
     old, new = (left, right) if isinstance(left, Records) else (right, left)
     if op != "==" or not isinstance(old, Records) or not isinstance(new, list):
         return None

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from tests.ldp.alphabets.test_dimensions import ON_THE_WAY
 from tests.support.gateways import gateway
+from tests.support.ldp.dimensions import ON_THE_WAY
 from tests.support.live import PATIENCE
 from uldp_transforms.jobs import estimate
 from uldp_transforms.messages import wire

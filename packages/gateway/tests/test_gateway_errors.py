@@ -25,7 +25,7 @@ import uldp_transforms_gateway as gateway
 from tests.servers.pubsub_servers import IN_PROCESS, serving
 from tests.support import live
 from tests.support.messages_cases import KRR, packed, single, write_files
-from tests.support.refusals import calls_of, refusals_of, without_a_row
+from tests.support.refusals.raised import calls_of, refusals_of, without_a_row
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.files import spool_names
 from uldp_transforms_gateway import serve, spool_file, web

@@ -10,7 +10,7 @@ import pytest
 
 import uldp_transforms_survey
 from packages.survey.tests.support import refused_arrays, refused_tables
-from tests.support.refusals import calls_of, refusals_of, without_a_row
+from tests.support.refusals.raised import calls_of, refusals_of, without_a_row
 
 FOLDER = Path(uldp_transforms_survey.__file__).parent
 SENTENCES = [*refused_arrays.REFUSED, *refused_tables.REFUSED]

@@ -29,20 +29,13 @@ from google.api_core.exceptions import NotFound, RetryError
 
 import uldp_transforms
 from labs.demo import demo_command as demo
-from tests.beam import test_dimensions, test_groups, test_spec, test_wiring
-from tests.beam.accounts import test_manifests
-from tests.beam.windows import test_pool_versions
-from tests.jobs.commands import test_compact, test_compare, test_plan_groups, test_total
-from tests.jobs.engines import test_workers, test_yaml
-from tests.jobs.follow import test_follow, test_follow_topic, test_topic_identity
-from tests.jobs.kafka import test_kafka_reader, test_kafka_secrets, test_kafka_topics
-from tests.jobs.report import test_report_compared, test_row_frame
-from tests.labs import test_dev_queue, test_live
-from tests.messages import test_set_groups
-from tests.servers import test_pubsub_refusals
 from tests.support.commands import last_of_each
 from tests.support.messages_cases import KRR, collection, container, single, write_files
-from tests.support.refusals import calls_of, refusals_of, without_a_row
+from tests.support.refusals import jobs as refusals_of_jobs
+from tests.support.refusals import kafka_secrets, manifests
+from tests.support.refusals.jobs.workers import ended_silently
+from tests.support.refusals.raised import calls_of, refusals_of, without_a_row
+from tests.support.refusals.tables import rows_of
 from uldp_transforms import (
     DecodeReports,
     EstimateDistribution,
@@ -851,7 +844,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "--manifest needs --output, got --topic",
     ),
     # manifests, and what a pattern matches
-    *((SpecError, lambda content=content: files_of_manifest(content), said) for content, said in test_manifests.WRONG),
+    *((SpecError, lambda content=content: files_of_manifest(content), said) for content, said in manifests.WRONG),
     (
         SpecError,
         lambda: ReadReportFiles("good.avro", 3),  # type: ignore[arg-type]
@@ -1487,24 +1480,11 @@ def test_sentence(kind, call, sentence):
 
 
 def calls() -> Iterator[Callable[[], Any]]:
-    """The calls of this table and of those of the files that test the specification, wiring and other languages."""
-    tables = (test_spec.REFUSED, test_wiring.WRONG, test_yaml.CASES, test_kafka_topics.REFUSED)
-    tables = (*tables, test_kafka_reader.REFUSED, test_groups.REFUSED, test_dimensions.REFUSED, test_dev_queue.REFUSED)
-    tables = (
-        *tables,
-        test_row_frame.REFUSED,
-        test_compare.REFUSED,
-        test_total.REFUSED,
-        test_follow.REFUSED,
-        test_follow_topic.REFUSED,
-        test_topic_identity.REFUSED,
-    )
-    tables = (*tables, test_pool_versions.REFUSED, test_compact.REFUSED, test_plan_groups.REFUSED)
-    tables = (*tables, test_report_compared.REFUSED, test_set_groups.REFUSED, test_workers.REFUSED)
-    yield from calls_of((SENTENCES, *tables, test_live.REFUSED, test_pubsub_refusals.REFUSED))
-    for made, _ in test_kafka_secrets.WRONG:
+    """The calls of this table and of those of all subjects."""
+    yield from calls_of([SENTENCES, rows_of(refusals_of_jobs)])
+    for made, _ in kafka_secrets.WRONG:
         yield made(Path())
-    yield test_workers._ended_silently
+    yield ended_silently
 
 
 @pytest.mark.usefixtures("folder")

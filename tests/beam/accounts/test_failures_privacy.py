@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import uldp_transforms
-from tests.beam.accounts.test_secrets import FILES, messages, shown
 from tests.support import cases
+from tests.support.messages.secret_messages import FILES, messages, shown
 from tests.support.messages_cases import KRR, decoder, write_files
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.jobs import cli, estimate

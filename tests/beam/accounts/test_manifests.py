@@ -16,6 +16,7 @@ import pytest
 
 from tests.support import replay
 from tests.support.messages_cases import KRR, container, single, write_files
+from tests.support.refusals.manifests import GOOD, WRONG
 from uldp_transforms import EstimateReports, ReadReportFiles
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.reestimate import stored_counts
@@ -68,43 +69,6 @@ def test_what_simulate_lists_is_what_the_file_holds() -> None:
         assert files_of_manifest(listed) == [expected]
         assert manifest_of([expected]) == listed
     assert outcome() == (0, {"received": 50, "accepted": 50})
-
-
-GOOD = {"name": "a.avro", "bytes": 1, "sha256": "0" * 64, "messages": 1, "reports": 1}
-WRONG: list[tuple[Any, str]] = [
-    ([], "Manifest must be a JSON object, got []"),
-    ({"version": 1}, "Manifest needs the key 'files', got 'version'"),
-    ({"version": 1, "files": [], "more": 1}, "Manifest takes the keys version, files, got 'more'"),
-    ({"version": 2, "files": []}, "Manifest.version must be an integer in [1, 1], got 2"),
-    ({"version": 1, "files": {}}, "Manifest.files must be a list, got {}"),
-    ({"version": 1, "files": [1]}, "ListedFile must be a JSON object, got 1"),
-    (
-        {"version": 1, "files": [{}]},
-        "ListedFile needs the key 'name', got no keys",
-    ),
-    *(
-        (
-            {"version": 1, "files": [GOOD | {"name": name}]},
-            f"ListedFile.name must be the name of a file without a folder, got {name!r}",
-        )
-        for name in ("", "..", ".", "a/b", "a\\b", "a\0", 3)
-    ),
-    *(
-        (
-            {"version": 1, "files": [GOOD | {"sha256": digest}]},
-            f"ListedFile.sha256 must be 64 hexadecimal digits (0-9, a-f), got {digest!r}",
-        )
-        for digest in ("", "00", "A" * 50, 5)
-    ),
-    *(
-        (
-            {"version": 1, "files": [GOOD | {name: number}]},
-            f"ListedFile.{name} must be an integer in [0, {1 << 40}], got {number!r}",
-        )
-        for name in ("bytes", "messages", "reports")
-        for number in (-1, 1.5, "1", 1 << 62)
-    ),
-]
 
 
 @pytest.mark.parametrize(("content", "sentence"), WRONG)

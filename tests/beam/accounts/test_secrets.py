@@ -6,7 +6,6 @@ import base64
 import gzip
 import logging
 import shlex
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,20 +14,13 @@ import fastavro
 import pytest
 
 from tests.support import replay
+from tests.support.messages.secret_messages import FILES, SECRET, TEXT, messages, shown
 from tests.support.messages_cases import (
-    BATCH,
-    BATCH_HEADER,
     ID,
     KNOWN,
     KRR,
-    NOON,
-    REPORT_HEADER,
-    STRANGER,
     container,
-    data,
     decoder,
-    long,
-    packed,
     single,
     write_files,
 )
@@ -39,16 +31,6 @@ from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.windows import BasePeriods
-
-SECRET = b"MARKER-8d1f"  # not in any file of this project but this one
-TEXT = SECRET.decode()
-SHAPES = (SECRET, SECRET.hex().encode(), base64.b64encode(SECRET)[:12], repr(list(SECRET))[1:-1].encode(), SECRET[::-1])
-
-
-def shown(content: bytes | str) -> bool:
-    """Whether the marker stands in the content, as it is or in another writing."""
-    content = content.encode() if isinstance(content, str) else content
-    return any(shape.lower() in content.lower() for shape in SHAPES)
 
 
 @pytest.fixture
@@ -123,33 +105,6 @@ def test_a_value_is_not_in_its_report(nothing_is_shown):
 # ---------------------------------------------------------------------- the collector
 
 
-def messages() -> list[bytes]:
-    """The marker in every field, in every reason."""
-    padding = SECRET.ljust(16, b"!")
-    bad = [
-        SECRET,
-        b"\x02" + SECRET,
-        b"\x04" + SECRET,
-        b"\xc3\x01" + SECRET,
-        REPORT_HEADER + SECRET,
-        BATCH_HEADER + SECRET,
-        b'{"value": "%s"}' % SECRET,
-        single() + SECRET,
-        packed() + SECRET,
-        single(collection=SECRET[:8]),
-        single(payload=data(SECRET)),
-        single(payload=long(-1) + SECRET),
-        single(report_id=padding, cohort=long(9)),
-        single(report_id=padding, payload=data(b"\xff")),
-        single(report_id=padding, event_time=long(1 << 60)),
-        single(STRANGER, payload=data(SECRET)),
-        packed(payloads=data(SECRET)),
-        packed(STRANGER, payloads=data(SECRET)),
-        packed(rows=[(0, struct.unpack("<q", SECRET[:8])[0], padding, b"\0"), (9, NOON, padding, b"\0")]),
-    ]
-    return [*bad, *(single(of, payload=data(SECRET)) for of in KNOWN), single(report_id=padding), packed()]
-
-
 def test_decoding_never_shows_a_message(nothing_is_shown):
     batches, rejections, *_ = decoder().decode(messages())
     found = sum(rejection.num_reports + rejection.num_messages for rejection in rejections)
@@ -164,21 +119,6 @@ def test_the_transform_never_shows_a_message(nothing_is_shown):
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         decoded = pipeline | beam.Create(messages()) | DecodeReports(replay.spec(KNOWN, None))
         _ = decoded.rejected | beam.Map(rejected_row, BasePeriods(1000)) | beam.Map(print)
-
-
-FILES = {
-    "marker.avro": SECRET,
-    "schema.avro": container([(1, SECRET)], {"type": "record", "name": "R", "fields": [], "doc": TEXT}),
-    "not-json.avro": container([(1, SECRET)], b'{"doc": "%s' % SECRET),
-    "codec.avro": container([(1, SECRET)], codec=SECRET),
-    "metadata.avro": container([(1, SECRET)], marker=SECRET),
-    "sync.avro": container([(1, b"\0"), (2, SECRET)], sync=SECRET.ljust(16, b"!")),
-    "deflate.avro": container([(1, SECRET)], codec=b"deflate"),
-    "blocks.avro": container([(1, SECRET), (1, single() + SECRET), (1, single())]),
-    "messages.avro": container([(1, m) for m in messages() if m[:1] == b"\x02"]),
-    "batches.avro": container([(1, m) for m in messages() if m[:1] == b"\x04"], BATCH),
-    "value.csv": f"value\n{TEXT}\n",
-}
 
 
 def test_files_never_show_their_content(nothing_is_shown):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from apache_beam import coders
 
-from tests.beam.windows.test_smooth_estimates import DAY, HASHED, KRR, VALUES, rows_of
+from tests.support.rows.smoothed_rows import DAY, HASHED, KRR, VALUES, rows_of
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS

@@ -7,7 +7,6 @@ import dataclasses
 import json
 import time
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from apache_beam.testing.test_stream import ElementEvent, Event, TestStream
 from apache_beam.transforms.window import TimestampedValue
 
 from tests.support import cases, live, replay
+from tests.support.jobs.late_reports import ANIMALS, BEGIN, HOUR, LATE, MINUTE, bundles, reports, write
 from uldp_transforms.jobs.files import flushed_rows
 from uldp_transforms.jobs.records import row_file_options
 from uldp_transforms.jobs.records.row_file_options import flush_every
@@ -31,37 +31,7 @@ from uldp_transforms.rows.row_types import LEDGER_SCHEMA, LedgerRow
 from uldp_transforms.spec.spec_fields import CORRECTED, FINAL
 from uldp_transforms.windows import Windows
 
-ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
-MINUTE = 60_000
-HOUR = 60 * MINUTE
-BEGIN = 400_000 * HOUR
 KINDS = {"estimates.jsonl": 1, "estimates.avro": 1, "health.jsonl": 1, "ledger.jsonl": 1, "counts.avro": 1}
-
-
-def reports(number: int, moment: int) -> list[bytes]:
-    return wire.encode_reports(ANIMALS.perturb(["ant"] * number, np.random.default_rng(1), [moment] * number))
-
-
-def bundles(number: int, arrival: int, moment: int) -> list[Event]:
-    """So many reports of one moment, each of which arrives in a bundle of its own."""
-    return [replay.arrive(arrival, reports(1, moment)) for _ in range(number)]
-
-
-def write(
-    folder: Path, events: Sequence[Event], flush_every: int, *, with_parquet: bool = False, **fields: Any
-) -> Path:
-    """The files of a stream."""
-    job = replay.streaming_job([ANIMALS], Windows(size=HOUR), allowed_lateness=HOUR, **fields)
-    sink = RowFiles(
-        str(folder),
-        unbounded=True,
-        with_counts=True,
-        flush_every=flush_every,
-        final=fields.get("release") == FINAL,
-        with_parquet=with_parquet,
-    )
-    replay.run(dataclasses.replace(job, sinks=(sink,)), events)
-    return folder
 
 
 def files(folder: Path) -> Counter[str]:
@@ -75,14 +45,6 @@ def avro_rows(folder: Path, name: str) -> list[Any]:
         with path.open("rb") as file:
             rows += fastavro.reader(file)
     return rows
-
-
-LATE = [
-    *bundles(3, BEGIN + MINUTE, BEGIN),
-    replay.watermark(BEGIN + HOUR + MINUTE),
-    *bundles(20, BEGIN + HOUR + MINUTE, BEGIN),
-]
-"""A window that is corrected twenty times."""
 
 
 @pytest.mark.parametrize("flush_every", [1_000, MINUTE, 10 * MINUTE])

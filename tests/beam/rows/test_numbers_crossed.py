@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ldp.numbers.test_number_estimates import P, collection
 from tests.support import replay
 from tests.support.estimated import estimate_window
+from tests.support.ldp.number_collections import P, collection
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import Empirical

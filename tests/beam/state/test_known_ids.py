@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.beam.state.test_deduplicate import (
+from tests.support import replay
+from tests.support.beam.repeated_reports import (
     ALL,
     JOB,
     PERIOD,
@@ -28,7 +29,6 @@ from tests.beam.state.test_deduplicate import (
     several_bundles,
     some_reports,
 )
-from tests.support import replay
 from tests.support.messages_cases import KRR
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.beam.runtime.worker_memory import Held

@@ -23,7 +23,8 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming
 from tests.servers.google_server import misfits
 from tests.support import replay
 from tests.support.kafka_cluster import Cluster
-from tests.support.messages_cases import KRR, URR, collection, container, numbered, write_files
+from tests.support.messages_cases import URR, collection, container, numbered, write_files
+from tests.support.refusals.jobs.questions import OLD, REFUSED
 from tests.support.tolerance import generator
 from uldp_transforms import CountReports, DecodeReports, JobSpec
 from uldp_transforms.beam.runtime import panes
@@ -47,7 +48,6 @@ MINUTE = 60_000
 PERIOD = 10 * MINUTE
 SQL = Path(__file__).parents[3] / "schemas" / "sql"
 START = 1_000_000_000_000 // PERIOD * PERIOD
-OLD = dataclasses.replace(KRR, id="diet", question="diet")
 NEW = dataclasses.replace(collection("diet", numbered(3), "rappor"), version=2, question="diet")
 OTHER = URR
 VERSIONS = [OLD, NEW]
@@ -602,19 +602,6 @@ def test_an_updated_stream_ignores_what_it_held_of_versions_that_it_no_longer_po
 
 
 # ---------------------------------------------------------------------- refusals
-
-
-def job(*collections: Collection, **fields: Any) -> JobSpec:
-    return JobSpec(collections=collections, **fields)
-
-
-REFUSED = [
-    (lambda: PoolVersions(job(KRR)), "PoolVersions needs a collection that names a question, got none"),
-    (
-        lambda: job(OLD, estimator="em"),
-        "question 'diet' needs an estimator that decodes pooled estimates, such as eb or projected, got 'em'",
-    ),
-]
 
 
 @pytest.mark.parametrize(("call", "sentence"), REFUSED, ids=["no question", "estimator"])

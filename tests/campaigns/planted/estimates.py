@@ -388,7 +388,7 @@ ESTIMATES = (
         'if alphabet.bin_edges is not None:\n    return "values that are not numbers"',
         "",
         "figures of numbers would not be those of the shown bins",
-        ("test_borrow.py::test_refusals",),
+        ("test_errors_ldp.py::test_sentence",),
         within="need_of_borrowing",
     ),
     Plant(

@@ -426,7 +426,7 @@ MESSAGES_AND_ROWS = (
         "if exists(target):\n    delete(target)",
         "",
         "stores do not rename onto an existing file",
-        ("test_stores.py::test_files_of_a_store_are_replaced_renamed_listed_and_deleted",),
+        ("test_files_of_stores.py::test_files_of_a_store_are_replaced_renamed_listed_and_deleted",),
     ),
     Plant(
         "seconds that are milliseconds",

@@ -220,7 +220,7 @@ PIPELINE = (
         "if numbers.min(initial=0) >= 0 else (1 << 63) - 1",
         "if numbers.min(initial=0) >= -1 else (1 << 63) - 1",
         "a report that is taken back becomes 255 reports",
-        ("test_coders.py::test_counts_come_back",),
+        ("test_count_bytes.py::test_counts_come_back",),
     ),
     Plant(
         "seeds that are forgotten",

@@ -18,6 +18,7 @@ import pytest
 from pyarrow import parquet
 
 from tests.jobs.follow.spools import Followed
+from tests.support.refusals.jobs.compaction import REFUSED
 from uldp_transforms import read_rows
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import check, compact, reestimate, uldp
@@ -307,34 +308,6 @@ def test_parquet_files_are_merged_too(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------------- the same by their lines
-
-
-def written(name: str, content: bytes) -> str:
-    """A file in the present directory."""
-    path = Path(name).absolute()
-    path.write_bytes(content)
-    return str(path)
-
-
-def avro(name: str, field: str) -> str:
-    fields = [{"name": field, "type": "int"}]
-    fastavro.writer(file := io.BytesIO(), {"type": "record", "name": "R", "fields": fields}, [{field: 1}])
-    return written(name, file.getvalue())
-
-
-def locked_twice() -> None:
-    with compact._alone("."), compact._alone("."):
-        pass
-
-
-REFUSED: list[tuple[Callable[[], Any], str]] = [
-    (lambda: compact.configure(["gs://b/x"]), "DIR must be a local directory"),
-    (lambda: compact.configure(["."]), "DIR must contain the record of a run"),
-    (lambda: compact._json_lines([written("cut.jsonl", b"{")], io.BytesIO()), "must contain rows of uldp estimate"),
-    (lambda: compact._avro([avro("a.avro", "a"), avro("b.avro", "b")], io.BytesIO()), "must have one schema"),
-    (lambda: compact._parquet([written("no.parquet", b"no")], io.BytesIO()), "must contain rows of uldp estimate"),
-    (locked_twice, "DIR must not be compacted by another program"),
-]
 
 
 @pytest.mark.parametrize(("call", "words"), REFUSED, ids=[words for _, words in REFUSED])

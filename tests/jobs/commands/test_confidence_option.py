@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.jobs.commands.test_reestimate import COLLECTIONS, FILES, again, estimated, rows_of
 from tests.jobs.follow.spools import Followed
+from tests.support.jobs.reestimated import COLLECTIONS, FILES, again, estimated, rows_of
 from tests.support.messages_cases import KRR as OF_SPOOL
 from tests.support.messages_cases import write_files
 from uldp_transforms.jobs import uldp

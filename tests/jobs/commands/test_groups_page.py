@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.jobs.commands.test_reestimate import rows_of
 from tests.project.documents import blocks
+from tests.support.jobs.reestimated import rows_of
 from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.mechanisms import Mechanism

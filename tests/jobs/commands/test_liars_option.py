@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.jobs.commands.test_reestimate import COLLECTIONS, FILES, again, estimated, rows_of
 from tests.support.html_tree import tree_of
+from tests.support.jobs.reestimated import COLLECTIONS, FILES, again, estimated, rows_of
 from tests.support.messages_cases import write_files
 from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import Collection

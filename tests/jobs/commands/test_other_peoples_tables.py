@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from tests.beam.test_spec import without_time_zones
 from tests.support.table_formats import FOREIGN
+from tests.support.without_time_zones import without_time_zones
 from uldp_transforms.files.text_files import read_lines
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.files.event_times import Clock

@@ -13,7 +13,7 @@ import duckdb
 import fastavro
 import pytest
 
-from tests.ldp.alphabets.test_dimensions import ARM, COUNTRY, SPEC
+from tests.support.ldp.dimensions import ARM, COUNTRY, SPEC
 from tests.support.messages_cases import KRR, NOON, decoder, write_files
 from uldp_transforms.jobs.uldp import main
 from uldp_transforms.ldp import Budget, Client, Collection

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.ldp.planning.test_utility_losses import make
 from tests.support.cases import ANY_VALUES
 from tests.support.commands import last_of_each
+from tests.support.ldp.small_mechanisms import make
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.plan import plan_command as program
 from uldp_transforms.ldp import Collection

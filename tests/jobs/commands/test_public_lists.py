@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from apache_beam.yaml.yaml_transform import YamlTransform
 
-from tests.jobs.engines.test_yaml import PROVIDERS, steps
 from tests.jobs.follow.spools import Followed
 from tests.support import replay
+from tests.support.beam.yaml_steps import PROVIDERS, steps
 from tests.support.messages_cases import BATCH, container, write_files
 from tests.support.named_outputs import collected, from_messages
 from tests.support.replay import arrive, watermark

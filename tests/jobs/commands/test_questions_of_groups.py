@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from apache_beam.yaml.yaml_transform import YamlTransform
 
-from tests.jobs.commands.test_borrow_option import assert_borrows
-from tests.jobs.engines.test_yaml import PROVIDERS, steps
 from tests.jobs.follow.spools import Followed
+from tests.support.beam.yaml_steps import PROVIDERS, steps
 from tests.support.messages_cases import KRR, UP, write_files
 from tests.support.named_outputs import collected
+from tests.support.rows.borrowed_rows import assert_borrows
 from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tests.jobs.follow.spools import Followed
-from tests.ldp.alphabets.test_dimensions import GROUPED
+from tests.support.ldp.dimensions import GROUPED
 from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import CohortCounts, Estimate
 from uldp_transforms.ldp.estimators import ESTIMATORS

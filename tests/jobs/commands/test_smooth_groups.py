@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.ldp.alphabets.test_dimensions import GROUPED
+from tests.support.ldp.dimensions import GROUPED
 from tests.support.messages_cases import container, write_files
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms import read_rows

@@ -13,24 +13,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.jobs.commands.test_reestimate import ALL, COLLECTIONS, FILES, MINUTE, PERIOD, estimated, rows_of
 from tests.support.estimated import estimate_window
+from tests.support.jobs.reestimated import ALL, COLLECTIONS, FILES, PERIOD, estimated, rows_of
+from tests.support.jobs.stored_periods import GROUPED, ONE, of_group, store, stored
 from tests.support.messages_cases import collection, write_files
-from uldp_transforms.collector.row_bytes import file_of
+from tests.support.refusals.jobs.totals import REFUSED
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
-from uldp_transforms.jobs.reestimate import reestimate_command, whole_periods
+from uldp_transforms.jobs.reestimate import reestimate_command
 from uldp_transforms.jobs.report.whole_period import totals_of
-from uldp_transforms.ldp import CohortCounts, Collection, SpecError
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.json_and_avro import to_json
-from uldp_transforms.rows.row_identity import fields_of_group, name_of, span_of
-from uldp_transforms.rows.row_types import COUNTS_SCHEMA, WindowCounts
 from uldp_transforms.spec.spec_fields import SHOW
 
 KRR = COLLECTIONS[0]
-ONE = collection("one", {"id": "closed", "values": ["0", "1", "2"]}, "krr", num_cohorts=1)
 PLACE = ("window_start", "window_end", "pane_index", "pane_timing", "run")
 
 
@@ -88,16 +86,6 @@ def test_one_window_for_everything_is_its_own_total(capsys: pytest.CaptureFixtur
     [row] = totals("job")
     assert (row["window_start"], row["num_reports"]) == (None, 300)
     assert capsys.readouterr().out.startswith("krr, everything: 300 reports in 1 window, status ok\n")
-
-
-def stored(of: Collection, start: int, cells: list[int], complete: bool = True) -> WindowCounts:
-    place = span_of(start, PERIOD) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": "a", "simulated": None}
-    return WindowCounts(**name_of(of), **place, complete=complete, num_reports=[sum(cells)], cells=cells)
-
-
-def store(rows: list[WindowCounts]) -> None:
-    Path("job").mkdir(exist_ok=True)
-    Path("job/counts-a.avro").write_bytes(file_of(rows, "avro", COUNTS_SCHEMA))
 
 
 @pytest.mark.usefixtures("folder")
@@ -229,30 +217,6 @@ def test_numbers_have_a_table_of_their_figures(capsys: pytest.CaptureFixture[str
 # ---------------------------------------------------------------------- refusals
 
 
-def overlapping() -> Any:
-    write_files(Path(), FILES | {"one.json": ONE})
-    store([stored(ONE, 0, [7, 2, 1]), stored(ONE, MINUTE, [7, 2, 1])])
-    task = total("job", "--collection", "one.json")
-    return list(whole_periods.periods(task.spec, task.jobs))
-
-
-def without_counts() -> Any:
-    write_files(Path(), FILES | {"one.json": ONE})
-    Path("none").mkdir(exist_ok=True)
-    return total("none", "--collection", "one.json")
-
-
-GROUPED = Collection.from_json(
-    ONE.to_json() | {"id": "grouped", "dimensions": [{"name": "arm", "values": ["control", "new"]}]}
-)
-
-
-def of_group(arm: str, cells: list[int], run: str = "a") -> WindowCounts:
-    row = stored(GROUPED, 0, cells)._replace(group="", run=run)
-    pairs = [("arm", arm)] if arm else []
-    return row._replace(**fields_of_group(pairs, has_groups=True))
-
-
 @pytest.mark.usefixtures("folder")
 def test_groups_that_do_not_add_up_to_the_total_are_partial() -> None:
     """As after a kill between two panes: what is missing in a group is not known."""
@@ -276,33 +240,6 @@ def test_groups_are_of_the_same_runs_as_the_total() -> None:
     store([*earlier, *later])
     rows = totals("job --collection grouped.json --min_reports 1 --by arm")
     assert [(row["group"], row["num_reports"], row["run"]) for row in rows] == [("", 100, "b"), ("arm=new", 100, "b")]
-
-
-def without_groups() -> None:
-    write_files(Path(), {"grouped.json": GROUPED})
-    store([of_group("", [60, 30, 10])])
-    reestimate_command.job(total("job", "--collection", "grouped.json", "--by", "arm"))
-
-
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    (
-        SpecError,
-        overlapping,
-        "DIR must have windows that do not overlap, because reports would count twice, got overlapping windows of "
-        "'one'",
-    ),
-    (
-        SpecError,
-        without_groups,
-        "--by needs counts of groups, which uldp estimate --write_counts --by arm stores, got none by these dimensions",
-    ),
-    (SpecError, without_counts, "DIR must match at least one file, got 'none/counts*.avro'"),
-    (
-        SpecError,
-        lambda: total("."),
-        "--collection must be given, because no run in . names a collection, got none",
-    ),
-]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
-from tests.messages.test_codecs import snappy
+from tests.support.messages.snappy_blocks import snappy
 from tests.support.messages_cases import KRR, REPORT, container, write_files
 from tests.support.tolerance import generator
 from uldp_transforms import EstimateReports, ReadReportFiles

@@ -12,9 +12,9 @@ import apache_beam as beam
 import pytest
 from apache_beam.portability.api import beam_runner_api_pb2
 
-from tests.project.test_deploy_files import JOBS, SERVICES, here
 from tests.rigs.flink import cached
 from tests.rigs.flink.processes import free_port, java, process, wait_for
+from tests.support.project.deployed import JOBS, SERVICES, here
 from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import read_arguments
 

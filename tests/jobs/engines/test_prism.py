@@ -13,10 +13,10 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
-from tests.beam.state import test_same_counts as same
 from tests.rigs import compare, prism
 from tests.rigs.job import make_reports, run
-from tests.support import live, replay
+from tests.support import cases, live, replay
+from tests.support.beam import same_counts as same
 from tests.support.messages_cases import KRR
 from uldp_transforms import CalendarWindows
 from uldp_transforms.beam.transforms.release_once import ReleaseOnce
@@ -42,7 +42,7 @@ def test_files_give_the_rows_of_the_local_engine(tmp_path: Path) -> None:
 @pytest.mark.parametrize("windows", [pytest.param(same.WINDOWS[name], id=name) for name in ("fixed", "uneven")])
 @pytest.mark.parametrize("deduplicate", [False, True])
 def test_stream_equals_numpy(windows: Windows, deduplicate: bool) -> None:
-    """Late reports, duplicates and panes as on the engine of ``test_same_counts``."""
+    """Late reports, duplicates and panes as on the engine of ``tests.beam.state.test_same_counts``."""
     rng = np.random.default_rng([windows.step, deduplicate])
     batches = same.random_reports(rng, 0)
     sent = same.sent_twice(batches, rng) if deduplicate else batches
@@ -131,7 +131,7 @@ def test_the_main_job_releases_the_rows_of_the_local_engine() -> None:
     rng = np.random.default_rng(6)
     sent = same.sent_twice(same.random_reports(rng, 0), rng)
     events = list(same.random_events(same.as_messages(sent, "mixed", rng), rng, 0))
-    fields = {"release": "final", "deduplicate": True, "allowed_lateness": same.DAY, "candidates": same.cases.VALUES}
+    fields = {"release": "final", "deduplicate": True, "allowed_lateness": same.DAY, "candidates": cases.VALUES}
     local, prism = (
         replay.replay(
             replay.streaming_job(same.COLLECTIONS, same.WINDOWS["fixed"], options=options, min_reports=1, **fields),

@@ -16,13 +16,11 @@ from apache_beam.portability.api import beam_fn_api_pb2 as fn_api
 from apache_beam.portability.api import beam_fn_api_pb2_grpc as fn_service
 
 from tests.rigs import compare, job, prism
-from uldp_transforms.jobs import workers
-from uldp_transforms.jobs.engines.last_words import last_words, state_of
+from tests.support.refusals.jobs.workers import IN_TIME, REFUSED, SOON, ended_silently
 from uldp_transforms.jobs.engines.worker_pool import WorkerPool, served
 from uldp_transforms.ldp import SpecError
 
 needs_prism = pytest.mark.skipif(prism.missing() is not None, reason=str(prism.missing()))
-SOON, IN_TIME = 0.01, 600.0
 
 
 def closed_port() -> str:
@@ -101,36 +99,9 @@ def options_of(address: str) -> list[str]:
     return [*prism.options(), "--environment_type=EXTERNAL", f"--environment_config={address}"]
 
 
-class _Gone:
-    """A job whose engine is gone."""
-
-    @property
-    def state(self) -> str:
-        error: Any = grpc.RpcError()
-        error.code = lambda: grpc.StatusCode.UNAVAILABLE
-        raise error
-
-
-def _ended_silently() -> None:
-    with last_words() as words:
-        state_of(_Gone(), words)
-
-
 def test_an_engine_that_ends_silently_is_named() -> None:
     with pytest.raises(RuntimeError, match=r"^the engine does not answer: UNAVAILABLE, see its log$"):
-        _ended_silently()
-
-
-def _in_use() -> None:
-    with served(WorkerPool(SOON), "localhost:0") as address, served(WorkerPool(SOON), address):
-        pass
-
-
-REFUSED: list[tuple[Callable[[], Any], str]] = [
-    (lambda: workers.configure(["--address", "here"]), "--address must be HOST:PORT, got 'here'"),
-    (lambda: workers.configure(["--start_timeout", "0s"]), "--start_timeout must be above 0, got 0"),
-    (_in_use, "--address must be a free HOST:PORT of this machine, got 'localhost:"),
-]
+        ended_silently()
 
 
 @pytest.mark.parametrize(("call", "sentence"), REFUSED)

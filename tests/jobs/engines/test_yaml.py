@@ -16,14 +16,13 @@ from unittest import mock
 
 import apache_beam as beam
 import pytest
-import yaml
 from apache_beam.testing.test_stream import WatermarkEvent
-from apache_beam.transforms.window import FixedWindows
 from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.utils.timestamp import MAX_TIMESTAMP
 from apache_beam.yaml import main
 from apache_beam.yaml.yaml_transform import YamlTransform
 
+from tests.support.beam.yaml_steps import PROVIDERS, steps
 from tests.support.messages_cases import KRR, NOON
 from tests.support.named_outputs import (
     OPEN,
@@ -35,6 +34,7 @@ from tests.support.named_outputs import (
     messages,
     write_reports,
 )
+from tests.support.refusals.jobs.yaml_transforms import REFUSED
 from tests.support.replay import arrive, collector, stream, watermark
 from uldp_transforms import JobSpec
 from uldp_transforms.ldp import SpecError
@@ -43,7 +43,6 @@ from uldp_transforms.yaml import EstimateReports
 from uldp_transforms.yaml.named_outputs import _as_messages, _message
 
 DOCS = Path(__file__).parents[3] / "docs"
-PROVIDERS = {"EstimateReports": EstimateReports}
 HOUR = 3_600_000
 
 
@@ -52,18 +51,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("yaml")
     write_reports(folder)
     return folder
-
-
-def steps(*before: dict[str, Any], **config: Any) -> str:
-    """YAML of EstimateReports behind other steps, and all its outputs."""
-    own = {"type": "EstimateReports", "config": config} | ({"input": before[-1].get("name", "input")} if before else {})
-    outputs = {name: f"EstimateReports.{name}" for name in OUTPUTS}
-    transforms = [step for step in before if "type" in step]
-    return yaml.safe_dump({"type": "composite", "transforms": [*transforms, own], "output": outputs} | _inputs(before))
-
-
-def _inputs(before: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    return {"input": "input"} if {} in before else {}
 
 
 # ---------------------------------------------------------------- the examples
@@ -284,64 +271,7 @@ def test_a_specification_is_made_of_what_other_languages_send(folder: Path) -> N
 # ---------------------------------------------------------------- what it refuses
 
 
-def apply(source: Any, **values: Any) -> None:
-    _ = beam.Pipeline(runner="FnApiRunner") | source | EstimateReports(**{"collections": [KRR]} | values)
-
-
-CASES: list[tuple[Callable[[], Any], str]] = [
-    (
-        lambda: EstimateReports(colections=[KRR]),  # type: ignore[call-arg]
-        "EstimateReports takes the keys files, collections, window, slide, ",
-    ),
-    (lambda: EstimateReports(window="1h"), "JobSpec needs the key 'collections', got 'window'"),
-    (
-        lambda: EstimateReports(files=["a"], collections=[KRR]),  # type: ignore[arg-type]
-        "EstimateReports.files must be a pattern of file names, got ['a']",
-    ),
-    (
-        lambda: EstimateReports(files="", collections=[KRR]),
-        "EstimateReports.files must be a pattern of file names, got ''",
-    ),
-    (
-        lambda: beam.Pipeline(runner="FnApiRunner") | EstimateReports(collections=[KRR]),
-        "EstimateReports needs an input of messages, or files, got neither",
-    ),
-    (
-        lambda: apply(beam.Create([b""]), files="a"),
-        "EstimateReports.files must be absent if there is an input, got both",
-    ),
-    (
-        lambda: apply(beam.Create([beam.Row(a=b"", b=b"")])),
-        "EstimateReports needs rows with one field or a field payload, got the fields a, b",
-    ),
-    (
-        lambda: apply(beam.Create([beam.Row(a=1.5)])),
-        "EstimateReports needs bytes or Base64 text in the field a, got <class 'float'>",
-    ),
-    (
-        lambda: apply(beam.Create([1])),
-        "EstimateReports needs a PCollection of bytes, got one of int",
-    ),
-    (
-        lambda: apply(beam.Create([beam.Row(a=b"")]) | beam.WindowInto(FixedWindows(1))),
-        "EstimateReports needs elements in the global window (reports carry their own time), got FixedWindows",
-    ),
-    (
-        lambda: EstimateReports(collections=[7]),  # type: ignore[list-item]
-        "JobSpec.collections must hold collections, JSON objects or paths, got 7",
-    ),
-    (
-        lambda: EstimateReports(collections=["{"]),
-        "Collection must be JSON, got an error in line 1: ",
-    ),
-    (
-        lambda: EstimateReports(collections=['{"id": "krr"}']),
-        "Collection needs the key 'version', got 'id'",
-    ),
-]
-
-
-@pytest.mark.parametrize(("call", "sentence"), CASES, ids=[sentence[:60] for _, sentence in CASES])
+@pytest.mark.parametrize(("call", "sentence"), REFUSED, ids=[sentence[:60] for _, sentence in REFUSED])
 def test_refusals(call: Callable[[], Any], sentence: str) -> None:
     with pytest.raises(SpecError) as caught:
         call()

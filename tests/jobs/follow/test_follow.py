@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import functools
 import operator
 import random
 import re
@@ -12,7 +10,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -25,9 +22,11 @@ import pytest
 
 from tests.campaigns import follow_soak
 from tests.jobs.follow.spools import Followed, kill_at
-from tests.ldp.alphabets.test_dimensions import GROUPED
 from tests.support import set_clock
+from tests.support.follow.kill_points import POINTS, configured
+from tests.support.ldp.dimensions import GROUPED
 from tests.support.messages_cases import KRR
+from tests.support.refusals.jobs.following import REFUSED, foreign_manifest
 from tests.support.spool_writer import begun
 from uldp_transforms.jobs import check, cli, estimate, reestimate
 from uldp_transforms.jobs.engines.signals import Signals
@@ -35,24 +34,12 @@ from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow.follow_job import _record, follow_job, run_follow
 from uldp_transforms.jobs.follow.follow_reading import Reading, _groups
 from uldp_transforms.jobs.follow.follower import Follower
-from uldp_transforms.jobs.follow.spool_reading import SpoolReader, SpoolSource, list_spool
-from uldp_transforms.jobs.follow.state import CountedFile, FollowState
+from uldp_transforms.jobs.follow.spool_reading import SpoolSource, list_spool
+from uldp_transforms.jobs.follow.state import CountedFile
 from uldp_transforms.jobs.records.run_records import STOPPED
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages.files.spool_names import manifest_path
 from uldp_transforms.windows import moment_of
-
-POINTS = {
-    "before counts are committed",
-    "in the transaction of counts",
-    "after counts are committed",
-    "before estimates are committed",
-    "after estimates are committed",
-    "before emptying",
-    "after emptying",
-    *(f"{when} {kind}" for when in ("before", "after") for kind in ("ledger", "rejected", "estimates", "counts")),
-    *(f"{when} health" for when in ("before", "after")),
-}
 
 
 @pytest.mark.parametrize("options", [(), ("--slide", "30s", "--window", "90s")])
@@ -216,125 +203,6 @@ def _stopped(followed: Followed) -> None:
     dataclasses.replace(_record(job), end=STOPPED, ended="2026-01-01T00:00:00Z").write(str(followed.output))
     job.state.close()
     job.directory.close()
-
-
-def configured(*change: str, window: tuple[str, ...] = ("--window", "1m"), spool: bool = True) -> Any:
-    """What a command line gives in a new folder."""
-    followed = Followed(Path(tempfile.mkdtemp()))
-    followed.window = list(window)
-    if not spool:
-        (followed.spool / "lock").unlink()
-    return _configured(followed, *change)
-
-
-def _configured(followed: Followed, *change: str) -> Any:
-    parser = command_line()
-    args, rest = parser.parse_known_args([*followed.argv(), *change])
-    job = follow_job(args, parser, rest)
-    job.state.close()
-    job.directory.close()
-    return job
-
-
-def used(change: Callable[[Followed], object], window: tuple[str, ...] = ("--window", "1m")) -> Any:
-    """The same in a folder that was used, and then changed."""
-    followed = Followed(Path(tempfile.mkdtemp()))
-    followed.window = ["--window", "1m"]
-    followed.add_file()
-    followed.steps(1)
-    _record(_configured(followed)).write(str(followed.output))
-    change(followed)
-    followed.window = list(window)
-    return _configured(followed)
-
-
-def without_state(followed: Followed) -> None:
-    (followed.output / "follow.sqlite").unlink()
-
-
-def of_another_version(followed: Followed) -> None:
-    with contextlib.closing(sqlite3.connect(followed.output / "follow.sqlite")) as database:
-        database.execute("PRAGMA user_version = 9")
-
-
-def damaged(followed: Followed) -> None:
-    (followed.output / "follow.sqlite").write_bytes(b"no database" * 1000)
-
-
-def foreign_manifest() -> Any:
-    followed = Followed(Path(tempfile.mkdtemp()))
-    name = followed.add_file()
-    path = followed.spool / name
-    manifest = manifest_path(path)
-    other = manifest.read_text("utf-8").replace(name, "other.avro")
-    manifest.write_text(other, encoding="utf-8")
-    return SpoolReader(str(followed.spool), configured().spec).read(name)
-
-
-def without_input() -> Any:
-    parser = command_line()
-    args, rest = parser.parse_known_args(
-        ["--collection=c.json", "--output=out", "--subscription=projects/p/subscriptions/s", "--follow", "--window=1m"]
-    )
-    return follow_job(args, parser, rest)
-
-
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    *(
-        (SpecError, functools.partial(configured, *change), sentence)
-        for change, sentence in [
-            (["--max_rejected_share", "0.5"], "--follow cannot be combined with --max_rejected_share, got both"),
-            (["--early_every", "1500ms"], "JobSpec.early_every must be a whole number of seconds, got 1500 ms"),
-            (
-                ["--dimension", "country=attribute:cc"],
-                "--dimension needs --subscription or --kafka_topic, got --input",
-            ),
-            (["--report"], "--follow cannot be combined with --report, got both"),
-            (["--release", "final"], "--follow cannot be combined with --release, got both"),
-            (["--manifest", "m.json"], "--follow cannot be combined with --manifest, got both"),
-            (["--output_topic", "projects/p/topics/t"], "--follow cannot be combined with --output_topic, got both"),
-            (
-                ["--runner", "DirectRunner"],
-                "--follow cannot be combined with --runner, got both",
-            ),
-        ]
-    ),
-    (
-        SpecError,
-        without_input,
-        "--follow needs --input or --kafka_topic, got none; it cannot be combined with --subscription, got both",
-    ),
-    (
-        SpecError,
-        functools.partial(configured, "--report", "--relase=final", "--runner=Direct", window=()),
-        "--follow needs --window, got none; it cannot be combined with --report, --relase and --runner, "
-        "got all of them; did you mean --release?",
-    ),
-    (SpecError, functools.partial(configured, window=()), "--follow needs --window, got none"),
-    (
-        SpecError,
-        functools.partial(configured, spool=False),
-        "--follow needs --input to be the directory of uldp gateway --spool on this machine, got ",
-    ),
-    (
-        SpecError,
-        functools.partial(used, lambda followed: None, ("--window", "2m")),
-        "--output must be a directory for the same windows, got ",
-    ),
-    (SpecError, functools.partial(used, without_state), "--output must be a new directory or one of --follow, got "),
-    (
-        SpecError,
-        functools.partial(used, of_another_version),
-        "--output must have a follow.sqlite of version 1, got version 9",
-    ),
-    (SpecError, functools.partial(used, damaged), "--output must have a follow.sqlite that SQLite can read, got "),
-    (SpecError, foreign_manifest, ""),
-    (
-        OSError,
-        lambda: FollowState("no-such-folder", "run", "windows"),
-        "[Errno 5] unable to open database file: 'no-such-folder/follow.sqlite'",
-    ),
-]
 
 
 @pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][:50] for row in REFUSED])

@@ -10,8 +10,8 @@ from unittest import mock
 
 import pytest
 
-from tests.jobs.follow.test_follow_topic import FollowedTopic
-from tests.jobs.follow.test_topic_identity import ids
+from tests.support.follow.followed_topic import FollowedTopic
+from tests.support.follow.topic_ids import ids
 from tests.support.kafka_cluster import Cluster
 from tests.support.kafka_line import Line
 from uldp_transforms.jobs import estimate

@@ -7,26 +7,10 @@ import sys
 from pathlib import Path
 
 from tests.jobs.follow.spools import Followed
+from tests.support.follow.two_steps import PROGRAM
 from tests.support.messages_cases import KRR
 
 ROOT = Path(__file__).parents[3]
-
-PROGRAM = """
-import os, signal, sys, threading
-from uldp_transforms.jobs.follow import follower
-from uldp_transforms.jobs.uldp import main
-
-step = follower.Follower.step
-
-def step_and_stop(self):
-    step(self)
-    step(self)
-    os.kill(os.getpid(), signal.SIGTERM)
-
-follower.Follower.step = step_and_stop
-code = main(["estimate", *sys.argv[1:]])
-print(code, "apache_beam" in sys.modules)
-"""
 
 
 def _end_of(words: list[str]) -> tuple[str, str]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import itertools
 import os
 import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,70 +17,20 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from tests.jobs.follow.spools import COLLECTIONS, Followed
-from tests.jobs.follow.test_follow import POINTS
-from tests.ldp.alphabets.test_dimensions import ARM, COUNTRY, GROUPED, SPEC
+from tests.support.follow.followed_topic import FollowedTopic
+from tests.support.follow.kill_points import POINTS
 from tests.support.kafka_cluster import Cluster
+from tests.support.ldp.dimensions import ARM, COUNTRY, GROUPED, SPEC
 from tests.support.messages_cases import KRR
+from tests.support.refusals.jobs.followed_topics import REFUSED, TWO
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.engines.signals import Signals
-from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow import topic_reading
-from uldp_transforms.jobs.follow.follow_job import BROKEN, follow_job, run_follow
+from uldp_transforms.jobs.follow.follow_job import BROKEN, run_follow
 from uldp_transforms.jobs.follow.follower import Follower
 from uldp_transforms.jobs.follow.topic_reading import start_of
 from uldp_transforms.jobs.kafka.offsets import Part
-from uldp_transforms.ldp import Collection, SpecError
-
-NOW = time.time_ns() // 1_000_000
-
-
-class FollowedTopic(Followed):
-    """A topic of four partitions, of which two receive messages, and the directory of a job that follows it."""
-
-    def __init__(
-        self, folder: Path, cluster: Cluster, *options: str, of: Sequence[Collection] = COLLECTIONS, headers: Any = ()
-    ):
-        super().__init__(folder, *options, of=of)
-        self.headers = headers
-        self.cluster, self.topic = cluster, cluster.topic()
-        self._partitions = itertools.cycle([0, 1])
-
-    def source(self) -> list[str]:
-        return ["--kafka_topic", self.topic, "--bootstrap_servers", self.cluster.servers, "--kafka_idle_lag", "10ms"]
-
-    def batch_source(self) -> list[str]:
-        return [*self.source()[:4], "--kafka_until", "now"]
-
-    def send(self, reports: int = 20) -> None:
-        """Some records, one of them without a value."""
-        messages = [*self.messages(reports), None]
-        self.cluster.send(self.topic, messages, NOW, partition=next(self._partitions), headers=self.headers)
-
-    def job(self, *more: str) -> Any:
-        parser = command_line()
-        args, rest = parser.parse_known_args([*self.argv(), *more])
-        return follow_job(args, parser, rest)
-
-    def until_counted(self, reached: Callable[[str], None] = lambda point: None) -> None:
-        """Start the job, and run steps until everything is counted and estimated."""
-        job = self.job()
-        try:
-            follower = Follower(
-                job.source, str(self.output), job.spec, job.state, late_every=0, with_counts=True, reached=reached
-            )
-            end = time.monotonic() + 600
-            while job.source.seen_until is None or job.source.seen_until < self.sent_by():
-                assert time.monotonic() < end
-                follower.step()
-        finally:
-            job.source.close()
-            job.state.close()
-            job.directory.close()
-
-    def sent_by(self) -> int:
-        """A time after that of every record, at which a partition without more records must have been asked."""
-        return NOW + 1
+from uldp_transforms.ldp import Collection
 
 
 class Killed(Exception):
@@ -242,77 +189,6 @@ def test_a_topic_that_cannot_be_read_ends_the_run_with_a_sentence(tmp_path: Path
     assert said.endswith("the next start continues where this one stopped\n")
     followed.until_counted()
     followed.assert_exact()
-
-
-def _refused(*change: str) -> Any:
-    with tempfile.TemporaryDirectory() as folder:
-        return FollowedTopic(Path(folder), _CLUSTERS()).job(*change)
-
-
-def _other_source(first: str) -> Any:
-    """A directory that was used for a topic (or a spool) and is then given another one."""
-    with tempfile.TemporaryDirectory() as folder:
-        followed = FollowedTopic(Path(folder), _CLUSTERS())
-        if first == "spool":
-            Followed.source(followed)
-            with mock.patch.object(FollowedTopic, "source", Followed.source):
-                followed.steps(1)
-        else:
-            followed.until_counted()
-            followed.topic = followed.cluster.topic()
-        return followed.job()
-
-
-def _no_such_topic() -> Any:
-    with tempfile.TemporaryDirectory() as folder:
-        followed = FollowedTopic(Path(folder), _CLUSTERS())
-        with mock.patch.object(topic_reading, "parts_of", side_effect=SpecError("--kafka_topic must be a topic")):
-            try:
-                return followed.job()
-            finally:
-                assert not followed.output.exists()
-
-
-_CLUSTERS = functools.lru_cache(Cluster)
-
-TWO = [Part("t", 0, 0, 5), Part("t", 1, 2, 9)]
-
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    (
-        SpecError,
-        functools.partial(_refused, "--kafka_until", "now"),
-        "--follow cannot be combined with --kafka_until, got both",
-    ),
-    (
-        SpecError,
-        functools.partial(_refused, "--kafka_readers", "2"),
-        "--follow cannot be combined with --kafka_readers, got both",
-    ),
-    (
-        SpecError,
-        functools.partial(_refused, "--kafka_from", "yesterday"),
-        "--kafka_from must be RFC 3339 or seconds since 1970, got 'yesterday'",
-    ),
-    (SpecError, functools.partial(_other_source, "topic"), "--output must be a directory for the same source, got "),
-    (SpecError, functools.partial(_other_source, "spool"), "--output must be a directory for the same source, got "),
-    (
-        SpecError,
-        functools.partial(_refused, "--dimension", "country=attribute:cc"),
-        "--dimension must name a dimension with set_by attribute: the collections have none, got 'country'",
-    ),
-    (SpecError, _no_such_topic, "--kafka_topic must be a topic"),
-    (
-        SpecError,
-        functools.partial(start_of, "t", {0: 6}, TWO, TWO),
-        "--kafka_topic must be the topic 't' of which --output has counted 6 offsets in partition 0, got one that ends "
-        "at offset 5",
-    ),
-    (
-        SpecError,
-        functools.partial(start_of, "t", {4: 6}, TWO, TWO),
-        "--kafka_topic must be the topic 't' of which --output has counted partition 4, got one with 2 partitions",
-    ),
-]
 
 
 @pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][:50] for row in REFUSED])

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.jobs.follow.spools import Followed, kill_at
-from tests.jobs.follow.test_follow_gate import HOUR, MINUTE, Hours, now
+from tests.support.follow.followed_hours import HOUR, MINUTE, Hours, now
 from tests.support.messages_cases import KRR, NOON, UP, URR, collection
 from tests.support.spool_writer import finished
 from uldp_transforms.jobs.follow import follower, known_ids_state, spool_reading

@@ -16,13 +16,13 @@ from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
 from apache_beam.utils.timestamp import MIN_TIMESTAMP
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from tests.jobs.follow.test_follow_topic import FollowedTopic
-from tests.jobs.kafka.test_kafka_reader import poll, poll_to_the_end, turn
-from tests.jobs.kafka.test_kafka_topics import SECRET, config, lines_of
-from tests.jobs.kafka.test_kafka_topics import create as create_secured
 from tests.rigs.flink import cached
 from tests.rigs.flink.kafka import broker
 from tests.rigs.flink.processes import java, process, wait_for
+from tests.support.follow.followed_topic import FollowedTopic
+from tests.support.kafka.reading import poll, poll_to_the_end, turn
+from tests.support.kafka.topics import SECRET, config, lines_of
+from tests.support.kafka.topics import create as create_secured
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.follow.follower import Follower
 from uldp_transforms.jobs.follow.topic_identity import OtherTopicError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import pickle
 import subprocess
 from collections.abc import Callable
@@ -10,18 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
 
 from tests.rigs.flink import cached, secrets
 from tests.rigs.flink.processes import java
 from tests.rigs.flink.secrets import Refused, Search
+from tests.support.refusals.kafka_secrets import FILE, JAVA, LOGIN, SECRET, WRONG, config, source_of
 from uldp_transforms.jobs.kafka.secrets import references_to, refuse_secrets
-from uldp_transforms.jobs.sources.kafka_topic import KafkaTopic, ReadKafka
+from uldp_transforms.jobs.sources.kafka_topic import ReadKafka
 from uldp_transforms.ldp.errors import SpecError
-
-SECRET = "hunter2"
-LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required username=u"
-FILE = "--kafka_consumer_config"
 
 needs_flink = pytest.mark.skipif(cached.missing() is not None, reason=str(cached.missing()))
 
@@ -107,12 +102,6 @@ def test_the_consumer_in_java_hides_no_setting_that_is_not_refused(tmp_path: Pat
 # ---------------------------------------------------------------------- the file of a consumer in Java
 
 
-def config(folder: Path, *lines: str) -> Path:
-    path = folder / "consumer.properties"
-    path.write_text("\n".join(["# of the job", "", *lines]), "utf-8")
-    return path
-
-
 PROVIDER = "org.apache.kafka.common.config.provider"
 
 
@@ -135,25 +124,6 @@ def test_settings_become_references(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     }
 
 
-def source_of(words: str) -> Callable[[], Any]:
-    """The source that a command line names."""
-
-    def call() -> Any:
-        parser = argparse.ArgumentParser()
-        parser.add_argument(KafkaTopic.option)
-        parser.set_defaults(collection=[], dimension=None)
-        for option, arguments in KafkaTopic.own_options.items():
-            parser.add_argument(option, **arguments)
-        args, rest = parser.parse_known_args([*["--kafka_topic=t", "--bootstrap_servers=b:1"], *words.split("|")])
-        return KafkaTopic.of(args, PipelineOptions(rest))
-
-    return call
-
-
-JAVA = "--kafka_reader=java|--runner=PortableRunner|--job_endpoint=localhost:1"
-PYTHON = "--kafka_reader=python|--runner=PrismRunner"
-
-
 def test_a_job_that_reads_in_java_has_references_alone(tmp_path: Path) -> None:
     path = config(tmp_path, f"sasl.jaas.config={LOGIN} password={SECRET};", "client.id=of the file")
     source = source_of(f"{JAVA}|{FILE}={path}|--kafka_property=client.id=mine")()
@@ -161,47 +131,6 @@ def test_a_job_that_reads_in_java_has_references_alone(tmp_path: Path) -> None:
     assert source.records._properties["client.id"] == "mine"
     assert source.records._properties["sasl.jaas.config"] == f"${{file:{path}:sasl.jaas.config}}"
     assert SECRET.encode() not in pickle.dumps(source.records._properties)
-
-
-def reading(folder: Path, line: str) -> Callable[[], Any]:
-    return lambda: references_to(str(config(folder, line)), FILE)
-
-
-WRONG: list[tuple[Callable[[Path], Callable[[], Any]], str]] = [
-    (
-        lambda _: lambda: references_to("gs://bucket/file", FILE),
-        f"{FILE} must be a local path without : and }} for --kafka_reader java, got 'gs://bucket/file'",
-    ),
-    (
-        lambda folder: reading(folder, SECRET),
-        f"{FILE} must have NAME=VALUE in each line, got a different text in line 3",
-    ),
-    (
-        lambda folder: reading(folder, f"sasl.jaas.config=password={SECRET}\\"),
-        f"{FILE} must not contain a backslash for --kafka_reader java, got one in the setting sasl.jaas.config",
-    ),
-    (
-        lambda folder: reading(folder, "config.providers=vault"),
-        f"{FILE} must not contain config.providers, which this program sets, got config.providers",
-    ),
-    (
-        lambda folder: source_of(f"{JAVA}|{FILE}={config(folder, 'a=b')}|--kafka_property=config.providers=vault"),
-        f"--kafka_property beside {FILE} must not contain config.providers, which this program sets, got "
-        "config.providers",
-    ),
-    (
-        lambda _: source_of(f"{JAVA}|--kafka_property=sasl.jaas.config={LOGIN} password={SECRET};"),
-        f"--kafka_property must not contain secrets, which belong in the file of {FILE}, got sasl.jaas.config",
-    ),
-    (
-        lambda _: source_of(f"{PYTHON}|--kafka_property=sasl.password=${{file:/p:k}}"),
-        f"--kafka_property must not contain secrets, which belong in the file of {FILE}, got sasl.password",
-    ),
-    (
-        lambda _: source_of(f"{PYTHON}|--kafka_property=a=b|--kafka_property=a={SECRET}"),
-        "--kafka_property must have one value for each name, got two different ones for a",
-    ),
-]
 
 
 @pytest.mark.parametrize(("made", "sentence"), WRONG, ids=[sentence for _, sentence in WRONG])

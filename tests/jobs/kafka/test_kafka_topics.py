@@ -5,44 +5,35 @@ Most tests talk to librdkafka's own mock cluster, in this process; the last ones
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import pickle
 import signal
-import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import confluent_kafka
 import fastavro
 import numpy as np
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.rigs.flink import cached
-from tests.rigs.flink.processes import free_port
 from tests.rigs.flink.secured import certificate, secured_broker
 from tests.support import cases, live
 from tests.support.gateways import gateway, needs_gateway, singles
+from tests.support.kafka.topics import SECRET, config, create, lines_of
 from tests.support.messages_cases import decoder, write_files
+from tests.support.refusals.jobs.kafka_topics import ANIMALS, REFUSED, WRONG, checking, naming, row
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.kafka import producer as kafka_producer
 from uldp_transforms.jobs.kafka.producer import KafkaSettings, NotDelivered, check_topic, deliver
 from uldp_transforms.jobs.sinks.kafka_topics import AVRO, JSON, KafkaTopics, RecordOfRow
-from uldp_transforms.jobs.sources import AvroFiles
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.row_identity import name_of, span_of
-from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA, VALUE_SCHEMA, LedgerRow
+from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA, VALUE_SCHEMA
 
-ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
 DAY = 86_400_000
 MORNING = 20_000 * DAY
 SCHEMAS = {"estimates": ESTIMATE_SCHEMA, "values": VALUE_SCHEMA, "rejected": REJECTED_SCHEMA, "ledger": LEDGER_SCHEMA}
@@ -55,12 +46,6 @@ def servers() -> Iterator[str]:
     cluster = confluent_kafka.Producer({"test.mock.num.brokers": 1})
     brokers = cluster.list_topics(timeout=30).brokers.values()
     yield ",".join(f"{found.host}:{found.port}" for found in brokers)
-
-
-def config(folder: Path, servers: str, *more: str) -> Path:
-    path = folder / "kafka.properties"
-    path.write_text("\n".join(["# of the job", "", f"bootstrap.servers = {servers}", *more, ""]), encoding="utf-8")
-    return path
 
 
 def consumed(settings: dict[str, str], topic: str, number: int) -> list[Any]:
@@ -168,10 +153,6 @@ def test_a_stream_sends_its_rows_too(servers: str, tmp_path: Path) -> None:
     assert {dict(record.headers())["status"] for record in records} == {b"suppressed"}
 
 
-def row(number: int) -> LedgerRow:
-    return LedgerRow(**name_of(ANIMALS), **span_of(0, 1000), received=number, accepted=0, duplicates=0, rejected={})
-
-
 def test_what_is_not_acknowledged_fails_the_bundle(servers: str, tmp_path: Path) -> None:
     """A record that the brokers refuse; then it works again."""
     record_of = RecordOfRow(LEDGER_SCHEMA, JSON)
@@ -195,117 +176,12 @@ def test_a_producer_is_not_kept_after_a_fault(servers: str, tmp_path: Path) -> N
     deliver(settings, "mended", [large])  # raises if it is not acknowledged
 
 
-SECRET = "correct horse battery staple"
-
-
-WRONG = [
-    ([SECRET], "--kafka_config must have NAME=VALUE in each line, got a different text in line 1"),
-    ([f"={SECRET}"], "--kafka_config must have NAME=VALUE in each line, got a different text in line 1"),
-    ([f"sasl.password={SECRET}"], "--kafka_config must contain bootstrap.servers, got none"),
-    (
-        ["bootstrap.servers=a:1", "acks=1"],
-        "--kafka_config must not contain enable.idempotence, acks, which this program sets, got acks",
-    ),
-    (
-        ["bootstrap.servers=a:1", "sasl.password=${ULDP_NOT_SET}"],
-        "--kafka_config takes sasl.password from the environment variable ULDP_NOT_SET, which must be set, got none",
-    ),
-    (
-        ["bootstrap.servers=a:1", f"sasl.pasword={SECRET}"],
-        "settings of --kafka_config must be settings of librdkafka, got sasl.pasword",
-    ),
-    (
-        ["bootstrap.servers=a:1", f"security.protocol={SECRET}"],
-        "settings of --kafka_config must be settings of librdkafka, got security.protocol",
-    ),
-    (
-        ["bootstrap.servers=a:1", "security.protocol=SSL", f"ssl.ca.location={SECRET}"],
-        "settings of --kafka_config must be settings of librdkafka, got one, or a combination, that it refuses",
-    ),
-    (
-        ["bootstrap.servers=127.0.0.1:1"],
-        "brokers of --kafka_config must answer, got Local: Broker transport failure",
-    ),
-]
-
-
-def checking(lines: list[str]) -> Callable[[], None]:
-    """Asks the brokers of these settings for a topic."""
-
-    def call() -> None:
-        with tempfile.TemporaryDirectory() as name, mock.patch.object(kafka_producer, "CHECK_SECONDS", 2.0):
-            path = Path(name) / "kafka.properties"
-            path.write_text("\n".join(lines), encoding="utf-8")
-            check_topic(KafkaSettings(str(path)), "topic", "--output_kafka_topic")
-
-    return call
-
-
 @pytest.mark.parametrize(("lines", "sentence"), WRONG)
 def test_wrong_settings_are_named_and_never_shown(lines: list[str], sentence: str) -> None:
     with pytest.raises(SpecError) as caught:
         checking(lines)()
     assert str(caught.value) == sentence
     assert SECRET not in sentence
-
-
-def without_client() -> None:
-    with mock.patch.dict(sys.modules, {"confluent_kafka": None}):
-        checking(["bootstrap.servers=a:1"])()
-
-
-def without_topic() -> None:
-    """A broker that knows none; a real one says so too, below."""
-    error = confluent_kafka.KafkaError(confluent_kafka.KafkaError.UNKNOWN_TOPIC_OR_PART)
-    found = SimpleNamespace(topics={"topic": SimpleNamespace(error=error)})
-    asked = SimpleNamespace(list_topics=lambda *_, **__: found)
-    with mock.patch.object(kafka_producer, "new_producer", lambda _: asked):
-        checking(["bootstrap.servers=a:1"])()
-
-
-def without_broker() -> None:
-    with tempfile.TemporaryDirectory() as name:
-        settings = KafkaSettings(str(config(Path(name), f"127.0.0.1:{free_port()}", "delivery.timeout.ms=1500")))
-        deliver(settings, "some", [RecordOfRow(LEDGER_SCHEMA, JSON)(row(3))])
-
-
-def naming(options: str) -> Callable[[], Any]:
-    """The sink that a command line names."""
-
-    def call() -> Any:
-        parser = argparse.ArgumentParser()
-        for option in KafkaTopics.options:
-            parser.add_argument(option)
-        return KafkaTopics.of(parser.parse_args(options.split()), AvroFiles, PipelineOptions())
-
-    return call
-
-
-KINDS = " or ".join(KafkaTopics.KINDS.values())
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    *((SpecError, checking(lines), sentence) for lines, sentence in WRONG),
-    (
-        SpecError,
-        without_client,
-        "Kafka topics for rows need the package confluent-kafka (pip install '.[kafka]'), got none",
-    ),
-    (
-        SpecError,
-        without_topic,
-        "--output_kafka_topic must be a topic that exists, got 'topic': Broker: Unknown topic or partition",
-    ),
-    (NotDelivered, without_broker, "Kafka did not take 1 of 1 rows for topic 'some': Local: Message timed out"),
-    (SpecError, naming("--output_kafka_topic a"), "--output_kafka_topic needs --kafka_config, got none"),
-    (SpecError, naming("--ledger_kafka_topic a"), "--ledger_kafka_topic needs --kafka_config, got none"),
-    (SpecError, naming("--kafka_form avro"), f"--kafka_form needs {KINDS}, got none"),
-    (SpecError, naming("--kafka_config k"), f"--kafka_config needs {KINDS}, got none"),
-    (
-        SpecError,
-        naming("--output_kafka_topic a --rejected_kafka_topic a --kafka_config k"),
-        "topics must be different for each kind of row, got a, a",
-    ),
-]
-"""Error, what raises it, and its sentence."""
 
 
 @pytest.mark.parametrize(("error", "call", "sentence"), REFUSED, ids=[sentence for _, _, sentence in REFUSED])
@@ -345,17 +221,6 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     """Settings of clients that a real broker lets in."""
     with secured_broker(tmp_path_factory.mktemp("broker"), SECRET) as found:
         yield found.for_librdkafka(SECRET)
-
-
-def create(settings: dict[str, str], topics: list[str]) -> None:
-    client = AdminClient(settings)  # must outlive its futures
-    made = client.create_topics([NewTopic(topic, 2, 1) for topic in topics])
-    for future in made.values():
-        future.result(60)
-
-
-def lines_of(settings: dict[str, str]) -> list[str]:
-    return [f"{name}={value}" for name, value in settings.items() if name != "bootstrap.servers"]
 
 
 @pytest.mark.slow

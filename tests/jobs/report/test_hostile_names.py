@@ -14,11 +14,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from tests.jobs.report import test_report_compared, test_report_numbers
-from tests.jobs.report.test_report_page import page_of
 from tests.support import report_rows as rows
 from tests.support.browser import Browser, browser, needs_browser
 from tests.support.html_tree import tree_of
+from tests.support.pages import compared_rows, number_rows
+from tests.support.pages.report_page import page_of
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.report import charts
 from uldp_transforms.jobs.report.follow import Following
@@ -47,9 +47,9 @@ def write_everything(folder: Path, text: str) -> None:
     """Rows of values, numbers, groups, comparisons, discovered values; ``text`` is a value, group, unit and id."""
     of = Collection.from_json(rows.collection(VALUES).to_json() | {"id": text.strip("_").lower()})
     entries = [rows.entry(value, (1 + (value == text)) / (1 + len(VALUES)), 0.001) for value in VALUES]
-    numbers = test_report_numbers.collection(unit=text)
+    numbers = number_rows.collection(unit=text)
     figures = [
-        test_report_numbers.row(numbers, at + later) | {"group": group} | rows.span(at)
+        number_rows.row(numbers, at + later) | {"group": group} | rows.span(at)
         for at in range(DAYS)
         for group, later in (("", 0), (f"arm={text}", 0), ("arm=b", 4))
     ]
@@ -61,10 +61,10 @@ def write_everything(folder: Path, text: str) -> None:
     shown |= {**place, **rows.span(DAYS - 1), "pane_index": 0, "num_reports": 9}
     rows.write(folder, "discovered.jsonl", [shown])
     compared = [
-        test_report_compared.row(value, 0.01 * at, 0.001, 1e-9, group_a=f"arm={text}")
+        compared_rows.row(value, 0.01 * at, 0.001, 1e-9, group_a=f"arm={text}")
         for at, value in enumerate((text, *FORMULAS), 1)
     ]
-    compared.append(test_report_compared.row("side", 0.5, 0.001, 1e-9, group_b="x; =cmd()"))
+    compared.append(compared_rows.row("side", 0.5, 0.001, 1e-9, group_b="x; =cmd()"))
     rows.write(folder, "comparisons.jsonl", compared)
     rows.record(folder, of, numbers)
 
@@ -92,7 +92,7 @@ def test_every_chart_is_drawn(text: str, tmp_path: Path) -> None:
 def test_estimates_in_notebooks_are_drawn(text: str) -> None:
     of = rows.collection([text, "a", "b"])
     estimate = of.estimate(of.count(of.perturb([text] * 60 + ["a"] * 30, np.random.default_rng(5))))
-    numbers = test_report_numbers.collection(unit=text)
+    numbers = number_rows.collection(unit=text)
     held = numbers.perturb(np.linspace(-50, 170, 200).tolist(), np.random.default_rng(5))
     for one in (estimate, numbers.estimate(numbers.count(held), "eb")):
         picture = charts.svg_of(one.plot().to_dict()).decode()

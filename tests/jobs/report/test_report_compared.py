@@ -2,61 +2,27 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.jobs.report.test_report_page import page_of
 from tests.rigs import axe
 from tests.support import report_rows as rows
 from tests.support.browser import Browser, browser, needs_browser
 from tests.support.html_tree import Node, tree_of
+from tests.support.pages.compared_rows import COMPARED, LONG, row
+from tests.support.pages.report_page import page_of
+from tests.support.refusals.jobs.compared_pages import REFUSED
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.report.compared.compared_rows import comparisons_of
-from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.row_types import COUNTS_SCHEMA
 
-LONG = "a value with a rather long name, longer than most names of values"
 HOSTILE = '<script>alert(1)</script>"\u202e'
-
-
-def row(value: str, difference: float, half: float, q_value: float, **more: Any) -> dict[str, Any]:
-    """As ``uldp compare`` writes it."""
-    found = {"selected_low": difference - 2 * half, "selected_high": difference + 2 * half}
-    return {
-        "collection_id": "survey",
-        "window_start": "2026-11-01T00:00:00Z",
-        "window_end": "2026-11-03T00:00:00Z",
-        "value": value,
-        "group_a": "arm=new",
-        "group_b": "arm=control",
-        "difference": difference,
-        "low": difference - half,
-        "high": difference + half,
-        "p_value": q_value,
-        "q_value": q_value,
-        "lift": None,
-        "lift_low": None,
-        "lift_high": None,
-        **(found if q_value <= 0.05 else {"selected_low": None, "selected_high": None}),
-        "noticeable": 1.43 * half,
-        "interval": "fixed",
-    } | more
-
-
-COMPARED = [
-    row("bee", -0.05, 0.013, 1e-12),
-    row("ant", 0.06, 0.01, 1e-15),
-    row(LONG, 0.01, 0.02, 0.4),
-    row("cat", -0.001, 0.02, 0.9),
-]
 
 
 @pytest.fixture
@@ -217,19 +183,6 @@ def test_other_content_is_refused(content: str, folder: Path, capsys: pytest.Cap
     assert uldp.main(["report", str(folder), "--output", str(folder / "page.html")]) != 0
     said = f"{folder / 'comparisons.jsonl'} must contain rows of uldp compare (the content is not shown)"
     assert said in capsys.readouterr().err
-
-
-def _read(content: str) -> object:
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "comparisons.jsonl").write_text(content, "utf-8")
-        return comparisons_of(folder, 9)
-
-
-SAID = "comparisons.jsonl must contain rows of uldp compare (the content is not shown)"
-
-REFUSED: list[tuple[type[Exception], Callable[[], object], str]] = [
-    (SpecError, functools.partial(_read, "[]\n"), SAID),
-]
 
 
 @pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED)

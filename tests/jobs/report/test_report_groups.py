@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.report.test_report_page import page_of
-from tests.jobs.report.test_report_tools import choose, names, saved
 from tests.rigs import axe
 from tests.support import report_rows as rows
 from tests.support.browser import Browser, browser, needs_browser
 from tests.support.html_tree import Node, tree_of
 from tests.support.messages_cases import write_files
+from tests.support.pages.page_tools import choose, names, saved
+from tests.support.pages.report_page import page_of
 from uldp_transforms.jobs import estimate, simulate
 
 HOSTILE = "arm=<script>alert(1)</script>"

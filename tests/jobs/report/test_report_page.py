@@ -18,6 +18,7 @@ import pytest
 
 from tests.support import report_rows as rows
 from tests.support.html_tree import Node, chromium, needs_chromium, table, tree_of
+from tests.support.pages.report_page import page_of
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.evaluate.trials import Outcome
 from uldp_transforms.jobs.report import charts, error_charts, facts, web_page
@@ -28,13 +29,6 @@ from uldp_transforms.rows.figures.figure import unlisted_share
 from uldp_transforms.rows.figures.figure_words import NumberFormat, digits_of, percent
 from uldp_transforms.schemas import load
 from uldp_transforms.windows import moment_of, rfc3339
-
-
-def page_of(folder: Path, *options: str) -> str:
-    """The page of a directory."""
-    output = folder / "page.html"
-    assert uldp.main(["report", str(folder), "--output", str(output), *options]) == 0
-    return output.read_text("utf-8")
 
 
 @pytest.fixture(scope="module")

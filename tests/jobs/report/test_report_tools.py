@@ -17,28 +17,13 @@ from tests.rigs import axe
 from tests.support import report_rows as rows
 from tests.support.browser import Browser, browser, needs_browser
 from tests.support.html_tree import table, tree_of
+from tests.support.pages.page_tools import VALUES, choose, names, saved, survey
 from uldp_transforms.jobs import uldp
 
-VALUES = ("ant", "bee", "=cat()", "dog", "a value with a rather long name, longer than most names of values")
 LATEST = "#part-1-latest-table"
 COMPARED = "#part-1-compare-table"
 
 pytestmark = needs_browser
-
-
-def survey(folder: Path) -> Path:
-    """Six days of five values, of which ``dog`` may be nobody and ``bee`` changed; the page of them."""
-    of = rows.survey(folder, VALUES, 6)
-    days = []
-    for at in range(6):
-        shares = np.array([0.3 - at / 50, 0.3 + at / 50, 0.21, 0.001, 0.189])
-        days.append(rows.estimate(of, at, [rows.entry(value, share) for value, share in zip(VALUES, shares.tolist())]))
-    rows.write(folder, "estimates.jsonl", days)
-    moved = "Shares moved, in percentage points: 'bee' +10.00 (+8.00 to +12.00)."
-    rows.write(folder, "health.jsonl", [rows.finding(of, 2, moved)])
-    page = folder / "page.html"
-    assert uldp.main(["report", str(folder), "--output", str(page)]) == 0
-    return page
 
 
 @pytest.fixture(scope="module")
@@ -59,37 +44,11 @@ def window(one_browser: Browser, page: Path) -> Browser:
     return one_browser
 
 
-def names(window: Browser, of: str) -> list[str]:
-    """The values in the rows of a table that can be seen."""
-    found: list[str] = window.run(
-        f"return [...document.querySelectorAll('{of} tbody tr')].filter(row => !row.hidden)"
-        ".map(row => row.cells[0].textContent)"
-    )
-    return found
-
-
 def cells(window: Browser, of: str) -> list[list[str]]:
     found: list[list[str]] = window.run(
         f"return [...document.querySelectorAll('{of} tbody tr')].map(row => [...row.cells].map(c => c.textContent))"
     )
     return found
-
-
-def choose(window: Browser, selector: str, value: str) -> None:
-    window.run(
-        f"const it = document.querySelector(`{selector}`); it.value = `{value}`;"
-        "it.dispatchEvent(new Event('input', {bubbles: true}))"
-    )
-
-
-def saved(window: Browser, button: str) -> str:
-    """What a button saves."""
-    window.run(
-        "window.saved = null; const make = URL.createObjectURL.bind(URL);"
-        "URL.createObjectURL = blob => { blob.text().then(text => { window.saved = text }); return make(blob) }"
-    )
-    window.click(button)
-    return str(window.wait_for("return window.saved"))
 
 
 def test_rows_are_searched_and_filtered(window: Browser) -> None:

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import polars
-import pyarrow as pa
 import pytest
 
-from tests.jobs.report.test_report_everything import everything
 from tests.support import report_rows as rows
+from tests.support.pages.everything import everything
+from tests.support.refusals.jobs.row_frames import REFUSED
 from uldp_transforms import read_rows
 from uldp_transforms.jobs import uldp
-from uldp_transforms.jobs.report.row_frame import _frame
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.schemas import load
 
@@ -111,15 +110,6 @@ def test_a_missing_package_is_named(package: str, directory: Path, monkeypatch: 
     with pytest.raises(ImportError) as refused:
         read_rows(str(directory), form=package)
     assert str(refused.value) == (f'read_rows(form="{package}") needs {package}; install it, or ask for form="arrow"')
-
-
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    (
-        ImportError,
-        lambda: _frame(pa.table({"a": [1]}), "no_such_package"),
-        'read_rows(form="no_such_package") needs no_such_package; install it, or ask for form="arrow"',
-    ),
-]
 
 
 @pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED)

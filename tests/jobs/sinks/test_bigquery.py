@@ -16,10 +16,10 @@ from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.typehints.schemas import typing_to_runner_api
 from apache_beam.utils.timestamp import Timestamp
 
-from tests.beam.rows.test_schemas import ROWS, estimate_row, ledger_row
 from tests.servers.google_server import GoogleServer, misfits, request_refused, rows_refused
 from tests.support.cases import golden
 from tests.support.messages_cases import KRR, container, single, write_files
+from tests.support.rows.rows_of_all_kinds import ROWS, estimate_row, ledger_row
 from uldp_transforms.beam.runtime.row_coders import timestamp_of
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.cli import UNREAD

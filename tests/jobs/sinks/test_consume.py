@@ -25,6 +25,17 @@ from tests.servers.pubsub_servers import DEAD_LETTERS, FILTERS, params, preferre
 from tests.support import cases
 from tests.support.live import PATIENCE
 from tests.support.messages_cases import crc_64_avro
+from tests.support.sinks.consumers import (
+    AVRO,
+    BIGQUERY,
+    GCLOUD,
+    JSON_LINES,
+    LEDGER,
+    ONE_VALUE,
+    PROJECT,
+    PUBSUB,
+    blocks,
+)
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs.check import latest_rows
 from uldp_transforms.jobs.estimate.run import configure
@@ -35,21 +46,10 @@ from uldp_transforms.rows.json_and_avro import as_dict, to_json
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, HEALTH_SCHEMA, REJECTED_SCHEMA, WindowedEstimate
 from uldp_transforms.windows import rfc3339
 
-PAGE = (Path(__file__).parents[3] / "docs/consume.md").read_text(encoding="utf-8")
-PROJECT = "projects/my-project"
 TOPICS = ("reports", "estimates", "rejected")
 WINDOW = 2000  # milliseconds
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, flags=re.DOTALL)
-
-
-JSON_LINES, AVRO, PUBSUB, BIGQUERY, _ = blocks("python")  # the last one: test_parquet.py
-ONE_VALUE, LEDGER, _ = blocks("sql")
-_, GCLOUD = blocks("sh")  # the first one: test_total.py
 
 
 class Stream(NamedTuple):

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.beam.rows.test_flushed_rows import ANIMALS, LATE, write
-from tests.beam.rows.test_schemas import ROWS
 from tests.support import live
+from tests.support.jobs.late_reports import ANIMALS, LATE, write
 from tests.support.messages_cases import KRR, container, single, write_files
+from tests.support.rows.rows_of_all_kinds import ROWS
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.cli import UNREAD

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from google.cloud import bigquery, pubsub_v1
 
-from tests.jobs.sinks.test_consume import AVRO, BIGQUERY, JSON_LINES, ONE_VALUE, PROJECT, PUBSUB
-from tests.jobs.sinks.test_views import SQL, needs_duckdb
 from tests.project.documents import DOCS, blocks
 from tests.servers.google_server import GoogleServer
 from tests.servers.pubsub_servers import preferred, serving
 from tests.support.messages_cases import KRR, write_files
+from tests.support.sinks.consumers import AVRO, BIGQUERY, JSON_LINES, ONE_VALUE, PROJECT, PUBSUB
+from tests.support.sinks.view_rows import SQL, needs_duckdb
 from uldp_transforms import read_rows
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import uldp

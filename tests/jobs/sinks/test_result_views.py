@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.jobs.sinks.test_views import SQL, needs_duckdb
-from tests.jobs.sinks.test_views_postgres import MISSING, psql, socket  # noqa: F401  # a fixture
+from tests.support.sinks.postgres import MISSING, psql
+from tests.support.sinks.view_rows import SQL, needs_duckdb
 from uldp_transforms import read_rows
 from uldp_transforms.jobs import uldp
 
@@ -70,7 +70,7 @@ def duckdb_over(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda query: connection.execute(query).df()
 
 
-def postgres_over(folder: Path, socket: Path) -> Any:  # noqa: F811  # the fixture
+def postgres_over(folder: Path, socket: Path) -> Any:  # the fixture
     """A function that asks PostgreSQL a query, after the files were loaded as the comment of the views says."""
     psql(socket, f"--file={RESULTS / 'postgresql.sql'}")
     load = re.findall(r"^--   (\\copy .*)$", (RESULTS / "postgresql.sql").read_text("utf-8"), re.MULTILINE)
@@ -121,7 +121,7 @@ def test_duckdb_answers_four_questions(output: Path, monkeypatch: pytest.MonkeyP
 
 
 @needs_postgres
-def test_postgresql_answers_four_questions(socket: Path, output: Path) -> None:  # noqa: F811  # the fixture
+def test_postgresql_answers_four_questions(socket: Path, output: Path) -> None:  # the fixture
     check_answers(postgres_over(output, socket), output)
 
 
@@ -185,7 +185,7 @@ def test_the_queries_of_the_dashboard_run_in_duckdb(
 
 @needs_postgres
 def test_the_queries_of_the_dashboard_run_in_postgresql(
-    socket: Path,  # noqa: F811  # the fixture
+    socket: Path,  # the fixture
     with_another_version: Path,
 ) -> None:
     check_dashboard(postgres_over(with_another_version, socket))

@@ -14,7 +14,7 @@ from apache_beam.io.gcp.pubsub import WriteToPubSub
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
 
-from tests.beam.rows.test_schemas import ROWS
+from tests.support.rows.rows_of_all_kinds import ROWS
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.files.flushed_rows import FlushRows
 from uldp_transforms.jobs.sinks import BigQueryTables, KafkaTopics, Output, PubSubTopics, RowFiles, Sink

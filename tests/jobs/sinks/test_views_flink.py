@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.sinks.test_views import COLUMNS, TABLES, chosen, rows
 from tests.rigs.flink_sql import __main__ as flink_sql
+from tests.support.sinks.view_rows import COLUMNS, TABLES, chosen, rows
 
 pytestmark = [
     pytest.mark.slow,

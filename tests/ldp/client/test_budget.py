@@ -12,14 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ldp.client.test_client import DAY, NOON, Memory, answers, client, illness
-from tests.ldp.client.test_memos import MEMOS, TINY, memo_rows, second_step
 from tests.support.cases import (
     each_mechanism,
 )
+from tests.support.ldp.clients import NOON, answers, client, illness
+from tests.support.ldp.memo_channels import MEMOS, TINY, memo_rows, second_step
 from tests.support.vectors import MEMOS as COLLECTIONS
+from tests.support.vectors import Memory
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.client.budget import cost_of_reports
+from uldp_transforms.ldp.client_window import DAY
 from uldp_transforms.ldp.mechanisms import KaryRR, Mechanism, SetReportMechanism
 
 ROUNDING = 1 + 1e-9

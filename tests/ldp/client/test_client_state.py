@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.ldp.client.test_client import DAY, NOON, SECRET, Memory, answers, client, illness, message
+from tests.support.ldp.clients import NOON, SECRET, answers, client, illness, message
 from tests.support.tolerance import generator
+from tests.support.vectors import Memory
 from uldp_transforms.ldp import Collection, FileStorage, SpecError
 from uldp_transforms.ldp.client.client_state import read_state
+from uldp_transforms.ldp.client_window import DAY
 
 HOUR = DAY // 24
 

@@ -5,7 +5,6 @@ Letters: K symbols of which v sensitive, Y payloads, t reports of one person.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -17,12 +16,12 @@ import pytest
 
 from tests.support.cases import (
     MECHANISMS_TO_TEST,
-    SET_REPORTS_TO_TEST,
     e_below,
     each_mechanism,
     exact_channel,
     label,
 )
+from tests.support.ldp.memo_channels import MEMOS, TINY, memo_rows, second_step
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.ldp.mechanisms import (
     KaryRR,
@@ -36,26 +35,7 @@ from uldp_transforms.ldp.mechanisms import (
 )
 from uldp_transforms.ldp.sampling import WORD, SeededSource
 
-MEMOS = [case for case in SET_REPORTS_TO_TEST if case.epsilon_inf is not None]
-TINY = [case for case in MEMOS if case.num_outputs <= 12]
 memos = each_mechanism(MEMOS)
-
-
-def second_step(mechanism: SetReportMechanism) -> list[list[Fraction]]:
-    """(Y, Y): the probability of each report given each memo, written down from the two integers of the second coin."""
-    payloads, _ = exact_channel(mechanism)
-    noise = {payload: share for payload, share, _ in mechanism.noise_law()}
-    repeat = Fraction(mechanism.repeat_weight, WORD)
-    return [
-        [(1 - repeat) * noise.get(report, Fraction(0)) + repeat * (report == memo) for memo in payloads]
-        for report in payloads
-    ]
-
-
-@functools.cache
-def memo_rows(mechanism: SetReportMechanism) -> list[list[Fraction]]:
-    """(Y, K): the probability of each memo under each symbol."""
-    return mechanism.memo.channel()[1]
 
 
 def joint(mechanism: SetReportMechanism, reports: Sequence[int], step: list[list[Fraction]]) -> list[Fraction]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.refusals.ldp.comparisons import collection, estimated
 from tests.support.tolerance import binomial_limits, generator, normal_limit
 from uldp_transforms.jobs.compare import compare_command
 from uldp_transforms.ldp import CohortCounts, Collection, Comparison, SpecError, compare, homogeneity
@@ -28,18 +28,6 @@ from uldp_transforms.ldp.comparisons.compare import (
 )
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
 from uldp_transforms.ldp.estimators import Estimate
-
-
-def collection(values: int, epsilon: float, mechanism: str = "krr") -> Collection:
-    names = [f"v{number}" for number in range(values)]
-    spec = {"id": "arms", "version": 1, "alphabet": {"id": "closed", "values": names}}
-    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": epsilon}})
-
-
-def estimated(model: Collection, cells: list[int], estimator: str = "empirical") -> Estimate:
-    counts = CohortCounts(np.array([sum(cells)], np.int64), np.array([cells], np.int64))
-    return model.estimate(counts, estimator)
-
 
 # ---------------------------------------------------------------------- enumerated: Warner's response, two groups
 
@@ -448,62 +436,6 @@ def test_a_group_without_reports_is_left_out() -> None:
     assert homogeneity(model, [full, CohortCounts.empty(1, 3)]) is None
     found = homogeneity(model, [full, full, CohortCounts.empty(1, 3)])
     assert found is not None and found.degrees == 2 and found.p_value == pytest.approx(1)
-
-
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    (
-        SpecError,
-        lambda: compare(estimated(collection(3, 1.0), [9, 9, 9]), estimated(collection(5, 1.0), [9] * 5)),
-        "compare needs estimates of the same values, got 2 value(s) that only one has",
-    ),
-    (
-        SpecError,
-        lambda: compare(*[estimated(collection(3, 1.0), [9, 9, 9])] * 2, confidence=95),
-        "compare.confidence must be between 0 and 1, got 95",
-    ),
-    (
-        SpecError,
-        lambda: compare(*[estimated(collection(3, 1.0), [9, 9, 9])] * 2, confidence=0),
-        "compare.confidence must be between 0 and 1, got 0",
-    ),
-    (
-        SpecError,
-        lambda: compare(*[estimated(collection(3, 1.0), [9, 9, 9])] * 2, confidence=1),
-        "compare.confidence must be between 0 and 1, got 1",
-    ),
-    (
-        SpecError,
-        lambda: compare(*[estimated(collection(3, 1.0), [9, 9, 9])] * 2, anytime_scale=0),
-        "compare.anytime_scale must be above 0 or None, got 0",
-    ),
-    (
-        SpecError,
-        lambda: compare(*[estimated(collection(3, 1.0), [9, 9, 9]).anytime(100)] * 2, anytime_scale=100),
-        "compare.anytime_scale must be None for estimates of Estimate.anytime, got 100",
-    ),
-    (
-        SpecError,
-        lambda: compare(
-            estimated(collection(3, 1.0), [9, 9, 9]),
-            estimated(collection(3, 1.0), [9, 9, 9]).anytime(100),
-            anytime_scale=50,
-        ),
-        "compare.anytime_scale must be None for estimates of Estimate.anytime, got 50",
-    ),
-    (
-        SpecError,
-        lambda: compare(
-            estimated(collection(3, 1.0), [9, 9, 9]).with_liars(collection(3, 1.0), 0.02),
-            estimated(collection(3, 1.0), [9, 9, 9]),
-        ),
-        "compare needs estimates with the same share of liars, got 0.02 and None",
-    ),
-    (
-        SpecError,
-        lambda: homogeneity(collection(3, 1.0), [CohortCounts.empty(1, 3)]),
-        "homogeneity needs two groups or more, got 1",
-    ),
-]
 
 
 def test_values_in_clear_that_nobody_holds_are_no_obstacle() -> None:

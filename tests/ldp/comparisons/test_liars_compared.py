@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.ldp.estimators.test_liars import CLOSED, counts_of, of
 from tests.support.cases import enumerated
+from tests.support.ldp.lied_counts import CLOSED, counts_of, of
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate, compare
 from uldp_transforms.ldp.comparisons.compare import _Pair, difference_at, difference_interval

@@ -9,26 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ldp.counts.test_sparse_counts import few, in_full
-from uldp_transforms.beam.runtime.coders import CohortCountsCoder, RunningSumCoder
+from tests.support.ldp.few_counts import in_either_form, in_full
 from uldp_transforms.ldp import CohortCounts, SpecError
 from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.counts.sparse_table import SparseCounts, counts_at
-
-
-@st.composite
-def in_either_form(draw: st.DrawFn) -> CohortCounts:
-    """Sparse or full, the latter also in Fortran order or with read-only arrays."""
-    counts = draw(few())
-    form = draw(st.sampled_from(["as it is", "full", "fortran", "read-only"]))
-    if form == "as it is":
-        return counts
-    full = in_full(counts)
-    if form == "fortran":
-        full = CohortCounts(full.num_reports, np.asfortranarray(full.cells), full.patterns)
-    for array in (full.num_reports, full.cells, full.patterns) if form == "read-only" else ():
-        array.flags.writeable = False
-    return full
 
 
 @settings(max_examples=100)
@@ -58,22 +42,6 @@ def test_a_snapshot_does_not_change_afterwards(size: int) -> None:
         running.add(part)
     assert snapshot == CohortCounts(2 * part.num_reports, 2 * part.cells)
     assert running.snapshot() == CohortCounts(4 * part.num_reports, 4 * part.cells)
-
-
-@settings(max_examples=40)
-@given(st.lists(in_either_form(), min_size=1, max_size=4))
-def test_its_bytes_are_those_of_its_counts(parts: list[CohortCounts]) -> None:
-    running = RunningSum(parts[0])
-    for part in parts[1:]:
-        running.add(part)
-    coder = RunningSumCoder()
-    encoded = coder.encode(running)
-    assert encoded == CohortCountsCoder().encode(running.snapshot())
-    decoded = coder.decode(encoded)
-    assert decoded is not None
-    decoded.add(parts[0])
-    assert decoded.snapshot() == running.snapshot() + parts[0]
-    assert coder.decode(coder.encode(None)) is None
 
 
 @pytest.mark.parametrize("full", [True, False], ids=["full", "sparse"])

@@ -9,12 +9,12 @@ import tracemalloc
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.support.cases import COLLECTIONS, VALUES, collections
 from tests.support.estimated import estimate_window
+from tests.support.ldp.few_counts import few, in_full
 from tests.support.tolerance import generator
-from uldp_transforms.beam.runtime.coders import CohortCountsCoder
+from uldp_transforms.collector.count_bytes import decode_counts, encode_counts
 from uldp_transforms.collector.period_counts import count_periods
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 from uldp_transforms.ldp.counts.sparse_table import PAYS, SparseCounts, counts_at
@@ -23,7 +23,6 @@ from uldp_transforms.rows.samples.sample import reason_to_withhold
 from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.windows import BasePeriods
 
-CODER = CohortCountsCoder()
 PLACE = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing": "ON_TIME"}
 
 
@@ -34,21 +33,6 @@ def large(mechanism: str) -> Collection:
 
 
 KRR, RAPPOR = large("krr"), large("rappor")
-
-
-@st.composite
-def few(draw: st.DrawFn, shape: tuple[int, int] = (8, 60), num_patterns: int = 3) -> CohortCounts:
-    """Between none and twice as many numbers as pay, small or not, also negative: in places of any order, repeated."""
-    length = shape[0] * (1 + shape[1])
-    number = st.integers(-3, 3) | st.integers(-(1 << 62), 1 << 62)
-    found = draw(st.lists(st.tuples(st.integers(0, length - 1), number), max_size=2 * length // PAYS))
-    places, numbers = np.array(found, np.int64).reshape(-1, 2).T
-    patterns = draw(st.lists(st.integers(-9, 9), min_size=num_patterns, max_size=num_patterns))
-    return counts_at(shape, places, numbers, np.array(patterns, np.int64))
-
-
-def in_full(counts: CohortCounts) -> CohortCounts:
-    return CohortCounts(counts.num_reports.copy(), counts.cells.copy(), counts.patterns.copy())
 
 
 # ---------------------------------------------------------------------- the laws
@@ -75,8 +59,8 @@ def test_both_forms_say_the_same(a, b):
         full = in_full(counts)
         assert (counts.shape, counts.total) == (full.shape, full.total)
         assert counts.pooled() == full.pooled()
-        assert CODER.encode(counts) == CODER.encode(full)
-        assert CODER.decode(CODER.encode(full)) == counts
+        assert encode_counts(counts) == encode_counts(full)
+        assert decode_counts(encode_counts(full)) == counts
 
 
 @settings(max_examples=50)
@@ -84,8 +68,8 @@ def test_both_forms_say_the_same(a, b):
 def test_what_does_not_pay_is_held_in_full(a):
     used = int(np.count_nonzero(a.num_reports) + np.count_nonzero(a.cells))
     assert isinstance(a, SparseCounts) is (used * PAYS <= 8 * 61)
-    again = CODER.decode(CODER.encode(a))
-    assert type(again) is (type(a) if CODER.encode(a)[1] & 0x10 else CohortCounts)
+    again = decode_counts(encode_counts(a))
+    assert type(again) is (type(a) if encode_counts(a)[1] & 0x10 else CohortCounts)
     assert (a + CohortCounts.empty(8, 60, 3)).num_held == 8 * 61 + 3
     if isinstance(a, SparseCounts):
         assert a.num_held == 2 * used + 3
@@ -172,7 +156,7 @@ def test_a_suppressed_window_is_never_filled(of, monkeypatch):
     asked = cells_asked_for(monkeypatch)
     batch = of.perturb(["a"] * 6, generator("suppressed", of.mechanism.id), range(6))
     total = functools.reduce(operator.add, [counts for _, counts in count_periods(of, batch, BasePeriods(1))])
-    total = CODER.decode(CODER.encode(total))
+    total = decode_counts(encode_counts(total))
     assert total.total == 6
     withheld = reason_to_withhold(total.total, 7, partial=False)
     row = estimate_window(of, total, PLACE, ESTIMATORS["projected"](), ("a",), withheld)

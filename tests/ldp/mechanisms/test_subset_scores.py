@@ -7,7 +7,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tests.ldp.planning.test_utility_minimax import game
 from tests.support.cases import (
     SET_REPORTS_TO_TEST,
     TWO_SIZES,
@@ -17,6 +16,7 @@ from tests.support.cases import (
     exact_channel,
     label,
 )
+from tests.support.ldp.minimax_game import game
 from tests.support.tolerance import RATE, binomial_limits, generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.mechanisms import SubsetSelection, UtilityOptimizedSubsetSelection

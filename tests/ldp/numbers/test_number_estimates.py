@@ -10,6 +10,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
+from tests.support.ldp.number_collections import COUNTS, P, collection, one
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.estimators.number_estimates import (
@@ -20,21 +21,6 @@ from uldp_transforms.ldp.estimators.number_estimates import (
 )
 from uldp_transforms.ldp.estimators.number_sums import PARTS, NumberReports, NumberSums, QuantileTest, Ratio
 from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
-
-COUNTS = (900, 950, 1000, 1010, 980, 900, 840, 800, 720, 680, 630, 590)
-P = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
-
-
-def collection(mechanism: str = "sw", epsilon: float = 1.0, **alphabet: Any) -> Collection:
-    spec = {"id": "ordered", "low": 0, "high": 1, "num_bins": 8} | alphabet
-    return Collection.from_json(
-        {"id": "numbers", "version": 1, "alphabet": spec, "mechanism": {"id": mechanism, "epsilon": epsilon}}
-    )
-
-
-def one(cells: Any) -> CohortCounts:
-    cells = np.asarray(cells, dtype=np.int64)[np.newaxis]
-    return CohortCounts(cells.sum(axis=1), cells)
 
 
 def test_golden_figures():

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ldp.numbers.test_number_estimates import COUNTS, P, collection, one
 from tests.support.estimated import estimate_question
+from tests.support.ldp.number_collections import COUNTS, P, collection, one
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import EmpiricalBayes

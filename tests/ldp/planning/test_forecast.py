@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.ldp.planning.test_utility_losses import make
+from tests.support.ldp.small_mechanisms import make
 from tests.support.tolerance import generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, hashed_forecast

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.ldp.planning.test_utility_losses import SIX_DIGITS, make, zipf
+from tests.support.ldp.small_mechanisms import SIX_DIGITS, make, zipf
 from uldp_transforms.ldp.planning import hashed_forecast
 from uldp_transforms.ldp.planning.forecast import Estimates, Groups, PerReport, Shift, Together, rare_shift, told
 from uldp_transforms.ldp.planning.planned_question import best_size, nearly_best_size, placeholders

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ldp.planning.test_utility_losses import SIX_DIGITS, make, zipf
+from tests.support.ldp.small_mechanisms import SIX_DIGITS, make, zipf
 from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, plan, reports_for_half_width
 from uldp_transforms.ldp.planning.planned_question import best_subsets, comparable
 

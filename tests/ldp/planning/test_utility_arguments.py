@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ldp.planning.test_utility_losses import make, zipf
+from tests.support.ldp.small_mechanisms import make, zipf
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.planning import (
     best_num_buckets,

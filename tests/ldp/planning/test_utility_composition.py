@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
-from tests.ldp.planning.test_utility_losses import make
 from tests.support.cases import exact_channel
+from tests.support.ldp.small_mechanisms import make
 from uldp_transforms.ldp.utility import Guarantee
 
 some_values = Guarantee(epsilon=1, kind="uldp", non_sensitive=frozenset({"a"}))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.ldp.planning.test_utility_losses import SIX_DIGITS, make
+from tests.support.ldp.small_mechanisms import SIX_DIGITS, make
 from uldp_transforms.ldp.alphabets import Hashed
 from uldp_transforms.ldp.planning import (
     best_num_buckets,

@@ -15,9 +15,10 @@ from tests.support.cases import (
     each_mechanism,
     enumerated,
 )
+from tests.support.ldp.small_mechanisms import SIX_DIGITS, make, zipf
 from tests.support.tolerance import chi_square_limits, generator, within
 from uldp_transforms.ldp import CohortCounts
-from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
+from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.sampling import SeededSource
 from uldp_transforms.ldp.utility import (
     expected_l1,
@@ -27,19 +28,6 @@ from uldp_transforms.ldp.utility import (
     l2_without_privacy,
     mean_absolute_deviation,
 )
-
-SIX_DIGITS = 5.1e-6
-"""Relative: golden numbers have six significant digits."""
-
-
-def make(name: str, num_symbols: int, num_sensitive: int, **fields: Any) -> Mechanism:
-    return MECHANISMS[name](num_symbols=num_symbols, num_sensitive=num_sensitive, **fields)
-
-
-def zipf(size: int) -> np.ndarray:
-    p = 1 / np.arange(1, size + 1)
-    return p / p.sum()
-
 
 # ---------------------------------------------------------------------- golden numbers
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from tests.ldp.planning.test_utility_losses import SIX_DIGITS, make
+from tests.support.ldp.minimax_game import game
+from tests.support.ldp.small_mechanisms import SIX_DIGITS, make
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.planning import ClosedQuestion
 from uldp_transforms.ldp.utility import (
@@ -109,16 +110,6 @@ def test_golden_constant_of_ldp():
     found = ldp_minimax(20, 1)
     assert found.risk == pytest.approx(66.6344, rel=SIX_DIGITS)
     assert found.subset_sizes == {5: 1.0}
-
-
-def game(w: int, v: int, epsilon: float, share: float, sizes: np.ndarray) -> np.ndarray:
-    """(v-1)/J1 + (w-v-1)/J2 + 1/J3 as printed, for rows of weights of the sizes 1..v and a share below 1."""
-    gain, d = math.expm1(epsilon), np.arange(1, v + 1)
-    plain, mixed = d * gain + v, share * d * gain + v
-    j1 = v * gain**2 / (v - 1) * (sizes @ (d * (v - d) / (mixed * plain)))
-    j2 = (w - v) * gain / (1 - share) * (sizes @ (d / plain))
-    j3 = v * (w - v) * gain / (w * (1 - share)) * (sizes @ (d / mixed))
-    return (v - 1) / j1 + (w - v - 1) / j2 + 1 / j3
 
 
 @pytest.mark.parametrize(

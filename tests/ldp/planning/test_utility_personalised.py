@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.ldp.planning.test_utility_losses import make
 from tests.support.cases import (
     each_mechanism,
     enumerated,
 )
+from tests.support.ldp.small_mechanisms import make
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.alphabets import Tagged
 from uldp_transforms.ldp.utility import tagged_l1_bound, tagged_l2

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.ldp.planning.test_utility_losses import make
+from tests.support.ldp.small_mechanisms import make
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.utility import amplification, honest_bounds, need_of_liars
 

@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from tests.ldp.planning.test_utility_losses import SIX_DIGITS, make
 from tests.support.cases import (
     MECHANISM_CASES,
     MECHANISMS_TO_TEST,
     each_mechanism,
 )
+from tests.support.ldp.small_mechanisms import SIX_DIGITS, make
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.utility import expected_l1, expected_l2, worst_case_distribution, worst_case_l1, worst_case_l2

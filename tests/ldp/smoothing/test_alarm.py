@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from tests.ldp.smoothing.test_smoothing import SHARES, noisy_stream
+from tests.support.ldp.alarm_memories import after, some_memory
+from tests.support.ldp.noisy_stream import SHARES, noisy_stream
 from tests.support.tolerance import binomial_limits, student_limit
 from uldp_transforms.ldp.smoothing import (
     LEAST_HISTORY,
@@ -111,25 +112,6 @@ def test_a_rate_is_that_of_the_rule_that_would_just_alarm() -> None:
 
 
 # ------------------------------------------------------------------------------------------------ laws
-
-
-def after(
-    memory: Memory, raw: np.ndarray, report: np.ndarray, n: int = 1000, steps: int = 1, jump: float = 0.0
-) -> tuple[Memory, Expectation]:
-    """The memory after one window, and what was expected of it."""
-    told = Told(raw[np.newaxis], report[np.newaxis], np.array([n]), np.array([steps]), jump)
-    memories, expected = ahead(memory, told)
-    return memories.at(-1), expected
-
-
-def some_memory(seed: int, values: int = 3) -> Memory:
-    """Of a few windows of values of different sizes."""
-    memory, rng = Memory.empty(values), np.random.default_rng(seed)
-    shares = rng.uniform(0.01, 0.4, values)
-    for _ in range(12):
-        report = rng.uniform(0.5, 1.5, values)
-        memory, _ = after(memory, shares + rng.normal(0, np.sqrt(report / 1000)), report, jump=1.5)
-    return memory
 
 
 def test_a_state_is_placed_among_more_values() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.ldp.smoothing.test_alarm import some_memory
+from tests.support.ldp.alarm_memories import some_memory
 from uldp_transforms.ldp.smoothing import Alarms, Past, Series, change_of, judge
 from uldp_transforms.ldp.smoothing import alarm as alarm_module
 from uldp_transforms.ldp.smoothing.alarm import _numbers, _together

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from tests.ldp.smoothing.test_smoothed_shares import a_series, drifting, normalised, scores
+from tests.support.ldp.drifting_shares import a_series, drifting, normalised, scores
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.smoothing import (
     Series,

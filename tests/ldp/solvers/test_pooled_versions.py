@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.refusals.ldp.pooled_solvers import MIXED, counted, krr, texts, version
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.counts.enough_reports import merged_values
-from uldp_transforms.ldp.errors import NoReportsError, SpecError
+from uldp_transforms.ldp.errors import NoReportsError
 from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
 
 # Answers (0, 1) of MTURK in the R package GLMMRR 0.6.0 (Hoeglinger and Jann, University of Bern social sciences working
@@ -23,19 +23,6 @@ MTURK = {
     "taxes": [(339, 801), (364, 806), (1108, 418), (294, 90), (284, 96), (290, 100), (286, 92)],
 }
 UNRELATED = ["0.49", "0.493", "0.495", "0.521"]
-
-
-def version(mechanism: dict[str, object], values: list[str], number: int = 1) -> Collection:
-    alphabet = {"id": "closed", "values": values}
-    return Collection.from_json({"id": "q", "version": number, "alphabet": alphabet, "mechanism": mechanism})
-
-
-def texts(size: int) -> list[str]:
-    return [f"v{position:02d}" for position in range(size)]
-
-
-def krr(size: int, *epsilons: float) -> PooledVersions:
-    return PooledVersions([version({"id": "krr", "epsilon": e}, texts(size)) for e in epsilons])
 
 
 def two_by_two(yes: float, no: float) -> Collection:
@@ -52,17 +39,10 @@ def designs(question: str) -> PooledVersions:
     return PooledVersions(of_crosswise + [two_by_two(p + (1 - p) * yes, (1 - p) * yes) for p, yes in keep])
 
 
-def counted(cells: np.ndarray) -> CohortCounts:
-    return CohortCounts(np.array([cells.sum()], np.int64), np.array([cells], np.int64))
-
-
 def drawn(pooled: PooledVersions, frequencies: np.ndarray, n: int, rng: np.random.Generator) -> list[CohortCounts]:
     """Counts of n reports of each version, for mechanisms whose report is one cell."""
     laws = [each.mechanism.response(frequencies) for each in pooled.versions]
     return [counted(rng.multinomial(n, law / law.sum())) for law in laws]
-
-
-MIXED = [{"id": "krr", "epsilon": 1.0}, {"id": "rappor", "epsilon": 2.0}, {"id": "ss", "epsilon": 0.5}]
 
 
 @pytest.mark.parametrize(
@@ -192,52 +172,6 @@ def test_version_without_reports_says_nothing():
     assert estimate.agreement is None
     with pytest.raises(NoReportsError, match="the versions of this question have no reports"):
         pooled.estimate([counted(np.zeros(3, int))] * 2)
-
-
-HASHED = {"id": "q", "version": 1, "alphabet": {"id": "hashed", "num_buckets": 4}, "num_cohorts": 8}
-
-
-def pooling(*versions: Collection) -> Callable[[], object]:
-    return lambda: PooledVersions(versions)
-
-
-def counting(*cells: list[int]) -> Callable[[], object]:
-    return lambda: krr(3, 1.0, 2.0).estimate([counted(np.array(each)) for each in cells])
-
-
-REFUSED = [
-    (SpecError, lambda: krr(3, 1.0), "PooledVersions.versions must be at least 2 versions, got 1"),
-    (
-        SpecError,
-        lambda: PooledVersions([Collection.from_json(HASHED | {"mechanism": MIXED[0]})] * 2),
-        "PooledVersions.versions must give every value a symbol of its own, got Hashed with 0 known values and 4 "
-        "symbols",
-    ),
-    (
-        SpecError,
-        pooling(version(MIXED[0], texts(3)), version(MIXED[0], texts(4))),
-        "PooledVersions.versions must have the same values, because people cannot answer with a value that their "
-        "version does not have; got 1 value(s) that only one of two versions has",
-    ),
-    (
-        SpecError,
-        pooling(*(version(MIXED[0], texts(1025)) for _ in range(2))),
-        "PooledVersions.versions must have at most 1024 values, got 1025",
-    ),
-    (
-        SpecError,
-        counting([1, 1, 1]),
-        "counts must have the shapes [(1, 3), (1, 3)], one per version, got [(1, 3)]",
-    ),
-    (NoReportsError, counting([0, 0, 0], [0, 0, 0]), "the versions of this question have no reports"),
-]
-
-
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][-30:] for row in REFUSED])
-def test_refused(kind, call, sentence):
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value) == sentence
 
 
 def test_as_many_values_as_are_allowed():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
@@ -12,13 +12,13 @@ import pytest
 from scipy import stats
 
 from labs.experiments.drawn_counts import draw_counts
-from tests.ldp.test_borrow import EB, EMPIRICAL, PROJECTED, all_signs
-from tests.ldp.versions.test_pooled_estimate import of, texts, version
+from tests.support.ldp.borrowing_estimators import EB, EMPIRICAL, PROJECTED, all_signs
+from tests.support.ldp.question_versions import of, texts, version
+from tests.support.refusals.ldp.borrowed_versions import PAIR
 from tests.support.tolerance import binomial_limits, generator
-from uldp_transforms.ldp import CohortCounts, Collection, SpecError
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import borrow
 from uldp_transforms.ldp.borrowing.borrow import Side
-from uldp_transforms.ldp.errors import NoReportsError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.estimators.estimator import Decoder
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
@@ -68,7 +68,6 @@ def test_one_version_borrows_as_a_collection_to_the_bit(
 
 # ------------------------------------------------------------------------------------------------------ parts of it
 
-PAIR = (version(1, "krr", 1.0, list("abcd")), version(2, "ss", 2.0, list("dbca")))
 OTHERS = (version(1, "krr", 3.0, list("abcd")), version(2, "uss", 1.0, list("dbca")))
 
 
@@ -233,25 +232,3 @@ def test_shares_are_in_the_order_of_the_newest_values() -> None:
     [shown] = borrow_versions([PAIR[0], newest], own, [own], PROJECTED)
     np.testing.assert_allclose(shown.frequencies, of(PAIR[0], newest).estimate(own, PROJECTED).estimate.frequencies)
     assert shown.frequencies[-1] > 0.5 > shown.frequencies[0]
-
-
-def refused(*versions: Collection, decoder: str = "eb") -> Callable[[], Any]:
-    return lambda: borrow_versions(versions, {}, [{}], ESTIMATORS[decoder]())  # type: ignore[arg-type]  # not each is a Decoder
-
-
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    (
-        SpecError,
-        refused(*PAIR, decoder="threshold"),
-        "borrow_versions needs an estimator whose shares are a continuous function of the unbiased ones, such as eb or "
-        "projected, got collection 'q' and 'threshold'",
-    ),
-    (NoReportsError, refused(*PAIR), "the versions of this question have no reports"),
-]
-
-
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=["estimator", "no reports"])
-def test_refusals(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value) == sentence

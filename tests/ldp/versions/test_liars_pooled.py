@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from labs.experiments.drawn_counts import draw_counts
-from tests.ldp.versions.test_pooled_estimate import of, version
 from tests.support.cases import enumerated
+from tests.support.ldp.question_versions import of, version
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate, SpecError, compare
 from uldp_transforms.ldp.comparisons.compare import _Pair, difference_at

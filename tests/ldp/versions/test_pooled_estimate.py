@@ -12,49 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.ldp.question_versions import hashed, of, texts, version
+from tests.support.refusals.ldp.pooled_estimates import counted, pooled
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.errors import NoReportsError, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
-from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
+from uldp_transforms.ldp.versions import questions_of
 from uldp_transforms.ldp.versions.pooled_estimate import _fit, _weights_of_rest, pool
 from uldp_transforms.ldp.versions.version_weights import VersionWeights, _others, _symbols, version_weights
 
 MECHANISMS = ("krr", "rappor", "hr", "ss", "urr", "urap", "uss")
-
-
-def texts(size: int) -> list[str]:
-    return [f"v{place:02d}" for place in range(size)]
-
-
-def version(number: int, mechanism: str, epsilon: float, values: list[str], **fields: object) -> Collection:
-    """A closed version; mechanisms for some sensitive values protect the first quarter."""
-    alphabet: dict[str, object] = {"id": "closed", "values": values}
-    if mechanism.startswith("u"):
-        alphabet["sensitive"] = values[: math.ceil(len(values) / 4)]
-    form = {"id": "q", "version": number, "question": "asked", "alphabet": alphabet}
-    return Collection.from_json(form | {"mechanism": {"id": mechanism, "epsilon": epsilon}} | fields)
-
-
-def hashed(number: int, epsilon: float, cohorts: int = 64, **alphabet: object) -> Collection:
-    form = {"id": "q", "version": number, "question": "asked", "num_cohorts": cohorts}
-    form["alphabet"] = {"id": "hashed", "num_buckets": 8} | alphabet
-    return Collection.from_json(form | {"mechanism": {"id": "krr", "epsilon": epsilon}})
-
-
-def of(*versions: Collection) -> VersionedQuestion:
-    (question,) = questions_of(versions)
-    return question
-
-
-def pooled(versions: Sequence[Collection], counts: Sequence[CohortCounts], estimator: str = "empirical", asked=None):
-    by_fingerprint = {one.fingerprint: each for one, each in zip(versions, counts)}
-    return of(*versions).estimate(by_fingerprint, ESTIMATORS[estimator](), asked)
-
-
-def counted(cells: Sequence[int]) -> CohortCounts:
-    return CohortCounts(np.array([sum(cells)], np.int64), np.array([cells], np.int64))
 
 
 def outcomes(model: Collection, frequencies: np.ndarray, n: int) -> Iterator[tuple[float, CohortCounts]]:
@@ -493,50 +461,6 @@ def test_the_question_is_not_part_of_the_fingerprint() -> None:
     assert one != other
     assert Collection.from_json(one.to_json()) == one
     assert "question" not in one.canonical
-
-
-TAGGED = {"id": "tagged", "values": ["a", "b"], "tags": ["t"], "sensitive": ["a"]}
-
-REFUSED = [
-    (
-        SpecError,
-        lambda: version(1, "krr", 1.0, ["a", "b"], question="No"),
-        "Collection.question must be 1 to 64 of the characters a-z, 0-9, '.', '_' and '-', got 'No'",
-    ),
-    (
-        SpecError,
-        lambda: of(version(1, "krr", 1.0, texts(3)), hashed(2, 1.0)),
-        "question 'asked' must have only closed alphabets or only open ones, got both",
-    ),
-    (
-        SpecError,
-        lambda: of(version(1, "urr", 1.0, ["a", "b"], alphabet=TAGGED)),
-        "question 'asked' must have collections without tags, because nobody knows how people of another version "
-        "would have used them; got 'q' version 1",
-    ),
-    (
-        SpecError,
-        lambda: of(version(1, "krr", 1.0, texts(3))).check_estimator(ESTIMATORS["em"]()),
-        "question 'asked' needs an estimator that decodes pooled estimates, such as eb or projected, got 'em'",
-    ),
-    (
-        NoReportsError,
-        lambda: pooled([version(1, "krr", 1.0, texts(3))], [counted([0, 0, 0])]),
-        "the versions of this question have no reports",
-    ),
-    (
-        NoReportsError,
-        lambda: of(version(1, "krr", 1.0, texts(3))).estimate({}, ESTIMATORS["empirical"]()),
-        "no pooled version of this question has reports",
-    ),
-]
-
-
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][-30:] for row in REFUSED])
-def test_refused(kind, call, sentence) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value) == sentence
 
 
 def test_groups_keep_their_numbers_whatever_versions_there_are():

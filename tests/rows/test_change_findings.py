@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.beam.rows.test_window_history import entry, row_of
-from tests.beam.windows.test_smooth_numbers import delays, shares_of
-from tests.beam.windows.test_smooth_numbers import row_of as row_of_numbers
+from tests.support.rows.delay_rows import delays, shares_of
+from tests.support.rows.delay_rows import row_of as row_of_numbers
+from tests.support.rows.history_rows import entry, row_of
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.ldp.smoothing import Alarms, Change, Past, Shares, judge

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.beam.rows.test_window_history import HOUR, row_of
+from tests.support.rows.history_rows import HOUR, row_of
 from uldp_transforms.ldp.smoothing import Alarms, Past, Shares
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.figure_history import (
