@@ -65,7 +65,8 @@ def smooth_rows(
     for kind, own, part in parts:
         windows = Neighbours.of(part, jump, memos)
         series = kind.series(windows)
-        alarms, shares = judge(series, every), smoothed(series, _level_of(rows))
+        alarms = judge(series, every)
+        shares = smoothed(series, _level_of(rows))
         at = np.searchsorted(windows.spans[:, 0], [bounds_of(row)[0] for row in part]).tolist()
         smooth = kind.shown([(t, shown[place]) for t, place in zip(at, own)], windows, shares)
         for t, place, row in zip(at, own, smooth):

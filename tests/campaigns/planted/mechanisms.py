@@ -7,8 +7,8 @@ from tests.campaigns.planted.plant import Plant
 MECHANISMS = (
     Plant(
         "cohorts by themselves",
-        "_two_sided(scipy.stats.binom, counts.num_reports[:-1], left, 1 / np.arange(num_cohorts, 1, -1))",
-        "_two_sided(scipy.stats.binom, counts.num_reports[:-1], counts.total, 1 / num_cohorts)",
+        "_two_sided(Binomial, counts.num_reports[:-1], left, 1 / np.arange(num_cohorts, 1, -1))",
+        "_two_sided(Binomial, counts.num_reports[:-1], counts.total, 1 / num_cohorts)",
         "sizes of cohorts are multinomial together: their p-values are independent only one given the others",
         ("test_sentinels.py::test_cohorts_follow_their_joint_law",),
     ),

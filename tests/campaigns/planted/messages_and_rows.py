@@ -58,8 +58,8 @@ MESSAGES_AND_ROWS = (
     ),
     Plant(
         "an alarm without its past",
-        "alarms = judge(series, alarm_every, windows.alarm)",
-        "alarms = judge(series, alarm_every)",
+        "alarms = judge(series, every, own.alarm)",
+        "alarms = judge(series, every)",
         "a stream that keeps few windows would judge by these alone, or never",
         ("test_smooth_estimates.py::test_a_stream_that_keeps_four_windows_is_alarmed_as_one_that_keeps_all",),
     ),
