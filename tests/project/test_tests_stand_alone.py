@@ -14,16 +14,6 @@ from tests.support.project.sources import ROOT, path_of, statements, tree_of
 FOLDERS = ("tests", "packages/*/tests")
 """Where tests are."""
 
-COMPANIONS = {
-    "tests/beam/accounts/test_errors_beam.py",
-    "tests/jobs/gateway/test_gateway_limits.py",
-    "tests/jobs/gateway/test_gateway_serving.py",
-    "tests/jobs/gateway/test_once_per_token.py",
-    "tests/jobs/gateway/test_used_tokens.py",
-    "tests/ldp/test_errors_ldp.py",
-}
-"""Files that import tests of the gateway and of surveys, which become packages of their own."""
-
 
 def imported_tests(tree: ast.AST) -> Iterator[str]:
     """Test files that a source imports, at the top or inside, as modules or for names of theirs."""
@@ -59,7 +49,7 @@ def test_imports_of_tests_are_found(source: str, found: list[str]) -> None:
 def test_no_test_file_imports_another() -> None:
     paths = [path for folder in FOLDERS for path in sorted(ROOT.glob(f"{folder}/**/*.py"))]
     found = {str(path.relative_to(ROOT)): names for path in paths if (names := list(imported_tests(tree_of(path))))}
-    assert found.keys() <= COMPANIONS, found
+    assert not found, found
 
 
 WITHOUT_BEAM = ("collector", "files", "ldp", "messages", "rows", "spec")
