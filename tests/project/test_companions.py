@@ -95,11 +95,7 @@ def test_the_core_never_names_it(companion: Companion) -> None:
     names = re.compile(rf"{companion.package}\b|{companion.distribution}\b")
     sources = sorted((ROOT / CORE).rglob("*.py"))
     found = {str(path.relative_to(ROOT)) for path in sources if names.search(path.read_text(encoding="utf-8"))}
-    assert found - UNTIL_MOVED == set()
-
-
-UNTIL_MOVED = {f"{CORE}/jobs/live/__init__.py"}
-"""The live demonstration, which starts a gateway, and is no part of the core's floor."""
+    assert found == set()
 
 
 def test_it_imports_from_faces_of_the_core_alone(companion: Companion) -> None:

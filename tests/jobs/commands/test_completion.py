@@ -14,6 +14,13 @@ from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.completion.completion_command import _options_of, _words_of, programs
 from uldp_transforms.jobs.completion.shell_scripts import SCRIPTS, Option, Program
 
+THERE = {
+    name: what
+    for name, what in uldp.PROGRAMS.items()
+    if name not in uldp.COMPANIONS or name in uldp.programs_of_others()
+}
+"""Programs of this package and of installed companions."""
+
 ZSH = """
 zmodload zsh/zpty
 zpty shell $4 -f -i
@@ -61,7 +68,7 @@ def bash_offers(script: Path, *words: str) -> list[str]:
 
 def test_bash_offers_programs_options_and_values(tmp_path):
     script = written("bash", tmp_path)
-    assert bash_offers(script, "uldp", "") == list(uldp.PROGRAMS)
+    assert bash_offers(script, "uldp", "") == list(THERE)
     assert bash_offers(script, "uldp", "comp") == ["compare", "compact", "completion"]
     assert bash_offers(script, "uldp", "plan", "--mis") == ["--missing", "--missing_texts"]
     assert bash_offers(script, "uldp", "plan", "--missing", "") == ["refuse", "skip", "keep"]
@@ -72,7 +79,7 @@ def test_bash_offers_programs_options_and_values(tmp_path):
 
 def test_bash_offers_the_options_that_each_help_shows(tmp_path, capsys):
     script = written("bash", tmp_path)
-    for name in uldp.PROGRAMS:
+    for name in THERE:
         if name in uldp.LABORATORY:
             continue
         with pytest.raises(SystemExit):
@@ -106,7 +113,7 @@ def test_fish_completes_what_is_typed(tmp_path):
         printed = in_shell("fish", "-N", "-c", asking, folder=script.parent)
         return [one.partition("\t")[0] for one in printed.splitlines()]
 
-    assert sorted(offers("uldp ")) == sorted(uldp.PROGRAMS)
+    assert sorted(offers("uldp ")) == sorted(THERE)
     assert offers("uldp plan --mis") == ["--missing"]
     assert sorted(offers("uldp plan --missing ")) == ["keep", "refuse", "skip"]
     assert sorted(offers("uldp completion ")) == ["bash", "fish", "zsh"]
@@ -163,7 +170,7 @@ def test_options_are_those_of_a_parser_in_the_order_of_its_help():
 
 def test_all_programs_are_in_the_script():
     found = list(programs())
-    assert {one.name: one.what for one in found} == uldp.PROGRAMS
+    assert {one.name: one.what for one in found} == THERE
     assert {one.name for one in found if not one.options} == set(uldp.LABORATORY)
     assert [(one.name, one.words) for one in found if one.words] == [("completion", ("bash", "zsh", "fish"))]
 
