@@ -96,12 +96,11 @@ def test_the_core_never_names_it(companion: Companion) -> None:
     names = re.compile(rf"{companion.package}\b|{companion.distribution}\b")
     sources = sorted((ROOT / CORE).rglob("*.py"))
     found = {str(path.relative_to(ROOT)) for path in sources if names.search(path.read_text(encoding="utf-8"))}
-    assert found - UNTIL_MOVED == set()
+    assert found - FORMER == set()
 
 
-UNTIL_MOVED = {f"{CORE}/jobs/live/__init__.py", f"{CORE}/ldp/clear_numbers.py", f"{CORE}/ldp/regression.py"}
-"""The live demonstration, which starts a gateway, and is no part of the core's floor; former names of modules, which
-stay for one release."""
+FORMER = {f"{CORE}/ldp/clear_numbers.py", f"{CORE}/ldp/regression.py"}
+"""Former names of modules, which stay for one release."""
 
 
 def test_it_imports_from_faces_of_the_core_alone(companion: Companion) -> None:

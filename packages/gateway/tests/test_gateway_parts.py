@@ -143,7 +143,7 @@ def test_reports_without_ids_are_delivered_beside_those_with_ids() -> None:
 
     async def run() -> None:
         packer = Packer(kept, 10, 60, Meters(SAID.append))
-        packs = [packer.add(batch) for batch in batches_of(messages)]
+        packs = [packer.add(*batches_of(messages))]
         await packer.drain()
         for pack in packs:
             await pack.delivered()
