@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import io
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.support.messages_cases import container
+import fastavro
+
+from tests.support.messages_cases import data, long
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.files.spool_names import PART, WHOLE, manifest_path, part_name
 from uldp_transforms.messages.manifest import listed_file, manifest_text
@@ -28,8 +31,9 @@ def finished(spool: Path, messages: Sequence[bytes], moment: datetime.datetime |
     part = begun(spool, moment)
     whole = part.with_name(part.name.removesuffix(PART) + WHOLE)
     sync = part.name.removesuffix(PART)[-12:].encode().rjust(16, b"\xff")
-    content = container([(1, message) for message in messages], wire.BATCH_SCHEMA, sync=sync)
-    part.write_bytes(content)
+    head = io.BytesIO()
+    fastavro.writer(head, wire.BATCH_SCHEMA, [], sync_marker=sync)
+    part.write_bytes(head.getvalue() + b"".join(long(1) + data(message) + sync for message in messages))
     listed = listed_file(part, whole.name, len(messages), sum(map(wire.reports_in, messages)))
     manifest_path(whole).write_bytes(manifest_text([listed]))
     return part.rename(whole)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,6 +34,7 @@ from tests.support.messages_cases import (
     single,
     write_files,
 )
+from tests.support.spool_writer import finished
 from uldp_transforms.jobs import estimate
 from uldp_transforms.ldp import ReportBatch, SpecError
 from uldp_transforms.messages import wire
@@ -141,7 +143,7 @@ def test_reports_without_ids_are_delivered_beside_those_with_ids() -> None:
 
     async def run() -> None:
         packer = Packer(kept, 10, 60, Meters(SAID.append))
-        packs = [packer.add(batch) for batch in batches_of(messages)]
+        packs = [packer.add(*batches_of(messages))]
         await packer.drain()
         for pack in packs:
             await pack.delivered()
@@ -711,3 +713,23 @@ def test_each_key_opens_whatever_the_case_of_the_scheme() -> None:
     tokens.check("Bearer first-key-0123456789")
     tokens.check("bearer  second-key-0123456789 ")
     Tokens().check(None)
+
+
+def test_the_spools_of_the_core_s_tests_are_those_of_a_gateway(tmp_path: Path) -> None:
+    """Byte for byte, but for names and the bytes between blocks, which are drawn."""
+    messages = [packed(), packed(KRR, [(1, NOON, bytes(16), b"\1")])]
+    file = SpoolFile(tmp_path)
+    for message in messages:
+        file.append([message])
+    own = file.finish()
+    assert own is not None
+    other = finished(tmp_path, messages)
+    contents = [path.read_bytes() for path in (own, other)]
+    plain = [content.replace(content[-16:], b"") for content in contents]
+    assert plain[0] == plain[1]
+    names = [path.name for path in (own, other)]
+    listed = [json.loads(spool_names.manifest_path(path).read_bytes())["files"] for path in (own, other)]
+    assert [files[0]["name"] for files in listed] == names
+    assert all(re.fullmatch(r"reports-\d{8}T\d{6}-[0-9a-f]{12}\.avro", name) for name in names)
+    drawn = {"name": "", "sha256": ""}
+    assert listed[0][0] | drawn == listed[1][0] | drawn

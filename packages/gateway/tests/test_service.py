@@ -173,7 +173,7 @@ def test_every_promise_names_a_test_that_exists() -> None:
         named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", row)
         assert named, row
         for file, test in named:
-            [path] = (ROOT / "tests").rglob(file)
+            [path] = [path for folder in ("tests", "packages") for path in (ROOT / folder).rglob(file)]
             assert f"def {test}(" in path.read_text("utf-8"), f"{file}::{test}"
 
 

@@ -10,7 +10,7 @@ STREAMS = (
         "file.write(manifest_text([listed]))\nsync_file(file)",
         "file.write(manifest_text([listed]))",
         "a loss of power leaves an empty manifest, and nobody reads the file",
-        ("test_power_loss.py",),
+        ("test_gateway_power_loss.py",),
     ),
     Plant(
         "only the first message of a pack",
