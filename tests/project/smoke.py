@@ -38,7 +38,7 @@ def estimated(folder: Path) -> dict[str, float]:
     (folder / "C.json").write_text(json.dumps(COLLECTION), encoding="utf-8")
     values = ["flu", "cold", "flu", "asthma", "flu", "hiv"] * (PEOPLE // 6)
     (folder / "V.csv").write_text("\n".join(["value", *values, ""]), encoding="utf-8")
-    uldp(folder, "audit --collection C.json")
+    uldp(folder, "audit C.json")
     uldp(folder, "simulate C.json --values V.csv --output R.avro --seed 1")
     uldp(folder, "estimate --collection C.json --input R.avro --output out --window 1d")
     uldp(folder, "check out")

@@ -178,8 +178,7 @@ def test_a_picture(people: Path) -> None:
         ("--epsilons 17", "KaryRR.epsilon must be a number in (0, 16], got 17.0"),
         (
             "--estimators eb,x",
-            "--estimators/--estimators must be ids from eb, em, empirical, ml, normalized, projected, threshold, "
-            "got 'eb,x'",
+            "--estimators must be ids from eb, em, empirical, ml, normalized, projected, threshold, got 'eb,x'",
         ),
         ("--seed -1", "--seed must be a non-negative whole number, got '-1'"),
         ("--sensitive {0}/nobody.txt", "{0}/nobody.txt must list at least one value that occurs in --values, got none"),

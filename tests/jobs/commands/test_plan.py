@@ -601,7 +601,7 @@ def test_the_old_name_of_an_option_still_works(tmp_path: Path, capsys: pytest.Ca
     assert uldp.main(["plan", *options, "--column", "illness"]) == 0
     old = capsys.readouterr()
     assert (old.out, new.err) == (new.out, "")
-    assert "--column is deprecated; use --value_column\n" in old.err
+    assert "--column NAME is deprecated; use --value_column NAME\n" in old.err
 
 
 def test_the_page_has_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:

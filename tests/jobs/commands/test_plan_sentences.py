@@ -68,7 +68,7 @@ def planned(row: PlanRow, **fields: Any) -> Plan:
 
 def planning(**fields: Any) -> Planning:
     shared: dict[str, Any] = {"question": CLOSED, "epsilon": 1.5, "num_reports": 12_345, "targets": {}, "values": None}
-    shared |= {"json": None, "png": None, "reports_per_person": None, "epsilon_inf": None}
+    shared |= {"output": None, "png": None, "reports_per_person": None, "epsilon_inf": None}
     return Planning(**shared | fields)
 
 
@@ -666,7 +666,7 @@ def test_shares_of_numbers_in_a_file(tmp_path: Path) -> None:
     found = of_numbers(tmp_path, options, others=["none"])
     assert found.shares is not None
     assert found.shares.tolist() == pytest.approx([1 / 7, 3 / 7, 0, 2 / 7, 1 / 7])
-    assert (found.values, found.json, found.target) == (str(path), "x.json", 2)
+    assert (found.values, found.output, found.target) == (str(path), "x.json", 2)
     plain = of_numbers(tmp_path, "")
     assert (plain.epsilon, plain.num_reports, plain.values, plain.shares) == (1, 1000, None, None)
     assert (plain.output, plain.target) == (None, None)

@@ -39,11 +39,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def configured(options: str, collection: str = "C.json") -> program.Simulation:
-    return program.configure(f"--collection {collection} --values V.csv {options}".split())
+    return program.configure(f"{collection} --values V.csv {options}".split())
 
 
 def refusal(options: str, capsys: pytest.CaptureFixture[str]) -> str:
-    assert program.main(f"--collection C.json --values V.csv {options}".split()) == 2
+    assert program.main(f"C.json --values V.csv {options}".split()) == 2
     return capsys.readouterr().err.removeprefix("simulate: ").removesuffix("\n")
 
 
@@ -205,7 +205,7 @@ def published(options: str, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> li
         with pubsub_v1.PublisherClient() as publisher, pubsub_v1.SubscriberClient() as subscriber:
             publisher.create_topic(name=TOPIC)
             subscriber.create_subscription(name=SUBSCRIPTION, topic=TOPIC)
-            assert program.main(f"--collection C.json --values V.csv --topic {TOPIC} {options}".split()) == 0
+            assert program.main(f"C.json --values V.csv --topic {TOPIC} {options}".split()) == 0
             pulled = subscriber.pull(subscription=SUBSCRIPTION, max_messages=100, timeout=60)
             return [received.message for received in pulled.received_messages]
 
@@ -247,7 +247,7 @@ def test_without_a_rate_nothing_waits_and_packs_have_their_size(monkeypatch: pyt
 def test_blocks_of_a_file_have_a_quarter_of_a_mebibyte(capsys: pytest.CaptureFixture[str]) -> None:
     """So that a reader, and a file that is cut, loses at most one. Each block ends with the file's own marker."""
     Path("V.csv").write_text("value,event_time\n" + "cat,1000000001\n" * 12_000, encoding="utf-8")
-    assert program.main(["--collection=C.json", "--values=V.csv", "--output=R.avro", "--seed=7"]) == 0
+    assert program.main(["C.json", "--values=V.csv", "--output=R.avro", "--seed=7"]) == 0
     content = Path("R.avro").read_bytes()
     _, *blocks, rest = content.split(hashlib.sha256(b"sync 7").digest()[:16])
     assert rest == b""

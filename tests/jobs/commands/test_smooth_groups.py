@@ -149,7 +149,7 @@ def test_the_page_names_the_group_of_an_alarm(folder: Path) -> None:
     health = estimated(folder, options, "grouped")["health"]
     assert [row["group"] for row in health if row["status"] == "change"] == ["arm=new"]
     directory, page = output_of(folder, options, "grouped"), folder / "page.html"
-    assert uldp.main(shlex.split(f"report --input {directory} --output {page}")) == 0
+    assert uldp.main(shlex.split(f"report {directory} --output {page}")) == 0
     text = page.read_text()
     assert text.count("arm=new</th><td>change</td>") == 1
     assert text.count("no change was found in the windows shown, except in 1 group") == 1

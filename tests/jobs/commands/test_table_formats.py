@@ -44,7 +44,7 @@ AGES |= {"alphabet": {"id": "ordered", "low": 0, "high": 100, "num_bins": 10}}
 
 def simulated(path: str, collection: dict[str, Any], *options: str) -> Any:
     Path("C.json").write_text(json.dumps(collection), encoding="utf-8")
-    done("simulate", "--collection", "C.json", "--values", path, "--output", "R.avro", "--seed", "3", *options)
+    done("simulate", "C.json", "--values", path, "--output", "R.avro", "--seed", "3", *options)
     with open("R.avro", "rb") as file:
         records = [(record["event_time"], record["cohort"], record["payload"]) for record in fastavro.reader(file)]
     return records
@@ -104,7 +104,18 @@ def plan_numbers(path: str, *options: str) -> Any:
 
 
 def evaluate(path: str, *options: str) -> Any:
-    chosen = ["--epsilon", "1", "--mechanisms", "krr", "--repetitions", "1", "--seed", "1", "--estimators", "projected"]
+    chosen = [
+        "--epsilons",
+        "1",
+        "--mechanisms",
+        "krr",
+        "--repetitions",
+        "1",
+        "--seed",
+        "1",
+        "--estimators",
+        "projected",
+    ]
     done("evaluate", "--values", path, *chosen, "--json", "E.json", *options)
     rows = json.loads(Path("E.json").read_text(encoding="utf-8"))
     return [{name: cell for name, cell in row.items() if not name.endswith("_us")} for row in rows]
@@ -112,7 +123,7 @@ def evaluate(path: str, *options: str) -> Any:
 
 def report(path: str, *options: str) -> Any:
     """The truth that the page shows."""
-    argv = ["--input", ".", "--output", "P.html", "--truth", path, *options]
+    argv = [".", "--output", "P.html", "--truth", path, *options]
     truth = report_command.configure(argv).asked.truth
     assert truth is not None
     values = sorted(set(TABLE["value"]))

@@ -183,7 +183,7 @@ def test_a_broken_parquet_file_is_refused(tmp_path):
 def test_simulate_says_that_there_are_no_times(tmp_path, capsys):
     (tmp_path / "C.json").write_text(COLLECTION)
     path = csv_file(tmp_path, "who,value\nann,1\n")
-    argv = ["--collection", str(tmp_path / "C.json"), "--values", path, "--output", str(tmp_path / "r.avro")]
+    argv = [str(tmp_path / "C.json"), "--values", path, "--output", str(tmp_path / "r.avro")]
     assert simulate(argv) == 0
     assert capsys.readouterr().err.endswith(
         f"simulate: all reports are of now, for {path} has no column event_time but who, value; "
@@ -198,7 +198,7 @@ def test_simulate_says_that_there_are_no_times(tmp_path, capsys):
 def test_values_that_the_collection_does_not_list_are_named_by_their_lines(tmp_path, capsys):
     (tmp_path / "C.json").write_text(COLLECTION)
     path = csv_file(tmp_path, "value\n" + "0\n1\n" * 70_000 + f"{SECRET}\n2\n" * 3)
-    argv = ["--collection", str(tmp_path / "C.json"), "--values", path, "--output", str(tmp_path / "r.avro")]
+    argv = [str(tmp_path / "C.json"), "--values", path, "--output", str(tmp_path / "r.avro")]
     assert simulate(argv) == 2
     sentence = "line 140002 must have one of the 3 values of the collection; rows with other values: 3 of 140006"
     assert capsys.readouterr().err == f"simulate: {path} {sentence}\n"
@@ -219,7 +219,7 @@ def test_simulate_ends_with_its_exit_code_whenever_a_row_is_bad(row, tmp_path):
     """While Arrow held a function, about one of five such processes ended by SIGABRT: 0.8 ** 40 is 0.0001."""
     (tmp_path / "C.json").write_text(COLLECTION)
     path = csv_file(tmp_path, f"value\n1\n{row}\n2\n")
-    options = ["--collection", str(tmp_path / "C.json"), "--values", path, "--output", str(tmp_path / "r.avro")]
+    options = [str(tmp_path / "C.json"), "--values", path, "--output", str(tmp_path / "r.avro")]
     command = [sys.executable, "-m", "uldp_transforms.jobs", "simulate", *options]
     ends = [subprocess.run(command, capture_output=True, timeout=600, check=False) for _ in range(40)]
     assert {(end.returncode, end.stderr.count(b"\n")) for end in ends} == {(2, 1)}

@@ -155,7 +155,7 @@ def test_the_image_has_this_beam_and_all_packages():
     lines = (TEMPLATE / "Dockerfile").read_text(encoding="utf-8").splitlines()
     assert f"FROM apache/beam_python3.11_sdk:{apache_beam.__version__}" in lines
     copied = [line.split()[1:-1] for line in lines if line.startswith("COPY") and "--from" not in line]
-    needed = ["setup.py", "README.md", "clients/javascript", "schemas", "uldp_transforms", "deploy/dataflow/main.py"]
+    needed = ["setup.py", "README.md", "schemas", "uldp_transforms", "deploy/dataflow/main.py"]
     assert set(needed) <= {name for names in copied for name in names}
     assert all((ROOT / name).exists() for names in copied for name in names)
 

@@ -51,7 +51,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 lines += [f"{value},{arm},2026-11-{day:02}T12:00:00Z" for value in values]
         (folder / "V.csv").write_text("\n".join(lines) + "\n")
         made = f"--values {folder}/V.csv --seed {version} --output {folder}/R{version}.avro"
-        assert uldp.main(["simulate", f"--collection={folder}/{version}.json", *made.split()]) == 0
+        assert uldp.main(["simulate", f"{folder}/{version}.json", *made.split()]) == 0
     job = f"--collection {folder}/1.json --collection {folder}/2.json --input {folder}/R*.avro --output {folder}/output"
     assert uldp.main(["estimate", *f"{job} --window 1d --by arm --write_counts --write_parquet".split()]) == 0
     assert uldp.main(["reestimate", f"{folder}/output", "--window", "all", "--by", "arm"]) == 0

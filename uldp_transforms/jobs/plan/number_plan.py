@@ -23,7 +23,7 @@ from uldp_transforms.ldp.planning.number_forecast import (
 
 _MULTIPLES = (0.1, 1, 10)
 _PEOPLE = tuple(name.removeprefix("--") for name in PEOPLE)
-_TAKEN = ("collection", "epsilon", "reports", "values", *_PEOPLE, "json", "open", "target_half_width", "confidence")
+_TAKEN = ("collection", "epsilon", "reports", "values", *_PEOPLE, "output", "open", "target_half_width", "confidence")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class NumberPlanning:
         epsilon, num_reports: of the plan.
         values: file of people's values; None: equal shares of all bins.
         shares: (K,) shares of symbols in this file.
-        json: file for the recommended collection; None: print it.
+        output: file for the recommended collection; None: print it.
         target: half width that the mean's interval should have, in the unit of the numbers; None: no target.
         confidence: of the intervals.
     """
