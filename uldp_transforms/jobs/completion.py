@@ -81,7 +81,7 @@ def add_options(command: argparse.ArgumentParser, parser: cli.Parser) -> None:
         if action.help is argparse.SUPPRESS or (action.option_strings and not names):
             continue
         what = _first_clause(parser, action)
-        if action.nargs == 0:
+        if action.nargs == 0 or isinstance(action, argparse._HelpAction):
             command.add_argument(*names, action="append_const", const=True, help=what)
             continue
         values, several = _values(action), None if names or action.nargs not in ("*", "+") else "+"

@@ -70,7 +70,7 @@ def test_bash_offers_programs_options_and_values(tmp_path):
     assert bash_offers(script, "uldp", "completion", "z") == ["zsh"]
     assert bash_offers(script, "uldp", "describe", "uldp.b") == ["uldp.bash"]
     assert bash_offers(script, "uldp", "sql", "C.json", "uldp.b") == ["uldp.bash"]
-    assert bash_offers(script, "uldp", "plan", "--json", "uldp.b") == ["uldp.bash"]
+    assert bash_offers(script, "uldp", "plan", "--output", "uldp.b") == ["uldp.bash"]
     assert bash_offers(script, "uldp", "unknown", "--x") == []
 
 
@@ -78,7 +78,7 @@ def test_bash_offers_the_options_that_each_help_shows(tmp_path, capsys):
     script = written("bash", tmp_path)
     for name in programs():
         with pytest.raises(SystemExit):
-            uldp.main([name, "--help"])
+            uldp.main([name, "--help", "all"])
         shown = [line[2:].partition("  ")[0] for line in capsys.readouterr().out.splitlines() if line[:3] == "  -"]
         expected = sorted(option for line in shown for option in re.findall(r"--[a-z_0-9]+", line))
         assert sorted(bash_offers(script, "uldp", name, "--")) == expected
@@ -141,7 +141,7 @@ def added(parser: cli.Parser) -> list[argparse.Action]:
 
 
 def test_options_are_those_of_a_parser_in_the_order_of_its_help():
-    """Old names and letters are not offered; flags take no value; switches may; a description is its first clause."""
+    """Letters are not offered; flags take no value; switches may; a description is its first clause."""
     parser = cli.Parser("example")
     parser.add_argument("paths", nargs="*")
     parser.add_argument("shell", choices=("zsh", "bash"))
@@ -151,7 +151,6 @@ def test_options_are_those_of_a_parser_in_the_order_of_its_help():
     parser.add_argument("--switch", **cli.SWITCH, help="on; off")
     parser.add_argument("--kind", choices=(2, 1))
     parser.add_argument("--listed", type=cli.Listed(["b", "a"]), help="ids")
-    parser.add_argument("--former", **cli.old_name("--first"))
     files = shtab.FILE
     assert [
         (one.option_strings or one.dest, one.help, one.choices, one.nargs, getattr(one, "complete", None))
@@ -243,6 +242,7 @@ def broken(words: object) -> int:
 
 def test_programs_of_a_checkout_are_offered_where_they_run(monkeypatch):
     """And those of companions where they are installed."""
-    monkeypatch.setitem(sys.modules, "labs", None)
+    for name in ("labs", *(f"labs.{program.replace('-', '_')}" for program in uldp.LABORATORY)):
+        monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setattr(uldp, "programs_of_others", dict)
     assert completion.programs().keys() == uldp.PROGRAMS.keys() - uldp.COMPANIONS.keys()

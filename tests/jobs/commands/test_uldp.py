@@ -95,7 +95,7 @@ def test_a_program_of_another_package_runs(
     assert uldp.main(["more", "--x", "1"]) == 7
     assert capsys.readouterr() == ("['--x', '1']\n", "")
     assert uldp.main(["--help"]) == 0
-    assert capsys.readouterr().out.split("\nof other packages:\n")[1].split()[:2] == ["more", "uldp-more"]
+    assert capsys.readouterr().out.split("\nof other packages:\n")[1].split()[:3] == ["more", "of", "uldp-more"]
     assert uldp.main(["moer"]) == 2
     assert capsys.readouterr().err.endswith("got 'moer'; did you mean more?\n")
 
