@@ -157,7 +157,7 @@ def run_commands(folder: Path, asked: dict[str, np.ndarray], seed: int) -> None:
         for name, flights in asked.items():
             for half, number in zip(HALVES, flights.tolist()):
                 writer.writerows([[half, "2014-01-02T12:00:00Z", name]] * number)
-    simulate = ["--collection", collection, "--values", values, "--output", reports, "--form", "packed"]
+    simulate = [collection, "--values", values, "--output", reports, "--form", "packed"]
     simulate += ["--pack", str(_REPORTS_AT_ONCE), "--seed", str(seed)]
     job = ["--collection", collection, "--input", reports, "--output", results, "--window", "1d"]
     job += ["--by", "carrier", "--write_counts"]

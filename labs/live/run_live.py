@@ -53,7 +53,7 @@ def _run(live: Live, stop: Stop, stack: contextlib.ExitStack) -> int:
     collection.write_text(json.dumps(COLLECTION.to_json()), encoding="utf-8")
     page = stack.enter_context(_serving(live.port))
     note = crowd_sentence(live.people)
-    following = ["--follow", live.output, "--serve", str(live.results_port)]
+    following = [live.output, "--follow", "--serve", str(live.results_port)]
     results = Program("report", [*following, "--title", TEXT, "--note", note])
     stack.callback(results.stop)
     server = stack.enter_context(PubsubServer())
