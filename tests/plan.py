@@ -472,7 +472,6 @@ PLAN = (
                 "test_type_checkers_know_the_names",
                 "test_the_command_works_from_the_wheel",
                 "test_a_job_runs_from_the_wheel",
-                "test_demonstrations_have_their_files_in_the_wheel",
                 "test_no_module_has_two_names",
                 "test_a_fault_in_a_module_is_shown_as_its_cause",
             ),

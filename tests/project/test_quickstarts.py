@@ -164,7 +164,7 @@ def test_the_client_makes_a_message(
 def test_options_of_commands_exist(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Commands of ``uldp estimate`` name only options that the program has."""
     with pytest.raises(SystemExit):
-        estimate.main(["--help"])
+        estimate.main(["--help", "all"])
     known = set(re.findall(r"--\w+", capsys.readouterr().out)) | {"--streaming", "--runner"}
     text = "\n".join(block.code for block in blocks(page, "sh")).replace("\\\n", " ")
     for command in re.findall(r"^uldp estimate (.*)$", text, flags=re.MULTILINE):

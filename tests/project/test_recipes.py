@@ -380,5 +380,5 @@ def test_a_source_and_a_sink(tree: Tree, folder: str, name: str, module: str, la
     assert tree.touched() == own | {errors}
     assert {path.rpartition("/")[2] for path in tree.touched()} <= named(recipe(f"Adding a {folder[:-1]}"))
     assert tree.run("-m", "tests.support.golden").strip() == "Everything is up to date."
-    assert option in tree.run("-m", "pipelines.estimate", "--help")
+    assert option in tree.run("-m", "pipelines.estimate", "--help", "all")
     tree.test("tests/jobs/engines/test_dataflow.py", errors, "-k", "offers or every_refusal or hex_comment or lines")

@@ -80,9 +80,10 @@ def test_first_windows_import_what_is_stated(tmp_path: Path) -> None:
     assert imported(FOLLOWING, *followed.argv()) <= ESTIMATES | {"fastavro", "sqlite3"}
     assert {row["status"] for row in followed.rows("estimates")} == {"ok"}
     counts, common = str(followed.output), ["--min_reports", "1", "--output"]
-    again = [*followed.collections, "--counts", counts, *common, str(tmp_path / "again")]
+    again = [*followed.collections, counts, *common, str(tmp_path / "again")]
     assert imported(PROGRAM, "reestimate", *again) <= STARTS["reestimate"]
-    assert imported(PROGRAM, "total", counts, *common, str(tmp_path / "total.jsonl")) <= STARTS["total"]
+    whole = ["--window", "all", "--min_reports", "1", "--totals", str(tmp_path / "total.jsonl")]
+    assert imported(PROGRAM, "reestimate", counts, *whole) <= STARTS["reestimate"]
     windows = ["--windows", *common, str(tmp_path / "compare.jsonl")]
     assert imported(PROGRAM, "compare", counts, *windows) <= STARTS["compare"]
     written = [*tmp_path.glob("*.jsonl"), *(tmp_path / "again").glob("estimates*.jsonl")]

@@ -21,8 +21,8 @@ COMMANDS = (
     ),
     Plant(
         "flags that take a value",
-        "if action.nargs == 0:",
-        "if False:",
+        "if action.nargs == 0 or isinstance(action, argparse._HelpAction):",
+        "if isinstance(action, argparse._HelpAction):",
         "after --open a shell would complete files instead of the next option",
         ("test_completion.py::test_options_are_those_of_a_parser_in_the_order_of_its_help",),
     ),

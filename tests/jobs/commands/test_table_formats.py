@@ -87,7 +87,7 @@ def plan(path: str, *options: str) -> Any:
         "1000",
         "--dimensions",
         "arm",
-        "--json",
+        "--output",
         "P.json",
         *options,
     )

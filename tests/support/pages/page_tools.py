@@ -24,7 +24,7 @@ def survey(folder: Path) -> Path:
     moved = "Shares moved, in percentage points: 'bee' +10.00 (+8.00 to +12.00)."
     rows.write(folder, "health.jsonl", [rows.finding(of, 2, moved)])
     page = folder / "page.html"
-    assert uldp.main(["report", "--input", str(folder), "--output", str(page)]) == 0
+    assert uldp.main(["report", str(folder), "--output", str(page)]) == 0
     return page
 
 

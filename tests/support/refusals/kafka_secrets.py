@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.kafka.secrets import references_to
 from uldp_transforms.jobs.sources.kafka_topic import KafkaTopic
 
@@ -27,7 +27,7 @@ def source_of(words: str) -> Callable[[], Any]:
     """The source that a command line names."""
 
     def call() -> Any:
-        parser = argparse.ArgumentParser()
+        parser = cli.Parser(add_help=False)
         parser.add_argument(KafkaTopic.option)
         parser.set_defaults(collection=[], dimension=None)
         for option, arguments in KafkaTopic.own_options.items():
