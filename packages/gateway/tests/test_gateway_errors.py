@@ -26,6 +26,7 @@ from tests.servers.pubsub_servers import IN_PROCESS, serving
 from tests.support import live
 from tests.support.messages_cases import KRR, packed, single, write_files
 from tests.support.refusals.raised import calls_of, refusals_of, without_a_row
+from uldp_transforms.jobs import cli
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.files import spool_names
 from uldp_transforms_gateway import serve, spool_file, web
@@ -291,8 +292,7 @@ def publishing_with(*words: str) -> Callable[[], Any]:
 
     def call() -> Any:
         parser = argparse.ArgumentParser()
-        for option, arguments in {KafkaOutlet.option: {}, **KafkaOutlet.own_options}.items():
-            parser.add_argument(option, **arguments)
+        cli.add_options(parser, {KafkaOutlet.option: {}, **KafkaOutlet.own_options})
         return KafkaOutlet.of(parser.parse_args(["--kafka_topic=t", "--bootstrap_servers=b:1", *words]))
 
     return call

@@ -92,7 +92,7 @@ COMMON = "--collection krr.json --output out --min_reports 1"
 
 def test_help_explains_their_options(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        program.main(["--help"])
+        program.main(["--help", "all"])
     assert ended.value.code == 0
     said = " ".join(capsys.readouterr().out.split())
     for cls in (HexLines, Endless):

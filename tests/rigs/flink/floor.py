@@ -12,6 +12,7 @@ import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from uldp_transforms.beam.transforms.gather_messages import GATHERED, Gathered
+from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.sources import KafkaTopic
 
 
@@ -50,8 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.rigs.flink.floor", description=__doc__)
     parser.add_argument("--tally", required=True, help="file that gets the numbers")
     parser.add_argument(KafkaTopic.option, required=True)
-    for name, settings in KafkaTopic.own_options.items():
-        parser.add_argument(name, **settings)
+    cli.add_options(parser, KafkaTopic.own_options)
     args, beam_args = parser.parse_known_args(argv)
     options = PipelineOptions(beam_args)
     source = KafkaTopic.of(args, options)

@@ -30,8 +30,7 @@ def source_of(words: str) -> Callable[[], Any]:
         parser = cli.Parser(add_help=False)
         parser.add_argument(KafkaTopic.option)
         parser.set_defaults(collection=[], dimension=None)
-        for option, arguments in KafkaTopic.own_options.items():
-            parser.add_argument(option, **arguments)
+        cli.add_options(parser, KafkaTopic.own_options)
         args, rest = parser.parse_known_args([*["--kafka_topic=t", "--bootstrap_servers=b:1"], *words.split("|")])
         return KafkaTopic.of(args, PipelineOptions(rest))
 
