@@ -10,8 +10,8 @@ of no other number of fields: each field has at least one byte, so fewer fields 
 
     row = MARK, length of shape, shape, Avro bytes
 
-The first field of each row is a string or a nullable one, so plain bytes begin with a number that is not negative, whose
-first byte is even.
+The first field of each row is a string or a nullable one, so plain bytes begin with a length or the number of a branch.
+Neither is negative, so their first byte is even, and MARK is odd.
 """
 
 from __future__ import annotations
