@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import io
+import json
 import types
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import apache_beam as beam
+import fastavro
+import pyarrow.parquet
 import pytest
 from apache_beam.utils.timestamp import Timestamp
 
+from tests.support import kept_rows
 from uldp_transforms.jobs.files import flushed_rows
 from uldp_transforms.jobs.files.flushed_rows import FlushRows, _FlushFn, _NameFn, _SlotFn
 from uldp_transforms.jobs.records import row_file_options
+from uldp_transforms.jobs.sinks import row_files
 
 LAST = 9_223_371_950_454_774  # milliseconds at which the global window ends
 NAME = b"n" * 16
@@ -211,3 +219,46 @@ def test_how_rows_are_collected(
     assert (name._slot, name._keyed) == (70 if final else None, True)
     assert type(flush) is kind
     assert {field: getattr(flush, field) for field in times} == times
+
+
+@pytest.mark.parametrize("form", ["avro", "parquet"])
+@pytest.mark.parametrize("kind", kept_rows.KINDS)
+def test_rows_of_an_earlier_program_are_written_beside_those_of_today(
+    kind: str, form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The timer of a job that continues from a savepoint finds both in its state."""
+    found: list[Any] = []
+
+    class Found(FlushRows):
+        def __init__(self, encode: Any, write: Any, **more: Any):
+            found.extend([encode, write])
+            super().__init__(encode, write, **more)
+
+    monkeypatch.setattr(row_files, "FlushRows", Found)
+    [row, _], schema = kept_rows.rows(kind), kept_rows.KINDS[kind][1]
+    step = row_files.WriteRowFiles(str(tmp_path), kind, form, schema, unbounded=True, flush_every=7)
+    _ = beam.Pipeline() | beam.Impulse() | step
+    encode, write = found
+    former, _ = json.loads((Path(__file__).parents[2] / "data" / "kept_rows.json").read_text(encoding="utf-8"))[kind]
+    rows, size = Rows([NAME + base64.b64decode(former["bytes"]), NAME + encode(row)]), Value()
+    _FlushFn(write, 7).by_clock(rows, size)
+    assert not rows
+    [path] = tmp_path.iterdir()
+    read = sorted(_rows_of(path.read_bytes(), form), key=_num_values)
+    assert [each["run"] for each in read] == [row.run, row.run]
+    names = set(former["row"])
+    assert len(names) <= len(row._fields) == len(read[0])
+    older, today = read
+    assert all(older[name] == today[name] for name in names)
+    assert all(older[name] in (None, [], {}, 0) for name in today.keys() - names)
+
+
+def _num_values(row: dict[str, Any]) -> int:
+    """How many fields have a value."""
+    return sum(value not in (None, [], {}) for value in row.values())
+
+
+def _rows_of(content: bytes, form: str) -> list[Any]:
+    if form == "avro":
+        return list(fastavro.reader(io.BytesIO(content)))
+    return list(pyarrow.parquet.read_table(io.BytesIO(content)).to_pylist())

@@ -16,6 +16,7 @@ from apache_beam.io.parquetio import WriteToParquet
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import PCollection
 
+from uldp_transforms.collector.pending_rows import head_of, records_of
 from uldp_transforms.collector.row_bytes import ENCODED, JOINED
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
@@ -80,9 +81,10 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
 
     def expand(self, rows: PCollection[Any]) -> Any:
         if self._unbounded and self._flush_every:
+            head = b"" if self._form == "jsonl" else head_of(self._schema)
             return rows | "WriteTogether" >> FlushRows(
-                functools.partial(_encoded, form=self._form, schema=fastavro.parse_schema(self._schema)),
-                functools.partial(_write, path=self._path, form=self._form, schema=self._schema),
+                functools.partial(_encoded, form=self._form, schema=fastavro.parse_schema(self._schema), head=head),
+                functools.partial(_write_pending, path=self._path, form=self._form, schema=self._schema),
                 flush_every=self._flush_every,
                 keyed=self._keyed,
                 final=self._final,
@@ -105,8 +107,12 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
         )
 
 
-def _encoded(row: Any, *, form: str, schema: Any) -> bytes:
-    return ENCODED[form](row, schema)
+def _encoded(row: Any, *, form: str, schema: Any, head: bytes) -> bytes:
+    return head + ENCODED[form](row, schema)
+
+
+def _write_pending(rows: Sequence[bytes], name: str, *, path: str, form: str, schema: Any) -> None:
+    _write(rows if form == "jsonl" else records_of(rows, schema), name, path=path, form=form, schema=schema)
 
 
 def _write(rows: Sequence[bytes], name: str, *, path: str, form: str, schema: Any) -> None:
