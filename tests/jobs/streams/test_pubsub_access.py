@@ -19,9 +19,9 @@ COLLECTION = """{"version": 1, "id": "survey", "mechanism": {"id": "krr", "epsil
 PROGRAMS = {
     "--subscription": (
         estimate.main,
-        "--subscription projects/my-project/subscriptions/mine --output {0}/out --window 1h",
+        "--collection {0}/C.json --subscription projects/my-project/subscriptions/mine --output {0}/out --window 1h",
     ),
-    "--topic": (simulate.main, "--topic projects/my-project/topics/mine --values {0}/v.csv"),
+    "--topic": (simulate.main, "{0}/C.json --topic projects/my-project/topics/mine --values {0}/v.csv"),
 }
 
 
@@ -35,7 +35,7 @@ def refused(request, tmp_path, monkeypatch, capfd):
     def run(host: str) -> str:
         monkeypatch.setenv("PUBSUB_EMULATOR_HOST", host)
         begin = time.monotonic()
-        assert main(f"--collection {tmp_path}/C.json {options.format(tmp_path)}".split()) == 2
+        assert main(options.format(tmp_path).split()) == 2
         assert time.monotonic() - begin < 20
         sentence: str = capfd.readouterr().err
         name, _, rest = sentence.partition(": ")
