@@ -265,3 +265,11 @@ def test_the_next_field_needs_no_line_here(kind: str) -> None:
             [found] = records_of([kept], later)
             assert decoded(found, later) == expected
     assert pending_rows._PLAIN.keys() == {schema["name"] for schema in SCHEMAS.values()}
+
+
+def test_a_kind_that_never_had_plain_bytes_is_read_by_its_shape() -> None:
+    fields = [{"name": "number", "type": "long"}, {"name": "text", "type": "string", "default": "none"}]
+    schema = {"type": "record", "name": "Example", "fields": fields}
+    earlier = {**schema, "fields": fields[:1]}
+    [row] = records_of([head_of(earlier) + encoded({"number": 7}, earlier)], schema)
+    assert row == encoded({"number": 7, "text": "none"}, schema)

@@ -123,8 +123,8 @@ class _Earlier:
         raise ValueError(f"the bytes of a pending {self._schema['name']} are those of no earlier version")
 
     def _plain_shapes(self) -> Iterator[bytes]:
-        """The shapes of plain bytes, of which at most one has as many bytes as a row."""
-        most, *parts = _PLAIN[self._schema["name"]]
+        """The shapes of plain bytes, of which at most one has as many bytes as a row; none of a kind that had none."""
+        most, *parts = _PLAIN.get(self._schema["name"], bytes(1))
         fields = enumerate(self._schema["fields"], 1)
         least = max(number for number, field in fields if "default" not in field)
         return (bytes((number, *parts)) for number in range(most, least - 1, -1))

@@ -255,7 +255,8 @@ def two_runs() -> None:
 
 
 def simulating(options: str) -> Callable[[], Any]:
-    return run(simulate.configure, f"krr.json --values good.csv --output out.avro {options}")
+    of = "" if options.startswith("set.json") else "krr.json"
+    return run(simulate.configure, f"{of} --values good.csv --output out.avro {options}")
 
 
 def outputting(options: str) -> Callable[[], Any]:
@@ -675,8 +676,14 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (argparse.ArgumentTypeError, lambda: cli.SWITCH["type"]("yes"), "must be true or false, got 'yes'"),
     (
         SpecError,
-        lambda: cli.matching(["no*.json"]),
-        "DIR must match at least one file, got 'no*.json'",
+        lambda: cli.matching("--collection", ["no*.json"]),
+        "--collection must match at least one file, got 'no*.json'",
+    ),
+    (argparse.ArgumentTypeError, lambda: cli.seed("x"), "must be a non-negative whole number, got 'x'"),
+    (
+        argparse.ArgumentTypeError,
+        lambda: cli.seed(str(1 << 64)),
+        f"must be an integer in [0, {(1 << 64) - 1}], got {1 << 64}",
     ),
     (argparse.ArgumentTypeError, lambda: cli.positive()("0"), "must be a whole number above 0, got '0'"),
     (argparse.ArgumentTypeError, lambda: cli.positive(float)("inf"), "must be a number above 0, got 'inf'"),
@@ -1053,7 +1060,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         uldp.Unavailable,
         a_laboratory_that_is_not_there,
-        "reproduce needs a checkout of the repository, where labs/ is, got an installed package alone",
+        "reproduce runs in a checkout of the repository, not from an installed package: python -m pipelines.reproduce "
+        "in its folder",
     ),
     (
         uldp.Unavailable,
@@ -1186,6 +1194,13 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (SpecError, estimating_again("none"), "DIR must match at least one file, got 'none'"),
     (SpecError, estimating_again("--output file"), "--output must be a directory, got the file 'file'"),
+    (SpecError, estimating_again("--window all --smooth"), "--smooth needs windows, got --window all"),
+    (SpecError, estimating_again("--totals t.jsonl"), "--totals needs --window all, got stored windows"),
+    (
+        SpecError,
+        lambda: reestimate.configure(["few.avro", "--collection", "krr.json"]),
+        "--output must be given, except with --window all of one DIR, got none",
+    ),
     (SpecError, estimating_again("krr.json"), f"krr.json {NOT_COUNTS}"),
     (
         SpecError,
@@ -1320,7 +1335,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         for options, sentence in (
             ("--dimension_column a=x", "name dimensions of the collection (none), got 'a'"),
             (
-                "--collection set.json --dimension_column country=x --dimension_column country=y",
+                "set.json --dimension_column country=x --dimension_column country=y",
                 "have one value for each name, got two different ones for country",
             ),
         )

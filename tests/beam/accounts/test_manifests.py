@@ -31,7 +31,7 @@ SCHEMA = load("manifest.schema.json")
 def simulated(name: str, number: int, options: str = "") -> str:
     """Writes a file of reports, with blocks of a few of them."""
     Path("values.csv").write_text("value\n" + "0\n" * number, encoding="utf-8")
-    argv = f"--collection krr.json --values values.csv --output {name}.avro --manifest {name}.json {options}"
+    argv = f"krr.json --values values.csv --output {name}.avro --manifest {name}.json {options}"
     assert simulate.main(shlex.split(argv)) == 0
     return f"{name}.json"
 
@@ -177,7 +177,7 @@ def test_what_a_manifest_gets_wrong_is_one_sentence(capfd: pytest.CaptureFixture
 )
 def test_a_manifest_stands_beside_its_file(options: str, sentence: str, capfd: pytest.CaptureFixture[str]) -> None:
     write_files(Path(), {"values.csv": "value\n0\n", "sub/x": ""})
-    assert simulate.main(shlex.split(f"--collection krr.json --values values.csv {options}")) == 2
+    assert simulate.main(shlex.split(f"krr.json --values values.csv {options}")) == 2
     assert capfd.readouterr().err.startswith(f"simulate: {sentence}")
 
 
