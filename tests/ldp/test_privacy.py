@@ -362,7 +362,7 @@ def test_one_broken_promise_among_others_fails(tmp_path, capsys, monkeypatch):
         (tmp_path / f"{name}.json").write_text(json.dumps(fields))
     monkeypatch.setattr(KaryRR, "noise_weight", WORD // 10)
     for names, code in ((["krr", "rappor"], 1), (["rappor", "krr"], 1), (["rappor"], 0)):
-        options = [word for name in names for word in ("--collection", str(tmp_path / f"{name}.json"))]
+        options = [str(tmp_path / f"{name}.json") for name in names]
         assert program.main(options) == code
         assert capsys.readouterr().out.count("verdict ") == len(names)
 
@@ -377,7 +377,7 @@ def test_long_numbers_are_shortened_in_print():
 
 
 def test_the_program_refuses_in_one_line(capsys):
-    assert program.main(["--collection", "nowhere.json"]) == 2
+    assert program.main(["nowhere.json"]) == 2
     assert capsys.readouterr().err == "audit: nowhere.json: No such file or directory\n"
 
 
