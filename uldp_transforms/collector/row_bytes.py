@@ -70,14 +70,15 @@ def joined_files(files: Sequence[bytes], form: str) -> bytes:
     """One file with the rows of several, in their order; equal files give equal bytes.
 
     Args:
-        files: at least one file of ``file_of``, all of one kind of rows.
+        files: at least one file of ``file_of``, all of one kind of rows, the latest last. Its schema is that of the
+            result: rows of earlier versions get the defaults of fields that were added since.
         form: jsonl, avro or parquet.
     """
     if len(files) == 1 or form == "jsonl":
         return b"".join(files)
     if form == "avro":
-        readers = [fastavro.reader(io.BytesIO(file)) for file in files]
-        schema = readers[0].writer_schema
+        schema = fastavro.reader(io.BytesIO(files[-1])).writer_schema
+        readers = [fastavro.reader(io.BytesIO(file), reader_schema=schema) for file in files]
         parsed = fastavro.parse_schema(schema)
         records = []
         for record in itertools.chain.from_iterable(readers):
