@@ -13,10 +13,10 @@ COMMANDS = (
         ("test_row_file_names.py",),
     ),
     Plant(
-        "deprecated options are offered",
+        "hidden options are offered",
         "if action.help is argparse.SUPPRESS or (action.option_strings and not names):",
         "if action.option_strings and not names:",
-        "a shell would offer the old names of options, which no help shows",
+        "a shell would offer options that no help shows",
         ("test_completion.py::test_options_are_those_of_a_parser_in_the_order_of_its_help",),
     ),
     Plant(

@@ -141,7 +141,7 @@ def added(parser: cli.Parser) -> list[argparse.Action]:
 
 
 def test_options_are_those_of_a_parser_in_the_order_of_its_help():
-    """Letters are not offered; flags take no value; switches may; a description is its first clause."""
+    """Letters and hidden options are not offered; flags take no value, switches may; descriptions are first clauses."""
     parser = cli.Parser("example")
     parser.add_argument("paths", nargs="*")
     parser.add_argument("shell", choices=("zsh", "bash"))
@@ -151,6 +151,7 @@ def test_options_are_those_of_a_parser_in_the_order_of_its_help():
     parser.add_argument("--switch", **cli.SWITCH, help="on; off")
     parser.add_argument("--kind", choices=(2, 1))
     parser.add_argument("--listed", type=cli.Listed(["b", "a"]), help="ids")
+    parser.add_argument("--hidden", help=argparse.SUPPRESS)
     files = shtab.FILE
     assert [
         (one.option_strings or one.dest, one.help, one.choices, one.nargs, getattr(one, "complete", None))
