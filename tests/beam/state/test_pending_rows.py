@@ -22,7 +22,7 @@ from uldp_transforms.collector import pending_rows
 from uldp_transforms.collector.pending_rows import MARK, cut_to, head_of, records_of, shape_of
 from uldp_transforms.rows.json_and_avro import from_avro, to_avro
 
-KEPT = json.loads((Path(__file__).parents[1] / "data" / "kept_rows.json").read_text(encoding="utf-8"))
+KEPT = json.loads((Path(__file__).parents[2] / "data" / "kept_rows.json").read_text(encoding="utf-8"))
 SCHEMAS = {kind: schema for kind, (_, schema) in KINDS.items()}
 TIME = 1_764_000_000_000
 
