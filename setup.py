@@ -113,7 +113,7 @@ setup(
         "plot": PLOT,
         "notebook": [*PLOT, "pandas>=2,<4"],
         "kafka": KAFKA,
-        "gateway": [f"uldp-transforms-gateway=={VERSION}"],  # the former extra, until the next release
+        "gateway": [f"uldp-transforms-gateway=={VERSION}"],  # the former extra; 0.6.0 removes it
         "yaml": YAML,
         "docs": DOCS,
         "lint": LINT,

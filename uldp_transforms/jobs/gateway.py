@@ -1,4 +1,4 @@
-"""The former module of ``uldp gateway``, which is a program of a companion now. It is removed in the next release."""
+"""The former module of ``uldp gateway``, which is a program of a companion now. Release 0.6.0 removes it."""
 
 from __future__ import annotations
 

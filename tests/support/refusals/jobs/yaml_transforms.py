@@ -16,12 +16,12 @@ def apply(source: Any, **values: Any) -> None:
 
 REFUSED: list[tuple[Callable[[], Any], str]] = [
     (
-        lambda: EstimateReports(colections=[KRR]),  # type: ignore[call-arg]
+        lambda: EstimateReports(colections=[KRR]),  # type: ignore[call-arg]  # misspelt
         "EstimateReports takes the keys files, collections, window, slide, ",
     ),
     (lambda: EstimateReports(window="1h"), "JobSpec needs the key 'collections', got 'window'"),
     (
-        lambda: EstimateReports(files=["a"], collections=[KRR]),  # type: ignore[arg-type]
+        lambda: EstimateReports(files=["a"], collections=[KRR]),  # type: ignore[arg-type]  # of another name
         "EstimateReports.files must be a pattern of file names, got ['a']",
     ),
     (
@@ -53,7 +53,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
         "EstimateReports needs elements in the global window (reports carry their own time), got FixedWindows",
     ),
     (
-        lambda: EstimateReports(collections=[7]),  # type: ignore[list-item]
+        lambda: EstimateReports(collections=[7]),  # type: ignore[list-item]  # no collection
         "JobSpec.collections must hold collections, JSON objects or paths, got 7",
     ),
     (
