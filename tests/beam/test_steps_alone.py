@@ -27,6 +27,7 @@ from uldp_transforms.beam.transforms import (
     decode_reports,
     discover_values,
     estimate_distribution,
+    estimate_together,
     gather_messages,
     measured_rows,
     smooth_estimates,
@@ -191,37 +192,38 @@ SPLIT = Collection.from_json(KRR.to_json() | {"id": "split", "dimensions": [{"na
 
 
 def test_groups_of_a_window_borrow_from_its_total() -> None:
-    """All in one element; what has no reports is left out, and only the total has a row of health."""
+    """All in one element; what has no reports is left out."""
     rng = generator("borrow")
     arms, values = rng.choice(["new", "old", "other"], 900).tolist(), rng.choice(["0", "1", "2"], 900).tolist()
     batch = SPLIT.perturb(values, rng, dimensions={"arm": arms})
     catalog = CollectionCatalog((SPLIT,))
     sums = {owner: counts for (owner, _), counts in count_batches(catalog, [batch], None, False, ("arm",))}
-    keyed = [estimate_distribution._of_collection(pair) for pair in sums.items()]
-    assert {fingerprint for fingerprint, _ in keyed} == {SPLIT.fingerprint}
-    spec = JobSpec(collections=(SPLIT,), windows=HOURLY, by=("arm",), borrow=True, min_reports=50)
-    fn = estimate_distribution._EstimateGroupsFn(spec)
+    spec = JobSpec(collections=(SPLIT,), windows=HOURLY, by=("arm",), borrow=True, min_reports=50, bounded=True)
+    name = estimate_together._OfFamiliesFn(spec)
+    pairs = [*sums.items(), (SPLIT.fingerprint + bytes(2), None)]
+    keyed = [named for pair in pairs for named in name.process(pair, WINDOW, PANE)]
+    assert {family for family, _ in keyed} == {SPLIT.fingerprint}
+    fn = estimate_together._FamilyFn(spec)
     fn.start_bundle()
-    encoded = [*(pair for _, pair in keyed), (SPLIT.fingerprint + bytes(2), b"")]
-    found = untagged(fn.process((SPLIT.fingerprint, encoded), WINDOW, PANE))
+    found = list(fn.process((SPLIT.fingerprint, [part for _, part in reversed(keyed)]), WINDOW, PANE))
     groups = {owner: counts for owner, counts in sums.items() if owner != SPLIT.fingerprint}
     shown = borrowed_shares(SPLIT, sums[SPLIT.fingerprint], groups, ESTIMATORS["eb"](), 50)
     assert len(groups) == 3
-    assert [row.group for row in found[None]] == ["", "arm=new", "arm=old", "arm=other"]
-    for row, (owner, counts) in zip(found[None], sums.items()):
+    assert [row.group for _, (row, _) in found] == ["", "arm=new", "arm=old", "arm=other"]
+    for owner, (row, health) in found:
         own = estimate_window(
-            *(SPLIT, counts, place_of(WINDOW, PANE), ESTIMATORS["eb"](), None, None),
+            *(SPLIT, sums[owner], place_of(WINDOW, PANE), ESTIMATORS["eb"](), None, None),
             show=spec.show,
             anytime_scale=spec.anytime_scale,
             group=[tuple(pair) for pair in row.dimensions],
         )
+        assert health.num_reports == sums[owner].total
         if owner == SPLIT.fingerprint:
             assert row == own
         else:
             assert [one.frequency for one in row.estimates] == shown[owner].frequencies.tolist()
             assert row.borrowed == shown[owner].weight
             assert [one.ci_low for one in row.estimates] == [one.ci_low for one in own.estimates]
-    assert [health.num_reports for health in found["health"]] == [900]
 
 
 @pytest.mark.parametrize(("complete_after", "complete"), [(0, True), (1 << 50, False)])

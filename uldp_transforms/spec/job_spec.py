@@ -178,13 +178,9 @@ class JobSpec:
             check_liars("JobSpec.liars", collection, self.liars)
 
     def _check_borrow(self, estimator: Estimator) -> None:
-        """Refuse borrowing in streams, and for groups of a collection or an estimator that does not support it."""
+        """Refuse borrowing for groups of a collection or an estimator that does not support it."""
         if not self.borrow or self.by is None:
             return
-        if self.bounded is False:
-            raise SpecError(
-                "JobSpec.borrow needs input that ends, because groups of a stream come one by one, got a stream"
-            )
         together = [*((collection,) for collection in self.collections), *(one.pooled for one in self.questions)]
         for versions in together:
             for collection in versions if any(roll_up_of(one.dimensions, self.by) for one in versions) else ():

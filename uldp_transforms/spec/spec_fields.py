@@ -442,8 +442,7 @@ _ROWS = (
         section=Section.ESTIMATES,
         label="Borrow from all groups",
         help="draw the shown shares of each group towards those of all reports, as far as that is estimated to reduce "
-        "their error; raw frequencies and intervals stay those of its own reports; costs 18 estimates for each group; "
-        "not for streams",
+        "their error; raw frequencies and intervals stay those of its own reports; costs 18 estimates for each group",
         default=False,
         needs=("by",),
         page="groups.md#borrow-from-all-groups",

@@ -20,8 +20,8 @@ from uldp_transforms.collector.ledger_entries import LedgerEntry, entry_of, hand
 PICKLED = json.loads((Path(__file__).parents[2] / "data" / "pickled_names.json").read_text(encoding="utf-8"))
 """Module -> names, as they were before the collector was taken out of the engine: what pipelines of 28 command lines
 (each source, sink, kind of alphabet, and way of counting and estimating) pickled by name, and the classes of the rooms
-that run on workers, but for those of comparisons and the sides of borrowing, which live within one call, and those of
-survey answers, which no pipeline uses.
+that run on workers, but for those of comparisons and the sides of borrowing, which live within one call, those of
+groups that borrow, which no stream had, and those of survey answers, which no pipeline uses.
 """
 
 

@@ -36,12 +36,11 @@ from google.cloud import pubsub_v1
 from tests.servers.pubsub_servers import IN_PROCESS, SHORT_LEASES, params, serving
 from tests.support import cases, live
 from tests.support.messages_cases import write_files
-from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.beam.runtime import metrics, timer_clock
 from uldp_transforms.jobs.engines import memory_limit
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.engines.stop import Stop
 from uldp_transforms.jobs.estimate.run import configure, run
-from uldp_transforms.jobs.files import flushed_rows
 from uldp_transforms.jobs.pubsub import local_pubsub
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.messages import wire
@@ -364,13 +363,13 @@ def test_timers_follow_a_clock_that_nobody_sets(monkeypatch: pytest.MonkeyPatch)
     """And the watermark never goes back; if Beam's clock is steady itself, the cure can go."""
     monkeypatch.setattr(time, "time", lambda: 1e9)
     reader = local_pubsub.Reader(Stop())
-    assert RealClock().time() == flushed_rows.processing_time() == 1e9
+    assert RealClock().time() == timer_clock.processing_time() == 1e9
     with local_pubsub.reading_until(reader.stop):
-        before = (RealClock().time(), flushed_rows.processing_time())
+        before = (RealClock().time(), timer_clock.processing_time())
         assert reader.watermark() == Timestamp(1e9)
         for jump in (7200, -7200):
             monkeypatch.setattr(time, "time", lambda jump=jump: 1e9 + jump)
-            after = (RealClock().time(), flushed_rows.processing_time())
+            after = (RealClock().time(), timer_clock.processing_time())
             assert all(0 <= late - early < 60 for early, late in zip(before, after))
             assert reader.watermark() == Timestamp(1e9 + 7200)
     assert RealClock().time() == 1e9 - 7200

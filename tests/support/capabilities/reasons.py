@@ -8,9 +8,6 @@ from typing import NamedTuple
 SILENT = "rows do not show it"
 """Where a program runs a job, but its rows do not show the capability."""
 
-NOT_YET = "not yet"
-"""Cells that mathematics does not explain begin with these words."""
-
 
 class Reason(NamedTuple):
     """The reason of cells.
@@ -22,11 +19,6 @@ class Reason(NamedTuple):
 
     sentence: str
     words: str
-
-    @property
-    def is_lasting(self) -> bool:
-        """Whether mathematics explains the cell."""
-        return not self.words.startswith(NOT_YET)
 
 
 REASONS = (
@@ -45,7 +37,6 @@ REASONS = (
     Reason(r"^compare: unrecognized arguments: --discover", "what is tested is named before"),
     Reason(rf"^`compare`: name of the run in each row: {SILENT}", "each side may have many runs"),
     Reason(rf"^stream: mark of simulated reports in each row: {SILENT}", "messages do not say it"),
-    Reason(r"JobSpec\.borrow needs input that ends", f"{NOT_YET}: groups of a stream come one by one"),
     Reason(r"^compare: unrecognized arguments: --borrow", "differences of borrowed shares are drawn towards 0"),
 )
 """The first one whose expression is found counts."""

@@ -135,6 +135,9 @@ def owner_and_start(key: bytes) -> tuple[bytes, int | None]:
     return owner, int.from_bytes(start, "big", signed=True) if start else None
 
 
+KEYED_BYTES = typehints.Tuple[bytes, bytes]
+"""Type hint of pairs of a key and encoded counts."""
+
 KEYED_COUNTS = typehints.Tuple[bytes, CohortCounts]
 """Type hint of pairs of the key of a collection or group (or of a sum) and counts."""
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
-from apache_beam import typehints
 from apache_beam.pvalue import PCollection, TaggedOutput
 from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.beam.runtime import metrics
-from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder
+from uldp_transforms.beam.runtime.coders import KEYED_COUNTS
 from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.runtime.outputs import NamedOutputs
-from uldp_transforms.beam.runtime.panes import Withholding, is_partial, place_of
+from uldp_transforms.beam.runtime.panes import is_partial, place_of
+from uldp_transforms.beam.transforms.estimate_together import EstimateTogether
 from uldp_transforms.beam.transforms.measured_rows import measured_rows
 from uldp_transforms.beam.transforms.pool_versions import PoolVersions
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows, SmoothEstimates
+from uldp_transforms.beam.transforms.window_samples import WindowSamples
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.messages.group_keys import fingerprint_of, is_total
@@ -28,9 +29,6 @@ from uldp_transforms.rows.samples.rows_of_samples import TOGETHER
 from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.spec.job_spec import JobSpec
-
-_NAMED = typehints.Tuple[bytes, typehints.Tuple[bytes, bytes]]
-_COUNTS = CohortCountsCoder()
 
 _MOST_CELLS = 1 << 20
 """Numbers of windows, and of cells of their counts, from which a bundle's estimates are made before its end."""
@@ -97,68 +95,36 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
 
     def expand(self, counts: PCollection[tuple[bytes, CohortCounts]]) -> EstimatedWindows:
         spec = spec_for("EstimateDistribution", self._spec, counts, KEYED_COUNTS, windowed=True)
-        pooled = counts | "PoolVersions" >> PoolVersions(spec) if spec.questions else None
-        own = _together(counts) if spec.borrow else counts
         if spec.smooth:
-            pairs_fn = _EstimateGroupPairsFn(spec) if spec.borrow else _EstimatePairsFn(spec)
-            estimated = own | "EstimatePairs" >> beam.ParDo(pairs_fn).with_output_types(KEYED_ROWS)
-            if pooled is not None:
-                estimated = (estimated, pooled) | "WithQuestions" >> beam.Flatten()
-            mark(spec, estimated)
-            return EstimatedWindows(*(estimated | "SmoothEstimates" >> SmoothEstimates(spec)))
-        estimate_fn = _EstimateGroupsFn(spec) if spec.borrow else _EstimateFn(spec)
-        rows = own | "Estimate" >> beam.ParDo(estimate_fn).with_outputs("health", main="estimates")
+            smoothed = self._pairs(spec, counts) | "SmoothEstimates" >> SmoothEstimates(spec)
+            return EstimatedWindows(*smoothed)
+        if spec.borrow:
+            return EstimatedWindows(*_split_rows(counts | "EstimateTogether" >> EstimateTogether(spec), "RowsTogether"))
+        rows = counts | "Estimate" >> beam.ParDo(_EstimateFn(spec)).with_outputs("health", main="estimates")
         rows.estimates.element_type = WindowedEstimate
         rows.health.element_type = WindowHealth
         estimates, health = _one_by_one(rows.estimates, "Rows"), _one_by_one(rows.health, "HealthRows")
-        if pooled is None:
+        if not spec.questions:
             return EstimatedWindows(estimates, health)
-        of_questions = pooled | "RowsOfQuestions" >> beam.FlatMap(_split).with_outputs("health", main="estimates")
-        of_questions.estimates.element_type = WindowedEstimate
-        of_questions.health.element_type = WindowHealth
+        of_questions = _split_rows(counts | "PoolVersions" >> PoolVersions(spec), "RowsOfQuestions")
         return EstimatedWindows(
             (estimates, of_questions.estimates) | "Estimates" >> beam.Flatten(),
             (health, of_questions.health) | "Health" >> beam.Flatten(),
         )
 
+    @staticmethod
+    def _pairs(spec: JobSpec, counts: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[tuple[bytes, Rows]]:
+        """Both rows of each window as a pair, under the key of their counts."""
+        if spec.borrow:
+            return counts | "EstimateTogether" >> EstimateTogether(spec)
+        pairs = counts | "EstimatePairs" >> beam.ParDo(_EstimatePairsFn(spec)).with_output_types(KEYED_ROWS)
+        if spec.questions:
+            pairs = (pairs, counts | "PoolVersions" >> PoolVersions(spec)) | "WithQuestions" >> beam.Flatten()
+        mark(spec, pairs)
+        return pairs
+
     def display_data(self) -> dict[str, Any]:
         return {"estimator": self._spec.estimator, "min_reports": self._spec.min_reports}
-
-
-class _RowsFn(beam.DoFn):
-    """Makes the rows of samples."""
-
-    _entries: Entries | None = None
-
-    def __init__(self, spec: JobSpec):
-        self._asked = spec.asked(self._entries)
-        self._owners = Owners(spec)
-        self._withholding = Withholding.of(spec)
-        self._run = spec.run
-
-    def start_bundle(self) -> None:
-        metrics.start_bundle()
-
-    def _sample(self, sums: tuple[bytes, CohortCounts], window: Any, pane: Any) -> Sample:
-        """The counts of one key in a window and pane."""
-        owner, counts = sums
-        return Sample(
-            owner=self._owners.of(owner),
-            place=place_of(window, pane, self._run),
-            counts={fingerprint_of(owner): counts},
-            partial=self._withholding.is_partial(window, pane),
-        )
-
-    def _rows(self, samples: Sequence[Sample]) -> list[Rows]:
-        """The rows of each sample."""
-        found = measured_rows(samples, self._asked)
-        for row, _ in found:
-            metrics.count(1, metrics.WINDOWS, row.status)
-        return found
-
-    def _outputs(self, owner: bytes, rows: Rows) -> Iterator[Any]:
-        """What is emitted for both rows of a window."""
-        return _outputs(owner, rows)
 
 
 class _Waiting(NamedTuple):
@@ -170,11 +136,17 @@ class _Waiting(NamedTuple):
     pane: Any
 
 
-class _EstimateFn(_RowsFn):
+class _EstimateFn(beam.DoFn):
     """Makes the rows of the windows of a bundle, many at a time, because their estimates are solved together."""
 
+    _entries: Entries | None = None
+
+    def __init__(self, spec: JobSpec):
+        self._asked = spec.asked(self._entries)
+        self._samples = WindowSamples(spec)
+
     def start_bundle(self) -> None:
-        super().start_bundle()
+        metrics.start_bundle()
         self._waiting: list[_Waiting] = []
         self._cells = 0
 
@@ -196,28 +168,22 @@ class _EstimateFn(_RowsFn):
     def _estimated(self) -> Iterator[Any]:
         """The rows of all that waits, each with the time, window and pane of its element."""
         waiting, self._waiting, self._cells = self._waiting, [], 0
-        samples = [self._sample(each.sums, each.window, each.pane) for each in waiting]
-        for each, rows in zip(waiting, self._rows(samples)):
+        samples = [self._sample(each) for each in waiting]
+        for each, rows in zip(waiting, measured_rows(samples, self._asked)):
+            metrics.count(1, metrics.WINDOWS, rows[0].status)
             for output in self._outputs(each.sums[0], rows):
                 tag, value = (output.tag, output.value) if isinstance(output, TaggedOutput) else (None, output)
                 placed = WindowedValue(value, each.timestamp, (each.window,), each.pane)
                 yield placed if tag is None else TaggedOutput(tag, placed)
 
+    def _sample(self, waiting: _Waiting) -> Sample:
+        """The counts of one key in a window and pane."""
+        owner, counts = waiting.sums
+        return self._samples.sample(owner, {fingerprint_of(owner): counts}, waiting.window, waiting.pane)
 
-class _EstimateGroupsFn(_RowsFn):
-    """All groups of a window together, so that they can borrow from the total."""
-
-    def process(
-        self,
-        element: tuple[bytes, Iterable[tuple[bytes, bytes]]],
-        window: Any = beam.DoFn.WindowParam,
-        pane: Any = beam.DoFn.PaneInfoParam,
-    ) -> Iterator[Any]:
-        decoded = [(owner, _COUNTS.decode(encoded)) for owner, encoded in element[1]]
-        sums = [(owner, counts) for owner, counts in decoded if counts is not None]
-        samples = [self._sample(each, window, pane) for each in sums]
-        for (owner, _), rows in zip(sums, self._rows(samples)):
-            yield from self._outputs(owner, rows)
+    def _outputs(self, owner: bytes, rows: Rows) -> Iterator[Any]:
+        """What is emitted for both rows of a window."""
+        return _outputs(owner, rows)
 
 
 def _outputs(owner: bytes, rows: Rows) -> Iterator[Any]:
@@ -239,15 +205,12 @@ def _same(row: Any) -> Any:
     return row
 
 
-def _together(counts: PCollection[tuple[bytes, CohortCounts]]) -> PCollection[Any]:
-    """The counts of the total and of all groups of each collection and window."""
-    named = counts | "OfCollection" >> beam.Map(_of_collection).with_output_types(_NAMED)
-    together: PCollection[Any] = named | "Groups" >> beam.GroupByKey()
-    return together
-
-
-def _of_collection(sums: tuple[bytes, CohortCounts]) -> tuple[bytes, tuple[bytes, bytes]]:
-    return fingerprint_of(sums[0]), (sums[0], _COUNTS.encode(sums[1]))
+def _split_rows(pairs: PCollection[tuple[bytes, Rows]], name: str) -> Any:
+    """The two rows of pairs, each in its output."""
+    rows = pairs | name >> beam.FlatMap(_split).with_outputs("health", main="estimates")
+    rows.estimates.element_type = WindowedEstimate
+    rows.health.element_type = WindowHealth
+    return rows
 
 
 def _split(pair: tuple[bytes, Rows]) -> Iterator[Any]:
@@ -255,7 +218,7 @@ def _split(pair: tuple[bytes, Rows]) -> Iterator[Any]:
     yield from _outputs(*pair)
 
 
-class _PairsFn(_RowsFn):
+class _EstimatePairsFn(_EstimateFn):
     """The two rows of a window as a pair, under the key of their counts; for files, with entries as columns."""
 
     def __init__(self, spec: JobSpec):
@@ -264,14 +227,6 @@ class _PairsFn(_RowsFn):
 
     def _outputs(self, owner: bytes, rows: Rows) -> Iterator[Any]:
         yield owner, rows
-
-
-class _EstimatePairsFn(_PairsFn, _EstimateFn):
-    """Pairs of the windows of a bundle."""
-
-
-class _EstimateGroupPairsFn(_PairsFn, _EstimateGroupsFn):
-    """Pairs of a window with all its groups."""
 
 
 class CountsRows(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[WindowCounts]]):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apache_beam as beam
-from apache_beam import coders, typehints
+from apache_beam import coders
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms import userstate
 from apache_beam.transforms.timeutil import TimeDomain
@@ -18,17 +18,16 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedV
 
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto, as_duration, in_window, key_and_window
-from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, CohortCountsCoder
+from uldp_transforms.beam.runtime.coders import KEYED_BYTES, KEYED_COUNTS, CohortCountsCoder
 from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
-from uldp_transforms.beam.runtime.panes import Withholding, place_of
 from uldp_transforms.beam.transforms.measured_rows import measured_rows
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows
+from uldp_transforms.beam.transforms.window_samples import WindowSamples
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.group_keys import fingerprint_of
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.spec.spec_fields import FINAL
 
@@ -36,12 +35,11 @@ _FINGERPRINT = 32
 _INDEX = 8  # bytes
 _PANES = struct.Struct("<Q?")
 _VERSION = struct.Struct("<32sQQ")
-_NAMED = typehints.Tuple[bytes, bytes]
 _COUNTS = CohortCountsCoder()
 
 
 class PoolVersions(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCollection[tuple[bytes, Rows]]]):
-    """Estimates each question of the job from all its versions.
+    """Estimates each question of the job from all its versions, unless groups borrow: then ``EstimateTogether`` does.
 
     Input: pairs of a collection's fingerprint and the counts of all its reports in the window so far, as for
     ``EstimateDistribution``, which applies this transform itself.
@@ -71,13 +69,10 @@ class PoolVersions(beam.PTransform[PCollection[tuple[bytes, CohortCounts]], PCol
         spec = spec_for("PoolVersions", self._spec, counts, KEYED_COUNTS, windowed=True)
         owners = Owners(spec)
         if spec.bounded:
-            named = counts | "OfQuestion" >> beam.FlatMap(_of_question, owners).with_output_types(_NAMED)
-            if spec.borrow:
-                named = named | "WithGroups" >> beam.Map(_with_groups).with_output_types(_NAMED)
-            pool_fn = _PoolGroupsFn(spec) if spec.borrow else _PoolFn(spec)
-            pooled = named | "Versions" >> beam.GroupByKey() | "Estimate" >> beam.ParDo(pool_fn)
+            named = counts | "OfQuestion" >> beam.FlatMap(_of_question, owners).with_output_types(KEYED_BYTES)
+            pooled = named | "Versions" >> beam.GroupByKey() | "Estimate" >> beam.ParDo(_PoolFn(spec))
         else:
-            named = counts | "NameWindows" >> beam.FlatMap(_of_window, owners).with_output_types(_NAMED)
+            named = counts | "NameWindows" >> beam.FlatMap(_of_window, owners).with_output_types(KEYED_BYTES)
             free = named | "InNoWindow" >> beam.WindowInto(GlobalWindows())
             pooled = free | "HoldVersions" >> ParDoInto(_HoldVersionsFn(spec), counts.windowing)
         pooled.element_type = KEYED_ROWS
@@ -90,11 +85,6 @@ def _of_question(sums: tuple[bytes, CohortCounts | None], owners: Owners) -> Ite
     question = owners.in_question(sums[0])
     if question is not None and sums[1] is not None:
         yield question, fingerprint_of(sums[0]) + _COUNTS.encode(sums[1])
-
-
-def _with_groups(named: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
-    """The same under the key of the question, without the group: after the length of the group's key, and this key."""
-    return fingerprint_of(named[0]), bytes([len(named[0])]) + named[0] + named[1]
 
 
 def _of_window(
@@ -113,34 +103,19 @@ class _Estimator:
     """Makes the pooled rows of one window."""
 
     def __init__(self, spec: JobSpec):
-        self._owners, self._withholding, self._run = Owners(spec), Withholding.of(spec), spec.run
+        self._samples = WindowSamples(spec)
         self._asked = spec.asked(EntryColumns.of_estimate if spec.smooth and spec.bounded else None)
 
     def asks_for(self, question: bytes) -> bool:
         """Whether the job still has this question and group."""
-        return not self._owners.is_group_of_nobody(question)
+        return not self._samples.owners.is_group_of_nobody(question)
 
     def rows(self, question: bytes, versions: Iterable[bytes], window: Any, pane: Any) -> Rows:
         """The rows from the counts of versions, each after the version's fingerprint."""
-        [rows] = self.rows_together([self.sample(question, versions, window, pane)])
-        return rows
-
-    def sample(self, question: bytes, versions: Iterable[bytes], window: Any, pane: Any) -> Sample:
-        """The counts of a question or of its group.
-
-        A stream that was updated may hold versions that are not pooled any more, because another one is the newest.
-        """
         decoded = ((version[:_FINGERPRINT], _COUNTS.decode(version[_FINGERPRINT:])) for version in versions)
-        return Sample(
-            owner=self._owners.of(question),
-            place=place_of(window, pane, self._run),
-            counts={version: counts for version, counts in decoded if counts is not None},
-            partial=self._withholding.is_partial(window, pane),
-        )
-
-    def rows_together(self, samples: Sequence[Sample]) -> list[Rows]:
-        """The rows of each sample."""
-        return measured_rows(samples, self._asked)
+        counts = {version: counts for version, counts in decoded if counts is not None}
+        [rows] = measured_rows([self._samples.sample(question, counts, window, pane)], self._asked)
+        return rows
 
 
 class _PoolFn(beam.DoFn):
@@ -159,23 +134,6 @@ class _PoolFn(beam.DoFn):
         pane: Any = beam.DoFn.PaneInfoParam,
     ) -> Iterator[tuple[bytes, Rows]]:
         yield element[0], self._estimator.rows(*element, window, pane)
-
-
-class _PoolGroupsFn(_PoolFn):
-    """Files: all versions and groups of a window together, so that groups can borrow from the total."""
-
-    def process(
-        self,
-        element: tuple[bytes, Iterable[bytes]],
-        window: Any = beam.DoFn.WindowParam,
-        pane: Any = beam.DoFn.PaneInfoParam,
-    ) -> Iterator[tuple[bytes, Rows]]:
-        versions: dict[bytes, list[bytes]] = {}
-        for named in element[1]:
-            length = named[0]
-            versions.setdefault(named[1 : 1 + length], []).append(named[1 + length :])
-        samples = [self._estimator.sample(owner, of_owner, window, pane) for owner, of_owner in versions.items()]
-        yield from zip(versions, self._estimator.rows_together(samples))
 
 
 @dataclasses.dataclass

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,6 +23,7 @@ from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 
+from uldp_transforms.beam.runtime import timer_clock
 from uldp_transforms.rows.json_and_avro import to_json
 
 MOST_BYTES = 1 << 25
@@ -33,11 +33,6 @@ _NAME = 16  # bytes before each pending row, which identify it
 
 Write = Callable[[list[bytes], str], None]
 """Function that writes encoded rows under a name that identifies them."""
-
-
-def processing_time() -> float:
-    """Seconds since 1970 by the clock that fires timers of processing time."""
-    return time.time()
 
 
 class FlushRows(beam.PTransform[PCollection[Any], PCollection[None]]):
@@ -151,7 +146,7 @@ class _FlushFn(beam.DoFn):
         elif not before:
             watermark.set(Timestamp(micros=1000 * end))
             if self._flush_every is not None:
-                clock.set(Timestamp(processing_time() + self._flush_every / 1000))
+                clock.set(Timestamp(timer_clock.processing_time() + self._flush_every / 1000))
 
     @userstate.on_timer(CLOCK)
     def by_clock(self, rows: Any = beam.DoFn.StateParam(ROWS), size: Any = beam.DoFn.StateParam(SIZE)) -> None:

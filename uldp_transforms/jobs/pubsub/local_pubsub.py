@@ -38,8 +38,8 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from google.api_core.exceptions import Aborted, DeadlineExceeded, ServiceUnavailable, Unknown
 
+from uldp_transforms.beam.runtime import timer_clock
 from uldp_transforms.jobs.engines.stop import Stop
-from uldp_transforms.jobs.files import flushed_rows
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -245,7 +245,7 @@ MENDED: tuple[tuple[Any, str, Any], ...] = (
     (InMemoryUnmergedState, "get_timers", _without_waiting_at_the_end),
     (AfterProcessingTime, "should_fire", _only_what_waits),
     (RealClock, "time", steady_time),
-    (flushed_rows, "processing_time", steady_time),
+    (timer_clock, "processing_time", steady_time),
 )
 """Patches of Beam, and of what must use the same clock: place, name, and its replacement while a stream is read."""
 

@@ -255,10 +255,6 @@ REFUSED = [
         "JobSpec.borrow needs JobSpec.by, got none",
     ),
     (
-        lambda: of(collections=[BY_ARM], by=["arm"], borrow=True, bounded=False),
-        "JobSpec.borrow needs input that ends, because groups of a stream come one by one, got a stream",
-    ),
-    (
         lambda: of(collections=[BY_ARM], by=["arm"], borrow=True, estimator="em"),
         "JobSpec.borrow needs an estimator whose shares are a continuous function of the unbiased ones, such as eb or "
         "projected, got collection 'krr' and 'em'",

@@ -1,0 +1,43 @@
+"""The samples of counts that arrive under the keys of a job, each in a window and pane of Beam."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from uldp_transforms.beam.runtime.panes import Withholding, place_of
+from uldp_transforms.collector.owners import Owners
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.rows.samples.sample import Sample
+from uldp_transforms.spec.job_spec import JobSpec
+
+
+class WindowSamples:
+    """Makes samples for a job.
+
+    Attributes:
+        owners: of the job.
+
+    Args:
+        spec: specification of the job.
+    """
+
+    def __init__(self, spec: JobSpec):
+        self.owners, self._withholding, self._run = Owners(spec), Withholding.of(spec), spec.run
+
+    def sample(self, owner: bytes, counts: Mapping[bytes, CohortCounts], window: Any, pane: Any) -> Sample:
+        """The counts under a key.
+
+        Args:
+            owner: key of a collection or question, or of one of their groups.
+            counts: by the fingerprint of a version. A stream that was updated may hold versions that are not pooled any
+                more, because another one is the newest.
+            window: Beam's.
+            pane: Beam's.
+        """
+        return Sample(
+            owner=self.owners.of(owner),
+            place=place_of(window, pane, self._run),
+            counts=counts,
+            partial=self._withholding.is_partial(window, pane),
+        )
