@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from requirements.companions import ROOT, Companion, companions
+from tests.support.option_meanings import MOST_WITHOUT_SHORT_HELP, of_two_meanings, places_of, sometimes_switches
+from tests.support.programs_of_core import parsers
 from tests.support.setups import said_by
-from uldp_transforms.jobs import uldp
+from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.version import __version__
 
 CORE = "uldp_transforms"
@@ -73,6 +75,16 @@ def test_its_programs_are_those_that_the_core_expects(companion: Companion) -> N
     for name, target in points.items():
         assert re.match(rf"{companion.package}[.:]", target)
         assert uldp.main_of(name).__module__.partition(".")[0] == companion.package
+
+
+def test_its_options_mean_what_they_mean_in_the_core(companion: Companion) -> None:
+    own = [name for name, folder in uldp.COMPANIONS.items() if folder == companion.folder.name]
+    places = places_of(parsers() | {name: cli.parser_of(uldp.main_of(name)) for name in own})
+    assert not of_two_meanings(places)
+    assert not sometimes_switches(places)
+    for parser in (cli.parser_of(uldp.main_of(name)) for name in own):
+        options = [one for one in parser.actions() if one.option_strings and one.dest != "help"]
+        assert parser.has_short_help == (len(options) > MOST_WITHOUT_SHORT_HELP)
 
 
 def test_it_has_the_version_of_the_core_and_requires_it(companion: Companion) -> None:

@@ -52,7 +52,7 @@ OWN_WORDS = {
     ),
     "dimension": (
         "Dimension from an attribute",
-        "which attribute of a message gives the dimension with set_by attribute, such as country=attribute:cc",
+        "where the dimension with set_by attribute comes from: an attribute of messages, such as country=attribute:cc",
     ),
     "output": ("Folder for the results", "folder in Cloud Storage, gs://BUCKET/FOLDER"),
 }

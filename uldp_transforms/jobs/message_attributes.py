@@ -14,8 +14,8 @@ ATTRIBUTES: cli.Options = {
         "action": "append",
         "metavar": "NAME=attribute:KEY",
         "type": cli.dimension_from(ATTRIBUTE),
-        "help": "which attribute of a message (Pub/Sub), or header of a record (Kafka), gives a dimension with set_by "
-        "attribute, such as country=attribute:cc; may be given several times",
+        "help": "where a dimension with set_by attribute comes from: an attribute of messages (Pub/Sub) or a header of "
+        "records (Kafka), such as country=attribute:cc; may be given several times",
     },
 }
 """Options of all sources whose messages have attributes."""

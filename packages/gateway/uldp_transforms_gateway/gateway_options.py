@@ -22,10 +22,25 @@ from uldp_transforms_gateway.outlets.outlet import Outlet
 MOST_BYTES = wire.MAX_MESSAGE_BYTES - 1_000
 """Bytes of a message that are reserved, because Pub/Sub adds the name of the topic."""
 
+_WHAT: cli.Options = {
+    "--collection": {
+        cli.IS_COMMON: True,
+        "action": "append",
+        "help": "JSON file of a collection, or a pattern for several; may be given several times",
+    },
+    "--navigations": {
+        cli.IS_COMMON: True,
+        "metavar": "DIR",
+        "help": "directory in which navigations of pages are stored as JSON lines (POST /navigations; uldp "
+        "navigations)",
+    },
+}
+
 _SERVING: cli.Options = {
-    "--host": {"default": "127.0.0.1", "help": "address to listen on"},
-    "--port": {"type": int, "default": 8080, "help": "port to listen on; 0 means any free port"},
+    "--host": {cli.IS_COMMON: True, "default": "127.0.0.1", "help": "address to listen on"},
+    "--port": {cli.IS_COMMON: True, "type": int, "default": 8080, "help": "port to listen on; 0 means any free port"},
     "--allow_origin": {
+        cli.IS_COMMON: True,
         "action": "append",
         "help": "origin of pages that may send reports, such as https://example.org, or *; may be given several times "
         "(default: the gateway's own origin)",
@@ -38,6 +53,7 @@ _SERVING: cli.Options = {
         "HTTP need an address, localhost or a listed name)",
     },
     "--token_file": {
+        cli.IS_COMMON: True,
         "metavar": "FILE",
         "help": "file of keys, one per line, each optionally followed by the name of its app for metrics: requests "
         "must name one of the keys in the header Authorization: Bearer KEY (default: no key is required)",
@@ -92,16 +108,23 @@ _SERVING: cli.Options = {
 
 _SETTING: cli.Options = {
     "--dimension": {
+        cli.IS_COMMON: True,
         "action": "append",
         "metavar": "NAME=header:KEY",
         "type": cli.dimension_from("header"),
-        "help": "which header of a request gives a dimension with set_by gateway, such as country=header:X-Country; a "
-        "proxy in front must set it, and must remove it from what senders send; may be given several times",
+        "help": "where a dimension with set_by gateway comes from: a header of requests, such as "
+        "country=header:X-Country; a proxy in front must set it, and must remove it from what senders send; may be "
+        "given several times",
     },
 }
 
 _PACKING: cli.Options = {
-    "--pack_size": {"type": cli.positive(), "default": 1_000, "help": "largest number of reports in a packed message"},
+    "--pack_size": {
+        cli.IS_COMMON: True,
+        "type": cli.positive(),
+        "default": 1_000,
+        "help": "largest number of reports in a packed message",
+    },
     "--pack_every": {
         "type": cli.duration("--pack_every"),
         "default": "200ms",
@@ -112,7 +135,8 @@ _PACKING: cli.Options = {
 
 _SPOOLING: cli.Options = {
     "--spool": {
-        "help": "directory in which reports are stored before requests are answered (default: answer when published)"
+        cli.IS_COMMON: True,
+        "help": "directory in which reports are stored before requests are answered (default: answer when published)",
     },
     "--spool_every": {
         "type": cli.duration("--spool_every"),
@@ -127,9 +151,11 @@ _JUDGING: cli.Options = {
         "allowed_lateness",
         default=None,
         metavar="DURATION",
-        help="as for uldp estimate: with --window, reject reports that arrive later (default: 1h)",
+        help="how long a report is accepted after its period, as for uldp estimate, with --window (default: 1h)",
     ),
-    "--deduplicate": spec_option("deduplicate", help="as for uldp estimate: reject batches without report ids"),
+    "--deduplicate": spec_option(
+        "deduplicate", help="count each report id once, as uldp estimate does: reject batches without ids"
+    ),
 }
 
 
@@ -164,21 +190,13 @@ class GatewayConfig:
 
 
 def command_line() -> argparse.ArgumentParser:
-    parser = cli.Parser("gateway", description=description)
-    parser.add_argument(
-        "--collection",
-        action="append",
-        help="JSON file of a collection, or a pattern for several; may be given several times",
-    )
-    parser.add_argument(
-        "--navigations",
-        metavar="DIR",
-        help="directory in which navigations of pages are stored as JSON lines (POST /navigations; uldp navigations)",
-    )
+    parser = cli.Parser("gateway", has_short_help=True, description=description)
+    cli.add_options(parser, _WHAT)
     targets = parser.add_argument_group("destination of the reports (one of these, or --spool, or both)")
     exclusive = targets.add_mutually_exclusive_group()
     for outlet in OUTLETS:
-        exclusive.add_argument(outlet.option, type=outlet.kind, help=outlet.help)
+        of_outlet = {"type": outlet.kind, "help": outlet.help, cli.IS_COMMON: True}
+        cli.add_options(exclusive, {outlet.option: of_outlet})
     for title, options in (
         ("spool files", _SPOOLING),
         ("packing", _PACKING),

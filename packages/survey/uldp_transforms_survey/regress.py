@@ -59,9 +59,7 @@ def configure(argv: Sequence[str]) -> Configuration:
         help="category with which the others of a column are compared; may be given several times (default: the first "
         "in alphabetical order)",
     )
-    parser.add_argument(
-        "--json", metavar="FILE", help="also write the results to this file, one JSON object per question and line"
-    )
+    parser.add_argument("--json", metavar="FILE", help="JSON file for the results, one object per question and line")
     args = parser.parse_args(argv)
     covariates = args.covariates or []
     if len(set(covariates)) != len(covariates):

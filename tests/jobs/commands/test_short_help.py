@@ -6,11 +6,11 @@ import re
 
 import pytest
 
+from tests.support.option_meanings import MOST_WITHOUT_SHORT_HELP
 from tests.support.programs_of_core import parsers
 from uldp_transforms.jobs import uldp
 
 MOST_SHOWN = 20
-MOST_WITHOUT_SHORT_HELP = 25
 LINE = re.compile(r"^  (--[a-z][a-z0-9_]*)", re.MULTILINE)
 
 

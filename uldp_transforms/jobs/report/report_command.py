@@ -60,7 +60,7 @@ def _parser() -> cli.Parser:
     parser.add_argument(
         "--serve", type=_port, metavar="PORT", help="with --follow: port to listen on; 0 means any free port"
     )
-    parser.add_argument("--host", help="with --follow: address to listen on (default: localhost only)")
+    parser.add_argument("--host", help="address to listen on, with --follow (default: localhost only)")
     parser.add_argument("--output", metavar="PAGE.html", help="where to write the page: an HTML file")
     parser.add_argument("--png", help="PNG file to write, with the main charts")
     parser.add_argument("--svg", metavar="P.svg", help="the same picture as an SVG file")

@@ -121,7 +121,7 @@ class KafkaTopics(Sink):
         "--rejected_kafka_topic": {"help": "Kafka topic for rejected reports"},
         "--ledger_kafka_topic": {"help": "Kafka topic for the ledger"},
         "--kafka_config": {
-            "help": "file with producer settings such as bootstrap.servers, TLS "
+            "help": "file with settings of a producer such as bootstrap.servers, TLS "
             "and SASL, one NAME=VALUE per line, with the "
             "names of librdkafka; each worker reads it; the value ${NAME} stands for an environment variable"
         },

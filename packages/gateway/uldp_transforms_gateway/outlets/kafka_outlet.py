@@ -28,7 +28,7 @@ class KafkaOutlet(Outlet):
     """A Kafka topic; a message is delivered when all in-sync replicas have it, exactly once."""
 
     option = "--kafka_topic"
-    help = "Kafka topic to publish to (needs --bootstrap_servers or --kafka_config)"
+    help = "Kafka topic (needs --bootstrap_servers or --kafka_config) to publish to"
     own_options: ClassVar[cli.Options] = {
         "--bootstrap_servers": {"type": cli.servers, "help": "HOST:PORT of Kafka's brokers, separated by commas"},
         "--kafka_property": {
@@ -38,8 +38,8 @@ class KafkaOutlet(Outlet):
             "given several times",
         },
         "--kafka_config": {
-            "help": "file with librdkafka settings, including bootstrap.servers, one NAME=VALUE per line, instead of "
-            "--bootstrap_servers; the value ${NAME} stands for an environment variable"
+            "help": "file with settings of a producer (librdkafka), including bootstrap.servers, one NAME=VALUE per "
+            "line, instead of --bootstrap_servers; the value ${NAME} stands for an environment variable"
         },
     }
 

@@ -31,8 +31,8 @@ NO_RESULT = 1
 
 _KAFKA: cli.Options = {
     "--kafka_topic": {
-        "help": "Kafka topic whose current records are read instead of files, each with one or more JSON lines (needs "
-        "--bootstrap_servers)"
+        "help": "Kafka topic (needs --bootstrap_servers) whose current records are read instead of files, each with "
+        "one or more JSON lines"
     },
     "--bootstrap_servers": {"type": cli.servers, "help": "HOST:PORT of Kafka's brokers, separated by commas"},
     "--kafka_property": {
@@ -72,8 +72,8 @@ def command_line() -> argparse.ArgumentParser:
         "path",
         metavar="FILE",
         nargs="*",
-        help="navigations: JSON lines (.jsonl), the directory of a gateway (uldp gateway --navigations), or several of "
-        f"them; or one table: {TABLE}",
+        help="table of answers: navigations as JSON lines (.jsonl), the directory of a gateway (uldp gateway "
+        f"--navigations), or several of them; or one table: {TABLE}",
     )
     parser.add_argument("--value_column", default="confidence", help='name of the column of answers, "high" or "low"')
     parser.add_argument(
@@ -82,7 +82,7 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument(
         "--duration_column", default="duration", help="name of the column of loading times, in milliseconds"
     )
-    parser.add_argument("--time_column", default="time", help="with --window: name of the column of times")
+    parser.add_argument("--time_column", default="time", help="name of the column of times, with --window")
     cli.add_options(parser, TIMES)
     parser.add_argument(
         "--max_unreadable",
@@ -92,11 +92,13 @@ def command_line() -> argparse.ArgumentParser:
         f"(default: {MAX_UNREADABLE}; JSON lines, which anybody may have sent: 1)",
     )
     parser.add_argument(
-        "--window", type=cli.duration("--window"), help="also estimate each window of this length, such as 1h"
+        "--window", type=cli.duration("--window"), help="length of a window to estimate too, such as 1h"
     )
     parser.add_argument("--quantile", type=_quantile, default=0.75, help="quantile of the loading time to estimate")
     parser.add_argument(
-        "--json", metavar="FILE", help="also write the estimates as JSON lines: each window, and last the whole period"
+        "--json",
+        metavar="FILE",
+        help="JSON file for the estimates, one object per line: each window, and last the whole period",
     )
     parser.add_argument("--html", metavar="FILE", help="also write a page with charts and tables")
     cli.add_options(parser.add_argument_group("navigations in Kafka"), _KAFKA)

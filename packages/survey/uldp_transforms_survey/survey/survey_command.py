@@ -60,9 +60,7 @@ def configure(argv: Sequence[str]) -> Survey:
         '"never born=0"; assumes that as many people do not follow its design as for the other questions (with '
         "--inattentive)",
     )
-    parser.add_argument(
-        "--json", metavar="FILE", help="also write the estimates by design to this file, one JSON object per line"
-    )
+    parser.add_argument("--json", metavar="FILE", help="JSON file for the estimates by design, one object per line")
     parser.add_argument(
         "--json_pooled",
         metavar="FILE",
