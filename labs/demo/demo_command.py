@@ -119,7 +119,7 @@ def job(demo: Demo) -> int:
 
 def simulate_arguments(collection: str, values: Path, output: Path, seed: int | None) -> list[str]:
     """The command line that simulates the clients."""
-    arguments = ["--collection", str(DATA / collection), "--values", str(values), "--output", str(output)]
+    arguments = [str(DATA / collection), "--values", str(values), "--output", str(output)]
     arguments += ["--form", "packed", "--pack", str(REPORTS_PER_MESSAGE)]
     return arguments if seed is None else [*arguments, "--seed", str(seed)]
 

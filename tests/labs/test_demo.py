@@ -33,6 +33,7 @@ class Run(NamedTuple):
     code: int
     output: Path
     printed: str
+    said: str
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.output / name).read_text("utf-8").splitlines()]
@@ -45,14 +46,15 @@ class Run(NamedTuple):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     output = tmp_path_factory.mktemp("demo")
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
+    printed, said = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
         code = demo.main(["--output", str(output), "--days", str(len(DAYS)), "--seed", "1"])
-    return Run(code, output, printed.getvalue())
+    return Run(code, output, printed.getvalue(), said.getvalue())
 
 
 def test_succeeds_and_writes_all_files(run: Run) -> None:
     assert run.code == 0
+    assert "deprecated" not in run.said
     written = {path.name for path in run.output.iterdir() if not re.fullmatch(r"run-.*\.json|\.lock", path.name)}
     rows = {"estimates.jsonl", "estimates.avro", "ledger.jsonl", "health.jsonl", "rejected.avro"}
     assert written == {*rows, "counts.avro", "totals.jsonl", "reports", "index.html", "estimates.png"}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +52,24 @@ def test_the_array_example_prints_four_intervals(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["flu", "cold", "asthma", "hiv"]
     assert all("95 % interval" in line for line in lines)
+
+
+def test_the_commands_run_in_their_order(tmp_path):
+    """As a visitor pastes them; each program is found beside this Python."""
+    [commands] = [code for code in blocks("sh") if "uldp plan" in code]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    ran = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "estimate: 6000 received = 6000 accepted + 0 rejected" in ran.stderr
+    assert "deprecated" not in ran.stderr
+    assert "hiv" in (tmp_path / "PAGE.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("block", documents.blocks(ROOT / "docs" / "collections.md", "json"))
