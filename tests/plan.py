@@ -217,6 +217,7 @@ PLAN = (
                 "test_without_a_loss_the_same_job_succeeds",
             ),
             "beam/accounts/test_manifests.py": ("test_a_file_that_changed_is_not_as_listed",),
+            "beam/test_interactive.py": ("test_a_second_collect_has_the_rows_of_the_first",),
             "beam/accounts/test_metrics.py": (
                 "test_of_files",
                 "test_of_a_stream",

@@ -170,7 +170,7 @@ def test_the_command_works_from_the_wheel(argv: str, installed: Path, foreign: P
     assert (done.returncode, done.stderr) == (0, "")
     expected = {
         "--help": "usage: uldp PROGRAM [options]\n",
-        "estimate --help": "usage: uldp estimate [options]\n",
+        "estimate --help": "usage: uldp estimate [options] --collection COLLECTION --output OUTPUT\n",
         "--version": f"uldp_transforms {uldp_transforms.__version__}, decoder: {decoder_name()}\n",
     }
     assert done.stdout.startswith(expected[argv])

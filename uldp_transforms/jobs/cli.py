@@ -48,6 +48,12 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
             return text.replace(action.help, f"{action.help}: {', '.join(sorted(action.type.values))}", 1)
         return text
 
+    def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: Any) -> str:
+        """The program, the options that must be given, and the positional arguments; the others are listed below."""
+        shown = [action for action in actions if action.required or not action.option_strings]
+        text = super()._format_usage(usage, shown, (), prefix)
+        return text.replace(self._prog, f"{self._prog} [options]", 1)
+
 
 class Store(argparse.Action):
     """Stores the value of an option that may be repeated without any loss, the default action of ``Parser``.
@@ -111,10 +117,14 @@ class Parser(argparse.ArgumentParser):
     ):
         if program is not None:
             kwargs["prog"] = _as_it_was_called(program)
+        if kwargs.get("description") is not None:
+            kwargs["description"] = kwargs["description"].replace("``", "`")  # docstrings mark code by two
         super().__init__(allow_abbrev=False, formatter_class=_HelpFormatter, add_help=False, **kwargs)
         self.program, self.has_short_help = program, has_short_help
         self.given: dict[str, Any] = {}
         """Destination -> value of the options of the command line that is being parsed."""
+        self.last_words = ""
+        """A paragraph at the end of the help of all options."""
         self._words: Sequence[str] = ()
         for name in (None, "store"):
             self.register("action", name, Store)
@@ -135,13 +145,19 @@ class Parser(argparse.ArgumentParser):
             instead(self)
         elif is_all or not self.has_short_help:
             super().print_help(file)
+            self._print_message(self._last_help(), file or sys.stdout)
         else:
             self._print_message(self._short_help(), file or sys.stdout)
+
+    def _last_help(self) -> str:
+        formatter = self._get_formatter()
+        formatter.add_text(self.last_words)
+        return f"\n{formatter.format_help()}" if self.last_words else ""
 
     def _short_help(self) -> str:
         """The help of the positional arguments, and of the options that most people need, in their groups."""
         formatter = self._get_formatter()
-        formatter.add_text(f"usage: {self.prog} [options]")
+        formatter.add_usage(self.usage, self._actions, ())
         formatter.add_text(self.description)
         for group in self._action_groups:
             shown = [one for one in group._group_actions if not one.option_strings or _is_common(one)]

@@ -1,6 +1,8 @@
 """Prints a script that completes programs, options and their values in a shell.
 
-The shell reads the script once and never starts Python to complete a word. Print the script again after an update.
+The shell reads the script once and never starts Python to complete a word: bash from
+``~/.local/share/bash-completion/completions/uldp``, zsh from ``_uldp`` in a folder of ``fpath``, fish from
+``~/.config/fish/completions/uldp.fish``. Make the folder first. Print the script again after an update.
 """
 
 from __future__ import annotations
@@ -9,11 +11,15 @@ import argparse
 import contextlib
 import dataclasses
 import io
+import re
 from collections.abc import Sequence
 
 import shtab
 
 from uldp_transforms.jobs import cli, uldp
+
+_USAGE = re.compile(r"^# Usage:\n(#.*\n)+", re.MULTILINE)
+"""What the library says of its scripts in general: the help of this program has the place of this one."""
 
 SHELLS = ("bash", "zsh", "fish")
 """Shells in which the scripts are tested; the library knows more."""
@@ -41,7 +47,8 @@ def job(wanted: Wanted) -> int:
 
 def script_of(parser: argparse.ArgumentParser, shell: str) -> str:
     """The script of a shell for a parser and its commands."""
-    return shtab.complete(parser, shell).replace('"(*):', '"*:')  # zsh would complete the first of several files only
+    script = _USAGE.sub("", shtab.complete(parser, shell))
+    return script.replace('"(*):', '"*:')  # zsh would complete the first of several files only
 
 
 def everything() -> argparse.ArgumentParser:

@@ -386,7 +386,7 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         without_the_extra,
-        "a gateway needs confluent_kafka; install it with its package, in a checkout: pip install . ./packages/gateway",
+        "a gateway needs confluent_kafka, which its package brings; in a checkout: pip install . ./packages/gateway",
     ),
     (SpecError, listening_twice, "--host and --port must be free to listen on, got 127.0.0.1:"),
     (SpecError, checking(live.TOPIC, None), f"--topic must exist, got {live.TOPIC!r}"),

@@ -24,7 +24,7 @@ def require_server() -> None:
             importlib.import_module(name)
     except ImportError as error:
         raise SpecError(
-            f"a gateway needs {error.name}; install it with its package, in a checkout: pip install . ./packages/gateway"
+            f"a gateway needs {error.name}, which its package brings; in a checkout: pip install . ./packages/gateway"
         ) from None
 
 

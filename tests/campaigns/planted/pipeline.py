@@ -22,11 +22,8 @@ PIPELINE = (
     ),
     Plant(
         "estimates are skipped",
-        "found = [(rows.estimate, rows.health) for rows in rows_of(samples, asked)]",
-        "try:\n"
-        "    found = [(rows.estimate, rows.health) for rows in rows_of(samples, asked)]\n"
-        "except Exception:\n"
-        "    return []",
+        "found = [(rows.estimate, rows.health) for rows in of_samples]",
+        "try:\n    found = [(rows.estimate, rows.health) for rows in of_samples]\nexcept Exception:\n    return []",
         "a window that cannot be estimated has no row, and nobody is told",
         ("test_transit.py::test_an_error_of_the_library_fails_the_job",),
     ),
@@ -74,6 +71,7 @@ PIPELINE = (
         "self._keep = as_duration(after + spec.slack)",
         "a late pane of one version replaces the pooled row of all by a row of that version alone",
         ("test_pool_versions.py::test_versions_are_pooled_as_long_as_reports_may_be_late",),
+        within="_HoldVersionsFn",
     ),
     Plant(
         "groups that borrow from nobody",

@@ -12,7 +12,13 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize(("job", "options"), [("simulate", "[-h [all]] "), ("estimate", "[options]\n")])
+@pytest.mark.parametrize(
+    ("job", "options"),
+    [
+        ("simulate", "[options] --values VALUES C.json\n"),
+        ("estimate", "[options] --collection COLLECTION --output OUTPUT\n"),
+    ],
+)
 def test_help(job: str, options: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", f"pipelines.{job}", "--help"]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -48,6 +48,15 @@ def test_a_short_help_keeps_groups_and_required_options(capsys: pytest.CaptureFi
         assert required <= set(LINE.findall(help_of(program, capsys))), program
 
 
+@pytest.mark.parametrize("program", parsers())
+def test_usage_has_what_must_be_given(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    usage = " ".join(help_of(program, capsys).partition("\n\n")[0].split())
+    must = re.fullmatch(rf"usage: .*\b{program.replace('-', '[-_]')} \[options\](.*)", usage)
+    assert must is not None, usage
+    given = {one.option_strings[-1] for one in parsers()[program].actions() if one.required and one.option_strings}
+    assert set(re.findall(r"--\w+", must[1])) == given
+
+
 def test_other_programs_show_everything_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert help_of("check", capsys) == help_of("check", capsys, "all")
     assert "--max_age" in help_of("check", capsys)

@@ -574,7 +574,8 @@ def test_a_run_ends_with_a_code_a_sentence_and_a_record(
         closed.assert_called_once_with()
         with pytest.raises(sqlite3.ProgrammingError):
             job.state.simulated()
-        assert capsys.readouterr().err == f"estimate: a warning\nestimate: {sentence}\n"
+        begins = f"following --input {job.name}; each window has its rows in {job.directory.path} when it is due"
+        assert capsys.readouterr().err == f"estimate: a warning\nestimate: {begins}\nestimate: {sentence}\n"
         [path] = (tmp_path / "0" / "out").glob("run-*.json")
         record = json.loads(path.read_text("utf-8"))
         assert (record["end"], record["sentence"]) == (end, sentence)

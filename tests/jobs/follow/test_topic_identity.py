@@ -81,7 +81,7 @@ def test_nothing_of_another_topic_is_counted_while_the_job_runs(
     with ids("B"):
         assert run_follow(job, Signals("estimate")) == BROKEN
     said = capsys.readouterr().err
-    assert said.startswith("estimate: the run failed: --kafka_topic must be the topic")
+    assert "\nestimate: the run failed: --kafka_topic must be the topic" in said
     assert "continues" not in said, "the next start is refused too"
     assert followed.sums(followed.output) == counted
 

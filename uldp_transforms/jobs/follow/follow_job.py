@@ -181,6 +181,7 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
     try:
         record.write(job.directory.path)
         follower = follower_of(job)
+        say(f"following {job.option} {job.name}; each window has its rows in {job.directory.path} when it is due")
         while not signals.stop.is_set():
             follower.step()
             signals.stop.wait(POLL)

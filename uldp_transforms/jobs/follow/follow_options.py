@@ -76,10 +76,9 @@ def unsupported(parser: cli.Parser) -> Iterator[argparse.Action]:
 
 
 def name_excluded(parser: cli.Parser) -> None:
-    """Name in the help of ``--follow`` the options of the parser that it excludes."""
+    """Name at the end of the long help the options of the parser that ``--follow`` excludes."""
     names = [_name_of(action) for action in unsupported(parser) if action.help != argparse.SUPPRESS]
-    [follow] = [action for action in parser.actions() if action.dest == "follow"]
-    follow.help = f"{FOLLOW['help']}; not with {', '.join(sorted(names))}, nor with options of Beam"
+    parser.last_words = f"--follow cannot be combined with {', '.join(sorted(names))}, nor with options of Beam."
 
 
 def _name_of(action: argparse.Action) -> str:
