@@ -22,11 +22,11 @@ from uldp_transforms.ldp.comparisons.compare import (
     difference_interval,
     lift_interval,
     noticeable_difference,
-    p_values_at,
     q_values,
     selected_confidence,
 )
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
+from uldp_transforms.ldp.comparisons.interval_inversion import p_values_at
 from uldp_transforms.ldp.estimators import Estimate
 
 # ---------------------------------------------------------------------- enumerated: Warner's response, two groups

@@ -11,7 +11,7 @@ from uldp_transforms import JobSpec
 from uldp_transforms.jobs.compare.row_texts import name_of
 from uldp_transforms.jobs.compare.sides import Family, Pair, Side
 from uldp_transforms.jobs.reestimate.stored_counts import simulated_of
-from uldp_transforms.ldp.comparisons.compare import differences_of_shares, q_values, selected_confidence
+from uldp_transforms.ldp.comparisons.compare import differences_of_sides, q_values, selected_confidence
 from uldp_transforms.ldp.comparisons.compare_numbers import differences_of_numbers
 from uldp_transforms.ldp.comparisons.difference_columns import Differences, known
 from uldp_transforms.ldp.confidence import error_rate
@@ -56,7 +56,7 @@ def _differences(spec: JobSpec, pair: Pair, scale: int | None) -> Iterator[Diffe
         limits, quantiles = limits_within(spec.limits or (), alphabet), spec.quantiles
         asked = QUANTILES if quantiles is None else quantiles
         yield differences_of_numbers(a.numbers, b.numbers, limits, asked, spec.confidence)
-    yield differences_of_shares(a.estimate, b.estimate, spec.confidence, scale).from_place(bins)
+    yield differences_of_sides(a.compared, b.compared, spec.confidence, scale).from_place(bins)
 
 
 def _rows(

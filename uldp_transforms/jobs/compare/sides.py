@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import operator
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.alphabets import Alphabet
 from uldp_transforms.ldp.alphabets.dimensions import group_text, num_groups, roll_up_of
+from uldp_transforms.ldp.comparisons.interval_inversion import ComparedSide
 from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.model import keeps_memos
@@ -37,6 +39,11 @@ class Side:
     sample: Sample
     estimate: Estimate
     numbers: NumberSums | None = None
+
+    @functools.cached_property
+    def compared(self) -> ComparedSide:
+        """The estimate, and the ends of its intervals that all pairs of this side need."""
+        return ComparedSide(self.estimate)
 
     @property
     def times(self) -> int:
