@@ -56,7 +56,8 @@ Numbers = TypeVar("Numbers", float, np.ndarray)
 MAX_PAIRS = 1_000
 """Maximum number of pairs of groups of a collection that are compared."""
 
-_EXACT = 1e-15  # smallest p-value that is not extrapolated
+EXACT = 1e-15
+"""Smallest p-value that is not extrapolated."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -192,11 +193,27 @@ def differences_of_shares(
 
 
 def differences_of_sides(
-    first: ComparedSide, second: ComparedSide, confidence: float = CONFIDENCE, anytime_scale: float | None = None
+    first: ComparedSide,
+    second: ComparedSide,
+    confidence: float = CONFIDENCE,
+    anytime_scale: float | None = None,
+    p_values: np.ndarray | None = None,
 ) -> Differences:
-    """The differences of all values of two sides, which may be in other pairs too; further arguments and errors as for
-    ``compare``."""
-    return _Pair.of_sides(first, second, confidence, anytime_scale).differences(confidence)
+    """The differences of all values of two sides, which may be in other pairs too.
+
+    Args:
+        first, second, confidence, anytime_scale: as for ``compare``.
+        p_values: (S,), if they are known.
+
+    Raises:
+        SpecError: as for ``compare``.
+    """
+    return _Pair.of_sides(first, second, confidence, anytime_scale).differences(confidence, p_values)
+
+
+def p_values_of_sides(first: ComparedSide, second: ComparedSide, anytime_scale: float | None = None) -> np.ndarray:
+    """The p-values (S,) of the differences alone; arguments and errors as for ``compare``."""
+    return _Pair.of_sides(first, second, CONFIDENCE, anytime_scale).p_values()
 
 
 def difference_at(first: Estimate, second: Estimate, confidence: float, anytime_scale: float | None = None) -> Ends:
@@ -236,15 +253,19 @@ class _Pair:
         looks = None if anytime_scale is None else _Looks(_number_of_both(first, second), anytime_scale)
         return cls((one, other), _order(first.values, second.values), looks)
 
-    def differences(self, confidence: float) -> Differences:
-        """The differences of all values, with intervals at this confidence."""
+    def p_values(self) -> np.ndarray:
+        """``Comparison.p_values``."""
+        return p_values_at(lambda z: self.of_look(confidence_at(z)), self.looks)
+
+    def differences(self, confidence: float, p_values: np.ndarray | None = None) -> Differences:
+        """The differences of all values, with intervals at this confidence, and their p-values, if they are known."""
         low, high = self.interval(confidence)
         lifts, lift_low, lift_high = self.lifts(confidence)
         columns = {
             "difference": self.a - self.b,
             "low": low,
             "high": high,
-            "p_value": p_values_at(lambda z: self.of_look(confidence_at(z)), self.looks),
+            "p_value": self.p_values() if p_values is None else p_values,
             "noticeable": self.noticeable(confidence),
             "lift": lifts,
             "lift_low": lift_low,
@@ -492,7 +513,7 @@ def clearest_first(p_values: np.ndarray, differences: np.ndarray, low: np.ndarra
     errors = np.where(differences > 0, differences - low, high - differences)
     with np.errstate(divide="ignore", invalid="ignore"):
         sizes = np.nan_to_num(np.abs(differences) / errors, nan=0.0)
-    order: np.ndarray = np.lexsort((-sizes, np.maximum(p_values, _EXACT)))
+    order: np.ndarray = np.lexsort((-sizes, np.maximum(p_values, EXACT)))
     return order
 
 

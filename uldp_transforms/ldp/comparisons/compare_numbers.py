@@ -72,8 +72,10 @@ def differences_of_numbers(
     quantiles: Sequence[float] = (),
     confidence: float = CONFIDENCE,
     smooth: bool = True,
+    p_values: np.ndarray | None = None,
 ) -> Differences:
-    """The differences of all figures; arguments and errors as for ``compare_numbers``."""
+    """The differences of all figures; arguments and errors as for ``compare_numbers``, and ``p_values`` (D,) if they
+    are known."""
     check_limits(limits, [side.reports[0].model.alphabet for side in (first, second)])
     check_quantiles(quantiles)
     if not 0 < confidence < 1:
@@ -89,7 +91,7 @@ def differences_of_numbers(
         "difference": np.array([one.values[0] - one.values[1] for one in figures]),
         "low": low,
         "high": high,
-        "p_value": p_values_at(functools.partial(_ends_at, figures)),
+        "p_value": p_values_at(functools.partial(_ends_at, figures)) if p_values is None else p_values,
         "noticeable": noticeable_difference(high - low, confidence),
     }
     posteriors = [side.smooth for side in (first, second) if smooth]
