@@ -15,6 +15,9 @@ from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement, PooledVersions
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
+POWER = 0.8
+"""Probability with which a noticeable shift is noticed."""
+
 
 def homogeneity(model: Model, groups: Sequence[CohortCounts]) -> Agreement | None:
     """Chi-square test whether all groups have the same shares.
@@ -75,7 +78,7 @@ class Homogeneity:
         sizes = np.array([group.total for group in groups if group.total], dtype=np.float64)
         return cls(pooled, raw, sizes, agreement)
 
-    def noticeable_shift(self, alpha: float = 0.05, power: float = 0.8) -> float:
+    def noticeable_shift(self, alpha: float, power: float = POWER) -> float:
         """See ``noticeable_shift``."""
         if self.agreement is None:
             return math.inf
@@ -90,7 +93,7 @@ class Homogeneity:
         return float(np.sqrt(noncentrality / (of_values.min() * (sizes * (1 - sizes / sizes.sum())).min())))
 
 
-def noticeable_shift(model: Model, groups: Sequence[CohortCounts], alpha: float = 0.05, power: float = 0.8) -> float:
+def noticeable_shift(model: Model, groups: Sequence[CohortCounts], alpha: float = 0.05, power: float = POWER) -> float:
     """The shift of one value in one group that ``homogeneity`` notices with this probability, whatever value and group.
 
     If the share of value x is higher by d in group g than in the others, and those of all other values are lower in
