@@ -27,7 +27,7 @@ class Findings:
     Attributes:
         number, found: of the rows, and of those with a q-value of at most ``rate``.
         confidence: of the intervals.
-        liars: largest share of liars that intervals allow for; None: none.
+        declared: largest share of false reports that intervals allow for; None: none.
         has_looks, has_figures: whether intervals are for many looks, and whether figures of numbers are compared.
         has_single: whether the interval of a difference that is not found is without 0.
         noticeable_mean, noticeable_share: largest ``noticeable`` of means and of shares; None: there is none.
@@ -36,7 +36,7 @@ class Findings:
     number: int = 0
     found: int = 0
     confidence: float = dataclasses.field(default_factory=lambda: confidence_or_default(None))
-    liars: float | None = None
+    declared: float | None = None
     has_looks: bool = False
     has_figures: bool = False
     has_single: bool = False
@@ -70,7 +70,7 @@ class Findings:
             self.found += 1
         elif not self.has_single:
             self.has_single = is_without_zero(row.low, row.high)
-        self.liars = row.liars if self.liars is None else self.liars
+        self.declared = row.liars if self.declared is None else self.declared
         self.has_looks |= row.interval == ANYTIME
         self.has_figures |= bool(row.figure)
         if row.noticeable is not None:

@@ -33,14 +33,14 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Iterable[Compar
     lines = [
         f"{name}: {len(sides):,} compared, {len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'}, "
         f"{sum(side.sample.total for side in sides):,} reports",
-        _do_they_differ(family, found.liars, found.found, rate),
+        _do_they_differ(family, found.declared, found.found, rate),
         f"{found.found:,} of {found.number:,} differences are found (q at most {rate:g}).",
         *power_in_words(found),
     ]
-    if found.liars is not None:
+    if found.declared is not None:
         lines.append(
             "Intervals, p and q are of the shares among honest people, whatever liars send, who are at most "
-            f"{100 * found.liars:.4g} % of each side."
+            f"{100 * found.declared:.4g} % of each side."
         )
     if found.has_looks:
         lines.append("Intervals, p and q hold at all looks while reports arrive; the chi-square test is for one look.")

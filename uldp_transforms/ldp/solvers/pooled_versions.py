@@ -135,31 +135,31 @@ class PooledVersions:
         return PooledEstimate(self.values, raw, covariance, int(sizes.sum()), agreement)
 
     def estimate_copies(self, counts: Sequence[CohortCounts]) -> tuple[np.ndarray, Agreement | None]:
-        """The pooled frequencies (K,) of many groups who answer the first version, and whether they agree.
+        """The pooled frequencies (K,) of many parts of the people who answer the first version, and whether they agree.
 
         It is ``estimate`` of as many copies of the version, in the memory of two of them.
 
         Args:
-            counts: of each group; those without reports are left out.
+            counts: of each part; those without reports are left out.
 
         Raises:
             SpecError: if the counts have another shape.
-            NoReportsError: if no group has reports.
+            NoReportsError: if no part has reports.
         """
         shape = (self.versions[0].num_cohorts, self.versions[0].num_cells)
         if {each.shape for each in counts} != {shape}:
             raise SpecError(f"counts must have the shape {shape}, got {sorted({each.shape for each in counts})}")
-        groups = [each for each in counts if each.total]
-        if not groups:
+        parts = [each for each in counts if each.total]
+        if not parts:
             raise NoReportsError("the versions of this question have no reports")
-        sizes = np.array([each.total for each in groups], dtype=np.float64)
-        alone = np.array([self._invert(0, each) for each in groups])
+        sizes = np.array([each.total for each in parts], dtype=np.float64)
+        alone = np.array([self._invert(0, each) for each in parts])
         raw = _nearest(self._inverses_of_even[:1], (sizes @ alone / sizes.sum())[np.newaxis], sizes.sum(keepdims=True))
-        return raw, self._agreement_of_copies(alone, raw, sizes) if len(groups) > 1 else None
+        return raw, self._agreement_of_copies(alone, raw, sizes) if len(parts) > 1 else None
 
     def _agreement_of_copies(self, alone: np.ndarray, raw: np.ndarray, sizes: np.ndarray) -> Agreement | None:
-        """``_agree`` of groups with frequencies (A, K): the sums over groups of n J, n J d and n d^T J d, where d is
-        the difference of a group's frequencies from ``raw`` (K,), give the distances from any other point."""
+        """``_agree`` of parts with frequencies (A, K): the sums over parts of n J, n J d and n d^T J d, where d is
+        the difference of a part's frequencies from ``raw`` (K,), give the distances from any other point."""
         held = clip_and_normalize(raw) + 0.5 / sizes.sum()
         held /= held.sum()
         certain, whole = int(self._certain[0]), self._inverses([0], held)[0]
