@@ -12,6 +12,7 @@ import numpy
 
 from labs.benchmarks import (
     alarms,
+    comparisons,
     decoders,
     discovery,
     estimation,
@@ -26,8 +27,10 @@ from labs.benchmarks import (
     many_windows,
     memory,
     open_alphabets,
+    pages,
     peers,
     pipeline,
+    priors,
     scale,
     smoothing,
     versions,
@@ -59,6 +62,9 @@ ALL = {
     "wide_sums": wide_sums,
     "wide_memory": wide_memory,
     "versions": versions,
+    "comparisons": comparisons,
+    "pages": pages,
+    "priors": priors,
 }
 
 

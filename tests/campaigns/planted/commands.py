@@ -387,8 +387,8 @@ COMMANDS = (
     ),
     Plant(
         "q-values of each collection alone",
-        "adjusted = q_values(np.concatenate([np.empty(0), *p_values]))",
-        "adjusted = np.concatenate([np.empty(0), *map(q_values, p_values)])",
+        "adjusted = q_values(every)",
+        "adjusted = np.concatenate([np.empty(0), *map(q_values, np.split(every, np.cumsum(parts)[:-1]))])",
         "one in twenty discoveries of all collections together may be false, not of each",
         ("test_compare_words.py::test_q_values_and_selected_intervals_are_over_all_collections",),
     ),

@@ -449,10 +449,17 @@ ESTIMATES = (
     ),
     Plant(
         "a noticeable difference that half of all cases miss",
-        "alpha: float = 0.05, power: float = 0.8",
-        "alpha: float = 0.05, power: float = 0.5",
+        "POWER = 0.8",
+        "POWER = 0.5",
         "a shift that is said to be noticed would be as likely missed",
         ("test_comparisons.py::test_noticeable_shifts_have_the_power_of_pearsons_test",),
+    ),
+    Plant(
+        "p-values from the first guess",
+        "search.narrow(places, _distances(interval, np.where(open_, GRID[places], np.nan)), open_)",
+        "search.narrow(places, _distances(interval, np.where(open_, GRID[places], np.nan)), open_); break",
+        "the place where an interval touches 0 would be guessed, not found",
+        ("test_interval_inversion.py::test_p_values_are_those_of_all_quantiles",),
     ),
     Plant(
         "a noticeable shift of the largest group",

@@ -19,6 +19,7 @@ from tests.support.messages_cases import write_files
 from tests.support.refusals.jobs.comparisons_of_runs import BOTH, DAILY, MEMOS, REFUSED, TIMES, arms, latencies, row
 from uldp_transforms.jobs import compare, uldp
 from uldp_transforms.jobs.compare import found_in_words, row_texts
+from uldp_transforms.jobs.compare.findings import Findings
 from uldp_transforms.ldp import CohortCounts, Collection, homogeneity
 from uldp_transforms.ldp import compare as library
 from uldp_transforms.ldp.comparisons.compare import difference_interval, q_values
@@ -435,9 +436,11 @@ def test_the_difference_that_is_said_to_be_noticed_is_noticed() -> None:
     assert noticeable == pytest.approx((1.96 + 0.84) / 1.96 * (ends[1] - ends[0]) / 2)
     numbers = (0.0, float(ends[0]), float(ends[1]), 1.0, 1.0, 1.0, 1.0, 1.0)
     example = ComparedValue("two", None, None, "0", "a", "b", *numbers, noticeable=float(noticeable))
-    said = re.match(r"A difference of ([\d.]+) in any one value", *found_in_words.power_in_words([example]))
+    said = re.match(
+        r"A difference of ([\d.]+) in any one value", *found_in_words.power_in_words(Findings.of([example]))
+    )
     assert said is not None
-    [hopeless] = found_in_words.power_in_words([example, example._replace(noticeable=1.2)])
+    [hopeless] = found_in_words.power_in_words(Findings.of([example, example._replace(noticeable=1.2)]))
     assert (
         hopeless
         == "Even a difference of 1 in any one value may be missed: there are too few reports, or too many liars."

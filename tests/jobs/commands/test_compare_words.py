@@ -11,15 +11,26 @@ import pytest
 from scipy import stats
 
 from uldp_transforms import JobSpec
-from uldp_transforms.jobs.compare import compare_command, found_in_words, pair_rows, row_texts, two_directories
+from uldp_transforms.jobs.compare import (
+    compare_command,
+    findings,
+    found_in_words,
+    pair_rows,
+    row_texts,
+    two_directories,
+)
 from uldp_transforms.jobs.compare.compare_command import Comparing, _declared, _pairs
+from uldp_transforms.jobs.compare.findings import Findings
 from uldp_transforms.jobs.compare.sides import Family, Side
 from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.jobs.reestimate.added_windows import check_apart
+from uldp_transforms.jobs.report.compared.compared_rows import clearest_rows
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError, homogeneity
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
 from uldp_transforms.ldp.comparisons.p_values import p_text
+from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.row_types import ComparedValue
+from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.sample import Owner, Sample
 from uldp_transforms.windows import rfc3339
 
@@ -44,7 +55,7 @@ def side(name: str, cells: list[int], start: int | None = 0, end: int | None = 6
         place={key: None if time is None else rfc3339(time) for key, time in times.items()},
         counts={COLLECTION.fingerprint: counts},
     )
-    return Side(name=name, sample=sample, estimate=COLLECTION.estimate(counts, "empirical"))
+    return Side(name=name, sample=sample, asked=Asked(estimator=ESTIMATORS["empirical"]()))
 
 
 SIDES = [side("g=x", [500, 300, 200]), side("g=y", [480, 310, 220], start=60_000, end=120_000)]
@@ -201,7 +212,7 @@ MISSED = "Even a difference of 1 in {} may be missed: there are too few reports,
 def test_the_power_is_that_of_the_longest_intervals(rows: list[ComparedValue], line: str | list[str] | None) -> None:
     """No difference of shares above 1 is spoken of."""
     lines = line if isinstance(line, list) else [] if line is None else [line]
-    assert found_in_words.power_in_words(rows) == lines
+    assert found_in_words.power_in_words(Findings.of(rows)) == lines
 
 
 def said_of(of: Family, liars: float | None = None) -> str:
@@ -336,7 +347,7 @@ def test_q_values_and_selected_intervals_are_over_all_collections() -> None:
     alike = family(*SIDES)
     spec = JobSpec.of(collections=[COLLECTION])
     families = [(each, [(each.sides[1], each.sides[0])]) for each in (clear, alike)]
-    together = pair_rows.rows_of_pairs(spec, families, None)
+    together = list(map(list, pair_rows.rows_of_pairs(spec, families, None)))
     p_values = np.array([row.p_value for rows in together for row in rows])
     order = np.argsort(p_values)
     ranked = np.minimum.accumulate((p_values[order] * 6 / np.arange(1, 7))[::-1])[::-1]
@@ -345,7 +356,7 @@ def test_q_values_and_selected_intervals_are_over_all_collections() -> None:
     assert [row.q_value for rows in together for row in rows] == pytest.approx(expected.tolist())
     found = [row for rows in together for row in rows if row.q_value <= 0.05]
     assert len(found) == 2
-    alone = pair_rows.rows_of_pairs(spec, families[:1], None)[0]
+    alone = list(pair_rows.rows_of_pairs(spec, families[:1], None)[0])
     for of in found:
         assert of.selected_low is not None and of.selected_high is not None
         [other] = [each for each in alone if each.value == of.value]
@@ -355,6 +366,33 @@ def test_q_values_and_selected_intervals_are_over_all_collections() -> None:
         assert (of.selected_high - of.selected_low) / (of.high - of.low) == pytest.approx(unit, rel=0.02)
         assert of.selected_low < other.selected_low < of.low
     assert all(row.selected_low is None for rows in together for row in rows if row.q_value > 0.05)
+
+
+def test_rows_are_made_pair_by_pair() -> None:
+    """After all p-values, and no earlier than they are read."""
+    spec, done = JobSpec.of(collections=[COLLECTION]), []
+    sides = [side(f"x{at}", [900 + at, 500, 500]) for at in range(5)]
+    pairs = [(sides[at + 1], sides[at]) for at in range(4)]
+    [rows] = pair_rows.rows_of_pairs(spec, [(family(*sides), pairs)], None, lambda: done.append(1))
+    assert len(done) == 4
+    seen = [(row.group_a, len(done)) for row in rows]
+    assert seen == [(f"x{at + 1}", 4 + at) for at in range(4) for _ in range(3)]
+    assert len(done) == 8
+
+
+def test_the_clearest_of_many_rows_are_those_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the number of candidates is, with ties among them."""
+    rng = np.random.default_rng(1)
+    rows = [
+        row(f"v{at}", float(p), difference=float(difference), low=float(difference) - 1, high=float(difference) + 1)
+        for at, (p, difference) in enumerate(
+            zip(rng.choice([1e-40, 1e-20, 1e-15, 0.001, 0.5], 1_000), rng.choice([-1.5, -1.2, 1.2, 1.5], 1_000))
+        )
+    ]
+    expected = [rows[at] for at in clearest_rows([each._asdict() for each in rows])[:20]]
+    for number in (21, 50, 2_000):
+        monkeypatch.setattr(findings, "_CANDIDATES", number)
+        assert Findings.of(iter(rows)).clearest() == expected
 
 
 # ---------------------------------------------------------------------- directories

@@ -22,12 +22,13 @@ from uldp_transforms.ldp.comparisons.compare import (
     difference_interval,
     lift_interval,
     noticeable_difference,
-    p_values_at,
     q_values,
     selected_confidence,
 )
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
+from uldp_transforms.ldp.comparisons.interval_inversion import p_values_at
 from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
 
 # ---------------------------------------------------------------------- enumerated: Warner's response, two groups
 
@@ -343,6 +344,23 @@ def test_false_alarms_of_homogeneity(mechanism: str) -> None:
         p_values.append(found.p_value)
     assert sum(p_value < 0.05 for p_value in p_values) <= binomial_limits(np.array(150), np.array(0.05))[1]
     assert abs(np.mean(p_values) - 1 / 2) <= normal_limit() / np.sqrt(12 * 150)
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "rappor", "ss"])
+def test_homogeneity_is_the_agreement_of_as_many_versions(mechanism: str) -> None:
+    """With groups of many reports, of few, whose values are merged, and of too few."""
+    spec = collection(6, 2.0).to_json()
+    model = Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": 2.0}})
+    rng, law = generator("copies", mechanism), np.array([0.4, 0.25, 0.16, 0.1, 0.06, 0.03])
+    for sizes in ((3_000, 500, 40, 7), (60, 41, 33), (20_000, 30_000), (12,) * 9):
+        people = [rng.choice(model.alphabet.known_values, size, p=law).tolist() for size in sizes]
+        groups = [model.count(model.perturb(each, rng)) for each in people]
+        expected, found = PooledVersions([model] * len(groups)).estimate(groups).agreement, homogeneity(model, groups)
+        assert (expected is None) == (found is None)
+        if expected is not None and found is not None:
+            assert found.degrees == expected.degrees
+            assert found.statistic == pytest.approx(expected.statistic, rel=1e-9)
+            assert found.p_value == pytest.approx(expected.p_value, rel=1e-6)
 
 
 def test_noticeable_shifts_have_the_power_of_pearsons_test() -> None:

@@ -176,6 +176,28 @@ def test_a_million_values_are_binned_without_a_trace():
     np.testing.assert_allclose(means[some], exact, atol=module._BIN * np.sqrt(null + slope * estimates.max()))
 
 
+def test_bins_cost_neither_errors_nor_coverage(monkeypatch):
+    """Windows of 500 values: squared errors beside those without bins, and how often intervals hold."""
+    size, windows, rng = 500, 40, generator("bins of windows")
+    spec = Collection.from_json(
+        {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": [str(i) for i in range(size)]}}
+        | {"mechanism": {"id": "krr", "epsilon": 4.0}}
+    )
+    law = 1 / np.arange(1, size + 1)
+    law /= law.sum()
+    cells = rng.multinomial(100_000, spec.mechanism.response(law), windows)
+    binned, exact = [], []
+    for found, most in ((binned, module.EXACT), (exact, size)):
+        monkeypatch.setattr(module, "EXACT", most)
+        found += [spec.estimate(counted(own, 100_000), "eb") for own in cells]
+    errors = [np.array([((one.frequencies - law) ** 2).sum() for one in found]) for found in (binned, exact)]
+    more = (errors[0] - errors[1]) / errors[1].mean()
+    assert more.mean() <= student_limit(windows, 2) * more.std(ddof=1) / np.sqrt(windows)
+    held = np.array([((one.ci_low <= law) & (law <= one.ci_high)).mean() for one in binned])
+    assert held.mean() >= 0.95 - student_limit(windows, 2) * held.std(ddof=1) / np.sqrt(windows)
+    np.testing.assert_allclose(errors[0], errors[1], rtol=module._BIN)
+
+
 def test_equal_frequencies_are_weighed_against_the_fitted_prior_by_hand():
     """Bayes' rule for two hypotheses, with the density of the normal law."""
     rng, alike = generator("alike"), []

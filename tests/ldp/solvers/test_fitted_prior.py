@@ -27,7 +27,9 @@ def direct(noisy: np.ndarray, error: float, atoms: np.ndarray, weights: np.ndarr
 
 @pytest.mark.parametrize("error", [1e-4, 0.003, 0.2])
 @pytest.mark.parametrize("size", [1, 7, 500])
-def test_the_posterior_is_that_of_the_prior(error, size):
+def test_the_posterior_is_that_of_the_prior(monkeypatch, error, size):
+    """Without bins, whose effect ``test_bins_move_no_mean_by_more_than_a_bin`` limits."""
+    monkeypatch.setattr(module, "EXACT", size)
     rng = generator("posterior", error, size)
     truth = rng.dirichlet(np.full(size, 0.3)) if size > 1 else np.array([0.4])
     noisy = truth + error * rng.normal(size=size)
@@ -99,15 +101,15 @@ def test_a_bound_that_binds_is_attained_whatever_the_weight_of_zero(numbers, bou
     assert weights @ atoms == pytest.approx(bound, rel=1e-6) or high * bound == pytest.approx(1)
 
 
-def test_bins_move_no_mean_by_more_than_a_bin(monkeypatch):
+@pytest.mark.parametrize(("size", "error"), [(97, 0.005), (500, 1e-3), (3000, 2e-4)])
+def test_bins_move_no_mean_by_more_than_a_bin(monkeypatch, size, error):
     rng = generator("bins")
-    truth = 1 / np.arange(1, 3001)
+    truth = 1 / np.arange(1, size + 1)
     truth /= truth.sum()
-    error = 2e-4
-    noisy = truth + error * rng.normal(size=3000)
-    binned = posterior(noisy, error, 1 / 3000)
-    monkeypatch.setattr(module, "_EXACT", 3000)
-    exact = posterior(noisy, error, 1 / 3000)
+    noisy = truth + error * rng.normal(size=size)
+    binned = posterior(noisy, error, 1 / size)
+    monkeypatch.setattr(module, "EXACT", size)
+    exact = posterior(noisy, error, 1 / size)
     assert abs(binned.means - exact.means).max() <= module._BIN * error
     assert binned.fitted == pytest.approx(exact.fitted, rel=module._BIN)
 

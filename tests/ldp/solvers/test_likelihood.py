@@ -22,6 +22,7 @@ from uldp_transforms.ldp import CohortCounts, Collection, Estimate, ReportBatch,
 from uldp_transforms.ldp.estimators import ExpectationMaximization
 from uldp_transforms.ldp.estimators.expectation_maximization import TOLERANCE
 from uldp_transforms.ldp.mechanisms import MECHANISMS
+from uldp_transforms.ldp.solvers import likelihood as likelihood_module
 from uldp_transforms.ldp.solvers.likelihood import Likelihood, maximize, project_in_metric
 from uldp_transforms.ldp.solvers.linear import estimate_linear
 from uldp_transforms.ldp.solvers.question import Question
@@ -289,7 +290,8 @@ def maximum_by_scipy(likelihood: Likelihood, size: int) -> float:
         constraints={"type": "eq", "fun": lambda p: p.sum() - 1},
         options={"maxiter": 500, "ftol": 1e-13},
     )
-    return -float(found.fun)
+    point = np.maximum(found.x, 0)
+    return value_at(likelihood, point / point.sum())  # its sum is 1 but for 1e-8
 
 
 HIDDEN = [(2, 3), (5, 4), (5, 40), (30, 12)]
@@ -303,6 +305,33 @@ def test_it_is_the_maximum_that_another_method_finds(size, kinds):
     assert value_at(likelihood, point) >= best - 2e-6
     assert gap <= 1e-6
     assert best <= value_at(likelihood, point) + gap + 1e-6
+
+
+@pytest.mark.parametrize("bins", [64, 256])
+def test_numbers_take_few_steps_to_a_proved_maximum(bins):
+    """The square wave, whose symbols are nearly alike: diagonal steps alone need two thousand, or more."""
+    spec = Collection.from_json(
+        {"id": "t", "version": 1, "mechanism": {"id": "sw", "epsilon": 2.0}}
+        | {"alphabet": {"id": "ordered", "low": 0, "high": 100, "num_bins": bins, "unit": "ms"}}
+    )
+    centres = (np.arange(bins) + 0.5) / bins
+    law = np.exp(-0.5 * ((np.log(centres) + 1.2) / 0.5) ** 2) / centres
+    cells = generator("wave", bins).multinomial(500_000, spec.mechanism.response(law / law.sum()))
+    outcomes = spec.mechanism.outcomes_of_counts(CohortCounts(np.array([500_000]), cells[np.newaxis]))
+    likelihood = Likelihood(outcomes.counts, outcomes.base, outcomes.rows)
+    point, gap = maximize(likelihood, np.full(bins, 1 / bins), TOLERANCE, 20)
+    assert gap <= TOLERANCE
+    further, _ = maximize(likelihood, point, 1e-6, 40)
+    assert 0 <= value_at(likelihood, further) - value_at(likelihood, point) <= gap + 1e-6
+
+
+def test_what_is_too_large_for_full_steps_has_the_same_maximum(monkeypatch):
+    likelihood = hidden(30, 12)
+    point, _ = maximize(likelihood, np.full(30, 1 / 30), 1e-9, 20_000)
+    monkeypatch.setattr(likelihood_module, "_FULL", 0)
+    other, gap = maximize(hidden(30, 12), np.full(30, 1 / 30), 1e-9, 200_000)
+    assert gap <= 1e-9
+    assert value_at(likelihood, other) == pytest.approx(value_at(likelihood, point), abs=2e-9)
 
 
 @pytest.mark.parametrize(("size", "kinds"), HIDDEN)

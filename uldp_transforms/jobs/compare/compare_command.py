@@ -13,15 +13,17 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import IO, Any
 
 from uldp_transforms import JobSpec
-from uldp_transforms.collector.row_bytes import file_of
+from uldp_transforms.collector.row_bytes import json_line
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.compare.found_in_words import MOST_PRINTED, lines_of_family
+from uldp_transforms.jobs.compare.findings import MOST_PRINTED
+from uldp_transforms.jobs.compare.found_in_words import lines_of_family
 from uldp_transforms.jobs.compare.pair_rows import rows_of_pairs
 from uldp_transforms.jobs.compare.sides import Family, Pair, groups_of, windows_of
 from uldp_transforms.jobs.compare.two_directories import names_of, sides_of_both
@@ -32,7 +34,10 @@ from uldp_transforms.jobs.report.compared.compared_rows import FILE
 from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.comparisons.compare import MAX_PAIRS
-from uldp_transforms.rows.row_types import COMPARED_SCHEMA
+from uldp_transforms.rows.row_types import COMPARED_SCHEMA, ComparedValue
+
+_EVERY = 10.0
+"""Seconds between lines of progress."""
 
 BORROWED = (
     "the groups' own shares are compared, not the borrowed ones that a run shows, whose differences are drawn towards 0"
@@ -159,18 +164,41 @@ def job(task: Comparing) -> int:
     families = [(family, _pairs(task, family)) for family in found]
     if task.anytime:
         _check_looks(family for family, _ in families)
-    rows = rows_of_pairs(task.spec, families, task.scale)
-    content = file_of(list(itertools.chain(*rows)), "jsonl", COMPARED_SCHEMA)
+    rows_of_families = rows_of_pairs(task.spec, families, task.scale, _Progress(families).done)
     with stores.created(task.output) if stores.in_store(task.output) else whole_file(task.output) as file:
-        file.write(content)
+        texts = [
+            lines_of_family(family, pairs, _written(rows, file))
+            for (family, pairs), rows in zip(families, rows_of_families)
+        ]
     for family, _ in families:
         for sentence in family.left_out:
             print(f"compare: {family.name}: {sentence}", file=sys.stderr)
     if task.is_borrowed:
         print(f"compare: {BORROWED}", file=sys.stderr)
-    texts = [lines_of_family(family, pairs, own) for (family, pairs), own in zip(families, rows)]
     print("\n\n".join("\n".join(lines) for lines in texts))
     return cli.DONE
+
+
+def _written(rows: Iterable[ComparedValue], file: IO[bytes]) -> Iterator[ComparedValue]:
+    """The rows, each written to a file of JSON lines on its way."""
+    for row in rows:
+        file.write(json_line(row, COMPARED_SCHEMA))
+        yield row
+
+
+class _Progress:
+    """A line on stderr now and then, while many pairs are compared: for p-values first, then for rows."""
+
+    def __init__(self, families: Sequence[tuple[Family, Sequence[Pair]]]) -> None:
+        self.total = 2 * sum(len(pairs) for _, pairs in families)
+        self.number, self.said = 0, time.monotonic()
+
+    def done(self) -> None:
+        """Count a pair."""
+        self.number += 1
+        if time.monotonic() - self.said >= _EVERY:
+            self.said = time.monotonic()
+            print(f"compare: {self.number / self.total:.0%} of {self.total // 2:,} pairs", file=sys.stderr, flush=True)
 
 
 def _families(task: Comparing, stored: Sequence[StoredCounts]) -> Iterator[Family]:

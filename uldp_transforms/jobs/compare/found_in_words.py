@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from scipy import special
 
+from uldp_transforms.jobs.compare.findings import MOST_PRINTED, Findings
 from uldp_transforms.jobs.compare.row_texts import ONLY_SMOOTH, difference_texts, shows_only_smooth, smooth_text
 from uldp_transforms.jobs.compare.sides import Family, Pair
 from uldp_transforms.jobs.files.text_table import aligned, printable
-from uldp_transforms.jobs.report.compared.compared_rows import clearest_rows
-from uldp_transforms.ldp import SpecError, homogeneity
-from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, SHARE_ABOVE
-from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
+from uldp_transforms.ldp import SpecError
+from uldp_transforms.ldp.comparisons.homogeneity import Homogeneity
 from uldp_transforms.ldp.comparisons.p_values import p_text, rate_text
-from uldp_transforms.ldp.confidence import confidence_or_default, error_rate, percent
-from uldp_transforms.ldp.estimators.estimator import ANYTIME
+from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement
-from uldp_transforms.rows.figures.figure import is_without_zero
 from uldp_transforms.rows.row_types import ComparedValue
 
 SINGLE = "Each interval is for its difference alone; which differences are found, among all of them, q decides."
@@ -26,47 +23,42 @@ SINGLE = "Each interval is for its difference alone; which differences are found
 
 _NOT_EQUAL = "that does not show that they are equal."
 
-MOST_PRINTED = 20
-"""Maximum number of differences that are printed."""
 
-
-def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Sequence[ComparedValue]) -> list[str]:
-    """The lines to print about one collection or question."""
-    name, sides = family.name, family.sides
+def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Iterable[ComparedValue]) -> list[str]:
+    """The lines to print about one collection or question, whose rows are read once."""
+    name, sides, found = family.name, family.sides, Findings.of(rows)
     if len(sides) < 2:
         return [f"{name}: fewer than two can be compared"]
-    level = confidence_or_default(next((row.confidence for row in rows), None))
-    rate = error_rate(level)
-    found = sum(row.q_value <= rate for row in rows)
-    declared = next((row.liars for row in rows if row.liars is not None), None)
+    rate = found.rate
     lines = [
         f"{name}: {len(sides):,} compared, {len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'}, "
         f"{sum(side.sample.total for side in sides):,} reports",
-        _do_they_differ(family, declared, found, rate),
-        f"{found:,} of {len(rows):,} differences are found (q at most {rate:g}).",
-        *power_in_words(rows),
+        _do_they_differ(family, found.declared, found.found, rate),
+        f"{found.found:,} of {found.number:,} differences are found (q at most {rate:g}).",
+        *power_in_words(found),
     ]
-    if declared is not None:
+    if found.declared is not None:
         lines.append(
             "Intervals, p and q are of the shares among honest people, whatever liars send, who are at most "
-            f"{100 * declared:.4g} % of each side."
+            f"{100 * found.declared:.4g} % of each side."
         )
-    if any(row.interval == ANYTIME for row in rows):
+    if found.has_looks:
         lines.append("Intervals, p and q hold at all looks while reports arrive; the chi-square test is for one look.")
-    numbers = [("smooth interval",)] if any(row.figure for row in rows) else []
-    table = [("", "value", "a", "b", "difference", f"{percent(level)} interval", *itertools.chain(*numbers), "q")]
-    for row in (rows[at] for at in clearest_rows([row._asdict() for row in rows])[:MOST_PRINTED]):
+    numbers = [("smooth interval",)] if found.has_figures else []
+    level = percent(found.confidence)
+    table = [("", "value", "a", "b", "difference", f"{level} interval", *itertools.chain(*numbers), "q")]
+    for row in found.clearest():
         mark = "*" if row.q_value <= rate else ONLY_SMOOTH if shows_only_smooth(row) else ""
         value, a, b = map(printable, (row.value, row.group_a, row.group_b))
         smooth = [smooth_text(row) for _ in numbers]
         table.append((mark, value, a, b, *difference_texts(row), *smooth, p_text(row.q_value, found=rate)))
     lines += aligned(table, left=(0, 1, 2, 3))
-    if any(row.q_value > rate and is_without_zero(row.low, row.high) for row in rows):
+    if found.has_single:
         lines.append(SINGLE)
     if any(mark == ONLY_SMOOTH for mark, *_ in table):
         lines.append(f"{ONLY_SMOOTH} only the smooth interval is without 0; it takes neighbouring bins to be alike.")
-    if len(rows) > MOST_PRINTED:
-        lines.append(f"and {len(rows) - MOST_PRINTED:,} more")
+    if found.number > MOST_PRINTED:
+        lines.append(f"and {found.number - MOST_PRINTED:,} more")
     simulated = any(side.sample.simulated for side in sides)
     return lines + ["Some or all of these reports are simulated."] * simulated
 
@@ -89,15 +81,15 @@ def _do_they_differ(family: Family, liars: float | None, found: int, rate: float
     pairs = [family.sides] if family.pairs is None else family.pairs
     tables = [[side.sample.counts[collection.fingerprint] for side in sides] for sides in pairs]
     try:
-        tests = [homogeneity(collection, table) for table in tables]
+        tests = [Homogeneity.of(collection, table) for table in tables]
     except SpecError:
         return "Whether they differ at all is not tested, because values share symbols."
-    known = [test for test in tests if test is not None]
+    known = [test.agreement for test in tests if test.agreement is not None]
     if not known:
         return "Whether they differ at all is not tested, because too few have reports."
     answer = _answer(known, found, rate)
     is_silent = answer.endswith(_NOT_EQUAL) and len(tables) == 1
-    return f"{answer} {_noticed(noticeable_shift(collection, tables[0], rate), rate)}" if is_silent else answer
+    return f"{answer} {_noticed(tests[0].noticeable_shift(rate), rate)}" if is_silent else answer
 
 
 def _answer(tests: Sequence[Agreement], found: int, rate: float) -> str:
@@ -120,23 +112,21 @@ def _noticed(shift: float, rate: float) -> str:
     return f"{said} in about 80 of 100 cases."
 
 
-def power_in_words(rows: Sequence[ComparedValue]) -> list[str]:
+def power_in_words(found: Findings) -> list[str]:
     """The power of the comparisons, from the longest intervals."""
-    rate = error_rate(confidence_or_default(next((row.confidence for row in rows), None)))
-    means, shares = (
-        [row.noticeable for row in rows if row.figure in kinds and row.noticeable is not None]
-        for kinds in ((MEAN,), (None, SHARE_ABOVE))
-    )
-    where = "any one share" if any(row.figure for row in rows) else "any one value"
+    where = "any one share" if found.has_figures else "any one value"
     missed = f"Even a difference of 1 in {where} may be missed: there are too few reports, or too many liars."
-    is_missed = bool(shares) and max(shares) > 1
+    is_missed = found.noticeable_share is not None and found.noticeable_share > 1
     smallest = [
-        f"of {max(differences):.2g} in {name}"
-        for differences, name in ((means, "the mean"), ([] if is_missed else shares, where))
-        if differences
+        f"of {difference:.2g} in {name}"
+        for difference, name in (
+            (found.noticeable_mean, "the mean"),
+            (None if is_missed else found.noticeable_share, where),
+        )
+        if difference is not None
     ]
     noticed = (
-        f"A difference {' or '.join(smallest)} would have a p-value below {rate_text(rate)} in at least about "
+        f"A difference {' or '.join(smallest)} would have a p-value below {rate_text(found.rate)} in at least about "
         "80 of 100 such cases; smaller ones are often missed."
     )
     return [noticed] * bool(smallest) + [missed] * is_missed

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,68 +12,125 @@ from uldp_transforms import JobSpec
 from uldp_transforms.jobs.compare.row_texts import name_of
 from uldp_transforms.jobs.compare.sides import Family, Pair, Side
 from uldp_transforms.jobs.reestimate.stored_counts import simulated_of
-from uldp_transforms.ldp.comparisons.compare import differences_of_shares, q_values, selected_confidence
+from uldp_transforms.ldp.comparisons.compare import (
+    differences_of_sides,
+    p_values_of_sides,
+    q_values,
+    selected_confidence,
+)
 from uldp_transforms.ldp.comparisons.compare_numbers import differences_of_numbers
 from uldp_transforms.ldp.comparisons.difference_columns import Differences, known
 from uldp_transforms.ldp.confidence import error_rate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
 from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_within
+from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms.windows import moment_of
 
+Done = Callable[[], object]
+"""What is called when a pair is done."""
+
 
 def rows_of_pairs(
-    spec: JobSpec, families: Sequence[tuple[Family, Sequence[Pair]]], scale: int | None
-) -> list[list[ComparedValue]]:
-    """The rows of each family.
+    spec: JobSpec,
+    families: Sequence[tuple[Family, Sequence[Pair]]],
+    scale: int | None,
+    done: Done = lambda: None,
+) -> list[Iterator[ComparedValue]]:
+    """The rows of each family, which are made when they are asked for.
+
+    All pairs are compared twice: for the p-values, of which the q-values need all, and for the rows. So only one number
+    for each row is in memory.
 
     Args:
         spec: what is estimated.
         families: each with the pairs to compare.
         scale: of intervals for many looks; None: one look.
+        done: called after each pair, twice for each.
     """
-    compared = [[(pair, of) for pair in pairs for of in _differences(spec, pair, scale)] for _, pairs in families]
-    p_values = [of.columns["p_value"] for own in compared for _, of in own]
-    adjusted = q_values(np.concatenate([np.empty(0), *p_values]))
+    p_values, parts = array("d"), list[int]()
+    for _, pairs in families:
+        for pair in pairs:
+            for of_part in _p_values(spec, pair, scale):
+                p_values.extend(of_part)
+                parts.append(len(of_part))
+            done()
+    every = np.frombuffer(p_values, dtype=np.float64)
+    adjusted = q_values(every)
     rate = error_rate(spec.confidence)
     level = selected_confidence(adjusted <= rate, rate)
-    parts = iter(np.split(adjusted, np.cumsum([len(each) for each in p_values])))
-    return [
-        [
-            row._replace(interval=FIXED if scale is None else ANYTIME)
-            for (pair, of), q in zip(own, parts)
-            for row in _rows(family, pair, of, q, spec.confidence, level)
-        ]
-        for (family, _), own in zip(families, compared)
-    ]
+    ends = np.cumsum(parts).tolist()
+    of_parts = ((every[end - part : end], adjusted[end - part : end]) for part, end in zip(parts, ends))
+    return [_rows_of_family(spec, family, pairs, scale, level, of_parts, done) for family, pairs in families]
 
 
-def _differences(spec: JobSpec, pair: Pair, scale: int | None) -> Iterator[Differences]:
-    """The differences of figures of numbers, if there are any, and of the shares of values that are no bins."""
+Known = Iterator[tuple[np.ndarray, np.ndarray]]
+"""P-values and q-values of each part of each pair, in their order."""
+
+
+def _rows_of_family(
+    spec: JobSpec,
+    family: Family,
+    pairs: Sequence[Pair],
+    scale: int | None,
+    level: float,
+    known: Known,
+    done: Done,
+) -> Iterator[ComparedValue]:
+    """The rows of one family, which takes its part of what is known; ``level`` is that of selected intervals."""
+    interval = FIXED if scale is None else ANYTIME
+    for pair in pairs:
+        shared = _shared(family, *pair) | {"confidence": spec.confidence, "interval": interval}
+        for of, q in _differences(spec, pair, scale, known):
+            yield from _rows(shared, family.alphabet.unit, of, q, level)
+        done()
+
+
+def _p_values(spec: JobSpec, pair: Pair, scale: int | None) -> Iterator[np.ndarray]:
+    """The p-values of what ``_differences`` has."""
     a, b = pair
     bins = 0
     if a.numbers is not None and b.numbers is not None:
-        bins, alphabet = a.numbers.bins, a.numbers.reports[0].model.alphabet
-        limits, quantiles = limits_within(spec.limits or (), alphabet), spec.quantiles
-        asked = QUANTILES if quantiles is None else quantiles
-        yield differences_of_numbers(a.numbers, b.numbers, limits, asked, spec.confidence)
-    yield differences_of_shares(a.estimate, b.estimate, spec.confidence, scale).from_place(bins)
+        bins = a.numbers.bins
+        of_numbers = differences_of_numbers(a.numbers, b.numbers, *_figures(spec, a.numbers), smooth=False)
+        yield of_numbers.columns["p_value"]
+    yield p_values_of_sides(a.compared, b.compared, scale)[bins:]
 
 
-def _rows(
-    family: Family, pair: Pair, of: Differences, q: np.ndarray, confidence: float, level: float
-) -> Iterator[ComparedValue]:
+def _differences(
+    spec: JobSpec, pair: Pair, scale: int | None, known: Known
+) -> Iterator[tuple[Differences, np.ndarray]]:
+    """The differences of figures of numbers, if there are any, and of the shares of values that are no bins; each with
+    the q-values."""
+    a, b = pair
+    bins = 0
+    if a.numbers is not None and b.numbers is not None:
+        bins = a.numbers.bins
+        p, q = next(known)
+        figures = _figures(spec, a.numbers)
+        yield differences_of_numbers(a.numbers, b.numbers, *figures, spec.confidence, p_values=p), q
+    p, q = next(known)
+    every = np.append(np.ones(bins), p)
+    yield differences_of_sides(a.compared, b.compared, spec.confidence, scale, every).from_place(bins), q
+
+
+def _figures(spec: JobSpec, numbers: NumberSums) -> tuple[Sequence[float], Sequence[float]]:
+    """Limits and quantiles to compare."""
+    limits = limits_within(spec.limits or (), numbers.reports[0].model.alphabet)
+    return limits, QUANTILES if spec.quantiles is None else spec.quantiles
+
+
+def _rows(shared: dict[str, Any], unit: str, of: Differences, q: np.ndarray, level: float) -> Iterator[ComparedValue]:
     """A row for each difference.
 
     Args:
-        family, pair: what is compared.
+        shared: fields of all rows of the pair.
+        unit: of the numbers.
         of: the differences.
         q: their q-values.
-        confidence: of their intervals.
         level: confidence of intervals after the selection.
     """
-    shared, unit = _shared(family, *pair) | {"confidence": confidence}, family.alphabet.unit
-    selected = zip(*map(known, of.selected(q <= error_rate(confidence), level)))
+    selected = zip(*map(known, of.selected(q <= error_rate(shared["confidence"]), level)))
     for one, q_value, (low, high) in zip(of, q.tolist(), selected):
         own = vars(one) | {"value": name_of(one, unit), "figure_at": one.at}
         yield ComparedValue(**shared, **own, q_value=q_value, selected_low=low, selected_high=high)
@@ -93,5 +151,5 @@ def _shared(family: Family, a: Side, b: Side) -> dict[str, Any]:
         "group_a": a.name,
         "group_b": b.name,
         "simulated": simulated_of([a.sample.simulated, b.sample.simulated]),
-        "liars": a.estimate.liars,
+        "liars": a.asked.liars,
     }

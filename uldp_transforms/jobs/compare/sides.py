@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import operator
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.reestimate.added_windows import added, check_apart
@@ -14,29 +16,56 @@ from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.alphabets import Alphabet
 from uldp_transforms.ldp.alphabets.dimensions import group_text, num_groups, roll_up_of
-from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms.ldp.comparisons.interval_inversion import ComparedSide
+from uldp_transforms.ldp.estimators.empirical import Empirical
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.model import keeps_memos
+from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.rows_of_samples import SampleRows, rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample
 from uldp_transforms.windows import rfc3339
 
+KEPT = 64
+"""Number of sides whose estimates are kept for further pairs: all of a comparison of each pair of groups."""
+
+
+class Solved(NamedTuple):
+    """The rows of a side, and its estimate with the ends of intervals that all its pairs need."""
+
+    rows: SampleRows
+    compared: ComparedSide
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _solved(sample: Sample, asked: Asked) -> Solved:
+    [rows] = rows_of([sample], asked)
+    assert rows.shown is not None, "Side: it has an estimate"
+    return Solved(rows, ComparedSide(rows.shown))
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Side:
-    """One group or window of a comparison.
+    """One group or window of a comparison; it is estimated when it is compared.
 
     Attributes:
         name: group as text, or ``window=`` and its start, or ``directory=`` and its name.
-        sample: its counts, and whose they are.
-        estimate: of the frequencies.
-        numbers: sums of numbers; None for other alphabets.
+        sample: its counts, and whose they are; they have an estimate.
+        asked: what is estimated.
     """
 
     name: str
     sample: Sample
-    estimate: Estimate
-    numbers: NumberSums | None = None
+    asked: Asked
+
+    @property
+    def compared(self) -> ComparedSide:
+        """The estimate of the frequencies, and the ends of its intervals that all pairs of this side need."""
+        return _solved(self.sample, self.asked).compared
+
+    @property
+    def numbers(self) -> NumberSums | None:
+        """Sums of numbers; None for other alphabets."""
+        return _solved(self.sample, self.asked).rows.numbers
 
     @property
     def times(self) -> int:
@@ -174,12 +203,13 @@ def _family(spec: JobSpec, stored: StoredCounts, owner: Owner, windows: Mapping[
             "because errors depend on the number of reports per person, got no such number"
         )
     sides, left_out = [], []
-    for name, rows in zip(windows, rows_of(samples, dataclasses.replace(spec.asked(), anytime_scale=None))):
+    asked = dataclasses.replace(spec.asked(), estimator=Empirical(), anytime_scale=None)
+    for name, rows in zip(windows, rows_of(samples, asked)):
         why = _why_left_out(rows)
         if rows.shown is None or why:
             left_out.append(f"{name or 'the total'} is left out, because {why}")
         else:
-            sides.append(Side(name=name, sample=rows.sample, estimate=rows.shown, numbers=rows.numbers))
+            sides.append(Side(name=name, sample=rows.sample, asked=asked))
     return Family(owner=owner, sides=sides, left_out=left_out)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import altair as alt
 import numpy as np
 import vl_convert
+from altair.utils.schemapi import debug_mode
 
 from uldp_transforms.jobs.report.facts import CollectionPart, Latest, Report, WindowLine
 from uldp_transforms.jobs.report.texts_for_readers import in_words, named, shown
@@ -136,7 +137,7 @@ def put(how: str, charts: Sequence[Any], **properties: Any) -> dict[str, Any]:
 
 def _part_of_picture(chart: Any) -> dict[str, Any]:
     with alt.data_transformers.enable(consolidate_datasets=False):
-        spec: dict[str, Any] = chart.to_dict()
+        spec: dict[str, Any] = chart.to_dict(validate=False)
     return {name: value for name, value in spec.items() if name not in ("$schema", "config")}
 
 
@@ -389,14 +390,15 @@ def line_of(base: Any, name: str, colour: str, y: Axis = axis_of, **more: Any) -
 
 
 def data_of(rows: _Rows) -> alt.InlineData:
-    """Rows as the data of a chart."""
-    return alt.InlineData(values=rows)
+    """Rows as the data of a chart, which Altair does not check one by one."""
+    with debug_mode(False):
+        return alt.InlineData(values=rows)
 
 
 def svg_text(chart: Any, **size: int) -> str:
     """Draw a chart of this size as SVG; cached, because a stream changes few of its charts at a time."""
     fit = {"autosize": {"type": "fit-x", "contains": "padding"}, "config": _config()}
-    return _drawn(json.dumps(chart.to_dict() | size | fit, sort_keys=True))
+    return _drawn(json.dumps(chart.to_dict(validate=False) | size | fit, sort_keys=True))
 
 
 @functools.lru_cache(maxsize=1024)

@@ -6,15 +6,16 @@ ones, and the entries of the displayed windows are then read row by row.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import fastavro
 
 from uldp_transforms.files import stores
-from uldp_transforms.jobs.check import latest_of_groups, latest_rows, state_of
+from uldp_transforms.jobs.check import latest_of_groups, state_of
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of, read_records
 from uldp_transforms.jobs.report.whole_period import FILE as TOTALS
 from uldp_transforms.jobs.report.whole_period import written_totals
@@ -62,16 +63,21 @@ class RowDirectory:
         Raises:
             SpecError: if a file contains other rows.
         """
-        return sorted(latest_rows(self._headers()), key=_in_order)
+        return sorted((row for row in self._valid if not row.get("group")), key=_in_order)
 
     def groups(self) -> list[Row]:
         """The valid row of each window and group as ``windows`` has those of everybody, in order of group and time."""
-        rows = latest_of_groups(row for row in self._headers() if row.get("group"))
+        rows = [row for row in self._valid if row.get("group")]
         return sorted(rows, key=lambda row: (row["group"], *_in_order(row)))
+
+    @functools.cached_property
+    def _valid(self) -> list[Row]:
+        """The valid row of each window, of everybody and of each group; they are read once."""
+        return latest_of_groups(self._headers())
 
     def _headers(self) -> Iterator[Row]:
         for path in self._files("estimates"):
-            for line, row in enumerate(_rows_of(path)):
+            for line, row in _chosen(path, None, parse=_without_entries):
                 header = {name: value for name, value in row.items() if name != _ENTRIES}
                 missing = [name for name in (*_PLACE, _ENTRIES) if name not in row]
                 if missing:
@@ -166,21 +172,48 @@ def _rows_of(path: str) -> Iterator[Row]:
     return (row for _, row in _chosen(path, None))
 
 
-def _chosen(path: str, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
-    """Number and content of the selected rows of a file (None: all); other rows are not parsed."""
-    read = _avro if path.endswith(".avro") else _json_lines
+def _chosen(path: str, lines: set[int] | None, parse: Callable[[bytes], Any] = json.loads) -> Iterator[tuple[int, Row]]:
+    """Number and content of the selected rows of a file (None: all); other rows are not parsed.
+
+    Args:
+        path: of the file.
+        lines: numbers of rows.
+        parse: function that reads a line of JSON.
+    """
     former = _former_names(path)
     with stores.opened(path) as file:
+        rows = _avro(file, lines) if path.endswith(".avro") else _json_lines(file, lines, parse)
         try:
-            yield from ((number, with_new_names(row, former)) for number, row in read(file, lines))
+            yield from ((number, with_new_names(row, former)) for number, row in rows)
         except (ValueError, TypeError, KeyError, EOFError):
             raise SpecError(f"{path} must contain rows of uldp estimate (the content is not shown)") from None
 
 
-def _json_lines(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
+def _json_lines(file: Any, lines: set[int] | None, parse: Callable[[bytes], Any]) -> Iterator[tuple[int, Row]]:
     for number, text in enumerate(file):
         if lines is None or number in lines:
-            yield number, {**json.loads(text)}
+            yield number, {**parse(text)}
+
+
+_FIRST_ENTRY, _LAST_ENTRY, _ENTRY = b'"estimates": [{"', b'}], "', b'{"value": '
+
+
+def _without_entries(line: bytes) -> Any:
+    """A row of estimates as ``to_json`` writes it, with a range of as many numbers instead of the entries.
+
+    A quotation mark inside a text has a backslash before it, so the marks of entries are not in texts. A text that ends
+    with that of the last entry leaves no JSON behind, and the line is parsed whole; so are lines of other programs.
+    """
+    first = line.find(_FIRST_ENTRY)
+    last = line.find(_LAST_ENTRY, first)
+    if 0 <= first < last:
+        begin = first + len(_FIRST_ENTRY) - 2
+        try:
+            row = json.loads(line[:begin] + line[last + 1 :])
+        except ValueError:
+            return json.loads(line)
+        return row | {_ENTRIES: range(line.count(_ENTRY, begin, last))}
+    return json.loads(line)
 
 
 def _avro(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:

@@ -34,19 +34,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from scipy import special
 
 from uldp_transforms.ldp.comparisons.difference_columns import Differences, Ends, Subject
+from uldp_transforms.ldp.comparisons.interval_inversion import ComparedSide, confidence_at, p_values_at
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.anytime import anytime_confidence
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, Estimate
-from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
-from uldp_transforms.ldp.solvers.intervals import moved_inside, reaching
+from uldp_transforms.ldp.mechanisms.binomial_law import Confidence, normal_quantile
+from uldp_transforms.ldp.solvers.intervals import reaching
 from uldp_transforms.ldp.utility.poisoning import Pushed
 
 if TYPE_CHECKING:
@@ -57,14 +56,8 @@ Numbers = TypeVar("Numbers", float, np.ndarray)
 MAX_PAIRS = 1_000
 """Maximum number of pairs of groups of a collection that are compared."""
 
-_GRID = np.linspace(0.05, 8.2, 164)
-"""Normal quantiles for p-values; beyond the last one a confidence is 1 in floating point, and distances from 0 are
-extrapolated."""
-
-_EXACT = 1e-15  # smallest p-value that is not extrapolated
-
-_LEAST = float(np.finfo(np.float64).tiny)
-"""Smallest p-value: 0 would say that a difference is certain."""
+EXACT = 1e-15
+"""Smallest p-value that is not extrapolated."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -196,7 +189,31 @@ def differences_of_shares(
     first: Estimate, second: Estimate, confidence: float = CONFIDENCE, anytime_scale: float | None = None
 ) -> Differences:
     """The differences of all values; arguments and errors as for ``compare``."""
-    return _Pair.of(first, second, confidence, anytime_scale).differences(confidence)
+    return differences_of_sides(ComparedSide(first), ComparedSide(second), confidence, anytime_scale)
+
+
+def differences_of_sides(
+    first: ComparedSide,
+    second: ComparedSide,
+    confidence: float = CONFIDENCE,
+    anytime_scale: float | None = None,
+    p_values: np.ndarray | None = None,
+) -> Differences:
+    """The differences of all values of two sides, which may be in other pairs too.
+
+    Args:
+        first, second, confidence, anytime_scale: as for ``compare``.
+        p_values: (S,), if they are known.
+
+    Raises:
+        SpecError: as for ``compare``.
+    """
+    return _Pair.of_sides(first, second, confidence, anytime_scale).differences(confidence, p_values)
+
+
+def p_values_of_sides(first: ComparedSide, second: ComparedSide, anytime_scale: float | None = None) -> np.ndarray:
+    """The p-values (S,) of the differences alone; arguments and errors as for ``compare``."""
+    return _Pair.of_sides(first, second, CONFIDENCE, anytime_scale).p_values()
 
 
 def difference_at(first: Estimate, second: Estimate, confidence: float, anytime_scale: float | None = None) -> Ends:
@@ -208,14 +225,19 @@ def difference_at(first: Estimate, second: Estimate, confidence: float, anytime_
 class _Pair:
     """Two estimates with the values in one order: raw frequencies ``a`` and ``b``, and their intervals."""
 
-    first: Estimate
-    second: Estimate
+    sides: tuple[ComparedSide, ComparedSide]
     order: np.ndarray
     looks: _Looks | None
 
     @classmethod
     def of(cls, first: Estimate, second: Estimate, confidence: float, anytime_scale: float | None) -> _Pair:
         """Check the arguments of ``compare``."""
+        return cls.of_sides(ComparedSide(first), ComparedSide(second), confidence, anytime_scale)
+
+    @classmethod
+    def of_sides(cls, one: ComparedSide, other: ComparedSide, confidence: float, anytime_scale: float | None) -> _Pair:
+        """Check the arguments of ``compare``, for sides that may be in other pairs too."""
+        first, second = one.estimate, other.estimate
         if not 0 < confidence < 1:
             raise SpecError(f"compare.confidence must be between 0 and 1, got {confidence!r}")
         if anytime_scale is not None and not anytime_scale > 0:
@@ -229,23 +251,35 @@ class _Pair:
                 f"compare needs estimates with the same share of liars, got {first.liars!r} and {second.liars!r}"
             )
         looks = None if anytime_scale is None else _Looks(_number_of_both(first, second), anytime_scale)
-        return cls(first, second, _order(first.values, second.values), looks)
+        return cls((one, other), _order(first.values, second.values), looks)
 
-    def differences(self, confidence: float) -> Differences:
-        """The differences of all values, with intervals at this confidence."""
+    def p_values(self) -> np.ndarray:
+        """``Comparison.p_values``."""
+        return p_values_at(lambda z: self.of_look(confidence_at(z)), self.looks)
+
+    def differences(self, confidence: float, p_values: np.ndarray | None = None) -> Differences:
+        """The differences of all values, with intervals at this confidence, and their p-values, if they are known."""
         low, high = self.interval(confidence)
         lifts, lift_low, lift_high = self.lifts(confidence)
         columns = {
             "difference": self.a - self.b,
             "low": low,
             "high": high,
-            "p_value": _p_values(self.of_look, self.looks),
+            "p_value": self.p_values() if p_values is None else p_values,
             "noticeable": self.noticeable(confidence),
             "lift": lifts,
             "lift_low": lift_low,
             "lift_high": lift_high,
         }
         return Differences([Subject(value=value) for value in self.first.values], columns, self.interval)
+
+    @property
+    def first(self) -> Estimate:
+        return self.sides[0].estimate
+
+    @property
+    def second(self) -> Estimate:
+        return self.sides[1].estimate
 
     @property
     def a(self) -> np.ndarray:
@@ -260,23 +294,32 @@ class _Pair:
         """The level of this look."""
         return confidence if self.looks is None else self.looks.level(confidence)
 
-    def ends(self, level: float) -> tuple[np.ndarray, ...]:
-        """Ends of the intervals of both for one look, for chance alone."""
-        of_first, of_second = ((one.by_chance or one.unclipped)(level) for one in (self.first, self.second))
-        return *of_first, of_second[0][self.order], of_second[1][self.order]
+    def levels(self, level: Confidence) -> Confidence:
+        """Levels in the order of the second estimate."""
+        if not np.ndim(level):
+            return level
+        found = np.empty(len(self.order))
+        found[self.order] = level
+        return found
 
-    def moved(self, level: float) -> tuple[np.ndarray, ...]:
+    def ends(self, level: Confidence) -> tuple[np.ndarray, ...]:
+        """Ends of the intervals of both for one look, for chance alone."""
+        first, second = self.sides
+        low_b, high_b = second.by_chance(self.levels(level))
+        return *first.by_chance(level), low_b[self.order], high_b[self.order]
+
+    def moved(self, level: Confidence) -> tuple[np.ndarray, ...]:
         """Both shares, moved into [0, 1], and their ends (see ``moved_inside``), as ``lift_interval`` takes them."""
-        a, *ends_of_a = moved_inside(self.first.unclipped, self.first.raw_frequencies, level)
-        of_b = moved_inside(self.second.unclipped, self.second.raw_frequencies, level)
-        b, *ends_of_b = (part[self.order] for part in of_b)
+        first, second = self.sides
+        a, *ends_of_a = first.moved(level)
+        b, *ends_of_b = (part[self.order] for part in second.moved(self.levels(level)))
         return a, b, *ends_of_a, *ends_of_b
 
     def interval(self, confidence: float) -> Ends:
         """Ends of the intervals of the differences."""
         return self.of_look(self.level(confidence))
 
-    def of_look(self, level: float) -> Ends:
+    def of_look(self, level: Confidence) -> Ends:
         """Ends of the intervals of the differences for one look."""
         low, high = difference_interval(self.a, self.b, *self.ends(level))
         if not self.share:
@@ -459,39 +502,6 @@ def lift_interval(
     return lift, np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
-def _p_values(interval: Callable[[float], Ends], looks: _Looks | None) -> np.ndarray:
-    """P-values (S,) from a function from a confidence to the intervals of one look."""
-    return p_values_at(lambda z: interval(float(1 - 2 * special.ndtr(-z))), looks)
-
-
-def p_values_at(interval: Callable[[float], Ends], looks: _Looks | None = None) -> np.ndarray:
-    """P-values from the normal quantile z at which each interval touches 0: longer ones contain it.
-
-    The distance of an interval from 0 is nearly linear in z. It is interpolated between the quantiles ``_GRID``, and
-    beyond them extrapolated from the first and the last one: p-values below 1e-15 are less exact than others.
-
-    Args:
-        interval: function from z to both ends (S,) of the intervals.
-        looks: None: one look.
-
-    Returns:
-        (S,) above 0.
-    """
-    ends = [interval(z) for z in _GRID.tolist()]
-    gaps = np.array([np.maximum(low, -high) for low, high in ends])  # above 0: the interval does not contain 0
-    first = np.argmax(gaps <= 0, axis=0)
-    never = (gaps > 0).all(axis=0)
-    columns, before = np.arange(gaps.shape[1]), np.maximum(first - 1, 0)
-    outside, inside = gaps[before, columns], gaps[first, columns]
-    with np.errstate(invalid="ignore", divide="ignore"):  # both may be infinite where the first interval contains 0
-        steps = np.where(first > 0, outside / np.where(first > 0, outside - inside, 1), 0)
-        beyond = _GRID[0] + (_GRID[-1] - _GRID[0]) * np.where(never, gaps[0] / (gaps[0] - gaps[-1]), 1)
-    touching = np.where(never, beyond, _GRID[before] + steps * (_GRID[first] - _GRID[before]))
-    of_touching = 2 * special.ndtr(-touching) if looks is None else looks.p_values(touching)
-    p_values: np.ndarray = np.where((first > 0) | never, np.maximum(of_touching, _LEAST), 1.0)
-    return p_values
-
-
 def clearest_first(p_values: np.ndarray, differences: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """The order (S,) of differences by their p-values. Where these are equal, or below 1e-15 and so extrapolated, by
     their size in units of their own error, which is the distance of the end of the interval towards 0.
@@ -503,7 +513,7 @@ def clearest_first(p_values: np.ndarray, differences: np.ndarray, low: np.ndarra
     errors = np.where(differences > 0, differences - low, high - differences)
     with np.errstate(divide="ignore", invalid="ignore"):
         sizes = np.nan_to_num(np.abs(differences) / errors, nan=0.0)
-    order: np.ndarray = np.lexsort((-sizes, np.maximum(p_values, _EXACT)))
+    order: np.ndarray = np.lexsort((-sizes, np.maximum(p_values, EXACT)))
     return order
 
 

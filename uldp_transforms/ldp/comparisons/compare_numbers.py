@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from uldp_transforms.ldp.checks import describe
-from uldp_transforms.ldp.comparisons.compare import difference_interval, hull, noticeable_difference, p_values_at
+from uldp_transforms.ldp.comparisons.compare import difference_interval, hull, noticeable_difference
 from uldp_transforms.ldp.comparisons.difference_columns import Difference, Differences, Ends, Subject
+from uldp_transforms.ldp.comparisons.interval_inversion import p_values_at
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.number_estimates import (
@@ -29,7 +30,7 @@ from uldp_transforms.ldp.estimators.number_estimates import (
 )
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.estimators.smooth_figures import Smooth, SmoothFigures
-from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
+from uldp_transforms.ldp.mechanisms.binomial_law import Confidence, normal_quantile
 
 MEAN, QUANTILE, SHARE_ABOVE = "mean", "quantile", "share_above"
 """Names of the kinds of figures."""
@@ -71,8 +72,10 @@ def differences_of_numbers(
     quantiles: Sequence[float] = (),
     confidence: float = CONFIDENCE,
     smooth: bool = True,
+    p_values: np.ndarray | None = None,
 ) -> Differences:
-    """The differences of all figures; arguments and errors as for ``compare_numbers``."""
+    """The differences of all figures; arguments and errors as for ``compare_numbers``, and ``p_values`` (D,) if they
+    are known."""
     check_limits(limits, [side.reports[0].model.alphabet for side in (first, second)])
     check_quantiles(quantiles)
     if not 0 < confidence < 1:
@@ -88,7 +91,7 @@ def differences_of_numbers(
         "difference": np.array([one.values[0] - one.values[1] for one in figures]),
         "low": low,
         "high": high,
-        "p_value": p_values_at(ends),
+        "p_value": p_values_at(functools.partial(_ends_at, figures)) if p_values is None else p_values,
         "noticeable": noticeable_difference(high - low, confidence),
     }
     posteriors = [side.smooth for side in (first, second) if smooth]
@@ -135,6 +138,16 @@ def _figures(sides: Sequence[NumberSums], limits: Sequence[float], quantiles: Se
         intervals = [functools.partial(interval_above, side, limit) for side in sides]
         of_share = operator.methodcaller("share_above", parts)
         yield _Figure(Subject(figure=SHARE_ABOVE, at=limit), values, intervals, of_share, (0, 1))
+
+
+def _ends_at(figures: Sequence[_Figure], z: Confidence) -> Ends:
+    """The intervals of the differences, each at its own z if there are several; nan where z is."""
+    if not np.ndim(z):
+        return _ends(figures, float(z))
+    low, high = np.full((2, len(figures)), np.nan)
+    for at in np.flatnonzero(~np.isnan(z)).tolist():
+        (low[at],), (high[at],) = _ends(figures[at : at + 1], float(np.asarray(z)[at]))
+    return low, high
 
 
 def _ends(figures: Sequence[_Figure], z: float) -> Ends:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -13,6 +14,9 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement, PooledVersions
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
+
+POWER = 0.8
+"""Probability with which a noticeable shift is noticed."""
 
 
 def homogeneity(model: Model, groups: Sequence[CohortCounts]) -> Agreement | None:
@@ -45,12 +49,51 @@ def homogeneity(model: Model, groups: Sequence[CohortCounts]) -> Agreement | Non
         SpecError: for fewer than two groups, counts of another shape, or values that share symbols.
         NoReportsError: if no group has reports.
     """
-    if len(groups) < 2:
-        raise SpecError(f"homogeneity needs two groups or more, got {len(groups)}")
-    return PooledVersions([model] * len(groups)).estimate(groups).agreement
+    return Homogeneity.of(model, groups).agreement
 
 
-def noticeable_shift(model: Model, groups: Sequence[CohortCounts], alpha: float = 0.05, power: float = 0.8) -> float:
+@dataclasses.dataclass(frozen=True, eq=False)
+class Homogeneity:
+    """The test of ``homogeneity``, with what its power depends on.
+
+    Attributes:
+        pooled: copies of the collection.
+        raw: (K,) pooled frequencies, unbiased.
+        sizes: numbers of reports of the groups that have some.
+        agreement: the test; None if fewer than two groups have enough reports for it.
+    """
+
+    pooled: PooledVersions
+    raw: np.ndarray
+    sizes: np.ndarray
+    agreement: Agreement | None
+
+    @classmethod
+    def of(cls, model: Model, groups: Sequence[CohortCounts]) -> Homogeneity:
+        """The test of some groups; arguments and errors as for ``homogeneity``."""
+        if len(groups) < 2:
+            raise SpecError(f"homogeneity needs two groups or more, got {len(groups)}")
+        pooled = PooledVersions([model, model])
+        raw, agreement = pooled.estimate_copies(groups)
+        sizes = np.array([group.total for group in groups if group.total], dtype=np.float64)
+        return cls(pooled, raw, sizes, agreement)
+
+    def noticeable_shift(self, alpha: float, power: float = POWER) -> float:
+        """See ``noticeable_shift``."""
+        if self.agreement is None:
+            return math.inf
+        degrees, sizes = self.agreement.degrees, self.sizes
+        held = clip_and_normalize(self.raw) + 0.5 / sizes.sum()
+        held /= held.sum()
+        shifts = np.eye(len(held)) - held / (1 - held)[:, np.newaxis]
+        np.fill_diagonal(shifts, 1)
+        inverse = np.linalg.pinv(self.pooled.covariance_of_report(0, held), hermitian=True)
+        of_values = np.einsum("xi,ij,xj->x", shifts, inverse, shifts, optimize=True)
+        noncentrality = special.chndtrinc(special.chdtri(degrees, alpha), degrees, 1 - power)
+        return float(np.sqrt(noncentrality / (of_values.min() * (sizes * (1 - sizes / sizes.sum())).min())))
+
+
+def noticeable_shift(model: Model, groups: Sequence[CohortCounts], alpha: float = 0.05, power: float = POWER) -> float:
     """The shift of one value in one group that ``homogeneity`` notices with this probability, whatever value and group.
 
     If the share of value x is higher by d in group g than in the others, and those of all other values are lower in
@@ -67,17 +110,4 @@ def noticeable_shift(model: Model, groups: Sequence[CohortCounts], alpha: float 
 
     Source: Patnaik 1949, for the power of chi-square tests.
     """
-    pooled = PooledVersions([model] * len(groups))
-    found = pooled.estimate(groups)
-    if found.agreement is None:
-        return math.inf
-    degrees = found.agreement.degrees
-    sizes = np.array([group.total for group in groups if group.total], dtype=np.float64)
-    held = clip_and_normalize(found.raw_frequencies) + 0.5 / sizes.sum()
-    held /= held.sum()
-    shifts = np.eye(len(held)) - held / (1 - held)[:, np.newaxis]
-    np.fill_diagonal(shifts, 1)
-    inverse = np.linalg.pinv(pooled.covariance_of_report(0, held), hermitian=True)
-    of_values = np.einsum("xi,ij,xj->x", shifts, inverse, shifts)
-    noncentrality = special.chndtrinc(special.chdtri(degrees, alpha), degrees, 1 - power)
-    return float(np.sqrt(noncentrality / (of_values.min() * (sizes * (1 - sizes / sizes.sum())).min())))
+    return Homogeneity.of(model, groups).noticeable_shift(alpha, power)

@@ -43,14 +43,14 @@ def merged_values(covariance: np.ndarray, jumps: np.ndarray, num_reports: float)
     size = len(covariance)
     order = np.argsort(expected_reports(np.diag(covariance), jumps, num_reports), kind="stable")
     sums: list[np.ndarray] = []
-    members, variance = np.zeros(size), 0.0
-    for value in order:
-        variance += covariance[value, value] + 2 * covariance[value] @ members
+    members, variance, jump = np.zeros(size), 0.0, -np.inf
+    for value in order.tolist():
+        variance += float(covariance[value, value] + 2 * covariance[value] @ members)
         members[value] = 1
-        jump = jumps[members > 0].max()
-        if expected_reports(variance, jump, num_reports) >= LEAST_EXPECTED:
+        jump = max(jump, float(jumps[value]))
+        if num_reports * variance / jump**2 >= LEAST_EXPECTED:
             sums.append(members)
-            members, variance = np.zeros(size), 0.0
+            members, variance, jump = np.zeros(size), 0.0, -np.inf
     if len(sums) < 2:
         return np.zeros((0, size))
     sums[-1] = sums[-1] + members

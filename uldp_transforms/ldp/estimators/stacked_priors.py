@@ -15,6 +15,7 @@ from scipy import special
 
 from uldp_transforms.ldp.solvers.fitted_prior import (
     APART,
+    EXACT,
     LEAST,
     SAME,
     SMALL,
@@ -27,8 +28,8 @@ from uldp_transforms.ldp.solvers.fitted_prior import (
     level_of,
 )
 
-SHORT = 96
-"""Maximum length of a list for dense kernels; longer lists are solved one by one."""
+SHORT = EXACT
+"""Maximum length of a list that is solved together with others; longer lists are binned, and solved one by one."""
 
 _FEW = 3  # number of lists up to which one after the other is faster
 _ROUND = 8  # numbers of atoms are rounded up to a multiple of this, so that more lists have the same shape

@@ -18,7 +18,7 @@ _LEAST_CURVATURE = 1e-18
 _LEAST_ROOT = 1e-150
 
 Confidence = float | np.ndarray
-"""Confidence in (0, 1), for example 0.95. Strict intervals also accept one per interval, with nan to skip one."""
+"""Confidence in (0, 1), for example 0.95. Or one for each interval, with nan to skip one."""
 
 
 def normal_quantile(confidence: Confidence) -> np.ndarray:

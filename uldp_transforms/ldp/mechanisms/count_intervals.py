@@ -31,7 +31,7 @@ def binomial_intervals(
     Args:
         successes: (K,) int64.
         trials: n, above 0.
-        confidence: for instance 0.95; strict intervals may have one each, (K,).
+        confidence: for instance 0.95; may be (K,), with nan where no interval is needed.
         strict: see the module.
 
     Returns:
@@ -39,18 +39,24 @@ def binomial_intervals(
     """
     if strict:
         return clopper_pearson(successes, trials, normal_quantile(confidence))
+    if np.ndim(confidence):
+        (needed,) = np.nonzero(~np.isnan(confidence))
+        low, high = np.full((2, len(successes)), np.nan)
+        counts, tails = successes[needed], (1 - np.asarray(confidence)[needed]) / 2
+        low[needed], high[needed] = _lower(counts, trials, tails), 1 - _lower(trials - counts, trials, tails)
+        return low, high
     counts, which = np.unique(successes, return_inverse=True)
-    tail = (1 - float(confidence)) / 2
-    return _lower(counts, trials, tail)[which], 1 - _lower(trials - counts, trials, tail)[which]
+    tails = np.full(len(counts), (1 - float(confidence)) / 2)
+    return _lower(counts, trials, tails)[which], 1 - _lower(trials - counts, trials, tails)[which]
 
 
-def _lower(successes: np.ndarray, trials: int, tail: float) -> np.ndarray:
-    """The probability for which at least this number of successes has the probability ``tail``."""
-    with np.errstate(invalid="ignore"):
-        low = np.where(successes > 0, scipy.special.betaincinv(successes, trials - successes + 1, tail), 0.0)
-        high = np.where(successes < trials, scipy.special.betaincinv(successes + 1, trials - successes, tail), 1.0)
-    rare = (successes > 0) & (2 * successes <= trials)
-    x, below, above = successes[rare], low[rare], high[rare]
+def _lower(successes: np.ndarray, trials: int, tails: np.ndarray) -> np.ndarray:
+    """The probabilities for which at least these numbers of successes have the probabilities ``tails``; (K,) each."""
+    some, rare = successes > 0, (successes > 0) & (2 * successes <= trials)
+    low = np.zeros(len(successes))
+    low[some] = scipy.special.betaincinv(successes[some], trials - successes[some] + 1, tails[some])
+    x, tail, below = successes[rare], tails[rare], low[rare]
+    above = scipy.special.betaincinv(x + 1, trials - x, tail)
     at = (below + above) / 2
     for _ in range(_STEPS if len(x) else 0):
         so_many, more = scipy.special.betainc(x, trials - x + 1, at), scipy.special.betainc(x + 1, trials - x, at)

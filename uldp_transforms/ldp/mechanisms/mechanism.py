@@ -446,7 +446,7 @@ class Mechanism(abc.ABC):
         Args:
             counts: counts of one (pooled) cohort with at least one report.
             frequencies: (K,) point at which the noise of the other symbols is evaluated.
-            confidence: of all intervals; strict intervals may have one each, (K,).
+            confidence: of all intervals; may be (K,), with nan where no interval is needed.
             strict: guarantee the coverage for every frequency, not only on average over the values of a window.
 
         Returns:

@@ -284,6 +284,8 @@ class SetReportMechanism(SetChannel):
         """
         v, n, cells = self.num_sensitive, counts.total, counts.cells[0, : self.num_symbols]
         low, high = binomial_intervals(cells, n, confidence, strict)
+        if self.has_binomial_estimates and v == self.num_symbols:
+            return (low - self.miss) / self.delta, (high - self.miss) / self.delta
         raw = self.invert(counts)[0]
         low[v:], high[v:] = np.minimum(low[v:] / self.kappa, raw[v:]), np.maximum(high[v:] / self.kappa, raw[v:])
         if self.has_binomial_estimates:

@@ -20,7 +20,7 @@ SMALL = 48  # grid points between 0 and the frequencies that stand out
 LARGE = 4.0  # standard errors above which a frequency stands out from the noise and becomes an atom itself
 APART = 0.5  # minimum distance of such atoms in standard errors: nearer ones cannot be distinguished
 _REACH = 8.0  # standard errors: densities beyond this are below the precision of the weights
-_EXACT = 2048  # maximum number of frequencies that are not binned
+EXACT = 96  # maximum number of frequencies that are not binned; lists of up to this length are solved together
 _BIN = 0.05  # standard errors: width of the bins; the binning error is of the order of its square
 _DENSE = 16_384  # maximum size of a kernel for which products with the full matrix are faster than with the sparse one
 TRIES = 60  # steps of Newton's method, which needs about five; bisection where it fails
@@ -115,7 +115,7 @@ class Noisy:
 
     def binned(self) -> tuple[Noisy, np.ndarray, np.ndarray | None]:
         """Binned estimates, the size (P,) of each bin, and the bin of each estimate (S,) (None: no binning)."""
-        if len(self.estimates) <= _EXACT:
+        if len(self.estimates) <= EXACT:
             return self, np.ones(len(self.estimates)), None
         kinds = [np.round(np.log(np.maximum(law, LEAST)) / (2 * _BIN)) for law in (self.null, self.slope)]
         keys = np.stack([np.floor(self.distances / _BIN), *kinds])

@@ -57,6 +57,7 @@ def moved_inside(
     raw: np.ndarray,
     confidence: Confidence,
     strict: bool = False,
+    ends: tuple[np.ndarray, ...] | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Estimates of shares, moved into [0, 1], with their intervals; those that are inside keep theirs.
 
@@ -67,14 +68,17 @@ def moved_inside(
         intervals: as ``Intervals``; called with ``at_edge`` only if an estimate is outside.
         raw: (S,) unbiased estimates.
         confidence, strict: as for ``Intervals``.
+        ends: of the intervals, if they are known.
 
     Returns:
         nearest, low, high: (S,) each; the ends are not cut.
     """
     nearest = np.clip(raw, 0, 1)
-    low, high = (end + (nearest - raw) for end in intervals(confidence, strict))
-    if (nearest != raw).any():
-        at_edge = intervals(confidence, strict, at_edge=True)
+    low, high = (end + (nearest - raw) for end in ends or intervals(confidence, strict))
+    outside = nearest != raw
+    if outside.any():
+        levels = np.where(outside, confidence, np.nan) if np.ndim(confidence) else confidence
+        at_edge = intervals(levels, strict, at_edge=True)
         low = np.where(raw > 1, np.minimum(low, at_edge[0]), low)
         high = np.where(raw < 0, np.maximum(high, at_edge[1]), high)
     return nearest, low, high
@@ -91,7 +95,7 @@ def possible(
     """
     low, high = intervals(confidence, strict)
     if (raw < 0).any() or (raw > 1).any():
-        _, moved_low, moved_high = moved_inside(intervals, raw, confidence, strict)
+        _, moved_low, moved_high = moved_inside(intervals, raw, confidence, strict, (low, high))
         low, high = np.minimum(low, moved_low), np.maximum(high, moved_high)
     return np.clip(low, 0, 1), np.clip(high, 0, 1)
 
@@ -103,7 +107,7 @@ def score_intervals(
 
     Args:
         solution: with S frequencies.
-        confidence: of all intervals; strict intervals may have one each, (S,).
+        confidence: of all intervals; may be (S,), with nan where no interval is needed.
         strict: give rare values this coverage too, with a binomial distribution of the same variance, and at the lower
             end with the distribution of collisions with frequent unlisted texts.
         at_edge: take frequencies outside [0, 1] as the nearer end of it.

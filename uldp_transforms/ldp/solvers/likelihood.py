@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 
 import numpy as np
-from scipy import sparse
+from scipy import optimize, sparse
 
 _SMALLEST = 1e-300
 _MIXED_IN = 1e-3  # weight of the uniform distribution in the start, so that each observed outcome is possible
 _ENOUGH = 1e-4  # minimum share of the increase predicted by the gradient that a long step must achieve (Armijo)
+_DIAGONAL = 4  # number of diagonal steps before full Newton steps, each of which takes longer
+_FULL = 262_144  # maximum number of coefficients for full Newton steps
 _SHORTER, _TRIALS = 0.25, 4  # factor by which a long step is shortened, and maximum number of times
 
 
@@ -57,6 +60,33 @@ class Likelihood:
         both = self.rows.T @ np.stack([ratios, self._largest * ratios / fitted], axis=1)
         return both[:, 0] + self.base @ ratios, both[:, 1]
 
+    @functools.cached_property
+    def _table(self) -> np.ndarray | None:
+        """(Y, U) coefficients of all outcomes; None if they are too many for full Newton steps."""
+        if math.prod(self.rows.shape) > _FULL:
+            return None
+        table: np.ndarray = self.base[:, np.newaxis] + self.rows.toarray()
+        return table
+
+    def newton_point(self, fitted: np.ndarray) -> np.ndarray | None:
+        """(U,) the distribution where the second-order expansion of L has its maximum; None if it is not computed.
+
+        With s_i = sqrt(N_i) and B = diag(s / fitted) A, the expansion of L - n sum(q) is that of least squares of B q -
+        2 s and sqrt(n) sum(q), for q not below 0.
+
+        Source: Kim, Carbonetto, Stephens and Anitescu 2020 (sequential quadratic programming for mixture proportions);
+        Lawson and Hanson 1974 for least squares without negative entries.
+        """
+        if self._table is None:
+            return None
+        roots = np.sqrt(self.counts)
+        rows = np.vstack([(roots / fitted)[:, np.newaxis] * self._table, np.full(self.rows.shape[1], self.total**0.5)])
+        try:
+            found = optimize.nnls(rows, np.append(2 * roots, 0.0))[0]
+        except RuntimeError:  # it did not converge
+            return None
+        return found / found.sum() if found.sum() > 0 else None
+
     def gap(self, gradient: np.ndarray) -> float:
         """Upper bound of L_max - L: L is concave, so by Jensen L_max - L <= n ln(max d / n)."""
         return float(self.total * np.log(np.maximum(gradient.max() / self.total, 1)))
@@ -67,7 +97,8 @@ def maximize(likelihood: Likelihood, start: np.ndarray, tolerance: float, max_st
 
     Each step is a diagonal Newton step, projected onto the simplex in the metric of the curvature, and is shortened
     until the likelihood rises sufficiently; if it does not, a step of expectation maximisation is taken, which always
-    raises it. So the likelihood never falls, and entries can become 0 and leave 0 again.
+    raises it. So the likelihood never falls, and entries can become 0 and leave 0 again. After four steps, likelihoods
+    with few coefficients take full Newton steps, of which a few are enough, see ``Likelihood.newton_point``.
 
     Args:
         likelihood: what to maximise.
@@ -81,16 +112,20 @@ def maximize(likelihood: Likelihood, start: np.ndarray, tolerance: float, max_st
     point = (1 - _MIXED_IN) * start + _MIXED_IN / len(start)
     fitted = likelihood.fitted(point)
     value = likelihood.value(fitted)
-    for _ in range(max_steps):
+    for step in range(max_steps):
         gradient, curvature = likelihood.gradient_and_curvature(fitted)
         gap = likelihood.gap(gradient)
         if gap <= tolerance:
             return point, gap
+        newton = likelihood.newton_point(fitted) if step >= _DIAGONAL else None
         metric = np.maximum(curvature, curvature.max() * 1e-12)
         direction = (gradient - gradient.max()) / metric  # a common term of all entries has no effect
         length = 1.0
         for _ in range(_TRIALS):
-            candidate = project_in_metric(point + length * direction, metric)
+            if newton is None:
+                candidate = project_in_metric(point + length * direction, metric)
+            else:
+                candidate = point + length * (newton - point)
             fitted = likelihood.fitted(candidate)
             risen = likelihood.value(fitted) - value
             if risen > 0 and risen >= _ENOUGH * (gradient @ (candidate - point)):

@@ -40,7 +40,7 @@ class Intervals(Protocol):
         """The lower ends (S,) and upper ends (S,).
 
         Args:
-            confidence: in (0, 1); strict intervals may have one each, (S,), with nan where no interval is needed.
+            confidence: in (0, 1); may be (S,), with nan where no interval is needed.
             strict: guarantee the coverage for every frequency, also for rare values and high confidence.
             at_edge: intervals that the nearest shares would have, for estimates outside [0, 1]; others do not matter.
         """

@@ -134,6 +134,57 @@ class PooledVersions:
         agreement = self._agree(chosen, alone, plausible, sizes) if len(chosen) > 1 else None
         return PooledEstimate(self.values, raw, covariance, int(sizes.sum()), agreement)
 
+    def estimate_copies(self, counts: Sequence[CohortCounts]) -> tuple[np.ndarray, Agreement | None]:
+        """The pooled frequencies (K,) of many parts of the people who answer the first version, and whether they agree.
+
+        It is ``estimate`` of as many copies of the version, in the memory of two of them.
+
+        Args:
+            counts: of each part; those without reports are left out.
+
+        Raises:
+            SpecError: if the counts have another shape.
+            NoReportsError: if no part has reports.
+        """
+        shape = (self.versions[0].num_cohorts, self.versions[0].num_cells)
+        if {each.shape for each in counts} != {shape}:
+            raise SpecError(f"counts must have the shape {shape}, got {sorted({each.shape for each in counts})}")
+        parts = [each for each in counts if each.total]
+        if not parts:
+            raise NoReportsError("the versions of this question have no reports")
+        sizes = np.array([each.total for each in parts], dtype=np.float64)
+        alone = np.array([self._invert(0, each) for each in parts])
+        raw = _nearest(self._inverses_of_even[:1], (sizes @ alone / sizes.sum())[np.newaxis], sizes.sum(keepdims=True))
+        return raw, self._agreement_of_copies(alone, raw, sizes) if len(parts) > 1 else None
+
+    def _agreement_of_copies(self, alone: np.ndarray, raw: np.ndarray, sizes: np.ndarray) -> Agreement | None:
+        """``_agree`` of parts with frequencies (A, K): the sums over parts of n J, n J d and n d^T J d, where d is
+        the difference of a part's frequencies from ``raw`` (K,), give the distances from any other point."""
+        held = clip_and_normalize(raw) + 0.5 / sizes.sum()
+        held /= held.sum()
+        certain, whole = int(self._certain[0]), self._inverses([0], held)[0]
+        information, pulls, squares = np.zeros_like(whole), np.zeros(len(held)), 0.0
+        ranks, known, corrected = 0, np.ones_like(whole), np.zeros(4)
+        telling, covariance = 0, self.covariance_of_report(0, held)
+        for size, gap in zip(sizes, alone - raw):
+            sums = self._sums_to_compare(0, held, size, covariance)
+            inverse, rank = whole, len(held) - certain
+            if len(sums) < len(held):
+                inverse, rank = self._inverse_of_sums(0, held, sums, covariance)
+            pull = inverse @ gap
+            information += size * inverse
+            pulls += size * pull
+            squares += float(size * (gap @ pull))
+            ranks, telling, known = ranks + rank, telling + bool(len(sums)), known + sums.T @ sums
+            corrected += (1 - size / sizes.sum()) ** 2 * self._corrections(0, held, sums, size, covariance)
+        if telling < 2:
+            return None
+        steps = _solve(_contrasts(_contrasts(information).T), pulls[:-1] - pulls[-1])
+        moved = np.append(steps, -steps.sum())
+        statistic = max(squares - 2 * float(moved @ pulls) + float(moved @ information @ moved), 0.0)
+        degrees = ranks - int(np.linalg.matrix_rank(known, hermitian=True)) + 1
+        return Agreement(statistic, degrees, chi_square_tail(statistic, degrees, corrected)) if degrees > 0 else None
+
     def agreement(self, alone: np.ndarray, plausible: np.ndarray, sizes: np.ndarray) -> Agreement | None:
         """The test whether versions agree; None if it has no degrees of freedom.
 
@@ -179,17 +230,27 @@ class PooledVersions:
         dimensions = alone.shape[1] if whole else int(np.linalg.matrix_rank(np.concatenate(known)))
         return _agreement(alone, inverses, int(ranks.sum()), sizes, dimensions - 1, corrected)
 
-    def _sums_to_compare(self, index: int, frequencies: np.ndarray, num_reports: float) -> np.ndarray:
+    def _sums_to_compare(
+        self, index: int, frequencies: np.ndarray, num_reports: float, covariance: np.ndarray | None = None
+    ) -> np.ndarray:
         """(G, K): the sums of a version's shares that have enough expected reports; all K of them without a covariance
-        if possible."""
+        if possible. ``covariance`` (K, K) is that of a report, if it is known; so in the methods below."""
         mechanism, held = self.versions[index].mechanism, self._held(index, frequencies)
         order = self._orders[index]
         if (expected_reports(mechanism.variances(held), mechanism.jumps, num_reports) >= LEAST_EXPECTED).all():
             return np.eye(len(held))
         jumps = mechanism.jumps if order is None else mechanism.jumps[order]
-        return merged_values(self.covariance_of_report(index, frequencies), jumps, num_reports)
+        known = self.covariance_of_report(index, frequencies) if covariance is None else covariance
+        return merged_values(known, jumps, num_reports)
 
-    def _corrections(self, index: int, frequencies: np.ndarray, sums: np.ndarray, num_reports: float) -> np.ndarray:
+    def _corrections(
+        self,
+        index: int,
+        frequencies: np.ndarray,
+        sums: np.ndarray,
+        num_reports: float,
+        covariance: np.ndarray | None = None,
+    ) -> np.ndarray:
         """(4,) for the sums that are compared of a version; zeros without sums."""
         if not len(sums):
             return np.zeros(4)
@@ -197,17 +258,21 @@ class PooledVersions:
         if len(sums) == len(frequencies):
             variances, jumps = mechanism.variances(self._held(index, frequencies)), mechanism.jumps
         else:
-            variances = np.diag(sums @ self.covariance_of_report(index, frequencies) @ sums.T)
+            known = self.covariance_of_report(index, frequencies) if covariance is None else covariance
+            variances = np.diag(sums @ known @ sums.T)
             jumps = (sums * (mechanism.jumps if order is None else mechanism.jumps[order])).max(axis=1)
         certain = bool(self._certain[index])
         rates = rates_of(variances, jumps, certain)
         return corrections(rates, num_reports) if certain else corrections_of_bits(rates, num_reports)
 
-    def _inverse_of_sums(self, index: int, frequencies: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, int]:
+    def _inverse_of_sums(
+        self, index: int, frequencies: np.ndarray, sums: np.ndarray, covariance: np.ndarray | None = None
+    ) -> tuple[np.ndarray, int]:
         """S^T (S V_a S^T)^-1 S for the sums S (G, K), and its rank; zeros without sums."""
         if not len(sums):
             return np.zeros((len(frequencies), len(frequencies))), 0
-        covariance = sums @ self.covariance_of_report(index, frequencies) @ sums.T
+        known = self.covariance_of_report(index, frequencies) if covariance is None else covariance
+        covariance = sums @ known @ sums.T
         certain = int(self._certain[index])
         added = certain * np.trace(covariance) / len(sums) ** 2
         return sums.T @ np.linalg.inv(covariance + added) @ sums, len(sums) - certain

@@ -160,7 +160,8 @@ class MatrixChannel(IntegerReportMechanism):
         if len(symbols) < self.num_symbols:
             low, high = self._contrasts(counts, frequencies).of(confidence, strict)
         which = np.broadcast_to(confidence, low.shape)[symbols]
-        ends = binomial_intervals(counts.cells[0, outputs], n, which if strict else confidence, strict)
+        own = which if strict or np.ndim(confidence) else confidence
+        ends = binomial_intervals(counts.cells[0, outputs], n, own, strict)
         ends = tuple((end - base) / slope for end in ends)
         low[symbols], high[symbols] = np.minimum(*ends), np.maximum(*ends)
         return low, high
