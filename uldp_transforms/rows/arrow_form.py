@@ -50,12 +50,16 @@ def arrow_record(record: Mapping[str, Any], maps: Collection[str]) -> dict[str, 
     return dict(record) | lists
 
 
+def table_of(records: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> Any:
+    """The ``pyarrow.Table`` of Avro records with this schema."""
+    maps = map_fields(schema)
+    return pa.Table.from_pylist([arrow_record(record, maps) for record in records], arrow_schema(schema))
+
+
 def parquet_bytes(records: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> bytes:
     """Encode Avro records with this schema as a Parquet file; equal records give equal bytes."""
-    maps = map_fields(schema)
-    table = pa.Table.from_pylist([arrow_record(record, maps) for record in records], arrow_schema(schema))
     out = io.BytesIO()
-    pa.parquet.write_table(table, out, compression=COMPRESSION)
+    pa.parquet.write_table(table_of(records, schema), out, compression=COMPRESSION)
     return out.getvalue()
 
 
