@@ -18,12 +18,12 @@ import fastavro
 
 from uldp_transforms.collector.row_bytes import avro_record, json_line
 from uldp_transforms.files import stores
-from uldp_transforms.rows.json_and_avro import to_avro
+from uldp_transforms.rows.entry_forms import avro_long
 
 BLOCK_BYTES = 1 << 16
 """Minimum size of an Avro block, before compression."""
 
-GROUP_ENTRIES = 1 << 14
+GROUP_ENTRIES = 1 << 16
 """Minimum number of rows and entries in a row group of Parquet."""
 
 
@@ -87,7 +87,7 @@ class _AvroBlocks(GrowingFile):
         if self._records:
             pack = zlib.compressobj(wbits=-zlib.MAX_WBITS)
             block = pack.compress(b"".join(self._records)) + pack.flush()
-            self._file.write(_long(len(self._records)) + _long(len(block)) + block + self._marker)
+            self._file.write(avro_long(len(self._records)) + avro_long(len(block)) + block + self._marker)
             self._records, self._size = [], 0
 
     @classmethod
@@ -108,16 +108,6 @@ def _avro_head(schema: Any, name: str) -> bytes:
     return head.getvalue()
 
 
-def _long(number: int) -> bytes:
-    """Encode a number that is not negative as an Avro long."""
-    out, rest = bytearray(), 2 * number
-    while rest >= 0x80:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
-    return bytes(out)
-
-
 class _ParquetGroups(GrowingFile):
     def __init__(self, file: IO[bytes], schema: Any, name: str):
         super().__init__(file, schema, name)
@@ -132,10 +122,9 @@ class _ParquetGroups(GrowingFile):
             self._write()
 
     def _write(self) -> None:
-        from uldp_transforms.rows.arrow_form import table_of  # noqa: PLC0415  # most files need no Arrow
+        from uldp_transforms.rows.arrow_form import table_of_rows  # noqa: PLC0415  # most files need no Arrow
 
-        records = [to_avro(row, self._schema) for row in self._rows]
-        self._writer.write_table(table_of(records, self._schema))
+        self._writer.write_table(table_of_rows(self._rows, self._schema))
         self._rows, self._entries = [], 0
 
     def end(self) -> None:

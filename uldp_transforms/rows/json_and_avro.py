@@ -7,12 +7,16 @@ any row with the fields of the schema, whatever its class is.
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.avro_fields import time_fields
+from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.entry_forms import entries_to_json
+from uldp_transforms.rows.row_types import ValueEstimate
 from uldp_transforms.windows import rfc3339
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
@@ -44,6 +48,8 @@ def as_dict(row: NamedTuple) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, EntryColumns):
+        return [dict(zip(ValueEstimate._fields, entry)) for entry in value]
     if hasattr(value, "_asdict"):
         return as_dict(value)
     if isinstance(value, (list, tuple)):
@@ -66,7 +72,17 @@ def to_json(row: NamedTuple) -> str:
     Raises:
         ValueError: if a number is not finite.
     """
-    return json.dumps(as_dict(row), ensure_ascii=False, allow_nan=False)
+    entries = getattr(row, "estimates", None)
+    encoded = entries_to_json(entries) if isinstance(entries, EntryColumns) else None
+    if encoded is None:
+        return _to_json(as_dict(row))
+    fields = as_dict(row._replace(estimates=()))
+    at = row._fields.index("estimates")
+    before, after = (dict(itertools.islice(fields.items(), *part)) for part in ((at,), (at + 1, None)))
+    return f'{_to_json(before)[:-1]}, "estimates": {encoded}, {_to_json(after)[1:]}'
+
+
+_to_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def to_avro(row: NamedTuple, schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -186,7 +186,7 @@ from tests.jobs.sinks.test_one_file_of_rows import killed
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA
 with beam.Pipeline() as pipeline:
-    rows = pipeline | beam.Create([400]) | beam.FlatMap(killed)
+    rows = pipeline | beam.Create([1000]) | beam.FlatMap(killed)
     for form in ("jsonl", "avro", "parquet"):
         _ = rows | form >> WriteRowFiles(sys.argv[1], "estimates", form, ESTIMATE_SCHEMA, unbounded=False, run="r")
 """
@@ -197,9 +197,10 @@ def test_a_job_that_is_killed_leaves_rows_only_in_parts(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", _JOB, str(tmp_path)], check=False, stderr=subprocess.DEVNULL)
     assert done.returncode == -signal.SIGKILL
     assert {path.name for path in tmp_path.iterdir()} == {f"estimates.{form}.parts-r" for form in FORMS}
+    least = {"jsonl": 0, "avro": len(file_of([], "avro", ESTIMATE_SCHEMA)), "parquet": len(b"PAR1")}
     for form in FORMS:
         [part] = (tmp_path / f"estimates.{form}.parts-r").iterdir()
-        assert part.stat().st_size > len(file_of([], form, ESTIMATE_SCHEMA)), form
+        assert part.stat().st_size > least[form], form
 
 
 # ---------------------------------------------------------------------- memory

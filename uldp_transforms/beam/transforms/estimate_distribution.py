@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -21,9 +21,8 @@ from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows, S
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.messages.group_keys import fingerprint_of, is_total
-from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.entry_columns import with_list
 from uldp_transforms.rows.row_types import WindowCounts, WindowedEstimate, WindowHealth
-from uldp_transforms.rows.samples.asked import Entries
 from uldp_transforms.rows.samples.rows_of_samples import TOGETHER
 from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.rows.window_counts import counts_of_window
@@ -84,13 +83,16 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
 
     Args:
         spec: specification of the job.
+        columns: whether the entries of a row are a sequence backed by arrays (``EntryColumns``), which is faster to
+            write than a list of objects; not of rows that are smoothed.
 
     Raises:
         SpecError: if an open alphabet has no candidates, or a window does not consist of whole client windows.
     """
 
-    def __init__(self, spec: JobSpec):
+    def __init__(self, spec: JobSpec, *, columns: bool = False):
         super().__init__()
+        self._form = _same if columns else with_list
         self._spec = require_spec("EstimateDistribution", spec)
         spec.check_candidates()
         spec.check_asked()
@@ -110,10 +112,15 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
         rows = own | "Estimate" >> beam.ParDo(estimate_fn).with_outputs("health", main="estimates")
         rows.estimates.element_type = WindowedEstimate
         rows.health.element_type = WindowHealth
-        estimates, health = _one_by_one(rows.estimates, "Rows"), _one_by_one(rows.health, "HealthRows")
+        estimates, health = (
+            _one_by_one(rows.estimates, "Rows", self._form),
+            _one_by_one(rows.health, "HealthRows", _same),
+        )
         if pooled is None:
             return EstimatedWindows(estimates, health)
-        of_questions = pooled | "RowsOfQuestions" >> beam.FlatMap(_split).with_outputs("health", main="estimates")
+        of_questions = pooled | "RowsOfQuestions" >> beam.FlatMap(_split, self._form).with_outputs(
+            "health", main="estimates"
+        )
         of_questions.estimates.element_type = WindowedEstimate
         of_questions.health.element_type = WindowHealth
         return EstimatedWindows(
@@ -128,10 +135,8 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
 class _RowsFn(beam.DoFn):
     """Makes the rows of samples."""
 
-    _entries: Entries | None = None
-
     def __init__(self, spec: JobSpec):
-        self._asked = spec.asked(self._entries)
+        self._asked = spec.asked()
         self._owners = Owners(spec)
         self._withholding = Withholding.of(spec)
         self._run = spec.run
@@ -228,9 +233,9 @@ def _outputs(owner: bytes, rows: Rows) -> Iterator[Any]:
         yield TaggedOutput("health", health)
 
 
-def _one_by_one(rows: PCollection[Any], name: str) -> PCollection[Any]:
-    """The same rows, for steps that take batches: Beam loses what goes to them at the end of a bundle."""
-    passed = rows | name >> beam.Map(_same)
+def _one_by_one(rows: PCollection[Any], name: str, form: Callable[[Any], Any]) -> PCollection[Any]:
+    """The rows in this form, for steps that take batches: Beam loses what goes to them at the end of a bundle."""
+    passed = rows | name >> beam.Map(form)
     passed.element_type = rows.element_type
     return passed
 
@@ -250,17 +255,14 @@ def _of_collection(sums: tuple[bytes, CohortCounts]) -> tuple[bytes, tuple[bytes
     return fingerprint_of(sums[0]), (sums[0], _COUNTS.encode(sums[1]))
 
 
-def _split(pair: tuple[bytes, Rows]) -> Iterator[Any]:
-    """The two rows of a pair, each to its output."""
-    yield from _outputs(*pair)
+def _split(pair: tuple[bytes, Rows], form: Callable[[Any], Any]) -> Iterator[Any]:
+    """The two rows of a pair, each to its output; the estimate in this form."""
+    owner, (row, health) = pair
+    yield from _outputs(owner, (form(row), health))
 
 
 class _PairsFn(_RowsFn):
-    """The two rows of a window as a pair, under the key of their counts; for files, with entries as columns."""
-
-    def __init__(self, spec: JobSpec):
-        self._entries = EntryColumns.of_estimate if spec.bounded else None
-        super().__init__(spec)
+    """The two rows of a window as a pair, under the key of their counts."""
 
     def _outputs(self, owner: bytes, rows: Rows) -> Iterator[Any]:
         yield owner, rows

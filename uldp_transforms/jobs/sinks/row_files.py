@@ -6,7 +6,7 @@ import argparse
 import functools
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import apache_beam as beam
@@ -27,6 +27,7 @@ from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.json_and_avro import to_json
+from uldp_transforms.rows.row_types import VALUE_SCHEMA
 from uldp_transforms.spec.spec_fields import FINAL
 
 
@@ -176,6 +177,7 @@ class RowFiles(Sink):
         self._run = run
         self._unbounded = unbounded
         self.takes_counts = with_counts
+        self.takes_values = unbounded and with_parquet
 
     @classmethod
     def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> RowFiles:
@@ -195,8 +197,8 @@ class RowFiles(Sink):
     def write(self, outputs: Sequence[Output]) -> None:
         of_name = {output.name: output for output in outputs}
         for name, form, label in self._forms:
-            if name in of_name and (name != "counts" or self.takes_counts):
-                output = of_name[name]
+            output = self._taken(name, of_name)
+            if output is not None and (name != "counts" or self.takes_counts):
                 _ = output.rows | label >> WriteRowFiles(
                     self._rows,
                     name,
@@ -209,6 +211,12 @@ class RowFiles(Sink):
                     final=name in self.BY_WATERMARK or (self._final and name not in self.BY_CLOCK),
                     late=output.late,
                 )
+
+    def _taken(self, name: str, of_name: Mapping[str, Output]) -> Output | None:
+        """The rows of a kind; one row per value is made of estimates where their windows are written together."""
+        if name == "values" and not self._unbounded:
+            return of_name["estimates"]._replace(schema=VALUE_SCHEMA)
+        return of_name.get(name)
 
     def prepare(self) -> None:
         old_counts = stores.joined(self.directory, "counts.avro")

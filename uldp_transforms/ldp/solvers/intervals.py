@@ -71,8 +71,19 @@ def moved_inside(
     Returns:
         nearest, low, high: (S,) each; the ends are not cut.
     """
+    return _moved(intervals(confidence, strict), intervals, raw, confidence, strict)
+
+
+def _moved(
+    own: tuple[np.ndarray, np.ndarray],
+    intervals: Callable[..., tuple[np.ndarray, np.ndarray]],
+    raw: np.ndarray,
+    confidence: Confidence,
+    strict: bool,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """``moved_inside`` from the ends of intervals of the estimates themselves."""
     nearest = np.clip(raw, 0, 1)
-    low, high = (end + (nearest - raw) for end in intervals(confidence, strict))
+    low, high = (end + (nearest - raw) for end in own)
     if (nearest != raw).any():
         at_edge = intervals(confidence, strict, at_edge=True)
         low = np.where(raw > 1, np.minimum(low, at_edge[0]), low)
@@ -89,9 +100,9 @@ def possible(
     estimate above 1 has a lower end of at most that of an estimate of 1. No end moves inwards. Arguments as for
     ``moved_inside``.
     """
-    low, high = intervals(confidence, strict)
+    low, high = own = intervals(confidence, strict)
     if (raw < 0).any() or (raw > 1).any():
-        _, moved_low, moved_high = moved_inside(intervals, raw, confidence, strict)
+        _, moved_low, moved_high = _moved(own, intervals, raw, confidence, strict)
         low, high = np.minimum(low, moved_low), np.maximum(high, moved_high)
     return np.clip(low, 0, 1), np.clip(high, 0, 1)
 
