@@ -15,8 +15,14 @@ from tests.support.rows.rows_of_all_kinds import estimate_row
 from uldp_transforms.collector.row_bytes import avro_record
 from uldp_transforms.rows.arrow_form import table_of, table_of_rows
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.entry_forms import avro_long, entries_to_avro, entries_to_json
-from uldp_transforms.rows.json_and_avro import as_dict, to_avro, to_json
+from uldp_transforms.rows.json_and_avro import (
+    as_dict,
+    avro_long,
+    entries_to_avro,
+    entries_to_json,
+    to_avro,
+    to_json,
+)
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, VALUE_SCHEMA, ValueEstimate, WindowedEstimate
 from uldp_transforms.rows.windowed_estimate import flat
 

@@ -18,12 +18,12 @@ import fastavro
 
 from uldp_transforms.collector.row_bytes import avro_record, json_line
 from uldp_transforms.files import stores
-from uldp_transforms.rows.entry_forms import avro_long
+from uldp_transforms.rows.json_and_avro import avro_long
 
 BLOCK_BYTES = 1 << 16
 """Minimum size of an Avro block, before compression."""
 
-GROUP_ENTRIES = 1 << 16
+TABLE_ENTRIES = 1 << 16
 """Minimum number of rows and entries in a row group of Parquet."""
 
 
@@ -118,7 +118,7 @@ class _ParquetGroups(GrowingFile):
     def add(self, row: Any) -> None:
         self._rows.append(row)
         self._entries += 1 + len(getattr(row, "estimates", ()))
-        if self._entries >= GROUP_ENTRIES:
+        if self._entries >= TABLE_ENTRIES:
             self._write()
 
     def _write(self) -> None:
@@ -139,8 +139,8 @@ class _ParquetGroups(GrowingFile):
         with _parquet_writer(file, schema) as whole:
             for path in paths:
                 with stores.opened(path) as opened, ParquetFile(opened) as part:
-                    for group in range(part.num_row_groups):
-                        whole.write_table(part.read_row_group(group))
+                    for place in range(part.num_row_groups):
+                        whole.write_table(part.read_row_group(place))
 
 
 def _parquet_writer(file: IO[bytes], schema: Any) -> Any:

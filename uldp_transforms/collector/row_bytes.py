@@ -12,8 +12,7 @@ from typing import Any
 import fastavro
 
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.entry_forms import entries_to_avro
-from uldp_transforms.rows.json_and_avro import to_avro, to_json
+from uldp_transforms.rows.json_and_avro import entries_to_avro, to_avro, to_json
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA
 
 

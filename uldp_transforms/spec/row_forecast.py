@@ -57,11 +57,11 @@ class RowForecast:
         by, rows, entries = spec.by or (), 0, 0
         alone = [(collection,) for collection in spec.collections]
         for versions in (*alone, *(question.pooled for question in spec.questions)):
-            groups = max((one.num_groups_by(by) for one in versions if roll_up_of(one.dimensions, by)), default=0)
+            number = 1 + max((one.num_groups_by(by) for one in versions if roll_up_of(one.dimensions, by)), default=0)
             alphabet = versions[-1].alphabet
             values = alphabet.known_values or alphabet.estimated_values(spec.candidates)
-            rows += 1 + groups
-            entries += (1 + groups) * min(len(values), spec.show)
+            rows += number
+            entries += number * min(len(values), spec.show)
         return cls(rows=rows, entries=entries, windows=_windows_of(spec), in_files=bool(spec.bounded))
 
     @property

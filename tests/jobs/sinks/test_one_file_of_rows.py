@@ -21,7 +21,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from tests.support import memory_store
 from tests.support.rows.rows_of_all_kinds import ROWS, estimate_row
-from uldp_transforms.collector.growing_files import GROUP_ENTRIES, GROWING
+from uldp_transforms.collector.growing_files import TABLE_ENTRIES, GROWING
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs.sinks.joined_file import WriteJoinedFile, _JoinedFile, _WritePartsFn
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
@@ -149,7 +149,7 @@ def test_several_workers_write_one_file(form: str, tmp_path: Path) -> None:
 
 def test_row_groups_are_large_where_there_are_many_rows(tmp_path: Path) -> None:
     joined = _JoinedFile("", str(tmp_path), "parquet", ESTIMATE_SCHEMA)
-    [(path, _)] = parts_of(joined, list(many(2 * GROUP_ENTRIES // ENTRIES)))
+    [(path, _)] = parts_of(joined, list(many(2 * TABLE_ENTRIES // ENTRIES)))
     groups = pq.ParquetFile(path).metadata
     assert 1 < groups.num_row_groups <= 3
 
@@ -226,5 +226,5 @@ def peak(form: str, number: int, folder: Path) -> int:
 def test_memory_does_not_grow_with_the_rows(form: str, tmp_path: Path) -> None:
     """Beam's sinks for one file would hold 3 kB for each entry: 200 MB for the rows here, and 50 MB for a quarter."""
     peak("jsonl", 1, tmp_path)  # what Beam keeps for all pipelines
-    number = GROUP_ENTRIES // ENTRIES
+    number = TABLE_ENTRIES // ENTRIES
     assert peak(form, 4 * number, tmp_path) < MOST_GROWTH * peak(form, number, tmp_path)
