@@ -22,8 +22,9 @@ AVRO_BYTES = 70
 SECONDS = 12e-6
 """CPU time of an entry, for the estimate, its intervals and both files."""
 
-MEGABYTES = 300
-"""Memory of a job over files, which does not grow with its windows."""
+JOB_BYTES, COUNT_BYTES = 300e6, 45
+"""Memory of a job over files, and of the counts of an entry, which the local engine keeps. Rows do not wait in memory.
+"""
 
 PERIOD = 30 * DAY
 """Time for which rows are forecast, in milliseconds."""
@@ -43,7 +44,7 @@ class RowForecast:
         rows: rows of estimates, at most.
         entries: values in all these rows.
         windows: number of windows in ``PERIOD``; None: windows are not known, or there is only one.
-        in_files: whether the job is over files, whose rows do not wait in memory.
+        in_files: whether the job is over files.
     """
 
     rows: int
@@ -76,7 +77,7 @@ class RowForecast:
         if self.windows is not None:
             said += f", and {duration_text(PERIOD)} have {_number(self.windows, 'window')}"
             entries *= self.windows
-        memory = f" and {MEGABYTES} MB of memory" if self.in_files else ""
+        memory = f" and {_bytes(JOB_BYTES + COUNT_BYTES * entries)} of memory" if self.in_files else ""
         return (
             f"{said}: about {_bytes(JSON_BYTES * entries)} of JSON lines, at most {_bytes(AVRO_BYTES * entries)} of "
             f"Avro, {_time(SECONDS * entries)} of CPU{memory}; for "
