@@ -17,10 +17,10 @@ JSON_BYTES = 340
 """Bytes of an entry in JSON lines."""
 
 AVRO_BYTES = 70
-"""The most bytes of an entry in Avro, for numbers that are all different; if most are 0, it has a sixth of them."""
+"""The most bytes of an entry in Avro, for numbers that are all different; if most are 0, it has a sixth of that."""
 
-SECONDS = 12e-6
-"""CPU time of an entry, for the estimate, its intervals and both files."""
+SECONDS = 15e-6
+"""CPU time of an entry, for the estimate by ``eb``, its intervals and both files."""
 
 JOB_BYTES, COUNT_BYTES = 300e6, 45
 """Memory of a job over files, and of the counts of an entry, which the local engine keeps. Rows do not wait in memory.
