@@ -103,6 +103,7 @@ setup(
         "numpy>=2.0,<3",
         "scipy>=1.11,<2",
         "fastavro>=1.9,<2",
+        "orjson>=3.9.7,<4",
         "pyarrow>=16",
         "shtab>=1.13,<2",
         "tqdm>=4.60,<5",

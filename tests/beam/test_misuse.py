@@ -142,6 +142,10 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: estimated().counts,
         "EstimateReports has no output counts unless it is asked for; use: with_counts=True",
     ),
+    "values that somebody left out": (
+        lambda: estimated(with_values=False).values,
+        "EstimateReports has no output values unless it is asked for; use: with_values=True",
+    ),
     "a search that nobody asked for": (
         lambda: estimated().discovered,
         "EstimateReports has no output discovered unless it is asked for; use: discover=True",

@@ -40,7 +40,7 @@ from uldp_transforms.spec.spec_fields import FINAL
 
 class _Outputs(NamedTuple):
     estimates: PCollection[WindowedEstimate]
-    values: PCollection[EstimatedValue]
+    values: PCollection[EstimatedValue] | None
     health: PCollection[WindowHealth]
     ledger: PCollection[LedgerRow]
     rejected: PCollection[RejectedReport]
@@ -52,12 +52,17 @@ class EstimatedReports(NamedOutputs, _Outputs):
     """Outputs of ``EstimateReports``, as attributes.
 
     Raises:
-        SpecError: for ``counts`` and ``discovered`` if the job does not have them, which are None in ``_asdict()``.
+        SpecError: for ``values``, ``counts`` and ``discovered`` if the job does not have them, which are None in
+            ``_asdict()``.
     """
 
     __slots__ = ()
 
     owner, example = "EstimateReports", "estimated.values"
+
+    @property
+    def values(self) -> PCollection[EstimatedValue]:
+        return self._asked("values", "with_values=True")
 
     @property
     def counts(self) -> PCollection[WindowCounts]:
@@ -101,6 +106,8 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
     Args:
         spec: specification of the job.
         with_counts: whether to produce ``counts``. The size of these rows does not depend on the number of reports.
+        with_values: whether to produce ``values``. An output that nobody reads takes time too.
+        columns: whether entries of ``estimates`` are backed by arrays; see ``EstimateDistribution``.
         values: keyword arguments of ``JobSpec.of``, instead of ``spec``; see ``SpecValues``.
 
     Raises:
@@ -108,11 +115,22 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
         OSError: if a file cannot be read.
     """
 
-    def __init__(self, spec: JobSpec | None = None, *, with_counts: bool = False, **values: Unpack[SpecValues]):
+    def __init__(
+        self,
+        spec: JobSpec | None = None,
+        *,
+        with_counts: bool = False,
+        with_values: bool = True,
+        columns: bool = False,
+        **values: Unpack[SpecValues],
+    ):
         super().__init__()
-        if not isinstance(with_counts, bool):
-            raise SpecError(f"EstimateReports.with_counts must be true or false, got {describe(with_counts)}")
+        for name, given in (("with_counts", with_counts), ("with_values", with_values), ("columns", columns)):
+            if not isinstance(given, bool):
+                raise SpecError(f"EstimateReports.{name} must be true or false, got {describe(given)}")
         self._with_counts = with_counts
+        self._with_values = with_values
+        self._columns = columns
         if isinstance(spec, (str, list, tuple, dict, Collection)):
             raise SpecError(
                 f"EstimateReports needs a JobSpec, got {describe(spec)}; use: EstimateReports(collections=[...])"
@@ -130,7 +148,7 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
         counts = counted.counts
         if spec.release == FINAL:
             counts = counts | "ReleaseOnce" >> ReleaseOnce(spec)
-        windows = counts | "EstimateDistribution" >> EstimateDistribution(spec)
+        windows = counts | "EstimateDistribution" >> EstimateDistribution(spec, columns=self._columns)
         estimates = windows.estimates
         discovered = counts | "DiscoverValues" >> DiscoverValues(spec) if spec.discover else None
         counts_rows = counts | "CountsRows" >> CountsRows(spec) if self._with_counts else None
@@ -141,7 +159,9 @@ class EstimateReports(beam.PTransform[Any, EstimatedReports]):
                 counts_rows = counts_rows | "SimulatedCounts" >> beam.Map(_said, said).with_output_types(WindowCounts)
             if discovered is not None:
                 discovered = discovered | "SimulatedFinds" >> beam.Map(_said, said).with_output_types(DiscoveredValue)
-        values = estimates | "Values" >> beam.FlatMap(flat).with_output_types(EstimatedValue)
+        values = None
+        if self._with_values:
+            values = estimates | "Values" >> beam.FlatMap(flat).with_output_types(EstimatedValue)
 
         of_collections = estimates
         if spec.questions:  # their reports are accounted for by collection

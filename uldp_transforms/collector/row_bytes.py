@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import fastavro
 
-from uldp_transforms.rows.json_and_avro import to_avro, to_json
+from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.json_and_avro import entries_to_avro, to_avro, to_json
+from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA
 
 
 def json_line(row: Any, schema: Any) -> bytes:
@@ -20,9 +23,27 @@ def json_line(row: Any, schema: Any) -> bytes:
 
 def avro_record(row: Any, schema: Any) -> bytes:
     """A row as an Avro record, without the schema, which fastavro may have parsed."""
+    entries = getattr(row, "estimates", None)
+    encoded = entries_to_avro(entries) if isinstance(entries, EntryColumns) else None
+    if encoded is None:
+        return _encoded(to_avro(row, schema), schema)
+    record, (before, after) = to_avro(row._replace(estimates=()), schema), _around_entries()
+    return _encoded(record, before) + encoded + _encoded(record, after)
+
+
+def _encoded(record: Mapping[str, Any], schema: Any) -> bytes:
     out = io.BytesIO()
-    fastavro.schemaless_writer(out, schema, to_avro(row, schema))
+    fastavro.schemaless_writer(out, schema, record)
     return out.getvalue()
+
+
+@functools.cache
+def _around_entries() -> tuple[Any, Any]:
+    """The schemas of what is before and after the entries of an estimate."""
+    fields = ESTIMATE_SCHEMA["fields"]
+    [at] = (place for place, field in enumerate(fields) if field["name"] == "estimates")
+    before, after = ({**ESTIMATE_SCHEMA, "fields": part} for part in (fields[:at], fields[at + 1 :]))
+    return fastavro.parse_schema(before), fastavro.parse_schema(after)
 
 
 def json_file(lines: Sequence[bytes], schema: Any) -> bytes:

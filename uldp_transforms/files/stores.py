@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import os
+import shutil
 from typing import IO, Any
 
 
@@ -60,6 +62,16 @@ def delete(path: str) -> None:
         _stores().delete([path])
     else:
         os.remove(path)
+
+
+def delete_folder(path: str) -> None:
+    """Delete a folder that has only files; raises OSError if that fails."""
+    if in_store(path):
+        _stores().delete(matching(joined(path, "*")))
+        with contextlib.suppress(OSError):  # most stores have no folders
+            _stores().delete([f"{path}/"])
+    else:
+        shutil.rmtree(path)
 
 
 def replace(source: str, target: str) -> None:

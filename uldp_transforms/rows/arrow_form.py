@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
 from uldp_transforms.rows.avro_fields import Field, fields_of, map_fields
+from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.json_and_avro import to_avro
+from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, ValueEstimate
 
 COMPRESSION = "zstd"
 
@@ -50,12 +55,59 @@ def arrow_record(record: Mapping[str, Any], maps: Collection[str]) -> dict[str, 
     return dict(record) | lists
 
 
+def table_of(records: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> Any:
+    """The ``pyarrow.Table`` of Avro records with this schema."""
+    maps = map_fields(schema)
+    return pa.Table.from_pylist([arrow_record(record, maps) for record in records], arrow_schema(schema))
+
+
+def table_of_rows(rows: Sequence[Any], schema: Mapping[str, Any]) -> Any:
+    """The ``pyarrow.Table`` of rows, at least one.
+
+    Args:
+        rows: of the kind that the schema describes; estimates for the schema of one row per value.
+        schema: Avro schema.
+    """
+    if not hasattr(rows[0], "estimates"):
+        return table_of([to_avro(row, schema) for row in rows], schema)
+    entries = [EntryColumns.of(row.estimates) for row in rows]
+    records = [to_avro(row._replace(estimates=()), ESTIMATE_SCHEMA) for row in rows]
+    arrow = arrow_schema(schema)
+    if "estimates" not in arrow.names:
+        return _flat_table(records, entries, arrow)
+    table, place = table_of(records, schema), arrow.get_field_index("estimates")
+    listed = arrow.field(place).type
+    columns = _entry_arrays(entries, listed.value_type)
+    items = pa.StructArray.from_arrays(columns, fields=list(listed.value_type))
+    ends = np.cumsum([0, *map(len, entries)]).astype(np.int32)
+    return table.set_column(place, arrow.field(place), pa.ListArray.from_arrays(ends, items, listed))
+
+
+def _flat_table(records: Sequence[Mapping[str, Any]], entries: Sequence[EntryColumns], arrow: Any) -> Any:
+    """One row per value: fields of the estimate are repeated, once for each of its entries."""
+    own = [field for field in arrow if field.name in ValueEstimate._fields]
+    shared = pa.schema([field for field in arrow if field.name not in ValueEstimate._fields])
+    each = pa.Table.from_pylist([{name: record[name] for name in shared.names} for record in records], shared)
+    repeated = each.take(np.repeat(np.arange(len(records)), list(map(len, entries))))
+    columns = dict(zip((field.name for field in own), _entry_arrays(entries, own)))
+    return pa.table([columns[name] if name in columns else repeated[name] for name in arrow.names], schema=arrow)
+
+
+def _entry_arrays(entries: Sequence[EntryColumns], fields: Iterable[Any]) -> list[Any]:
+    """The columns of all entries together, one for each of these Arrow fields."""
+    texts = pa.array(list(itertools.chain.from_iterable(each.values for each in entries)), pa.string())
+    return [
+        texts
+        if field.name == "value"
+        else pa.array(np.concatenate([each.column(field.name) for each in entries]), field.type, from_pandas=True)
+        for field in fields
+    ]
+
+
 def parquet_bytes(records: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> bytes:
     """Encode Avro records with this schema as a Parquet file; equal records give equal bytes."""
-    maps = map_fields(schema)
-    table = pa.Table.from_pylist([arrow_record(record, maps) for record in records], arrow_schema(schema))
     out = io.BytesIO()
-    pa.parquet.write_table(table, out, compression=COMPRESSION)
+    pa.parquet.write_table(table_of(records, schema), out, compression=COMPRESSION)
     return out.getvalue()
 
 

@@ -42,7 +42,7 @@ _make_entry = functools.partial(tuple.__new__, ValueEstimate)
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class EntryColumns(Sequence[ValueEstimate]):
-    """``WindowedEstimate.estimates`` between two steps: a sequence that is backed by arrays.
+    """``WindowedEstimate.estimates`` until rows are written or leave the package: a sequence backed by arrays.
 
     Attributes:
         values: the S values as texts.
@@ -81,7 +81,9 @@ class EntryColumns(Sequence[ValueEstimate]):
         }
         if estimate.common_variances is not None:
             columns["common_variance"] = estimate.common_variances[shown]
-        values = tuple(estimate.values[place] for place in shown)
+        values = estimate.values
+        if len(shown) < len(values):
+            values = tuple(values[place] for place in shown)
         return cls(values, tuple(columns), np.array(list(columns.values()), dtype=np.float64))
 
     def column(self, name: str) -> np.ndarray:
@@ -115,12 +117,21 @@ class EntryColumns(Sequence[ValueEstimate]):
     @overload
     def __getitem__(self, place: slice) -> list[ValueEstimate]: ...
     def __getitem__(self, place: int | slice) -> ValueEstimate | list[ValueEstimate]:
-        return list(self)[place]
+        if isinstance(place, slice):
+            return list(self)[place]
+        column = dict(zip(self.names, self.numbers[:, place].tolist()))
+        numbers = (column.get(name) for name in _NUMBERS)
+        return _make_entry((self.values[place], *(None if one is None or math.isnan(one) else one for one in numbers)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
     __hash__ = None  # type: ignore[assignment]  # as a list has none
+
+
+def with_list(row: WindowedEstimate) -> WindowedEstimate:
+    """The row with its entries as a list of objects."""
+    return row._replace(estimates=list(row.estimates)) if isinstance(row.estimates, EntryColumns) else row
 
 
 def packed(row: WindowedEstimate, health: WindowHealth) -> bytes:

@@ -25,7 +25,6 @@ from uldp_transforms.rows.row_types import (
     ValueEstimate,
     WindowedEstimate,
 )
-from uldp_transforms.rows.samples.asked import Entries
 from uldp_transforms.version import SOFTWARE
 
 ON_TIME = "ON_TIME"
@@ -52,7 +51,6 @@ def row_of_estimate(
     status: str,
     num_reports: int | None,
     show: int | None,
-    entries: Entries | None = None,
 ) -> WindowedEstimate:
     """The row of an estimate; without numbers if there is none.
 
@@ -64,7 +62,6 @@ def row_of_estimate(
         status: of the row.
         num_reports: of the window; None if they are withheld.
         show: maximum number of values in the row. None: all.
-        entries: function that makes the entries of an estimate; None: ``value_estimates``.
     """
     return WindowedEstimate(
         **name_of(owner),
@@ -78,7 +75,7 @@ def row_of_estimate(
         fit_p_value=estimate.fit_p_value if estimate else None,
         status=status,
         software=SOFTWARE,
-        estimates=(entries or value_estimates)(estimate, show) if estimate else [],
+        estimates=value_estimates(estimate, show) if estimate else [],
         num_values=len(estimate.values) if estimate else None,
         unexplained_low=estimate.unexplained_low if estimate and estimate.unexplained_status else None,
         unexplained_high=estimate.unexplained_high if estimate and estimate.unexplained_status else None,
@@ -121,9 +118,9 @@ def number_figures(
     )
 
 
-def value_estimates(estimate: Estimate, show: int | None = None) -> list[ValueEstimate]:
+def value_estimates(estimate: Estimate, show: int | None = None) -> Sequence[ValueEstimate]:
     """The entries of the ``show`` values (None: all) with the largest frequencies, in the estimate's order."""
-    return list(EntryColumns.of_estimate(estimate, show))
+    return EntryColumns.of_estimate(estimate, show)
 
 
 _SHARED = [name for name in EstimatedValue._fields if name in WindowedEstimate._fields]

@@ -30,7 +30,7 @@ from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, MAX_DENSE
 from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
 from uldp_transforms.messages.catalog import CollectionCatalog, catalog_of
 from uldp_transforms.messages.refusal_causes import allowed_share
-from uldp_transforms.rows.samples.asked import Asked, Entries
+from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.spec.plain_values import SpecValues, fields_of, read_values, values_of
 from uldp_transforms.spec.spec_fields import (
     ALARM_EVERY,
@@ -350,12 +350,8 @@ class JobSpec:
         """Number of reports at the first look at a window that can have several rows; None: it has only one."""
         return None if self.bounded or self.release == FINAL else self.min_reports
 
-    def asked(self, entries: Entries | None = None) -> Asked:
-        """What the job asks of each window.
-
-        Args:
-            entries: function that makes the entries of rows; None: the usual ones.
-        """
+    def asked(self) -> Asked:
+        """What the job asks of each window."""
         return Asked(
             estimator=ESTIMATORS[self.estimator](),
             candidates=self.candidates,
@@ -368,7 +364,6 @@ class JobSpec:
             discover=self.discover,
             borrow=self.borrow,
             anytime_scale=self.anytime_scale,
-            entries=entries,
         )
 
     def check_all_shown(self) -> None:

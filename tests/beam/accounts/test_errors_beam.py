@@ -598,6 +598,16 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
+        lambda: EstimateReports(JobSpec(collections=(KRR,)), with_values=1),  # type: ignore[arg-type]
+        "EstimateReports.with_values must be true or false, got 1",
+    ),
+    (
+        SpecError,
+        lambda: EstimateReports(JobSpec(collections=(KRR,)), columns=None),  # type: ignore[arg-type]
+        "EstimateReports.columns must be true or false, got None",
+    ),
+    (
+        SpecError,
         lambda: EstimateReports({"collections": []}),  # type: ignore[arg-type]
         "EstimateReports needs a JobSpec, got {'collections': []}; use: EstimateReports(collections=[...])",
     ),

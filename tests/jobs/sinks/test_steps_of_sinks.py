@@ -9,7 +9,6 @@ from typing import Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.io import WriteToAvro, WriteToParquet, WriteToText
 from apache_beam.io.gcp.pubsub import WriteToPubSub
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
@@ -19,6 +18,7 @@ from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.files.flushed_rows import FlushRows
 from uldp_transforms.jobs.sinks import BigQueryTables, KafkaTopics, Output, PubSubTopics, RowFiles, Sink
 from uldp_transforms.jobs.sinks.bigquery_tables import INSERTS, LOADS, WriteTable
+from uldp_transforms.jobs.sinks.joined_file import WriteJoinedFile
 from uldp_transforms.jobs.sinks.kafka_topics import JSON, ProduceRows, RecordOfRow
 from uldp_transforms.jobs.sinks.pubsub_topics import _message, schema_attributes
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
@@ -140,9 +140,9 @@ def test_files_of_a_stream_are_written_by_the_clock_or_by_the_watermark(
 @pytest.mark.parametrize(
     ("form", "fields", "step", "kind"),
     [
-        ("jsonl", {"unbounded": False}, "Write", WriteToText),
-        ("avro", {"unbounded": False}, "Write", WriteToAvro),
-        ("parquet", {"unbounded": False, "flush_every": 7}, "Write", WriteToParquet),
+        ("jsonl", {"unbounded": False}, "Write", WriteJoinedFile),
+        ("avro", {"unbounded": False}, "Write", WriteJoinedFile),
+        ("parquet", {"unbounded": False, "flush_every": 7}, "Write", WriteJoinedFile),
         ("jsonl", {"unbounded": True}, "WriteBundles", beam.ParDo),
         ("avro", {"unbounded": True, "flush_every": 7}, "WriteTogether", FlushRows),
     ],

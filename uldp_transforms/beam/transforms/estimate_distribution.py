@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import apache_beam as beam
@@ -22,9 +22,8 @@ from uldp_transforms.beam.transforms.window_samples import WindowSamples
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.messages.group_keys import fingerprint_of, is_total
-from uldp_transforms.rows.entry_columns import EntryColumns
+from uldp_transforms.rows.entry_columns import with_list
 from uldp_transforms.rows.row_types import WindowCounts, WindowedEstimate, WindowHealth
-from uldp_transforms.rows.samples.asked import Entries
 from uldp_transforms.rows.samples.rows_of_samples import TOGETHER
 from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.rows.window_counts import counts_of_window
@@ -82,13 +81,16 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
 
     Args:
         spec: specification of the job.
+        columns: whether the entries of a row are a sequence backed by arrays (``EntryColumns``), which is faster to
+            write than a list of objects; not of rows that are smoothed.
 
     Raises:
         SpecError: if an open alphabet has no candidates, or a window does not consist of whole client windows.
     """
 
-    def __init__(self, spec: JobSpec):
+    def __init__(self, spec: JobSpec, *, columns: bool = False):
         super().__init__()
+        self._form = _same if columns else with_list
         self._spec = require_spec("EstimateDistribution", spec)
         spec.check_candidates()
         spec.check_asked()
@@ -99,14 +101,16 @@ class EstimateDistribution(beam.PTransform[PCollection[tuple[bytes, CohortCounts
             smoothed = self._pairs(spec, counts) | "SmoothEstimates" >> SmoothEstimates(spec)
             return EstimatedWindows(*smoothed)
         if spec.borrow:
-            return EstimatedWindows(*_split_rows(counts | "EstimateTogether" >> EstimateTogether(spec), "RowsTogether"))
+            together = counts | "EstimateTogether" >> EstimateTogether(spec)
+            return EstimatedWindows(*_split_rows(together, "RowsTogether", self._form))
         rows = counts | "Estimate" >> beam.ParDo(_EstimateFn(spec)).with_outputs("health", main="estimates")
         rows.estimates.element_type = WindowedEstimate
         rows.health.element_type = WindowHealth
-        estimates, health = _one_by_one(rows.estimates, "Rows"), _one_by_one(rows.health, "HealthRows")
+        estimates = _one_by_one(rows.estimates, "Rows", self._form)
+        health = _one_by_one(rows.health, "HealthRows", _same)
         if not spec.questions:
             return EstimatedWindows(estimates, health)
-        of_questions = _split_rows(counts | "PoolVersions" >> PoolVersions(spec), "RowsOfQuestions")
+        of_questions = _split_rows(counts | "PoolVersions" >> PoolVersions(spec), "RowsOfQuestions", self._form)
         return EstimatedWindows(
             (estimates, of_questions.estimates) | "Estimates" >> beam.Flatten(),
             (health, of_questions.health) | "Health" >> beam.Flatten(),
@@ -139,10 +143,8 @@ class _Waiting(NamedTuple):
 class _EstimateFn(beam.DoFn):
     """Makes the rows of the windows of a bundle, many at a time, because their estimates are solved together."""
 
-    _entries: Entries | None = None
-
     def __init__(self, spec: JobSpec):
-        self._asked = spec.asked(self._entries)
+        self._asked = spec.asked()
         self._samples = WindowSamples(spec)
 
     def start_bundle(self) -> None:
@@ -194,9 +196,9 @@ def _outputs(owner: bytes, rows: Rows) -> Iterator[Any]:
         yield TaggedOutput("health", health)
 
 
-def _one_by_one(rows: PCollection[Any], name: str) -> PCollection[Any]:
-    """The same rows, for steps that take batches: Beam loses what goes to them at the end of a bundle."""
-    passed = rows | name >> beam.Map(_same)
+def _one_by_one(rows: PCollection[Any], name: str, form: Callable[[Any], Any]) -> PCollection[Any]:
+    """The rows in this form, for steps that take batches: Beam loses what goes to them at the end of a bundle."""
+    passed = rows | name >> beam.Map(form)
     passed.element_type = rows.element_type
     return passed
 
@@ -205,25 +207,22 @@ def _same(row: Any) -> Any:
     return row
 
 
-def _split_rows(pairs: PCollection[tuple[bytes, Rows]], name: str) -> Any:
-    """The two rows of pairs, each in its output."""
-    rows = pairs | name >> beam.FlatMap(_split).with_outputs("health", main="estimates")
+def _split_rows(pairs: PCollection[tuple[bytes, Rows]], name: str, form: Callable[[Any], Any]) -> Any:
+    """The two rows of pairs, each in its output; estimates in this form."""
+    rows = pairs | name >> beam.FlatMap(_split, form).with_outputs("health", main="estimates")
     rows.estimates.element_type = WindowedEstimate
     rows.health.element_type = WindowHealth
     return rows
 
 
-def _split(pair: tuple[bytes, Rows]) -> Iterator[Any]:
-    """The two rows of a pair, each to its output."""
-    yield from _outputs(*pair)
+def _split(pair: tuple[bytes, Rows], form: Callable[[Any], Any]) -> Iterator[Any]:
+    """The two rows of a pair, each to its output; the estimate in this form."""
+    owner, (row, health) = pair
+    yield from _outputs(owner, (form(row), health))
 
 
 class _EstimatePairsFn(_EstimateFn):
-    """The two rows of a window as a pair, under the key of their counts; for files, with entries as columns."""
-
-    def __init__(self, spec: JobSpec):
-        self._entries = EntryColumns.of_estimate if spec.bounded else None
-        super().__init__(spec)
+    """The two rows of a window as a pair, under the key of their counts."""
 
     def _outputs(self, owner: bytes, rows: Rows) -> Iterator[Any]:
         yield owner, rows

@@ -26,7 +26,6 @@ from uldp_transforms.beam.transforms.window_samples import WindowSamples
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.messages.group_keys import fingerprint_of
-from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.spec.spec_fields import FINAL
 
@@ -138,7 +137,7 @@ class _Family:
 
     def __init__(self, spec: JobSpec):
         self._samples = WindowSamples(spec)
-        self._asked = spec.asked(EntryColumns.of_estimate if spec.smooth and spec.bounded else None)
+        self._asked = spec.asked()
 
     def rows(self, parts: Iterable[_Part], window: Any, panes: Mapping[bytes, Any]) -> Iterator[tuple[bytes, Rows]]:
         """The rows by key.

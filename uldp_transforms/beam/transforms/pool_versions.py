@@ -27,7 +27,6 @@ from uldp_transforms.collector.owners import Owners
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.group_keys import fingerprint_of
-from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.spec.spec_fields import FINAL
 
@@ -104,7 +103,7 @@ class _Estimator:
 
     def __init__(self, spec: JobSpec):
         self._samples = WindowSamples(spec)
-        self._asked = spec.asked(EntryColumns.of_estimate if spec.smooth and spec.bounded else None)
+        self._asked = spec.asked()
 
     def asks_for(self, question: bytes) -> bool:
         """Whether the job still has this question and group."""

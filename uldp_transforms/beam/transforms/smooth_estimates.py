@@ -21,7 +21,7 @@ from uldp_transforms.beam.runtime.outputs import NamedOutputs
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.sentinels import Finding
-from uldp_transforms.rows.entry_columns import packed, unpacked
+from uldp_transforms.rows.entry_columns import packed, unpacked, with_list
 from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.samples.smoothed_owners import filter_window, smooth_windows
 from uldp_transforms.rows.window_health import with_change
@@ -134,7 +134,7 @@ def _packed(fingerprint: bytes, rows: Rows) -> tuple[bytes, bytes]:
 
 
 def _first(rows: Rows) -> WindowedEstimate:
-    return rows[0]
+    return with_list(rows[0])
 
 
 def _second(rows: Rows) -> WindowHealth:

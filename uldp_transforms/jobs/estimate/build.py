@@ -16,15 +16,21 @@ def build(pipeline: beam.Pipeline, job: Job) -> None:
     # an engine without checkpoints repeats nothing, but may emit rows years later
     late = None if clock_is_watermark(pipeline.runner, pipeline.options) else job.spec.slack
     with_counts = any(sink.takes_counts for sink in job.sinks)
-    windows = job.source.read(pipeline) | "EstimateReports" >> EstimateReports(job.spec, with_counts=with_counts)
+    with_values = not job.spec.bounded or any(sink.takes_values for sink in job.sinks)
+    windows = job.source.read(pipeline) | "EstimateReports" >> EstimateReports(
+        job.spec, with_counts=with_counts, with_values=with_values, columns=True
+    )
     outputs = [
         Output("estimates", windows.estimates, row_types.ESTIMATE_SCHEMA),
-        Output("values", windows.values, row_types.VALUE_SCHEMA),
         Output("rejected", windows.rejected, row_types.REJECTED_SCHEMA, keyed=False),
         Output("ledger", windows.ledger, row_types.LEDGER_SCHEMA, late=late),
         Output("health", windows.health, row_types.HEALTH_SCHEMA),
     ]
-    asked = {"counts": row_types.COUNTS_SCHEMA, "discovered": row_types.DISCOVERED_SCHEMA}
+    asked = {
+        "values": row_types.VALUE_SCHEMA,
+        "counts": row_types.COUNTS_SCHEMA,
+        "discovered": row_types.DISCOVERED_SCHEMA,
+    }
     rows = windows._asdict()
     outputs += [Output(name, rows[name], schema) for name, schema in asked.items() if rows[name] is not None]
     for sink in job.sinks:

@@ -55,6 +55,7 @@ from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.report.report_command import write_report_into
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import sentence_of_files, sentence_of_sums
+from uldp_transforms.spec.row_forecast import RowForecast
 from uldp_transforms.windows import moment_of, rfc3339
 
 _PROGRAM = "estimate"
@@ -89,6 +90,9 @@ def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
     except BaseException:
         job.directory.close()
         raise
+    forecast = RowForecast.of(job.spec)
+    if dry or forecast.is_large:
+        _say(forecast.sentence())
     for warning in (*warnings_of(job.spec.collections), *sentences_about_lookalikes(job.spec.collections)):
         _say(warning)
     return job, pipeline

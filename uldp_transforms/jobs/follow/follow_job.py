@@ -41,6 +41,7 @@ from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import sentence_of_files
+from uldp_transforms.spec.row_forecast import RowForecast
 from uldp_transforms.spec.spec_fields import SPEC_FIELDS
 from uldp_transforms.spec.spec_rules import check_value
 from uldp_transforms.windows import milliseconds
@@ -176,6 +177,9 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
     """Follow the source until a signal, write the run record, and print the outcome; returns the exit code."""
     signals.can_drain = True
     record = _record(job)
+    forecast = RowForecast.of(job.spec)
+    if forecast.is_large:
+        say(forecast.sentence())
     for warning in (*warnings_of(job.spec.collections), *sentences_about_lookalikes(job.spec.collections)):
         say(warning)
     try:

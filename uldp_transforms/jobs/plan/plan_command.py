@@ -17,6 +17,8 @@ from uldp_transforms.jobs.plan.plan_text import advice, described, heading, lege
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.planning import Plan, PlanRow, plan
+from uldp_transforms.spec.row_forecast import RowForecast
+from uldp_transforms.spec.spec_fields import SHOW
 
 
 def configure(argv: Sequence[str]) -> Planning | NumberPlanning:
@@ -59,13 +61,20 @@ def job(planning: Planning | NumberPlanning) -> int:
         lines.append(advice_on_liars(found, planning.liars))
     if planning.groups is not None:
         lines += advice_on_groups(planning.groups, found, planning.question.num_frequencies, planning.liars or 0.0)
-    print("\n".join([*lines, *over_time(planning, found)]))
+    print("\n".join([*lines, *over_time(planning, found), *_rows_of_a_window(planning)]))
     if planning.output is None:
         print("\n" + spec_text(spec), end="")
     else:
         what = "The recommended collection" + ("" if planning.values else ", with placeholders for values")
         print(f"{what}: {planning.output}")
     return cli.DONE
+
+
+def _rows_of_a_window(planning: Planning) -> list[str]:
+    """What the rows of a window cost, if they are many."""
+    rows = 1 if planning.groups is None else 1 + planning.groups.number
+    forecast = RowForecast(rows=rows, entries=rows * min(planning.question.num_frequencies, SHOW))
+    return [f"Rows of uldp estimate: {forecast.sentence()}."] if forecast.is_large else []
 
 
 def _drawn(row: PlanRow) -> dict[str, Any]:

@@ -48,7 +48,6 @@ from uldp_transforms.jobs.spec_options import check_options_agree, given, option
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.versions import VersionedQuestion
-from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, WindowedEstimate
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample
@@ -239,9 +238,9 @@ def _of_windows(task: Reestimation) -> int:
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
     stored = stored_counts(task.jobs, known, task.spec.windows, task.spec.by)
     samples = list(samples_of(task.spec, stored))
-    asked = task.spec.asked(EntryColumns.of_estimate if task.smooth else None)
+    asked = dataclasses.replace(task.spec.asked(), anytime_scale=None)
     rows, discovered = [], []
-    for each in rows_of(samples, dataclasses.replace(asked, anytime_scale=None)):
+    for each in rows_of(samples, asked):
         rows.append(each.estimate)
         discovered += each.discovered
     if task.smooth:

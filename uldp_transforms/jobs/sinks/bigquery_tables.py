@@ -164,6 +164,8 @@ class BigQueryTables(Sink):
         },
     }
 
+    takes_values = False
+
     TABLES = ("estimates", "rejected", "ledger", "health", "discovered")
 
     def __init__(

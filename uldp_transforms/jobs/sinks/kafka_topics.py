@@ -131,6 +131,7 @@ class KafkaTopics(Sink):
     LABELS: ClassVar[dict[str, str]] = {name: f"Produce_{name}" for name in KINDS}
 
     def __init__(self, topics: dict[str, str], settings: KafkaSettings, form: str = JSON):
+        self.takes_values = "values" in topics
         self._topics = topics
         self._settings = settings
         self._form = form

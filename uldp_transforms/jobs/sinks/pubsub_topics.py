@@ -83,6 +83,8 @@ class PubSubTopics(Sink):
         },
     }
 
+    takes_values = False
+
     LABELS: ClassVar[dict[str, str]] = {"estimates": "PublishEstimates", "rejected": "PublishRejected"}
 
     def __init__(self, topics: dict[str, str]):

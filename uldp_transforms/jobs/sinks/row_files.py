@@ -6,13 +6,11 @@ import argparse
 import functools
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import apache_beam as beam
 import fastavro
-from apache_beam.io.avroio import WriteToAvro
-from apache_beam.io.parquetio import WriteToParquet
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import PCollection
 
@@ -24,12 +22,12 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.flushed_rows import FlushRows
 from uldp_transforms.jobs.records import run_accounts
 from uldp_transforms.jobs.records.row_file_options import OPTIONS, flush_every
+from uldp_transforms.jobs.sinks.joined_file import WriteJoinedFile
 from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.rows.arrow_form import COMPRESSION, arrow_record, arrow_schema
-from uldp_transforms.rows.avro_fields import map_fields
-from uldp_transforms.rows.json_and_avro import to_avro, to_json
+from uldp_transforms.rows.json_and_avro import to_json
+from uldp_transforms.rows.row_types import VALUE_SCHEMA
 from uldp_transforms.spec.spec_fields import FINAL
 
 
@@ -49,7 +47,7 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
         schema: Avro schema of the rows.
         unbounded: whether the input is unbounded.
         keyed: whether each row represents a key, window and pane.
-        run: name of the run, for the files of unbounded input; None: omitted from file names.
+        run: name of the run, for the files of unbounded input and the folders of parts; None: omitted from file names.
         flush_every: milliseconds over which rows of unbounded input are collected; 0: a file for each bundle.
         final: whether rows of unbounded input are emitted by the watermark, see ``FlushRows``.
         late: milliseconds after the watermark during which such rows may arrive; None: none arrive.
@@ -74,6 +72,7 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
         self._final = final
         self._late = late
         self._path = stores.joined(directory, name if run is None or not unbounded else f"{name}-{run}")
+        self._run = run
         self._form = form
         self._schema = schema
         self._unbounded = unbounded
@@ -94,17 +93,7 @@ class WriteRowFiles(beam.PTransform[PCollection[Any], Any]):
             return rows | "WriteBundles" >> beam.ParDo(
                 _WriteBundlesFn(self._path, self._form, self._schema, self._keyed)
             )
-        one_file: dict[str, Any] = {"file_name_suffix": f".{self._form}", "num_shards": 1, "shard_name_template": ""}
-        if self._form == "jsonl":
-            return rows | "Lines" >> beam.Map(to_json) | "Write" >> beam.io.WriteToText(self._path, **one_file)
-        records = rows | "Records" >> beam.Map(to_avro, self._schema)
-        if self._form == "avro":
-            return records | "Write" >> WriteToAvro(self._path, self._schema, **one_file)
-        as_arrow = beam.Map(arrow_record, map_fields(self._schema)).with_output_types(dict[str, Any])
-        columns = records | "ArrowRecords" >> as_arrow
-        return columns | "Write" >> WriteToParquet(
-            self._path, arrow_schema(self._schema), codec=COMPRESSION, **one_file
-        )
+        return rows | "Write" >> WriteJoinedFile(f"{self._path}.{self._form}", self._form, self._schema, self._run)
 
 
 def _encoded(row: Any, *, form: str, schema: Any, head: bytes) -> bytes:
@@ -188,6 +177,7 @@ class RowFiles(Sink):
         self._run = run
         self._unbounded = unbounded
         self.takes_counts = with_counts
+        self.takes_values = unbounded and with_parquet
 
     @classmethod
     def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> RowFiles:
@@ -207,8 +197,8 @@ class RowFiles(Sink):
     def write(self, outputs: Sequence[Output]) -> None:
         of_name = {output.name: output for output in outputs}
         for name, form, label in self._forms:
-            if name in of_name and (name != "counts" or self.takes_counts):
-                output = of_name[name]
+            output = self._taken(name, of_name)
+            if output is not None and (name != "counts" or self.takes_counts):
                 _ = output.rows | label >> WriteRowFiles(
                     self._rows,
                     name,
@@ -221,6 +211,12 @@ class RowFiles(Sink):
                     final=name in self.BY_WATERMARK or (self._final and name not in self.BY_CLOCK),
                     late=output.late,
                 )
+
+    def _taken(self, name: str, of_name: Mapping[str, Output]) -> Output | None:
+        """The rows of a kind; one row per value is made of estimates where their windows are written together."""
+        if name == "values" and not self._unbounded:
+            return of_name["estimates"]._replace(schema=VALUE_SCHEMA)
+        return of_name.get(name)
 
     def prepare(self) -> None:
         old_counts = stores.joined(self.directory, "counts.avro")

@@ -41,6 +41,9 @@ class Sink(abc.ABC):
     takes_counts: bool = False
     """Whether the sink writes ``counts``; these rows are produced only if a sink does."""
 
+    takes_values: bool = True
+    """Whether the sink writes ``values``; over files, these rows are produced only if a sink does."""
+
     @classmethod
     @abc.abstractmethod
     def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> Sink | None:

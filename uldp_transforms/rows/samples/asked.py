@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from uldp_transforms.ldp.confidence import CONFIDENCE
-from uldp_transforms.ldp.estimators import Estimate, Estimator
-from uldp_transforms.rows.row_types import ValueEstimate
-
-Entries = Callable[[Estimate, "int | None"], Sequence[ValueEstimate]]
-"""Function that makes the entries of a row from an estimate and the maximum number of its values."""
+from uldp_transforms.ldp.estimators import Estimator
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,7 +26,6 @@ class Asked:
         borrow: whether groups show shares drawn towards those of all reports of their window.
         anytime_scale: scale of intervals that hold jointly in all rows of a window, of which the one on time is the
             planned look; None: it has only one row.
-        entries: function that makes the entries of an estimate; None: ``value_estimates``.
     """
 
     estimator: Estimator
@@ -44,4 +39,3 @@ class Asked:
     discover: bool = False
     borrow: bool = False
     anytime_scale: int | None = None
-    entries: Entries | None = None

@@ -134,9 +134,7 @@ def _row(sample: Sample, asked: Asked, solution: Solution, estimate: Estimate | 
     """The row of one sample."""
     owner, place = sample.owner, sample.place
     total = None if solution.withheld else estimate.num_reports if estimate else sample.total
-    row = row_of_estimate(
-        owner.named, place, asked.estimator.id, estimate, solution.status, total, asked.show, asked.entries
-    )
+    row = row_of_estimate(owner.named, place, asked.estimator.id, estimate, solution.status, total, asked.show)
     if estimate:
         level = confidence_of_row(asked.confidence, sample.total, asked.anytime_scale, place)
         numbers = number_figures(number_reports(sample, solution), asked.limits, asked.quantiles, level)
