@@ -17,6 +17,14 @@ export interface ClientOptions {
   timeUnit?: number;
 }
 
+export interface SingleReportOptions extends ClientOptions {
+  /**
+   * Number of latest values of hashed alphabets whose hashes stay in memory (default: 0). For servers and simulations,
+   * where values repeat: a page should forget a value once its report is made.
+   */
+  cachedValues?: number;
+}
+
 /**
  * A text for each dimension of the collection, which the report states in the clear: `{ country: "DE", arm: "new" }`.
  * Dimensions with `set_by` are left out: the gateway or the reader of a queue sets them.
@@ -27,7 +35,7 @@ export type Dimensions = Record<string, string>;
 export class Client {
   private constructor();
   /** Checks the form; rejects with UldpError if it does not agree with itself. */
-  static open(form: ClientForm, options?: ClientOptions): Promise<Client>;
+  static open(form: ClientForm, options?: SingleReportOptions): Promise<Client>;
   /** 64 hexadecimal digits. */
   readonly fingerprint: string;
   /**
@@ -51,14 +59,19 @@ export interface QueueOptions {
   send(message: Uint8Array): Promise<void>;
   /** Memory if absent. */
   storage?: MessageStorage;
+  /**
+   * Largest number of reports of a collection that are sent as one message (default: 10). With a gateway that takes
+   * signed tokens: at most its `--token_reports`, whose default is 1.
+   */
+  packSize?: number;
 }
 
-/** Keeps messages until they were sent. A message that is sent again is the same bytes. */
+/** Keeps messages until they were sent. What is sent again is the same bytes, as long as the queue lives. */
 export class Queue {
   constructor(options: QueueOptions);
   /** Stores a message; rejects with what the storage throws. */
   add(message: Uint8Array): Promise<void>;
-  /** Sends what is stored, up to the first that fails; resolves to how many were sent. */
+  /** Sends what is stored, up to what fails; resolves to the number of reports that were sent. */
   flush(): Promise<number>;
 }
 

@@ -31,7 +31,7 @@ from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.files.file_account import Account
 from uldp_transforms.messages.files.report_files import read_reports
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.messages.report_tables import _rows_at_once
+from uldp_transforms.messages.report_tables import _Cells, _repeating, _rows_at_once
 
 KNOWN = [KRR, RAPPOR, URAP]
 
@@ -446,23 +446,27 @@ REPEATED = """
 import io, resource, sys
 import pyarrow as pa
 import pyarrow.parquet as pq
+from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.messages.report_tables import read_table
 
 cells = pa.DictionaryArray.from_arrays(pa.array([0] * 6_000, pa.int32()), pa.array([bytes(100_000)]))
 columns = {"data": cells}
-if sys.argv[1] == "payload":
+if sys.argv[1] != "data":
     numbers = pa.array([0] * 6_000)
     collection = pa.array([b"12345678"] * 6_000)
-    columns = {"collection": collection, "event_time": numbers, "cohort": numbers, "payload": cells}
+    payloads = collection if sys.argv[1] == "report_id" else cells
+    columns = {"collection": collection, "event_time": numbers, "cohort": numbers, "payload": payloads}
+    columns |= {"report_id": cells} if sys.argv[1] == "report_id" else {}
 out = io.BytesIO()
 pq.write_table(pa.table(columns), out)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-read = sum(len(item) for part in read_table(out, "bomb") for item in part)
+parts = (part for part in read_table(out, "bomb"))
+read = sum(part.num_reports * 10**5 if isinstance(part, Rejection) else sum(map(len, part)) for part in parts)
 print(len(out.getvalue()), read, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
-@pytest.mark.parametrize("column", ["data", "payload"])
+@pytest.mark.parametrize("column", ["data", "payload", "report_id"])
 def test_a_cell_that_is_repeated_takes_no_memory(column: str) -> None:
     """A file of some kilobytes with 600 MB of cells."""
     found = subprocess.run([sys.executable, "-c", REPEATED, column], capture_output=True, check=True, text=True)
@@ -470,6 +474,42 @@ def test_a_cell_that_is_repeated_takes_no_memory(column: str) -> None:
     assert size < 20_000
     assert read >= 6 * 10**8
     assert megabytes < 300
+
+
+@pytest.mark.parametrize(
+    ("cells", "dictionary", "is_read_as_one"),
+    [
+        ([b"a", b"b"] * 5_000, True, True),  # few
+        ([b"a", b"b"] * 5_000, False, False),  # each stored anew
+        ([b"%16d" % i for i in range(10_000)], True, False),  # ids
+        ([b"%2000d" % i for i in range(10_000)], True, True),  # long
+    ],
+)
+def test_cells_that_are_short_and_rarely_repeated_are_read_as_they_are(
+    cells: list[bytes], dictionary: bool, is_read_as_one: bool
+) -> None:
+    content = parquet(pa.table({"payload": pa.array(cells)}), use_dictionary=dictionary)
+    file = pq.ParquetFile(io.BytesIO(content), read_dictionary=["payload"])
+    assert _repeating(file, 0, {"payload": "payload"}, 1 << 16) == ["payload"] * is_read_as_one
+
+
+@pytest.mark.parametrize("use_dictionary", [True, False])
+def test_cells_are_those_of_the_file_however_they_are_read(use_dictionary: bool) -> None:
+    """Of payloads of one length and of several, with missing cells and without."""
+    rng = generator("cells", use_dictionary)
+    for lengths in ((8,), (1, 2, 3, 300)):
+        for missing in (0.0, 0.1):
+            cells = [rng.bytes(int(rng.choice(lengths))) if rng.random() >= missing else None for _ in range(9_000)]
+            array = pa.array(cells, pa.binary())
+            found = _Cells(array.dictionary_encode() if use_dictionary else array)
+            kept = [cell for cell in cells if cell is not None]
+            assert int(np.broadcast_to(found.missing, len(cells)).sum()) == len(cells) - len(kept)
+            for length in lengths:
+                is_of = ~np.broadcast_to(found.missing, len(cells)) & (found.lengths == length)
+                joined = b"".join(cell for cell in kept if len(cell) == length)
+                assert found.at(np.flatnonzero(is_of), length) == joined
+            if len(lengths) == 1 and not missing:
+                assert found.at(slice(None), 8) == b"".join(kept)
 
 
 def test_what_a_file_says_of_its_randomness_is_read() -> None:

@@ -8,14 +8,18 @@ A row stands for several equal reports only where somebody says so: in the colum
 ``num_reports`` beside ``period_ms``, which the queries of ``uldp sql`` write. Such rows are never copied: a row of 5
 reports is in a message whose reports count once, and in one whose reports count four times.
 
-Columns of bytes are read as dictionaries, because a file of some kilobytes may repeat a long cell a million times. What
-Arrow returns is validated, because it does not check the indices of dictionaries while it reads.
+Columns of bytes are read as dictionaries, because a file of some kilobytes may repeat a long cell a million times; only
+columns of short and mostly different cells, such as ids, are not, because Arrow looks up each cell of a dictionary.
+What Arrow returns is validated, because it does not check the indices of dictionaries while it reads.
+
+What all rows of a batch have in common, such as their collection, is one number (an array without dimensions).
 """
 
 from __future__ import annotations
 
 import contextlib
 import decimal
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any
 
@@ -52,6 +56,13 @@ _INT64 = np.iinfo(np.int64)
 _MOST_COHORTS = 1 << 16
 MOST_REPORTS = 1 << 30
 """Maximum number of reports that a row stands for."""
+
+_MOST_ENTRIES = 1 << 12
+"""Cells of a dictionary up to which a column is rather read as one."""
+
+_ALL = slice(None)
+_Rows = np.ndarray | slice
+"""Positions of rows in a batch, or all of them."""
 
 _FRAME_BYTES = 1 << 10
 """Upper limit of the bytes of a packed message beside its columns."""
@@ -267,6 +278,9 @@ def _read_group(
     facts, read = table.metadata.row_group(group), 0
     with watched.for_content() as opening:
         rows = _rows_at_once(table.schema_arrow, columns, facts)
+        repeating = _repeating(table, group, columns, rows)
+        if len(repeating) < len(columns):
+            table = _opened(watched, metadata=table.metadata, read_dictionary=repeating)
         batches = table.iter_batches(rows, row_groups=[group], columns=list(columns.values()))
     while not opening.failed:
         with watched.for_content() as reading:
@@ -301,74 +315,115 @@ def _rows_at_once(schema: pa.Schema, columns: dict[str, str], facts: Any) -> int
     return int(max(1, min(_ROWS_AT_ONCE, _BYTES_AT_ONCE // max(1, fixed, mean))))
 
 
+def _repeating(table: Any, group: int, columns: dict[str, str], rows: int) -> list[str]:
+    """The columns of a row group to read as dictionaries: all but those whose cells are short and rarely repeated.
+
+    The first row comes with the whole dictionary that the file has for the row group. Cells beside it are as long in
+    the file as in memory.
+    """
+    facts = table.metadata.row_group(group)
+    in_file = {facts.column(place).path_in_schema: facts.column(place) for place in range(facts.num_columns)}
+    asked = [column for name, column in columns.items() if name in (MESSAGES, "payload", _ID)]
+    rare = set()
+    for batch in itertools.islice(table.iter_batches(1, row_groups=[group], columns=asked), 1):
+        for name, cells in zip(batch.schema.names, batch.columns):
+            if pa.types.is_dictionary(cells.type):
+                longest = pc.max(pc.binary_length(cells.dictionary)).as_py() or 0
+                is_repeated = in_file[name].has_dictionary_page and len(cells.dictionary) <= _MOST_ENTRIES
+                rare |= {name} if not is_repeated and longest * rows <= _BYTES_AT_ONCE else set()
+    return [column for column in columns.values() if column not in rare]
+
+
 def _messages(batch: pa.RecordBatch, source: str) -> Iterator[list[bytes] | Rejection]:
     cells = _Cells(batch.column(0))
-    missing = int(np.count_nonzero(cells.missing))
+    is_missing = np.broadcast_to(cells.missing, batch.num_rows)
+    missing = int(np.count_nonzero(is_missing))
     if missing:
         yield Rejection(Reason.MALFORMED, 0, 0, source=source, num_messages=missing)
-    for row in np.flatnonzero(~cells.missing)[:, None]:
-        yield [cells.at(row, int(cells.lengths[row[0]]))]
+    for row in np.flatnonzero(~is_missing)[:, None]:
+        yield [cells.at(row, int(_at(cells.lengths, row[0])))]
 
 
 def _packed(
     batch: pa.RecordBatch, columns: dict[str, str], source: str
 ) -> Iterator[list[bytes] | RepeatedMessages | Rejection]:
     """Packed messages of the reports of a batch, one for each collection and length of payloads."""
-    named = {name: batch.column(column) for name, column in columns.items()}
+    named, size = {name: batch.column(column) for name, column in columns.items()}, batch.num_rows
     prefixes, known = _prefixes(named["collection"])
     times, cohorts = _integers(named["event_time"]), _integers(named["cohort"])
     payloads, ids = _Cells(named["payload"]), _Cells(named[_ID]) if _ID in named else None
-    bad = ~known | times[1] | cohorts[1] | payloads.missing
-    numbers, bad_numbers = _numbers(named.get(NUMBER), batch.num_rows)
-    bad |= bad_numbers
-    has_id = np.zeros(batch.num_rows, dtype=bool) if ids is None else ~ids.missing
+    numbers, bad_numbers = _numbers(named.get(NUMBER))
+    bad = ~known | times[1] | cohorts[1] | payloads.missing | bad_numbers
+    has_id = np.False_ if ids is None else ~ids.missing
     if ids is not None:
-        bad |= has_id & (ids.lengths != ID_BYTES)
-    has_id &= numbers == 1  # an id names one report
-    outside = ~bad & ((cohorts[0] < 0) | (cohorts[0] >= _MOST_COHORTS))
-    of_other_unit = ~(bad | outside) & are_seconds(times[0]) & (not _has_unit(named["event_time"]))
+        bad = bad | (has_id & (ids.lengths != ID_BYTES))
+    has_id = has_id & (numbers == 1)  # an id names one report
+    outside = ~bad & _outside(cohorts[0], 0, _MOST_COHORTS)
+    of_other_unit = ~(bad | outside) & (np.False_ if _has_unit(named["event_time"]) else are_seconds(times[0]))
     for reason, mask in ((Reason.MALFORMED, bad), (Reason.COHORT_RANGE, outside), (Reason.TIME_RANGE, of_other_unit)):
-        if mask.any():
-            yield Rejection(reason, int(numbers[mask].sum()), 0, source=source)
-    for rows in _groups((prefixes, payloads.lengths, has_id), ~(bad | outside | of_other_unit)):
-        first = rows[0]
-        length, with_ids = int(payloads.lengths[first]), bool(has_id[first])
+        if size and mask.any():
+            yield Rejection(reason, int(np.broadcast_to(numbers * mask, size).sum()), 0, source=source)
+    for rows in _groups((prefixes, payloads.lengths, has_id), ~(bad | outside | of_other_unit), size):
+        first = 0 if isinstance(rows, slice) else int(rows[0])
+        length, with_ids = int(_at(payloads.lengths, first)), bool(_at(has_id, first))
         most = max(1, (wire.MAX_MESSAGE_BYTES - _FRAME_BYTES) // (2 + 8 + ID_BYTES + length))
-        for counted, count in _by_bits(rows, numbers[rows]):
+        for counted, count in _by_bits(rows, numbers):
             messages = [
                 wire.encode_columns(
-                    prefixes[first].tobytes(),
+                    _at(prefixes, first).tobytes(),
                     cohorts[0][part],
                     times[0][part],
                     ids.at(part, ID_BYTES) if ids is not None and with_ids else b"",
                     payloads.at(part, length),
                 )
-                for part in (counted[begin : begin + most] for begin in range(0, len(counted), most))
+                for part in _parts(counted, most, size)
             ]
             yield messages if count == 1 else RepeatedMessages(messages, count)
 
 
-def _groups(keys: Sequence[np.ndarray], kept: np.ndarray) -> Iterator[np.ndarray]:
+def _at(values: np.ndarray, row: int) -> Any:
+    """The value of a row."""
+    return values[row] if values.ndim else values[()]
+
+
+def _outside(numbers: np.ndarray, low: int, high: int) -> np.ndarray:
+    """(n,) bool, whether each number is not in [low, high); or False."""
+    if not len(numbers) or (numbers.min() >= low and numbers.max() < high):
+        return np.asarray(False)
+    return (numbers < low) | (numbers >= high)
+
+
+def _groups(keys: Sequence[np.ndarray], kept: np.ndarray, size: int) -> Iterator[_Rows]:
     """Positions of the kept rows with equal keys, in order."""
-    rows = np.flatnonzero(kept)
-    if not len(rows):
+    rows = _ALL if size and kept.all() else np.flatnonzero(np.broadcast_to(kept, size))
+    if not isinstance(rows, slice) and not len(rows):
         return
-    mixed = [key for key in (column[rows] for column in keys) if (key != key[0]).any()]
+    columns = [key[rows] for key in keys if key.ndim]
+    mixed = [key for key in columns if (key != key[0]).any()]
     if not mixed:
         yield rows
         return
     order = np.lexsort(mixed)
     changes = np.logical_or.reduce([np.diff(key[order]) != 0 for key in mixed])
-    yield from np.split(rows[order], np.flatnonzero(changes) + 1)
+    yield from np.split(np.arange(size)[rows][order], np.flatnonzero(changes) + 1)
 
 
-def _numbers(column: pa.Array | None, num_rows: int) -> tuple[np.ndarray, np.ndarray]:
+def _parts(rows: _Rows, most: int, size: int) -> Iterator[_Rows]:
+    """At most so many rows at once, of a batch of this size."""
+    if isinstance(rows, slice) and size <= most:
+        yield rows
+        return
+    rows = np.arange(size)[rows]
+    yield from (rows[begin : begin + most] for begin in range(0, len(rows), most))
+
+
+def _numbers(column: pa.Array | None) -> tuple[np.ndarray, np.ndarray]:
     """(n,) int64, how many reports each row stands for, and (n,) bool, whether that is impossible: then it is 1.
 
-    A row without a number stands for one report.
+    A row without a number stands for one report. Without a column: 1 and False.
     """
     if column is None:
-        return np.ones(num_rows, dtype=np.int64), np.zeros(num_rows, dtype=bool)
+        return np.asarray(1), np.asarray(False)
     column = column.cast(_plain(column.type))
     if pa.types.is_floating(column.type):  # as pandas writes whole numbers if some are missing
         found = pc.cast(column, pa.float64()).fill_null(1).to_numpy(zero_copy_only=False)
@@ -381,12 +436,26 @@ def _numbers(column: pa.Array | None, num_rows: int) -> tuple[np.ndarray, np.nda
     return np.where(absent | bad, 1, numbers), bad
 
 
-def _by_bits(rows: np.ndarray, numbers: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+def _by_bits(rows: _Rows, numbers: np.ndarray) -> Iterator[tuple[_Rows, int]]:
     """Rows that count once, twice, four times and so on, so that each counts as often as its number says."""
+    if not numbers.ndim:
+        yield rows, int(numbers)
+        return
+    places, numbers = np.arange(len(numbers))[rows], numbers[rows]
     for bit in range(int(numbers.max()).bit_length()):
-        counted = rows[(numbers >> bit) & 1 == 1]
+        counted = places[(numbers >> bit) & 1 == 1]
         if len(counted):
             yield counted, 1 << bit
+
+
+def _missing(column: pa.Array) -> np.ndarray:
+    """(n,) bool, whether each cell is missing; or False."""
+    return np.asarray(column.is_null()) if column.null_count else np.asarray(False)
+
+
+def _shared(values: np.ndarray) -> np.ndarray | None:
+    """The value that all entries of a dictionary have, without dimensions; None if they differ, or there are none."""
+    return np.asarray(values[0]) if len(values) and (values == values[0]).all() else None
 
 
 def _prefixes(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -397,10 +466,13 @@ def _prefixes(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     is_text = _is_text(_plain(column.type))
     distinct = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     names = [_prefix(cell, is_text) for cell in distinct.dictionary.cast(pa.large_binary()).to_pylist()]
-    of_each = np.array([int.from_bytes(name or b"", "little") for name in names] + [0], dtype=np.uint64)
-    is_name = np.array([name is not None for name in names] + [False])
+    of_each = np.array([int.from_bytes(name or b"", "little") for name in names], dtype=np.uint64)
+    is_name = np.array([name is not None for name in names], dtype=bool)
+    shared = (_shared(of_each), _shared(is_name))
+    if not distinct.null_count and shared[0] is not None and shared[1] is not None:
+        return shared[0], shared[1]
     index = distinct.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
-    return of_each[index], is_name[index]
+    return np.append(of_each, np.uint64(0))[index], np.append(is_name, False)[index]
 
 
 def _prefix(cell: bytes | None, is_text: bool) -> bytes | None:
@@ -418,20 +490,20 @@ def _has_unit(column: pa.Array) -> bool:
 
 
 def _integers(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) int64, times in milliseconds, and (n,) bool, whether a cell is missing or no int64."""
+    """(n,) int64, times in milliseconds, and whether a cell is missing or no int64: (n,) bool, or False."""
     column = column.cast(_plain(column.type))
     is_time = _has_unit(column)
-    missing = np.asarray(column.is_null())
+    missing = _missing(column)
     if pa.types.is_decimal(column.type):
         column = column.cast(pa.decimal256(76, 0))
         ends = [pa.scalar(decimal.Decimal(int(end)), column.type) for end in (_INT64.min, _INT64.max)]
         outside = pc.or_(pc.less(column, ends[0]), pc.greater(column, ends[1])).fill_null(False)
-        missing |= np.asarray(outside)
+        missing = missing | np.asarray(outside)
         column = pc.if_else(outside, pa.scalar(decimal.Decimal(0), column.type), column)
     ticks = column.view(pa.int64()) if is_time else pc.cast(column, pa.int64(), safe=False)
     numbers = ticks.fill_null(0).to_numpy(zero_copy_only=False)
     if pa.types.is_uint64(column.type):
-        missing |= numbers < 0
+        missing = missing | (numbers < 0)
     if is_time:  # without a time zone: UTC; Parquet stores no seconds
         numbers = numbers // {"ms": 1, "us": 1_000, "ns": 1_000_000}[column.type.unit]
     return numbers, missing
@@ -441,27 +513,49 @@ class _Cells:
     """Cells of bytes: where each begins, and how long it is. Equal cells of a dictionary share their bytes.
 
     Attributes:
-        missing: (n,) bool.
-        lengths: (n,) int64, 0 where a cell is missing.
+        missing: (n,) bool, or False.
+        lengths: (n,) int64, 0 where a cell is missing; or the length of all.
     """
 
     def __init__(self, column: pa.Array):
-        held = column.dictionary if pa.types.is_dictionary(column.type) else column
-        held = held.cast(pa.large_binary())
-        _, offsets, data = held.buffers()
-        ends = np.frombuffer(offsets, dtype=np.int64)[held.offset : held.offset + len(held) + 1]
-        starts, lengths = ends[:-1], np.diff(ends)
-        self.missing = np.asarray(held.is_null())
-        if pa.types.is_dictionary(column.type):
+        is_dictionary = pa.types.is_dictionary(column.type)
+        held = column.dictionary if is_dictionary else column
+        if pa.types.is_fixed_size_binary(held.type):
+            data, width = held.buffers()[1], held.type.byte_width
+            ends = width * np.arange(held.offset, held.offset + len(held) + 1)
+        else:
+            held = held.cast(pa.large_binary())
+            _, offsets, data = held.buffers()
+            ends = np.frombuffer(offsets, dtype=np.int64)[held.offset : held.offset + len(held) + 1]
+        starts, lengths, missing = ends[:-1], np.diff(ends), _missing(held)
+        if missing.ndim:
+            lengths = np.where(missing, 0, lengths)
+        shared, places = _shared(lengths), None
+        if is_dictionary and (column.indices.null_count or missing.ndim or shared is None):
             places = column.indices.fill_null(len(held)).to_numpy(zero_copy_only=False)
-            self.missing = np.append(self.missing, True)[places]
+            missing = np.append(np.broadcast_to(missing, len(held)), True)[places]
             starts, lengths = np.append(starts, 0)[places], np.append(lengths, 0)[places]
-        self._starts, self.lengths = starts, np.where(self.missing, 0, lengths)
+            shared = None
+        self.missing, self.lengths = missing, lengths if shared is None else shared
+        self._starts = starts
+        self._entries = None if shared is None or not is_dictionary else column.indices.to_numpy()
         self._data = np.frombuffer(data, dtype=np.uint8) if data is not None else np.zeros(0, np.uint8)
 
-    def at(self, rows: np.ndarray, length: int) -> bytes:
+    def at(self, rows: _Rows, length: int) -> bytes:
         """The joined cells of some rows, which all have this length."""
-        first, last = self._starts[rows[0]], self._starts[rows[-1]] + length
-        is_one_piece = last - first == len(rows) * length and (np.diff(self._starts[rows]) == length).all()
-        cells = self._data[first:last] if is_one_piece else self._data[self._starts[rows][:, None] + np.arange(length)]
+        if length == 0:
+            return b""
+        if self._entries is not None:
+            begin = self._starts[0]
+            cells = self._data[begin : begin + len(self._starts) * length].view(_cell_type(length))
+            return bytes(cells[self._entries[rows]].tobytes())
+        starts = self._starts[rows]
+        first, last = starts[0], starts[-1] + length
+        is_one_piece = last - first == len(starts) * length and (np.diff(starts) == length).all()
+        cells = self._data[first:last] if is_one_piece else self._data[starts[:, None] + np.arange(length)]
         return bytes(cells.tobytes())
+
+
+def _cell_type(length: int) -> np.dtype[Any]:
+    """The type of cells of a length; numpy copies integers faster than other items."""
+    return np.dtype(f"u{length}" if length in (1, 2, 4, 8) else f"V{length}")

@@ -99,7 +99,21 @@ def encode_columns(
         report_ids: n ids of 16 bytes, joined; or empty.
         payloads: n payloads of one length, joined.
     """
-    return _datum(_packed_record(prefix, cohorts, event_times, report_ids, payloads))
+    columns: tuple[Any, ...] = (cohorts.astype("<u2"), event_times.astype("<i8", copy=False), report_ids, payloads)
+    parts: list[Any] = [bytes([BATCH_FORM]), prefix]
+    for column in columns:
+        data = memoryview(column)
+        parts += [_long(data.nbytes), data]
+    return b"".join(parts)
+
+
+def _long(number: int) -> bytes:
+    """Avro's variable-length integer of a number that is not negative."""
+    rest, out = 2 * number, bytearray()
+    while rest > 127:
+        out.append(rest & 127 | 128)
+        rest >>= 7
+    return bytes([*out, rest])
 
 
 def packed_bytes(collection: Collection) -> int:

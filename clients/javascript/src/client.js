@@ -1,6 +1,6 @@
 import { UldpError, require } from "./errors.js";
 import { checked } from "./form.js";
-import { makeReport } from "./report.js";
+import { reporter } from "./report.js";
 import { rounding } from "./windows.js";
 import { secureWords } from "./words.js";
 
@@ -8,28 +8,31 @@ export { UldpError };
 
 /** Makes the reports of one collection. */
 export class Client {
-  #form;
+  #fingerprint;
+  #make;
   #rounded;
   #draw = secureWords();
 
-  constructor(form, timeUnit) {
-    this.#form = form;
+  constructor(form, timeUnit, cachedValues) {
+    this.#fingerprint = form.fingerprint;
+    this.#make = reporter(form, cachedValues);
     this.#rounded = rounding(form, timeUnit);
   }
 
   /** Options and their types are in index.d.ts. */
-  static async open(form, { timeUnit, ...pinned } = {}) {
+  static async open(form, { timeUnit, cachedValues = 0, ...pinned } = {}) {
     const known = await checked(form, pinned);
     require(known.sampler.sampler !== "memo", "Client must be MemoClient for a collection with epsilon_inf, got Client");
-    return new Client(known, timeUnit);
+    require(Number.isSafeInteger(cachedValues) && cachedValues >= 0, `cachedValues must be whole and at least 0, got ${cachedValues}`);
+    return new Client(known, timeUnit, cachedValues);
   }
 
   get fingerprint() {
-    return this.#form.fingerprint;
+    return this.#fingerprint;
   }
 
   /** One report, as bytes to be stored, and sent until one attempt succeeds. Each call costs epsilon anew. */
   report(value, eventTime = Date.now(), dimensions) {
-    return makeReport(this.#form, value, this.#rounded(eventTime), this.#draw, dimensions);
+    return this.#make(value, this.#rounded(eventTime), this.#draw, dimensions);
   }
 }

@@ -159,9 +159,10 @@ function agreeing(form, fingerprint) {
   const { client_form, canonical, examples } = form;
   require(same({ ...follows, client_form, fingerprint, canonical, examples }, form), "the form must have its own keys only, got more");
   require(Array.isArray(examples) && examples.length > 0, "examples must be a list of at least one, got none");
+  const symbolsIn = symbolsOf(form);
   for (const { value, cohort, symbols } of examples) {
     const known = Number.isInteger(cohort) && cohort >= 0 && cohort < follows.num_cohorts;
-    require(known && same(symbolsOf(form, value, cohort), symbols), "examples must have the symbols of their values, got others");
+    require(known && same(symbolsIn(value, cohort), symbols), "examples must have the symbols of their values, got others");
   }
   const { weights } = follows.sampler;
   return { ...follows, epsilon: weights ? epsilonOf(weights) : Number(JSON.parse(canonical).mechanism.epsilon), fingerprint };

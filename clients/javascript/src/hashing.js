@@ -15,14 +15,27 @@ export function canonical(value) {
   return value.normalize("NFC");
 }
 
-/** One 64-bit word of the stream of a canonical value. */
-export function hashWord(value, seed, index) {
+/** The stream of a canonical value, forwards: (index) -> 64-bit word. */
+export function hashStream(value, seed) {
   const text = new TextEncoder().encode(value);
   const message = new Uint8Array(DOMAIN.length + 8 + text.length);
   message.set(DOMAIN);
   new DataView(message.buffer).setBigUint64(DOMAIN.length, seed, true);
   message.set(text, DOMAIN.length + 8);
-  return shakeWord(message, index);
+  return shakeWords(message);
+}
+
+/** Streams of which the first words stay in memory, for the latest so many values. */
+export function keptStreams(numValues, numWords, seed) {
+  const known = new Map();
+  return (value) => {
+    const stream = known.has(value) ? undefined : hashStream(value, seed);
+    const words = known.get(value) ?? BigUint64Array.from({ length: numWords }, (_, index) => stream(index));
+    known.delete(value);
+    known.set(value, words); // as the latest
+    if (known.size > numValues) known.delete(known.keys().next().value);
+    return (index) => words[index];
+  };
 }
 
 /** The 16-bit word of a token, by its number, at a position, in a cohort. */
@@ -33,14 +46,17 @@ export function prefixWord(seed, position, number, cohort) {
   view.setBigUint64(0, seed, true);
   view.setUint32(8, position, true);
   view.setUint32(12, number, true);
-  return Number((shakeWord(message, Math.floor(cohort / 4)) >> BigInt(16 * (cohort % 4))) & 0xffffn);
+  return Number((shakeWords(message)(Math.floor(cohort / 4)) >> BigInt(16 * (cohort % 4))) & 0xffffn);
 }
 
-/** Bytes 8 index to 8 index + 7 of SHAKE-128 (FIPS 202), little-endian. */
-function shakeWord(message, index) {
+/** Words of SHAKE-128 (FIPS 202), bytes 8 index to 8 index + 7, little-endian; no index is below that of the call before. */
+function shakeWords(message) {
   const state = absorbed(message, RATE);
-  for (let block = 0; block < Math.floor(index / WORDS); block++) keccakP(state);
-  return lane(state, index % WORDS);
+  let block = 0;
+  return (index) => {
+    for (; block < Math.floor(index / WORDS); block++) keccakP(state);
+    return lane(state, index % WORDS);
+  };
 }
 
 /** All words of SHAKE-256, one after the other. */
@@ -63,16 +79,39 @@ function absorbed(message, rate) {
   padded[message.length] = 0x1f;
   padded[padded.length - 1] |= 0x80;
   const view = new DataView(padded.buffer);
-  const state = new Uint32Array(50);
+  const state = new Int32Array(50);
   for (let at = 0; at < padded.length; at += rate) {
-    for (let i = 0; i < rate / 4; i++) state[i] ^= view.getUint32(at + 4 * i, true);
+    for (let i = 0; i < rate / 4; i += 2) {
+      const [low, high] = [view.getUint32(at + 4 * i, true), view.getUint32(at + 4 * i + 4, true)];
+      for (const odd of [0, 1]) state[i + odd] ^= gathered(low >>> odd) | (gathered(high >>> odd) << 16);
+    }
     keccakP(state);
   }
   return state;
 }
 
+/** The even bits of 32, together in the low 16. */
+function gathered(bits) {
+  let even = bits & 0x55555555;
+  even = (even | (even >>> 1)) & 0x33333333;
+  even = (even | (even >>> 2)) & 0x0f0f0f0f;
+  even = (even | (even >>> 4)) & 0x00ff00ff;
+  return (even | (even >>> 8)) & 0x0000ffff;
+}
+
+/** The low 16 bits, at the even places of 32. */
+function spread(bits) {
+  let even = bits & 0x0000ffff;
+  even = (even | (even << 8)) & 0x00ff00ff;
+  even = (even | (even << 4)) & 0x0f0f0f0f;
+  even = (even | (even << 2)) & 0x33333333;
+  return (even | (even << 1)) & 0x55555555;
+}
+
 function lane(state, at) {
-  return (BigInt(state[2 * at + 1]) << 32n) | BigInt(state[2 * at]);
+  const [even, odd] = [state[2 * at], state[2 * at + 1]];
+  const [low, high] = [0, 16].map((half) => (spread(even >>> half) | (spread(odd >>> half) << 1)) >>> 0);
+  return (BigInt(high) << 32n) | BigInt(low);
 }
 
 /** floor(word bound / 2^64). */

@@ -1,10 +1,10 @@
 /** For people who are asked again and again: one answer a window, memos, and a budget that outlives restarts. */
 import { UldpError, require } from "./errors.js";
 import { checked } from "./form.js";
-import { groupOf } from "./groups.js";
+import { groupsOf } from "./groups.js";
 import { COHORT, MEMO, NAME, TURN, cohortOf, costOf, memoOf, nameOf, purposeBytes, repeated, turnOf } from "./memos.js";
-import { fromHex, toHex } from "./message.js";
-import { makeReport, message } from "./report.js";
+import { encoder, fromHex, toHex } from "./message.js";
+import { reporter } from "./report.js";
 import { symbolsOf } from "./symbols.js";
 import { DAY, rounding, windowsOf } from "./windows.js";
 import { secureWords } from "./words.js";
@@ -22,6 +22,10 @@ export class BudgetSpentError extends UldpError {
 export class MemoClient {
   #form;
   #options;
+  #groupOf;
+  #symbols;
+  #encode;
+  #make; // of reports without memos
   #secret; // of the text, or undefined
   #cohort;
   #turn;
@@ -29,6 +33,8 @@ export class MemoClient {
 
   constructor(form, options) {
     [this.#form, this.#options] = [form, options];
+    [this.#groupOf, this.#symbols, this.#encode] = [groupsOf(form), symbolsOf(form), encoder(form)];
+    if (!this.#hasMemos) this.#make = reporter(form);
   }
 
   /** Options and their types are in index.d.ts. */
@@ -66,7 +72,7 @@ export class MemoClient {
   async report(value, eventTime = Date.now(), dimensions) {
     const time = Math.floor(eventTime);
     require(Number.isSafeInteger(time), `eventTime must be whole milliseconds, got ${eventTime}`);
-    const group = groupOf(this.#form, dimensions);
+    const group = this.#groupOf(dimensions);
     const make = await this.#maker(value, dimensions, group);
     const answer = await this.#options.storage.update((text) => this.#answer(text, make, time));
     if (answer instanceof Error) throw answer;
@@ -75,17 +81,18 @@ export class MemoClient {
 
   /** What makes the message of a time. It throws for a wrong value, and is called where a report is drawn only. */
   async #maker(value, dimensions, group) {
-    if (!this.#hasMemos) return (time) => makeReport(this.#form, value, time, this.#draw, dimensions);
+    if (!this.#hasMemos) return (time) => this.#make(value, time, this.#draw, dimensions);
     let symbol;
     try {
-      [symbol] = symbolsOf(this.#form, value, this.#cohort);
+      [symbol] = this.#symbols(value, this.#cohort);
     } catch (error) {
       return () => {
         throw error;
       };
     }
     const memo = memoOf(await this.#secretOf(MEMO, symbol), this.#form, symbol);
-    return (time) => message(this.#form, group, this.#cohort, time, repeated(this.#form, memo, this.#draw), this.#draw);
+    const cohort = group * this.#form.num_cohorts + this.#cohort;
+    return (time) => this.#encode(cohort, time, repeated(this.#form, memo, this.#draw), this.#draw);
   }
 
   get #hasMemos() {

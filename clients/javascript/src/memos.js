@@ -34,7 +34,7 @@ export function nameOf(secret, form, symbol) {
 /** The payload that a device repeats for a symbol. */
 export function memoOf(secret, form, symbol) {
   const { memo } = form.sampler;
-  return SAMPLERS[memo.sampler]({ ...form, sampler: memo }, [symbol], keyed(secret, form, MEMO, symbol));
+  return SAMPLERS[memo.sampler]({ ...form, sampler: memo })([symbol], keyed(secret, form, MEMO, symbol));
 }
 
 /** The memo or noise. */
@@ -45,7 +45,7 @@ export function repeated(form, memo, draw) {
     return word < repeat ? memo : integer(form, Number((word - repeat) / BigInt(noise_weight)));
   }
   let drawn = 0;
-  const noise = SAMPLERS[inner.sampler]({ ...form, sampler: inner }, [0], () => (drawn++ ? draw() : TAILS));
+  const noise = SAMPLERS[inner.sampler]({ ...form, sampler: inner })([0], () => (drawn++ ? draw() : TAILS));
   return word < repeat ? memo : noise;
 }
 

@@ -1,26 +1,30 @@
 import { inLocal } from "./local-storage.js";
-import { fromHex, toHex } from "./message.js";
+import { require } from "./errors.js";
+import { fromHex, packed, toHex } from "./message.js";
 
-const [ID_START, ID_END] = [9, 25]; // bytes of a message
+const [START, ID_END] = [9, 25]; // bytes of a message: before them its collection, between them its id
+const SINGLE = "02"; // how the text of a single report begins
 
-/** Keeps messages until they were sent. A message that is sent again is the same bytes. */
+/** Keeps messages until they were sent. What is sent again is the same bytes. */
 export class Queue {
   #send;
   #storage;
+  #packSize;
   #sending;
+  #failed = []; // keys of the pack that has to be sent again
 
   /** `send` resolves when the message was received (or will never be), and rejects if it has to be sent again. */
-  constructor({ send, storage = new MemoryStorage() }) {
-    this.#send = send;
-    this.#storage = storage;
+  constructor({ send, storage = new MemoryStorage(), packSize = 10 }) {
+    require(Number.isSafeInteger(packSize) && packSize > 0, `packSize must be whole and above 0, got ${packSize}`);
+    [this.#send, this.#storage, this.#packSize] = [send, storage, packSize];
   }
 
   /** Stores a message; await this before the value is forgotten. */
   async add(message) {
-    await this.#storage.set(toHex(message.subarray(ID_START, ID_END)), toHex(message));
+    await this.#storage.set(toHex(message.subarray(START, ID_END)), toHex(message));
   }
 
-  /** Sends what is stored, up to the first that fails; resolves to how many were sent. */
+  /** Sends what is stored, several reports of a collection at once, up to what fails; resolves to how many were sent. */
   flush() {
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = undefined;
@@ -29,13 +33,33 @@ export class Queue {
   }
 
   async #sendAll() {
-    let sent = 0;
-    for (const [key, text] of await this.#storage.entries()) {
-      await this.#send(fromHex(text));
-      await this.#storage.delete(key);
-      sent += 1;
+    const texts = new Map(await this.#storage.entries());
+    const stored = texts.size;
+    while (texts.size) {
+      const keys = this.#pack(texts);
+      this.#failed = keys;
+      const message = packed(keys.map((key) => fromHex(texts.get(key))));
+      await this.#send(message);
+      await this.#forget(keys, texts);
+      this.#failed = [];
     }
-    return sent;
+    return stored;
+  }
+
+  async #forget(keys, texts) {
+    for (const key of keys) {
+      await this.#storage.delete(key);
+      texts.delete(key);
+    }
+  }
+
+  /** The keys that failed together, or those of the oldest message and of others of its collection. */
+  #pack(texts) {
+    if (this.#failed.length && this.#failed.every((key) => texts.has(key))) return this.#failed;
+    const [[key, oldest]] = texts;
+    if (!oldest.startsWith(SINGLE)) return [key];
+    const alike = [...texts].filter(([, text]) => text.startsWith(oldest.slice(0, 2 * START)));
+    return alike.slice(0, this.#packSize).map(([key]) => key);
   }
 }
 

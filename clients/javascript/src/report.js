@@ -1,21 +1,17 @@
 /** From a value to a message. */
-import { groupOf } from "./groups.js";
+import { groupsOf } from "./groups.js";
 import { scaled } from "./hashing.js";
-import { encode } from "./message.js";
+import { encoder } from "./message.js";
 import { SAMPLERS } from "./samplers.js";
 import { symbolsOf } from "./symbols.js";
 
-/** A message about a value, from a checked form and a source of uniform 64-bit words. */
-export function makeReport(form, value, eventTime, draw, dimensions) {
-  const group = groupOf(form, dimensions);
-  const cohort = scaled(draw(), form.num_cohorts);
-  return message(form, group, cohort, eventTime, SAMPLERS[form.sampler.sampler](form, symbolsOf(form, value, cohort), draw), draw);
-}
-
-/** The bytes of a report, with a fresh id. */
-export function message({ fingerprint, num_cohorts }, group, cohort, eventTime, payload, draw) {
-  const reportId = new DataView(new ArrayBuffer(16));
-  reportId.setBigUint64(0, draw(), true);
-  reportId.setBigUint64(8, draw(), true);
-  return encode({ fingerprint, cohort: group * num_cohorts + cohort, eventTime, reportId: new Uint8Array(reportId.buffer), payload });
+/** Makes messages about values, from a checked form and a source of uniform 64-bit words. */
+export function reporter(form, cachedValues) {
+  const { num_cohorts, sampler } = form;
+  const [groupOf, symbols, payload, encode] = [groupsOf(form), symbolsOf(form, cachedValues), SAMPLERS[sampler.sampler](form), encoder(form)];
+  return (value, eventTime, draw, dimensions) => {
+    const group = groupOf(dimensions);
+    const cohort = scaled(draw(), num_cohorts);
+    return encode(group * num_cohorts + cohort, eventTime, payload(symbols(value, cohort), draw), draw);
+  };
 }

@@ -1,81 +1,102 @@
 /** From symbols to a payload, with integers only: docs/client.md. Words are drawn in the order of that page. */
 
+/** Each takes a form and gives (symbols, draw) -> payload. */
 export const SAMPLERS = {
-  symbol(form, [x], draw) {
-    const keep = BigInt(form.sampler.keep_weight);
-    const word = draw();
-    return integer(form, word < keep ? x : Number((word - keep) / BigInt(form.sampler.noise_weight)));
+  symbol(form) {
+    const [keep, noise] = [BigInt(form.sampler.keep_weight), BigInt(form.sampler.noise_weight)];
+    return ([x], draw) => {
+      const word = draw();
+      return integer(form, word < keep ? x : Number((word - keep) / noise));
+    };
   },
 
-  bits(form, symbols, draw) {
+  bits(form) {
     const { num_sensitive: v, sampler } = form;
-    const heads = symbols.map(() => draw() < BigInt(sampler.keep_weight));
-    const bits = noise(v, Number(sampler.noise_numerator), draw);
-    if (heads[0] && symbols[0] >= v) {
-      return bitBytes(form, sampler.noise_in_clear ? bits : bits.fill(0n), symbols[0] - v + 1);
-    }
-    symbols.forEach((x, j) => {
-      if (heads[j] && symbols.indexOf(x) === j) bits[x >> 6] |= 1n << BigInt(x & 63); // of equal symbols the first coin counts
-    });
-    return bitBytes(form, bits, 0);
+    const [keep, rate] = [BigInt(sampler.keep_weight), Number(sampler.noise_numerator)];
+    return (symbols, draw) => {
+      const heads = symbols.map(() => draw() < keep);
+      const bits = noise(v, rate, draw);
+      if (heads[0] && symbols[0] >= v) {
+        return bitBytes(form, sampler.noise_in_clear ? bits : bits.fill(0n), symbols[0] - v + 1);
+      }
+      symbols.forEach((x, j) => {
+        if (heads[j] && symbols.indexOf(x) === j) bits[x >> 6] |= 1n << BigInt(x & 63); // of equal symbols the first coin counts
+      });
+      return bitBytes(form, bits, 0);
+    };
   },
 
-  subset(form, [x], draw) {
+  subset(form) {
     const { num_sensitive: v, sampler } = form;
-    const heads = draw() < BigInt(sampler.keep_weight);
-    const words = new BigUint64Array(v);
-    const larger = heads && x < v ? sampler.larger_own_weight : sampler.larger_weight;
-    const size = sampler.subset_size + (larger !== undefined && draw() < BigInt(larger) ? 1 : 0);
-    let limit;
-    do {
-      for (let i = 0; i < v; i++) words[i] = draw();
-      if (heads && x < v) words[x] = 0n;
-      limit = words.slice().sort()[size - 1];
-    } while (words.reduce((chosen, word) => chosen + (word <= limit), 0) !== size);
-    const bits = new BigUint64Array(Math.ceil(v / 64));
-    if (heads && x >= v) return bitBytes(form, bits, x - v + 1);
-    words.forEach((word, i) => {
-      if (word <= limit) bits[i >> 6] |= 1n << BigInt(i & 63);
-    });
-    return bitBytes(form, bits, 0);
+    const [keep, larger, own] = [sampler.keep_weight, sampler.larger_weight ?? 0, sampler.larger_own_weight ?? 0].map(BigInt);
+    return ([x], draw) => {
+      const heads = draw() < keep;
+      const words = new BigUint64Array(v);
+      const size = sampler.subset_size + (larger && draw() < (heads && x < v ? own : larger) ? 1 : 0);
+      let limit;
+      do {
+        for (let i = 0; i < v; i++) words[i] = draw();
+        if (heads && x < v) words[x] = 0n;
+        limit = words.slice().sort()[size - 1];
+      } while (words.reduce((chosen, word) => chosen + (word <= limit), 0) !== size);
+      const bits = new BigUint64Array(Math.ceil(v / 64));
+      if (heads && x >= v) return bitBytes(form, bits, x - v + 1);
+      words.forEach((word, i) => {
+        if (word <= limit) bits[i >> 6] |= 1n << BigInt(i & 63);
+      });
+      return bitBytes(form, bits, 0);
+    };
   },
 
-  column(form, [x], draw) {
+  column(form) {
     const { num_sensitive: v, sampler } = form;
-    const heads = draw() < BigInt(sampler.keep_weight);
-    const y = Number(draw() & BigInt(2 * sampler.half - 1));
-    if (heads && x >= v) return integer(form, 2 * sampler.half + x - v);
-    return integer(form, heads && isOdd((sampler.half + x) & y) ? y ^ sampler.half : y);
+    const [keep, half, last] = [BigInt(sampler.keep_weight), sampler.half, BigInt(2 * sampler.half - 1)];
+    return ([x], draw) => {
+      const heads = draw() < keep;
+      const y = Number(draw() & last);
+      if (heads && x >= v) return integer(form, 2 * half + x - v);
+      return integer(form, heads && isOdd((half + x) & y) ? y ^ half : y);
+    };
   },
 
-  two_stages(form, [x], draw) {
+  two_stages(form) {
     const [a, b] = [BigInt(form.sampler.noise_weight), BigInt(form.sampler.answer_noise_weight)];
-    const [last, word] = [form.num_symbols - 1, draw()];
+    const last = form.num_symbols - 1;
     const d = BigInt(last);
-    if (x === last) return integer(form, word < d * a ? Number(word / a) : last);
-    if (word < (d - 1n) * b) return integer(form, (x + 1 + Number(word / b)) % last);
-    return integer(form, word < (d - 1n) * b + a ? last : x);
+    return ([x], draw) => {
+      const word = draw();
+      if (x === last) return integer(form, word < d * a ? Number(word / a) : last);
+      if (word < (d - 1n) * b) return integer(form, (x + 1 + Number(word / b)) % last);
+      return integer(form, word < (d - 1n) * b + a ? last : x);
+    };
   },
 
-  table(form, [x], draw) {
-    let word = draw();
-    return integer(form, form.sampler.weights[x].findIndex((weight) => (word -= BigInt(weight)) < 0n));
+  table(form) {
+    const weights = form.sampler.weights.map((outputs) => outputs.map(BigInt));
+    return ([x], draw) => {
+      let word = draw();
+      return integer(form, weights[x].findIndex((weight) => (word -= weight) < 0n));
+    };
   },
 
-  wave(form, [x], draw) {
+  wave(form) {
     const { half_width: b, num_others, near_weight, noise_weight } = form.sampler;
-    const [near, noise, word] = [BigInt(near_weight), BigInt(noise_weight), draw()];
+    const [near, noise] = [BigInt(near_weight), BigInt(noise_weight)];
     const [w, line] = [2 * b + 1, form.num_sensitive - num_others + 2 * b];
-    const [own, far] = [x + 2 * b < line ? x : line + w * (x + 2 * b - line), line + w * num_others - w];
-    let share = Number(word / noise); // ordered outputs have one share, others w
-    if (x >= form.num_sensitive) {
-      if (share >= far + w) return integer(form, x + 2 * b); // in clear
-    } else if (share < far) share += share < own ? 0 : w;
-    else {
-      const step = Number((word - BigInt(far) * noise) / near);
-      share = own + (step < w ? step : b);
-    }
-    return integer(form, share < line ? share : line + Math.floor((share - line) / w));
+    const far = line + w * num_others - w;
+    return ([x], draw) => {
+      const word = draw();
+      const own = x + 2 * b < line ? x : line + w * (x + 2 * b - line);
+      let share = Number(word / noise); // ordered outputs have one share, others w
+      if (x >= form.num_sensitive) {
+        if (share >= far + w) return integer(form, x + 2 * b); // in clear
+      } else if (share < far) share += share < own ? 0 : w;
+      else {
+        const step = Number((word - BigInt(far) * noise) / near);
+        share = own + (step < w ? step : b);
+      }
+      return integer(form, share < line ? share : line + Math.floor((share - line) / w));
+    };
   },
 };
 

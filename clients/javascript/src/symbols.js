@@ -1,66 +1,85 @@
 /** From a value to its symbols in a cohort: docs/client.md. */
 import { require } from "./errors.js";
-import { canonical, hashWord, prefixWord, scaled } from "./hashing.js";
+import { canonical, hashStream, keptStreams, prefixWord, scaled } from "./hashing.js";
 
+/** Each takes the parameters of a rule and gives (canonical value, cohort) -> symbols. */
 export const RULES = {
-  list({ symbols }, value) {
-    return [indexIn(symbols, value)];
+  list({ symbols }) {
+    const index = indexIn(symbols);
+    return (value) => [index(value)];
   },
 
-  hash({ num_buckets, seed, num_hashes, listed, num_clear_buckets }, value, cohort) {
-    const word = (index) => hashWord(value, BigInt(seed), index);
-    const place = listed.indexOf(value);
-    if (place >= 0) {
-      return [num_buckets + (num_clear_buckets === null ? place : scaled(word(cohort), num_clear_buckets))];
-    }
-    return Array.from({ length: num_hashes }, (_, j) => scaled(word(cohort * num_hashes + j), num_buckets));
+  hash({ num_buckets, seed, num_hashes, listed, num_clear_buckets }, numCohorts, cachedValues) {
+    const places = placesOf(listed);
+    const streamOf = cachedValues ? keptStreams(cachedValues, numCohorts * num_hashes, BigInt(seed)) : (value) => hashStream(value, BigInt(seed));
+    return (value, cohort) => {
+      const place = places.get(value);
+      if (place !== undefined && num_clear_buckets === null) return [num_buckets + place];
+      const word = streamOf(value);
+      if (place !== undefined) return [num_buckets + scaled(word(cohort), num_clear_buckets)];
+      return Array.from({ length: num_hashes }, (_, j) => scaled(word(cohort * num_hashes + j), num_buckets));
+    };
   },
 
-  prefixes({ num_buckets, seed, tokens, lengths, listed }, value, cohort) {
-    const place = listed.indexOf(value);
-    if (place >= 0) return [num_buckets + place];
-    const length = lengths[cohort % lengths.length] ?? Infinity;
-    const words = tokenNumbers(tokens, value)
-      .slice(0, length)
-      .map((number, position) => prefixWord(BigInt(seed), position, number, cohort));
-    const sum = words.reduce((total, word) => (total + word) % 65536, 0);
-    return [Math.floor((sum * num_buckets) / 65536)];
+  prefixes({ num_buckets, seed, tokens, lengths, listed }) {
+    const [places, salt, numbers] = [placesOf(listed), BigInt(seed), tokenNumbers(tokens)];
+    return (value, cohort) => {
+      const place = places.get(value);
+      if (place !== undefined) return [num_buckets + place];
+      const length = lengths[cohort % lengths.length] ?? Infinity;
+      const words = numbers(value)
+        .slice(0, length)
+        .map((number, position) => prefixWord(salt, position, number, cohort));
+      const sum = words.reduce((total, word) => (total + word) % 65536, 0);
+      return [Math.floor((sum * num_buckets) / 65536)];
+    };
   },
 
-  bins({ edges, others, sensitive }, value) {
+  bins({ edges, others, sensitive }) {
     const symbol = (place) => [sensitive === undefined ? place : symbolOf(place, sensitive)];
-    const other = others.indexOf(value);
-    if (other >= 0) return symbol(edges.length - 1 + other);
-    require(/^-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?$/i.test(value), "a value must be a number, or one of `others`, got another one");
-    return symbol(edges.slice(1, -1).filter((edge) => Number(edge) <= Number(value)).length);
+    const [inner, places] = [edges.slice(1, -1).map(Number), placesOf(others)];
+    return (value) => {
+      const other = places.get(value);
+      if (other !== undefined) return symbol(edges.length - 1 + other);
+      require(/^-?[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?$/i.test(value), "a value must be a number, or one of `others`, got another one");
+      const number = Number(value);
+      return symbol(inner.filter((edge) => edge <= number).length);
+    };
   },
 
-  permutation({ values, num_buckets, seed }, value, cohort) {
-    const own = indexIn(values, value);
-    const words = values.map((other) => hashWord(other, BigInt(seed), cohort));
-    const rank = words.filter((word, i) => word < words[own] || (word === words[own] && i < own)).length;
-    return [rank % num_buckets];
+  permutation({ values, num_buckets, seed }) {
+    const [index, salt, words] = [indexIn(values), BigInt(seed), new Map()]; // words of all values, by cohort
+    return (value, cohort) => {
+      const own = index(value);
+      if (!words.has(cohort)) words.set(cohort, BigUint64Array.from(values, (other) => hashStream(other, salt)(cohort)));
+      const all = words.get(cohort);
+      const rank = all.filter((word, i) => word < all[own] || (word === all[own] && i < own)).length;
+      return [rank % num_buckets];
+    };
   },
 };
 
-/** One symbol, or num_hashes of them. */
-export function symbolsOf(form, value, cohort) {
-  const text = form.symbols.edges && typeof value === "number" ? String(value) : value;
-  return RULES[form.symbols.rule](form.symbols, canonical(text), cohort);
+/** From a value and a cohort to one symbol, or num_hashes of them. */
+export function symbolsOf({ symbols, num_cohorts }, cachedValues) {
+  const rule = RULES[symbols.rule](symbols, num_cohorts, cachedValues);
+  const text = symbols.edges ? (value) => (typeof value === "number" ? String(value) : value) : (value) => value;
+  return (value, cohort) => rule(canonical(text(value)), cohort);
 }
 
 /** The longest token that fits, again and again; a character where none begins has a number of its own; then the end, 0. */
-function tokenNumbers(tokens, value) {
+function tokenNumbers(tokens) {
   const numbers = new Map(tokens.map((token, i) => [token, i + 1]));
   const lengths = [...new Set(tokens.map((token) => token.length))].sort((a, b) => b - a);
-  const found = [];
-  for (let at = 0; at < value.length; ) {
-    const length = lengths.find((size) => numbers.has(value.slice(at, at + size)) && at + size <= value.length);
-    const character = value.codePointAt(at);
-    found.push(length === undefined ? tokens.length + 1 + character : numbers.get(value.slice(at, at + length)));
-    at += length ?? String.fromCodePoint(character).length;
-  }
-  return [...found, 0];
+  return (value) => {
+    const found = [];
+    for (let at = 0; at < value.length; ) {
+      const length = lengths.find((size) => numbers.has(value.slice(at, at + size)) && at + size <= value.length);
+      const character = value.codePointAt(at);
+      found.push(length === undefined ? tokens.length + 1 + character : numbers.get(value.slice(at, at + length)));
+      at += length ?? String.fromCodePoint(character).length;
+    }
+    return [...found, 0];
+  };
 }
 
 /** The sensitive places have the first symbols, in their order, and then all others. */
@@ -69,8 +88,16 @@ function symbolOf(place, sensitive) {
   return sensitive.includes(place) ? before : sensitive.length + place - before;
 }
 
-function indexIn(texts, value) {
-  const index = texts.indexOf(value);
-  require(index >= 0, `a value must be one of the ${texts.length} of the collection, got another one`);
-  return index;
+/** The first place of each text. */
+function placesOf(texts) {
+  return new Map(texts.map((text, i) => [text, i]).reverse());
+}
+
+function indexIn(texts) {
+  const places = placesOf(texts);
+  return (value) => {
+    const index = places.get(value);
+    require(index !== undefined, `a value must be one of the ${texts.length} of the collection, got another one`);
+    return index;
+  };
 }

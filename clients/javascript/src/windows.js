@@ -9,7 +9,8 @@ const MONDAY = 4 * DAY; // 1970-01-05
 export function windowsOf({ milliseconds, timezone }) {
   const dates = timezone && new Intl.DateTimeFormat("sv", { timeZone: timezone }); // Swedish dates are those of ISO 8601
   const number = (time) => Math.floor((dates ? Date.parse(dates.format(time || 0)) - MONDAY : time) / milliseconds);
-  const start = (wanted, high) => {
+  const first = (wanted, high) => {
+    if (!dates) return wanted * milliseconds;
     for (let low = high - milliseconds - 2 * DAY; low < high; ) {
       const middle = Math.floor((low + high) / 2);
       if (number(middle) < wanted) low = middle + 1;
@@ -17,11 +18,13 @@ export function windowsOf({ milliseconds, timezone }) {
     }
     return high;
   };
-  return {
-    number,
-    start: (time) => start(number(time), Math.floor(time)),
-    end: (time) => start(number(time) + 1, time + milliseconds + 2 * DAY),
+  const end = (time) => first(number(time) + 1, time + milliseconds + 2 * DAY);
+  let [from, to] = [0, 0]; // the window of the call before: in a time zone, a search is slow
+  const start = (time) => {
+    if (!(from <= time && time < to)) [from, to] = [first(number(time), Math.floor(time)), end(time)];
+    return from;
   };
+  return { number, start, end };
 }
 
 /**

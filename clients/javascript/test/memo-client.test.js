@@ -93,7 +93,7 @@ test("the cohort stays, and payloads repeat one memo", async () => {
 
 test("a memo that is not the value's symbol is repeated as often as the form says", async () => {
   const form = forms["memo-krr"];
-  const [symbol] = symbolsOf(form, "flu", 0);
+  const [symbol] = symbolsOf(form)("flu", 0);
   let client, memo;
   do {
     const storage = new MemoryState();

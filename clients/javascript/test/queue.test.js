@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { BrowserState, BrowserStorage, MemoryStorage, Queue } from "../index.js";
@@ -46,6 +47,92 @@ for (const [name, storage] of Object.entries(storages)) {
     assert.deepEqual(seen, [message(1), message(1), message(1), message(2)]);
   });
 }
+
+const BATCHES = JSON.parse(readFileSync(new URL("../../../schemas/vectors/batches.json", import.meta.url), "utf8"));
+const bytesOf = (text) => Uint8Array.from(Buffer.from(text, "hex"));
+
+/** What a queue with the messages of both collections, one of each in turn, sends at once. */
+async function sentOf(packSize, storage = new MemoryStorage()) {
+  const seen = [];
+  const queue = new Queue({ send: async (bytes) => void seen.push(bytes), storage, packSize });
+  const [one, other] = BATCHES;
+  for (const [i, message] of one.messages.entries()) {
+    await queue.add(bytesOf(message));
+    await queue.add(bytesOf(other.messages[i]));
+  }
+  assert.equal(await queue.flush(), 10);
+  assert.equal(await queue.flush(), 0);
+  return seen;
+}
+
+test("reports of one collection are sent as one message, and those of another as another", async () => {
+  const [one, other] = BATCHES;
+  assert.deepEqual(await sentOf(undefined), [one, other].map(({ packed }) => bytesOf(packed)));
+  const local = new FakeLocalStorage();
+  assert.equal((await sentOf(undefined, new BrowserStorage(local))).length, 2);
+  assert.deepEqual([...local.texts], [["unrelated", "text"]]);
+  const pairs = await sentOf(2);
+  assert.deepEqual(pairs.map(([form]) => form), [4, 4, 4, 4, 2, 2]);
+  assert.deepEqual(pairs.slice(4), [one, other].map(({ messages }) => bytesOf(messages[4])));
+  const alone = await sentOf(1);
+  assert.deepEqual(alone, one.messages.flatMap((message, i) => [message, other.messages[i]]).map(bytesOf));
+});
+
+test("ten reports are a pack, unless the queue is told otherwise", async () => {
+  const seen = [];
+  const queue = new Queue({ send: async (bytes) => void seen.push(bytes) });
+  for (let id = 0; id < 25; id++) {
+    const report = bytesOf(BATCHES[0].messages[0]);
+    report[9] = id;
+    await queue.add(report);
+  }
+  assert.equal(await queue.flush(), 25);
+  assert.equal(seen.length, 3);
+  assert.deepEqual(seen.map((bytes) => bytes[9] / 4), [10, 10, 5]); // cohorts have 2 bytes
+  for (const packSize of [0, -1, 1.5, "10"]) {
+    const message = `packSize must be whole and above 0, got ${packSize}`;
+    assert.throws(() => new Queue({ send: async () => {}, packSize }), { name: "UldpError", message });
+  }
+});
+
+test("a pack that failed is sent again as it was, before what came later; none is deleted before it is sent", async () => {
+  const seen = [];
+  let broken = true;
+  const storage = new MemoryStorage();
+  const send = async (bytes) => {
+    seen.push(bytes);
+    assert.ok(storage.entries().length > 0);
+    if (broken) throw new Error("no network");
+  };
+  const queue = new Queue({ send, storage });
+  const [first, second, third] = BATCHES[0].messages.map(bytesOf);
+  await queue.add(first);
+  await queue.add(second);
+  await assert.rejects(queue.flush(), { message: "no network" });
+  await queue.add(third);
+  await assert.rejects(queue.flush(), { message: "no network" });
+  assert.equal(storage.entries().length, 3);
+  broken = false;
+  assert.equal(await queue.flush(), 3);
+  assert.deepEqual(seen[1], seen[0]);
+  assert.deepEqual(seen.slice(2), [seen[0], third]);
+});
+
+test("a pack of which another page has sent a part is made anew", async () => {
+  const seen = [];
+  const storage = new MemoryStorage();
+  const messages = BATCHES[0].messages.map(bytesOf);
+  const send = async (bytes) => {
+    seen.push(bytes);
+    if (seen.length === 1) throw new Error("no network");
+  };
+  const queue = new Queue({ send, storage });
+  for (const message of messages.slice(0, 2)) await queue.add(message);
+  await assert.rejects(queue.flush(), { message: "no network" });
+  storage.delete(storage.entries()[0][0]);
+  assert.equal(await queue.flush(), 1);
+  assert.deepEqual(seen[1], messages[1]);
+});
 
 test("a message outlives the program", async () => {
   const local = new FakeLocalStorage();

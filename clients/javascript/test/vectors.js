@@ -1,22 +1,22 @@
 /** Compares the client with the vectors of schemas/vectors; in Node and in browsers. */
 import { BudgetSpentError, MemoClient, MemoryState, UldpError } from "../index.js";
 import { checked, formOf } from "../src/form.js";
-import { canonical, hashWord } from "../src/hashing.js";
+import { canonical, hashStream } from "../src/hashing.js";
 import { cohortOf, costOf, memoOf, repeated, turnOf } from "../src/memos.js";
-import { fromHex, toHex } from "../src/message.js";
-import { makeReport } from "../src/report.js";
+import { fromHex, packed, toHex } from "../src/message.js";
+import { reporter } from "../src/report.js";
 import { SAMPLERS } from "../src/samplers.js";
 import { symbolsOf } from "../src/symbols.js";
 import { windowsOf } from "../src/windows.js";
 
-export const FILES = ["collections", "hashes", "symbols", "payloads", "reports", "memos", "costs", "budgets", "form_fingerprints", "refusals", "windows", "dimensions"];
+export const FILES = ["collections", "hashes", "symbols", "payloads", "reports", "memos", "costs", "budgets", "form_fingerprints", "refusals", "windows", "dimensions", "batches"];
 
 /**
  * @param {Record<string, any[]>} records by file
  * @returns {Promise<number>} how many vectors were compared; rejects at the first difference
  */
 export async function compare(records) {
-  const { collections, hashes, symbols, payloads, reports, memos, costs, budgets, form_fingerprints, refusals, windows, dimensions } = records;
+  const { collections, hashes, symbols, payloads, reports, memos, costs, budgets, form_fingerprints, refusals, windows, dimensions, batches } = records;
   const forms = Object.fromEntries(collections.map(({ name, client }) => [name, client]));
   for (const { name, client } of collections) {
     const { client_form: _, fingerprint, canonical: text, examples: __, ...follows } = client;
@@ -24,20 +24,20 @@ export async function compare(records) {
     equal((await checked(client)).fingerprint, fingerprint, name);
   }
   for (const { value, seed, index, word } of hashes) {
-    equal(hashWord(canonical(value), BigInt(seed), index).toString(16).padStart(16, "0"), word, `word ${index}`);
+    equal(hashStream(canonical(value), BigInt(seed))(index).toString(16).padStart(16, "0"), word, `word ${index}`);
   }
   for (const { collection, value, cohort, symbols: expected } of symbols) {
-    equal(symbolsOf(forms[collection], value, cohort), expected, `symbols of ${collection}`);
+    equal(symbolsOf(forms[collection])(value, cohort), expected, `symbols of ${collection}`);
   }
   for (const { collection, symbols: held, words, payload } of payloads) {
     const form = forms[collection];
     const draw = drawing(words);
-    equal(toHex(SAMPLERS[form.sampler.sampler](form, held, draw)), payload, `payload of ${collection}`);
+    equal(toHex(SAMPLERS[form.sampler.sampler](form)(held, draw)), payload, `payload of ${collection}`);
     equal(draw.left(), 0, `words of ${collection}`);
   }
   for (const { collection, value, event_time, words, message } of reports) {
     const draw = drawing(words);
-    equal(toHex(makeReport(forms[collection], value, event_time, draw)), message, `report of ${collection}`);
+    equal(toHex(reporter(forms[collection])(value, event_time, draw)), message, `report of ${collection}`);
     equal(draw.left(), 0, `words of ${collection}`);
   }
   for (const { client, derived, reports: repeats } of memos) {
@@ -47,7 +47,7 @@ export async function compare(records) {
     equal(form.fingerprint, fingerprint, client.id);
     for (const { secret, value, cohort, symbol, memo, report_every, turn } of derived) {
       equal(cohortOf(secret, form), cohort, `cohort of ${client.id}`);
-      equal(symbolsOf(form, canonical(value), cohort), [symbol], `symbol of ${client.id}`);
+      equal(symbolsOf(form)(canonical(value), cohort), [symbol], `symbol of ${client.id}`);
       equal(toHex(memoOf(secret, form, symbol)), memo, `memo of ${client.id}`);
       equal(turnOf(secret, form, report_every), turn, `turn of ${client.id}`);
     }
@@ -83,9 +83,12 @@ export async function compare(records) {
     const form = await checked(client);
     for (const { value, event_time, dimensions: texts, words, message } of told) {
       const draw = drawing(words);
-      equal(toHex(makeReport(form, value, event_time, draw, texts)), message, `report of ${client.id}`);
+      equal(toHex(reporter(form)(value, event_time, draw, texts)), message, `report of ${client.id}`);
       equal(draw.left(), 0, `words of ${client.id}`);
     }
+  }
+  for (const { collection, messages, packed: expected } of batches) {
+    equal(toHex(packed(messages.map(fromHex))), expected, `batch of ${collection}`);
   }
   return FILES.reduce((sum, name) => sum + records[name].length, 0);
 }

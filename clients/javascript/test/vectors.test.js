@@ -26,6 +26,7 @@ const SPOILED = {
   refusals: (_, all) => (all.find(({ refused_by }) => refused_by === "pin").refused_by = "checks"),
   windows: (record) => (record.times[0].end += 1),
   dimensions: (record) => (record.client.dimensions[0].values[0] = "old"),
+  batches: (record) => (record.packed = record.packed.replace(/..$/, "ff")),
   memos: (record) => (record.derived[0].memo = "00".repeat(record.derived[0].memo.length / 2)),
 };
 

@@ -435,8 +435,8 @@ PAGES = (
     ),
     Plant(
         "a queue that forgets before it sends",
-        "await this.#send(fromHex(text));\nawait this.#storage.delete(key);",
-        "await this.#storage.delete(key);\nawait this.#send(fromHex(text));",
+        "await this.#send(message);\nawait this.#forget(keys, texts);",
+        "await this.#forget(keys, texts);\nawait this.#send(message);",
         "a report is lost whenever the gateway is away",
         ("test_javascript.py::test_its_own_tests_but_vectors",),
     ),
