@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from typing import Any
 
@@ -10,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import binomial_limits, generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, SHARE_ABOVE, compare_numbers
 from uldp_transforms.ldp.comparisons.difference_columns import Difference
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
-from uldp_transforms.ldp.estimators.smooth_figures import SmoothFigures
 
 BINS, LIMITS, QUANTILES = 32, (0.25, 0.5), (0.1, 0.5, 0.9)
 CENTRES = (np.arange(BINS) + 0.5) / BINS
@@ -23,9 +22,7 @@ CENTRES = (np.arange(BINS) + 0.5) / BINS
 
 def collection(epsilon: float = 1.0, mechanism: str = "sw", **alphabet: Any) -> Collection:
     spec = {"id": "ordered", "low": 0, "high": 1, "num_bins": BINS} | alphabet
-    return Collection.from_json(
-        {"id": "numbers", "version": 1, "alphabet": spec, "mechanism": {"id": mechanism, "epsilon": epsilon}}
-    )
+    return made(spec, {"id": mechanism, "epsilon": epsilon}, id="numbers")
 
 
 def side(item: Collection, cells: Any, times: int = 1) -> NumberSums:
@@ -111,48 +108,6 @@ def test_smooth_intervals_of_differences_hold_and_are_shorter() -> None:
     assert held.min() >= binomial_limits(RUNS, 0.93)[0]
     assert (lengths[1, 2:] < lengths[0, 2:]).all()
     assert (lengths[1, 3:] < 0.75 * lengths[0, 3:]).all()
-
-
-def test_the_mean_is_that_of_normal_intervals() -> None:
-    """Without others, square-and-add of two normal intervals is the normal interval of the difference."""
-    item, cells = collection(), generator("two groups").integers(50, 200, (2, 1, collection().num_cells))
-    sides = [side(item, own[0]) for own in cells]
-    mean = compare_numbers(*sides)[0]
-    centres = sides[0].centres
-    assert centres is not None
-    ratios = [one.ratio(centres) for one in sides]
-    error = float(np.hypot(*(one.of_sum**0.5 for one in ratios)))
-    assert mean.difference == pytest.approx(ratios[0].total - ratios[1].total)
-    assert mean.low == pytest.approx(mean.difference - 1.959964 * error)
-    assert mean.p_value == pytest.approx(2 * stats.norm.sf(abs(mean.difference) / error), rel=1e-3)
-    twice = compare_numbers(*(side(item, own[0], times=2) for own in cells))[0]
-    assert twice.low == pytest.approx(mean.difference - 1.959964 * 2**0.5 * error)
-
-
-def test_smooth_differences_are_those_of_two_posteriors_or_none() -> None:
-    """With the roots of the sums of squares as ends; the first median may be in the last bin, which is open."""
-    item, late = collection(4.0), np.append(np.zeros(BINS - 1), 1.0)
-    laws = 0.6 * late + 0.4 * law_of(0.06), law_of(0.06)
-    sides = [side(item, np.rint(2_000 * item.mechanism.response(law))) for law in laws]
-    options: dict[str, Any] = {"limits": [0.25], "quantiles": [0.5], "confidence": 0.9}
-    found = compare_numbers(*sides, **options)
-    figures = [SmoothFigures(one.smooth, one.edges, stats.norm.ppf(0.95)) for one in sides if one.smooth is not None]
-    asked = [one.mean(CENTRES) for one in figures], [one.quantile(0.5) for one in figures]
-    for told, (a, b) in zip(found, (*asked, [one.share_above(CENTRES > 0.25) for one in figures]), strict=True):
-        (value, low, high), (other, least, most) = (np.array(one, dtype=float) for one in (a, b))  # open: NaN
-        ends = (
-            value - other - np.hypot(value - low, most - other),
-            value - other + np.hypot(high - value, other - least),
-        )
-        assert told.display_difference == pytest.approx(value - other)
-        assert told.display_low == (None if np.isnan(ends[0]) else pytest.approx(ends[0]))
-        assert told.display_high == (None if np.isnan(ends[1]) else pytest.approx(ends[1]))
-    assert [one.display_high is None for one in found] == [False, True, False]
-    none = dict.fromkeys(("display_difference", "display_low", "display_high"))
-    expected = [dataclasses.replace(one, **none) for one in found]
-    assert compare_numbers(*sides, smooth=False, **options) == expected
-    vars(sides[1])["smooth"] = None
-    assert compare_numbers(*sides, **options) == expected
 
 
 def test_exchanged_groups_have_the_opposite_differences() -> None:
