@@ -218,12 +218,6 @@ def test_values_are_text(alphabet, num_cohorts, value):
 
 
 @alphabets
-def test_no_values_have_no_symbols(alphabet, num_cohorts):
-    several = (alphabet.num_hashes,) if alphabet.num_hashes > 1 else ()
-    assert alphabet.encode([], np.zeros(0, dtype=np.int64), num_cohorts).shape == (0, *several)
-
-
-@alphabets
 def test_values_with_a_symbol_of_their_own_share_it_with_nobody(alphabet, num_cohorts):
     own = alphabet.has_own_symbol(VALUES)
     assert (own.dtype, own.shape) == (bool, (len(VALUES),))
@@ -233,15 +227,6 @@ def test_values_with_a_symbol_of_their_own_share_it_with_nobody(alphabet, num_co
         assert set(np.flatnonzero((table == table[0, i]).any(axis=0))) <= {
             j for j, value in enumerate((*VALUES, *alphabet.clear_values)) if value == VALUES[i]
         }
-
-
-@alphabets
-def test_redistribution_is_the_identity_without_tags(alphabet, num_cohorts):
-    shares = np.linspace(-0.2, 0.5, alphabet.num_symbols)
-    if alphabet.id != "tagged":
-        np.testing.assert_array_equal(alphabet.redistribute(shares), shares)
-        assert alphabet.redistribution(shares) is None
-        assert alphabet.redistributed_mass(shares) == 0
 
 
 @pytest.mark.parametrize(
@@ -322,15 +307,6 @@ def test_hashed_buckets_are_uniform(k):
     assert low <= ((sizes - expected) ** 2 / expected).sum() <= high
 
 
-@pytest.mark.parametrize("other", [{"seed": 3}, {"seed": WORD - 1}])
-def test_seeds_name_different_functions(other):
-    for first, second in [
-        (Hashed(num_buckets=5), Hashed(num_buckets=5, **other)),
-        (Permuted(values=MANY, num_buckets=5), Permuted(values=MANY, num_buckets=5, **other)),
-    ]:
-        assert (first.symbol_table(MANY, 4) != second.symbol_table(MANY, 4)).mean() > 0.5
-
-
 def test_encoding_more_values_than_one_table_holds():
     alphabet, num_cohorts = Hashed(num_buckets=4), 1 << 16
     values = MANY[:70]
@@ -345,17 +321,6 @@ def test_defaults_are_those_of_published_collections() -> None:
     assert Permuted(values=("a", "b"), num_buckets=2).seed == 0
     assert Prefixes(num_buckets=4, tokens=("a",), lengths=(None,)).seed == 0
     assert (Ordered(low=0, high=64).num_bins, Ordered(low=0, high=64).scale) == (32, "linear")
-
-
-def test_test_vectors_have_four_listed_values_and_three_other_texts() -> None:
-    listed = tuple("abcdefgh")
-    assert Closed(values=listed).examples == tuple("abcd")
-    assert Hashed(num_buckets=4, non_sensitive=listed).examples == (*"abcd", "", "uldp", "\u00e9")
-
-
-def test_background_knowledge_does_not_keep_an_alphabet_from_being_a_key() -> None:
-    alphabet = Tagged(values=("a", "b", "c"), tags=("t",), background={"t": {"a": 1.0}})
-    assert hash(alphabet) == hash(Tagged(values=("a", "b", "c"), tags=("t",)))
 
 
 def test_a_lookup_of_many_values_is_cut_where_the_table_would_be_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
