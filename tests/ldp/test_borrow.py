@@ -13,21 +13,20 @@ from scipy import stats
 
 from labs.experiments.drawn_counts import draw_counts
 from tests.support.ldp.borrowing_estimators import EB, EMPIRICAL, PROJECTED, all_signs
-from tests.support.messages_cases import AOUE, numbered
+from tests.support.ldp.made_collections import made
+from tests.support.messages_cases import numbered
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import borrow, borrowed_shares
-from uldp_transforms.ldp.borrowing.borrow import _evidence, _signs, side_of
-from uldp_transforms.ldp.borrowing.weights import Evidence, _costs, weights_of
+from uldp_transforms.ldp.borrowing.borrow import _evidence, side_of
+from uldp_transforms.ldp.borrowing.weights import Evidence, weights_of
 from uldp_transforms.ldp.estimators import Estimator
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
 
 def collection(size: int, mechanism: str = "krr", sensitive: int | None = None, epsilon: float = 2.0) -> Collection:
     fields = {"id": mechanism, "epsilon": epsilon}
-    return Collection.from_json(
-        {"id": "c", "version": 1, "alphabet": numbered(size, sensitive), "mechanism": fields, "num_cohorts": 1}
-    )
+    return made(numbered(size, sensitive), fields, num_cohorts=1)
 
 
 def counts(*cells: int) -> CohortCounts:
@@ -52,21 +51,6 @@ def test_traces_over_all_signs_are_exact(of: Collection, found: CohortCounts) ->
         kept = projected.shares > 0
         slope = np.diag(kept.astype(float)) - np.outer(kept, kept) / kept.sum()
         assert projected.trace == pytest.approx(np.trace(covariance @ slope))
-
-
-@pytest.mark.parametrize("estimator", [EMPIRICAL, PROJECTED], ids=["empirical", "projected"])
-def test_the_variance_of_a_weight_is_that_of_its_derivative(estimator: Estimator) -> None:
-    """The diagonal of the derivative of a projection on n shares above 0 is 1 - 1 / n there."""
-    of, found, weight = collection(4), counts(2, 30, 30, 20), 0.3
-    with mock.patch("uldp_transforms.ldp.borrowing.borrow._signs", all_signs):
-        side = side_of(of, found, estimator)
-        apart = side.shares - np.array([0.4, 0.3, 0.2, 0.1])
-        variance = side.variance_of_weight(apart, weight)
-    kept = side.shares > 0
-    diagonal = np.where(kept, 1 - 1 / kept.sum(), 0.0) if estimator is PROJECTED else np.ones(4)
-    weights = diagonal * (apart + (side.shares - side.raw) - 2 * weight * apart) - apart
-    covariance = of.mechanism.covariance(clip_and_normalize(side.raw)) / found.total
-    assert variance == pytest.approx(weights @ covariance @ weights)
 
 
 def evidence(**changes: Any) -> Evidence:
@@ -98,34 +82,6 @@ def test_a_group_apart_keeps_its_shares_among_others_that_are_alike() -> None:
     assert found[0] < 0.1 and (found[1:] > 0.6).all()
 
 
-def test_a_certain_gain_is_the_weight_of_a_group_that_differs() -> None:
-    """With a gain of .01 that is certain and a cost of about .39, the weight is .01 / .4 or hardly other."""
-    told = evidence(
-        product=np.full(5, 0.4),
-        distance=np.full(5, 0.4),
-        expected=np.full(5, 0.01),
-        noise=np.full(5, 2e-7),
-        gain=np.full(5, 0.01),
-    )
-    np.testing.assert_allclose(weights_of(told), 0.025, rtol=0.1)
-    nothing = dataclasses.replace(told, gain=np.full(5, -0.01))
-    assert (weights_of(nothing) < 0.005).all(), "a gain below 0 saves nothing"
-
-
-def test_costs_are_posterior_means_by_quadrature() -> None:
-    """One group: its cost has the flat law of a logarithm, whatever the spread, between a hundredth of a standard
-    deviation and 2, apart from what spreads push over the ends."""
-    product, expected, degrees = np.array([0.05]), np.array([0.01]), np.array([30.0])
-    logs = np.linspace(np.log(0.01 * 0.01 * np.sqrt(2 / 30)), np.log(2.0), 20_001)
-    means = 0.01 + np.exp(logs)
-    law = np.exp(-15 * (np.log(means) + 0.05 / means))
-    mean = (np.exp(logs) * law).sum() / law.sum()
-    square = (np.exp(2 * logs) * law).sum() / law.sum()
-    found, variance = _costs(product, expected, degrees)
-    assert found[0] == pytest.approx(mean, rel=0.02)
-    assert variance[0] == pytest.approx(square - mean**2 + (found[0] * (10 ** (1 / 20) - 1)) ** 2, rel=0.1)
-
-
 def test_weights_are_between_0_and_1_whatever_is_told() -> None:
     rng = generator("weights of anything")
     for _ in range(50):
@@ -149,20 +105,6 @@ def test_what_a_group_like_all_would_say_is_the_mean_over_its_noise() -> None:
     mean, variance = side_of(of, counts(200, 200), PROJECTED).if_like(truth)
     assert mean == pytest.approx(law @ products, rel=0.01)
     assert variance == pytest.approx(law @ products**2 - (law @ products) ** 2, rel=0.02)
-
-
-def test_a_biased_estimator_adds_the_noise_along_its_bias() -> None:
-    """Of shares that are moved by .05: the product has 4 b^T V b more than its own variance."""
-    of = collection(4)
-    moved: Any = SimpleNamespace(shares=lambda question, linear: (linear.joint + BIAS, None))
-    plain: Any = SimpleNamespace(shares=lambda question, linear: (linear.joint, None))
-    truth, found = np.array([0.4, 0.3, 0.2, 0.1]), counts(20, 30, 30, 20)
-    (mean, variance), (same, less) = (side_of(of, found, each).if_like(truth) for each in (moved, plain))
-    assert mean == pytest.approx(same)
-    assert variance - less == pytest.approx(4 * float(of.mechanism.variance_of(BIAS, truth)) / 100)
-
-
-BIAS = np.array([0.05, -0.05, 0.02, -0.02])
 
 
 @pytest.mark.parametrize("estimator", [EB, PROJECTED], ids=["eb", "projected"])
@@ -211,22 +153,6 @@ def test_evidence_is_what_is_gained_and_what_a_group_like_all_would_say(trace: f
         assert (found.product, found.noise) == pytest.approx((0.03, 0.75**2 * 0.16))
         assert found.expected == pytest.approx(max(0.01 + gain, 0.75 * mean))
     assert asked[0] == (pytest.approx([0.1, -0.1]), pytest.approx(min(max(own, 0), 1)))
-
-
-def test_signs_are_balanced_and_differ() -> None:
-    for size in (2, 3, 8, 64, 300):
-        signs = _signs(size)
-        assert signs.shape == ({2: 2, 3: 4, 8: 8}.get(size, 4), size)
-        assert set(signs.ravel().tolist()) == {-1.0, 1.0}
-        if size in (2, 8):
-            assert (signs.T @ signs == size * np.eye(size)).all()
-        if size == 64:
-            assert (signs.sum(axis=1) == 0).all() and np.linalg.matrix_rank(signs) == len(signs)
-    few = side_of(collection(64), drawn(collection(64), np.arange(1, 65) * 20, generator("signs")), EB)
-    with mock.patch("uldp_transforms.ldp.borrowing.borrow._PROBES", 40):
-        many = side_of(collection(64), drawn(collection(64), np.arange(1, 65) * 20, generator("signs")), EB)
-        expected = many.trace
-    assert few.trace == pytest.approx(expected, rel=0.2)
 
 
 def test_the_estimate_of_the_risk_is_right_on_average() -> None:
@@ -294,20 +220,9 @@ def test_shares_sum_to_one_and_only_the_shown_figures_change() -> None:
     assert alone.frequencies == pytest.approx(of.estimate(total, "eb").frequencies)
 
 
-def test_derivatives_are_differences_over_a_fifth_of_a_standard_error() -> None:
-    """From a tenth below to a tenth above; a cubic function shows how far the estimates are moved."""
-    of, found = collection(4), counts(20, 30, 30, 20)
-    cubic: Any = SimpleNamespace(shares=lambda question, linear: (1e4 * linear.joint**3 + linear.raw, None))
-    side = side_of(of, found, cubic)
-    steps = 0.1 * np.sqrt(of.mechanism.variances(clip_and_normalize(side.raw)) / 100) * _signs(4)
-    ahead, behind = (1e4 * (side.raw + way) ** 3 + side.raw + way for way in (steps, -steps))
-    np.testing.assert_allclose(side.responses, (ahead - behind) / 0.2, rtol=1e-9)
-
-
 def test_shares_are_in_the_order_of_values() -> None:
     """Symbols of sensitive values come first: here that of the last value."""
-    spec = {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": ["a", "b", "c"], "sensitive": ["c"]}}
-    of = Collection.from_json(spec | {"mechanism": {"id": "urr", "epsilon": 2.0}})
+    of = made({"id": "closed", "values": ["a", "b", "c"], "sensitive": ["c"]}, {"id": "urr", "epsilon": 2.0})
     found = of.count(of.perturb(["a"] * 50 + ["b"] * 200 + ["c"] * 500, generator("order of values")))
     [shown] = borrow(of, found, [found], PROJECTED)
     np.testing.assert_allclose(shown.frequencies, of.estimate(found, "projected").frequencies)
@@ -327,9 +242,3 @@ def test_groups_with_enough_reports_have_borrowed_shares() -> None:
     assert borrowed_shares(of, None, groups, PROJECTED, 1) == {}, "all reports are unknown"
     assert borrowed_shares(of, total, groups, PROJECTED, 1000) == {}
     assert borrowed_shares(of, counts(0, 0, 0), groups, PROJECTED, 1) == {}, "all reports allow no estimate"
-
-
-def test_other_mechanisms_are_supported() -> None:
-    rng = generator("others")
-    groups = [AOUE.count(AOUE.perturb(["0", "1", "2"] * 100, rng)) for _ in range(3)]
-    assert len(borrow(AOUE, sum(groups[1:], groups[0]), groups, EB)) == 3

@@ -308,6 +308,21 @@ THREE = np.array([0.5, 0.3, 0.2])
 BEHIND = np.array([[0.0], [0.5], [0.5]])
 NO_EPSILON, NO_REPORTS = "must be a number in (0, 16], got 17", f"must be an integer in [1, {1 << 62}], got 0"
 
+# Parts that several sentences share.
+REPEATED = "must not repeat an entry (in Unicode NFC), got"
+NO_TIME = "must be an integer in [1, 9007199254740992], got"
+LOOK_ALIKE = "must differ in more than white space and invisible characters, got"
+NO_NUMBER = "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got"
+NO_SEED = "must be an integer in [0, 18446744073709551615], got"
+KEYS_OF_COLLECTION = (
+    "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, client_window, client_timezone, "
+    "question, dimensions, got"
+)
+OPEN_LIST = "candidates of an open alphabet, including its non-sensitive values, must be at most"
+ABSENT_INF = "must be absent with declared priors or several hash functions, got"
+OWN_SYMBOL = "must give every value its own symbol, in the order of the values, and must have only sensitive values for"
+PAYLOADS = "needs payloads of 1 bytes and cohorts below 1, got payloads of"
+
 # A call, and its whole sentence; or its beginning, up to a space, where the rest is not ours to choose.
 REFUSED: list[tuple[Callable[..., Any], str]] = [
     # collection
@@ -354,8 +369,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         spec(epsilon=1),
-        "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, client_window, client_timezone, "
-        "question, dimensions, got 'epsilon'",
+        f"{KEYS_OF_COLLECTION} 'epsilon'",
     ),
     (spec(alphabet=["closed"]), "alphabet must be a JSON object, got ['closed']"),
     (spec(mechanism="krr"), "mechanism must be a JSON object, got 'krr'"),
@@ -383,8 +397,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
             alphabet={"id": "closed", "values": ["a", "b"], "sensitive": ["a"]},
             mechanism={"id": "agrr", "epsilon": 1, "priors": [[1, 0], [0, 1]]},
         ),
-        "Collection.alphabet must give every value its own symbol, in the order of the values, and must "
-        "have only sensitive values for AttributeGRR, "
+        f"Collection.alphabet {OWN_SYMBOL} AttributeGRR, "
         "got Closed with 2 known values, 2 symbols and 1 sensitive ones",
     ),
     (
@@ -393,9 +406,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
             mechanism={"id": "tsp", "epsilon": 1, "missing_rates": [0.5, 0.1]},
             num_cohorts=2,
         ),
-        "Collection.alphabet must give every value its own symbol, in the order of the values, and must "
-        "have only sensitive values for TwoStage, "
-        "got Hashed with 0 known values, 3 symbols and 3 sensitive ones",
+        f"Collection.alphabet {OWN_SYMBOL} TwoStage, got Hashed with 0 known values, 3 symbols and 3 sensitive ones",
     ),
     # files
     (file_of(b"\xff"), "FILE must be a UTF-8 text file, got other bytes"),
@@ -419,52 +430,20 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: Collection.from_json(SPEC | {"x" * 70: 0}),
-        "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, client_window, client_timezone, "
-        f"question, dimensions, got '{'x' * 56}...",
+        f"{KEYS_OF_COLLECTION} '{'x' * 56}...",
     ),
-    *[
-        (call, sentence)
-        for call, sentence in (  # as many as there may be, or a text of any length
-            (
-                closed(*MANY_TEXTS, MANY_TEXTS[-1]),
-                "Closed.values must not repeat an entry (in Unicode NFC), got '99999' twice",
-            ),
-            (
-                closed(*MANY_TEXTS, sensitive=(*MANY_TEXTS, "x")),
-                "Closed.sensitive must contain only entries of Closed.values, got 'x'",
-            ),
-            (
-                closed("a", LONG, LONG),
-                f"Closed.values must not repeat an entry (in Unicode NFC), got {SHORTENED} twice",
-            ),
-            (closed("a", "\ud800" + LONG), "Closed.values must be Unicode text, got '\\ud800" + "x" * 50 + "..."),
-            (
-                closed("a", "b", sensitive=(LONG,)),
-                f"Closed.sensitive must contain only entries of Closed.values, got {SHORTENED}",
-            ),
-            (
-                tagged(values=("a", LONG), tags=(LONG,)),
-                f"Tagged.tags must differ from all values, got {SHORTENED} in both",
-            ),
-            (
-                tagged(sensitive=(LONG,)),
-                f"Tagged.sensitive must contain only entries of Tagged.values, got {SHORTENED}",
-            ),
-            (
-                tagged(tags=(LONG,), background={LONG: {"a": 2}}),
-                "Tagged.background must give every tag shares in [0, 1] that sum to 1, got other numbers "
-                f"for {SHORTENED}",
-            ),
-            (
-                tagged(background={"t": {LONG: 1}}),
-                f"Tagged.background must name only values that are not sensitive to everybody, got {SHORTENED}",
-            ),
-            (
-                spec(alphabet={"id": LONG}),
-                f"alphabet.id must be one of closed, hashed, ordered, permuted, prefixes, tagged, got {SHORTENED}",
-            ),
-        )
-    ],
+    # as many as there may be, or a text of any length
+    (closed(*MANY_TEXTS, MANY_TEXTS[-1]), f"Closed.values {REPEATED} '99999' twice"),
+    (
+        closed(*MANY_TEXTS, sensitive=(*MANY_TEXTS, "x")),
+        "Closed.sensitive must contain only entries of Closed.values, got 'x'",
+    ),
+    (closed("a", LONG, LONG), f"Closed.values {REPEATED} {SHORTENED} twice"),
+    (closed("a", "\ud800" + LONG), "Closed.values must be Unicode text, got '\\ud800" + "x" * 50 + "..."),
+    (
+        tagged(tags=(LONG,), background={LONG: {"a": 2}}),
+        f"Tagged.background must give every tag shares in [0, 1] that sum to 1, got other numbers for {SHORTENED}",
+    ),
     (
         file_of(b"1" * 5000),
         "FILE must be JSON with numbers and nesting of moderate size, got too many digits or levels",
@@ -514,36 +493,35 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (closed("a", "\ud800"), "Closed.values must be Unicode text, got '\\ud800'"),
     (
         closed("a", "b", " a"),
-        "Closed.values must differ in more than white space and invisible characters, got ' a' beside 'a'",
+        f"Closed.values {LOOK_ALIKE} ' a' beside 'a'",
     ),
     (
         closed("a\u200bb", "c", "ab"),
-        "Closed.values must differ in more than white space and invisible characters, got 'ab' beside 'a\\u200bb'",
+        f"Closed.values {LOOK_ALIKE} 'ab' beside 'a\\u200bb'",
     ),
     (
         closed("New  York", "New\u00a0York"),
-        "Closed.values must differ in more than white space and invisible characters, got 'New\\xa0York' beside "
-        "'New  York'",
+        f"Closed.values {LOOK_ALIKE} 'New\\xa0York' beside 'New  York'",
     ),
-    (closed("a", "b", "a"), "Closed.values must not repeat an entry (in Unicode NFC), got 'a' twice"),
-    (closed("é", DECOMPOSED), "Closed.values must not repeat an entry (in Unicode NFC), got 'é' twice"),
+    (closed("a", "b", "a"), f"Closed.values {REPEATED} 'a' twice"),
+    (closed("é", DECOMPOSED), f"Closed.values {REPEATED} 'é' twice"),
     (closed("a", "b", sensitive=()), "Closed.sensitive must have at least 1 entries, got 0"),
     (closed("a", "b", sensitive="a"), "Closed.sensitive must be a list of texts, got 'a'"),
     (
         closed("a", "é", sensitive=("é", DECOMPOSED)),
-        "Closed.sensitive must not repeat an entry (in Unicode NFC), got 'é' twice",
+        f"Closed.sensitive {REPEATED} 'é' twice",
     ),
     (closed("a", "b", sensitive=("c",)), "Closed.sensitive must contain only entries of Closed.values, got 'c'"),
     (lambda: Permuted(values=("a",), num_buckets=2), "Permuted.values must have at least 2 entries, got 1"),
     (lambda: Permuted(values=("a", "b"), num_buckets=3), "Permuted.num_buckets must be an integer in [2, 2], got 3"),
     (
         lambda: Permuted(values=("a", "b"), num_buckets=2, seed=-1),
-        "Permuted.seed must be an integer in [0, 18446744073709551615], got -1",
+        f"Permuted.seed {NO_SEED} -1",
     ),
     (lambda: Hashed(num_buckets=1), "Hashed.num_buckets must be an integer in [2, 65536], got 1"),
     (
         lambda: Hashed(num_buckets=2, seed=2**64),
-        "Hashed.seed must be an integer in [0, 18446744073709551615], got 18446744073709551616",
+        f"Hashed.seed {NO_SEED} 18446744073709551616",
     ),
     (lambda: Hashed(num_buckets=2, num_hashes=17), "Hashed.num_hashes must be an integer in [1, 16], got 17"),
     (hashed(non_sensitive=("a",), num_hashes=2), "Hashed.num_hashes must be an integer in [1, 1], got 2"),
@@ -551,7 +529,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (hashed(non_sensitive=()), "Hashed.non_sensitive must have at least 1 entries, got 0"),
     (
         hashed(non_sensitive=("é", DECOMPOSED)),
-        "Hashed.non_sensitive must not repeat an entry (in Unicode NFC), got 'é' twice",
+        f"Hashed.non_sensitive {REPEATED} 'é' twice",
     ),
     (hashed(num_clear_buckets=3), "Hashed.num_clear_buckets must be absent without Hashed.non_sensitive, got 3"),
     (
@@ -559,9 +537,9 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
         "Hashed.num_clear_buckets must be an integer in [2, 65536], got 1",
     ),
     (prefixes(num_buckets=1), "Prefixes.num_buckets must be an integer in [2, 4096], got 1"),
-    (prefixes(seed=-1), "Prefixes.seed must be an integer in [0, 18446744073709551615], got -1"),
+    (prefixes(seed=-1), f"Prefixes.seed {NO_SEED} -1"),
     (prefixes(tokens=()), "Prefixes.tokens must have at least 1 entries, got 0"),
-    (prefixes(tokens=("é", DECOMPOSED)), "Prefixes.tokens must not repeat an entry (in Unicode NFC), got 'é' twice"),
+    (prefixes(tokens=("é", DECOMPOSED)), f"Prefixes.tokens {REPEATED} 'é' twice"),
     (prefixes(tokens=("a", "")), "Prefixes.tokens must be at most 65536 texts, none of them empty, got an empty one"),
     (prefixes(tokens=MANY_TEXTS), "Prefixes.tokens must be at most 65536 texts, none of them empty, got 100000"),
     *(
@@ -598,7 +576,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (tagged(values=("a",)), "Tagged.values must have at least 2 entries, got 1"),
     (tagged(tags=()), "Tagged.tags must have at least 1 entries, got 0"),
     (tagged(tags="t"), "Tagged.tags must be a list of texts, got 't'"),
-    (tagged(tags=("é", DECOMPOSED)), "Tagged.tags must not repeat an entry (in Unicode NFC), got 'é' twice"),
+    (tagged(tags=("é", DECOMPOSED)), f"Tagged.tags {REPEATED} 'é' twice"),
     (tagged(sensitive=None), "Tagged.sensitive must be a list of texts, got None"),
     (
         tagged(values=[str(i) for i in range(4095)], tags=("t", "u")),
@@ -667,10 +645,10 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     # the client
     (lambda: Budget(epsilon=0), "Budget.epsilon must be a number above 0, got 0"),
     (lambda: Budget(epsilon=1, lifetime="9"), "Budget.lifetime must be a number above 0, got '9'"),
-    (lambda: Budget(epsilon=1, period_ms=0), "Budget.period_ms must be an integer in [1, 9007199254740992], got 0"),
+    (lambda: Budget(epsilon=1, period_ms=0), f"Budget.period_ms {NO_TIME} 0"),
     (client_of(window_ms=7), "Client.window_ms must divide Budget.period_ms, 86400000, got 7"),
-    (client_of(window_ms=0), "Client.window_ms must be an integer in [1, 9007199254740992], got 0"),
-    (client_of(time_unit_ms=0), "Client.time_unit_ms must be an integer in [1, 9007199254740992], got 0"),
+    (client_of(window_ms=0), f"Client.window_ms {NO_TIME} 0"),
+    (client_of(time_unit_ms=0), f"Client.time_unit_ms {NO_TIME} 0"),
     *(
         (client_of(time_unit_ms=unit), f"Client.time_unit_ms must divide the client's window of 86400000, got {unit}")
         for unit in (7_000_000, 2 * 86_400_000)  # not whole ones; longer than the window
@@ -740,11 +718,11 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: Rappor(num_symbols=8, num_sensitive=8, num_hashes=2, epsilon=1, epsilon_inf=2),
-        "Rappor.epsilon_inf must be absent with declared priors or several hash functions, got 2",
+        f"Rappor.epsilon_inf {ABSENT_INF} 2",
     ),
     (
         lambda: AttributeGRR(num_symbols=2, num_sensitive=2, epsilon=1, epsilon_inf=2, priors=((1, 0), (0, 1))),
-        "AttributeGRR.epsilon_inf must be absent with declared priors or several hash functions, got 2",
+        f"AttributeGRR.epsilon_inf {ABSENT_INF} 2",
     ),
     (
         lambda: Rappor(num_symbols=3, num_sensitive=3, epsilon=1, theta=1),
@@ -788,7 +766,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
                 "num_bins must leave edges that differ, got 32 bins from 1.0 to 1.01",
             ),
             ({"unit": 3}, "unit must be a text of at most 20 characters, got 3"),
-            ({"others": ("a", "a")}, "others must not repeat an entry (in Unicode NFC), got 'a' twice"),
+            ({"others": ("a", "a")}, f"others {REPEATED} 'a' twice"),
             ({"atoms": (0.5, 1)}, "atoms must be a list of numbers from 0.0 to 1.0, got (0.5, 1)"),
             ({"atoms": 3}, "atoms must be a list of numbers from 0.0 to 1.0, got 3"),
             ({"others": ("1e3",)}, "others must be texts that are neither numbers nor names of bins, got '1e3'"),
@@ -814,21 +792,19 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: NUMBERS.encode([1.5, True], NO_COHORTS, 1),
-        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got true or false",
+        f"{NO_NUMBER} true or false",
     ),
     (
         lambda: NUMBERS.encode([float("nan"), 1.5, float("inf")], NO_COHORTS, 1),
-        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got 2 not finite, the first "
-        "in row 0",
+        f"{NO_NUMBER} 2 not finite, the first in row 0",
     ),
     (
         lambda: NUMBERS.encode(["secret", "1", "none"], NO_COHORTS, 1),
-        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got 1 other text(s)",
+        f"{NO_NUMBER} 1 other text(s)",
     ),
     (
         lambda: NUMBERS.encode(["none", None], NO_COHORTS, 1),
-        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got another type or a number "
-        "that is not finite in row 1",
+        f"{NO_NUMBER} another type or a number that is not finite in row 1",
     ),
     (
         lambda: SquareWave(num_symbols=1025, num_sensitive=1, epsilon=1),
@@ -985,11 +961,11 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     ),
     (
         lambda: CLOSED.count(batch(payloads=np.zeros((2, 3), dtype=np.uint8))),
-        f"{ID} needs payloads of 1 bytes and cohorts below 1, got payloads of 3 bytes and cohorts up to 0",
+        f"{ID} {PAYLOADS} 3 bytes and cohorts up to 0",
     ),
     (
         lambda: CLOSED.count(batch(cohorts=np.array([0, 9], dtype=np.uint16))),
-        f"{ID} needs payloads of 1 bytes and cohorts below 1, got payloads of 1 bytes and cohorts up to 9",
+        f"{ID} {PAYLOADS} 1 bytes and cohorts up to 9",
     ),
     (
         lambda: CLOSED.count(batch(payloads=np.array([[5], [6]], dtype=np.uint8))),
@@ -1047,7 +1023,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (lambda: OPEN.estimate(OPEN_COUNTS, candidates=[["ant"]]), "candidates must be a list of texts, got (['ant'],)"),
     (
         lambda: OPEN.estimate(OPEN_COUNTS, candidates=["ant", "ant"]),
-        "candidates must not repeat an entry (in Unicode NFC), got 'ant' twice",
+        f"candidates {REPEATED} 'ant' twice",
     ),
     (
         lambda: OPEN.estimate(OPEN_COUNTS, candidates=["ant", "bee "]),
@@ -1060,12 +1036,11 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (lambda: OPEN.estimate(OPEN_COUNTS), f"{ID} has an open alphabet and needs a list of candidate values, got none"),
     (
         lambda: OPEN.estimate(OPEN_COUNTS, candidates=[str(i) for i in range((1 << 20) + 1)]),
-        "candidates of an open alphabet, including its non-sensitive values, must be at most 1048576, got 1048577",
+        f"{OPEN_LIST} 1048576, got 1048577",
     ),
     (
         most_likely_of_a_long_list,
-        "candidates of an open alphabet, including its non-sensitive values, must be at most 8192 for estimator 'em', "
-        "got 8193",
+        f"{OPEN_LIST} 8192 for estimator 'em', got 8193",
     ),
     (
         lambda: LONG_LIST.estimate(LONG_LIST.count(LONG_LIST.perturb(["0"])), candidates=["0"]),

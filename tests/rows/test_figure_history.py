@@ -13,14 +13,11 @@ from tests.support.rows.history_rows import HOUR, row_of
 from uldp_transforms.ldp.smoothing import Alarms, Past, Shares
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.figure_history import (
-    Side,
-    _crossing,
     has_figures,
     in_order,
     rows_of_figures,
     sentence_of_change,
     series_of_figures,
-    side_of,
     with_smoothed,
 )
 from uldp_transforms.rows.row_types import MeanFigure, NumberFigures, QuantileFigure, ShareBelow, ShareFigure
@@ -44,15 +41,6 @@ def figures_row(figures: NumberFigures = FIGURES, **fields: Any) -> Any:
 def cells_of(row: Any) -> dict[str, list[float]]:
     columns = EntryColumns.of(row.estimates)
     return {name: columns.column(name).tolist() for name in columns.names} | {"names": list(columns.values)}
-
-
-def test_sides_of_series_are_read_from_their_names() -> None:
-    for side, text in (
-        (Side(None, True), "above "),
-        (Side(-0.5, False), "below -0.5"),
-        (Side(1e20, True), "above 1e+20"),
-    ):
-        assert (side.text, side_of(text)) == (text, side)
 
 
 def test_figures_as_shares_by_hand() -> None:
@@ -83,26 +71,6 @@ def test_series_keep_the_side_that_they_began_with() -> None:
     assert cells_of(edges)["raw_frequency"] == pytest.approx([0.9, 0.5, 0.7])
 
 
-@pytest.mark.parametrize(
-    ("share", "num_reports", "people"),
-    [(None, 100, None), (1, 100, None), (0.25, 2, 1), (0.25, None, 1), (0.75, None, 1), (0.5, 6, 3)],
-)
-def test_how_many_people_have_a_number(share: float | None, num_reports: int | None, people: float | None) -> None:
-    """At least one; without a share, and if everybody has one, shares imply their sampling variance."""
-    row = figures_row(FIGURES._replace(share=share), num_reports=num_reports)
-    column = EntryColumns.of(rows_of_figures(row)[1].estimates).column("people_variance")
-    if people is None:
-        assert np.isnan(column).all()
-    else:
-        assert column[1] == pytest.approx((0.25 + 0.03**2) / people)
-
-
-def test_a_mean_without_an_error_is_no_series() -> None:
-    for mean in (MeanFigure(), FIGURES.mean._replace(value=None), FIGURES.mean._replace(standard_error=None)):
-        [edges] = rows_of_figures(figures_row(FIGURES._replace(mean=mean)))
-        assert cells_of(edges)["names"] == ["below 10.0", "below 20.0", "above 30.0"]
-
-
 # ------------------------------------------------------------------------------------------------- smoothed figures
 
 
@@ -117,12 +85,6 @@ def test_shares_measured_from_above_are_turned_round_with_their_ends() -> None:
 def shares_at(means: list[float], low: list[float], high: list[float]) -> Shares:
     """Of the second of two windows; the first has other numbers."""
     return Shares(*(np.array([[0.0] * len(part), part]) for part in (means, low, high)))
-
-
-def test_a_smoothed_mean_by_hand() -> None:
-    row = with_smoothed(figures_row(), ["above "], shares_at([0.5], [-0.1], [0.8]), 1)
-    assert row.numbers.mean == FIGURES.mean._replace(smoothed_value=20.0, smoothed_low=5.0, smoothed_high=29.0)
-    assert row.numbers._replace(mean=FIGURES.mean) == FIGURES
 
 
 NAMES = ["above 30.0", "below 10.0", "below 20.0"]
@@ -206,13 +168,6 @@ def test_a_moved_mean_is_told_in_its_unit() -> None:
             assert told == f"The mean moved by +6 (+{6 - half:.4g} to +{6 + half:.4g})."
 
 
-def test_a_change_that_began_earlier_says_so() -> None:
-    """Both windows are as far away, so the longer mean is surer: its error is that of two windows."""
-    for name, told in (("below ", "The mean moved by +6"), ("below 10.0", "percentage points: below 10 +20.00")):
-        found = sentence((name,), [0.4], [0.2], [True], earlier=0.2)
-        assert told in found and found.endswith(") over 2 windows.")
-
-
 def test_moved_shares_and_quantiles_are_told_largest_first() -> None:
     """Three series at once, so each at 95 % / 3. Below 20 moved most, then below 10; the median passes both:
     to 22, because the shares are sorted."""
@@ -224,29 +179,4 @@ def test_moved_shares_and_quantiles_are_told_largest_first() -> None:
         "Shares of numbers moved, in percentage points: "
         f"below 20 -40.00 ({-40 - half:+.2f} to {-40 + half:+.2f}), "
         f"below 10 -10.00 ({-10 - half:+.2f} to {-10 + half:+.2f})."
-    )
-
-
-def test_a_quantile_that_was_at_an_edge_has_not_passed_it() -> None:
-    told = sentence(("below 10.0", "below 20.0", "above 30.0"), [0.1, 0.5, 0.1], [0, 0.1, 0], [False, True, False])
-    assert told.startswith("Shares of numbers moved, in percentage points: below 20 +10.00 (")
-
-
-@pytest.mark.parametrize(
-    ("q", "told"), [(0.1, "below 10"), (0.05, "below 10"), (0.2, "12.5"), (0.5, "20"), (0.8, "above 30")]
-)
-def test_where_a_quantile_is_told(q: float, told: str) -> None:
-    """Not in the end bins, whose other ends are only nominal. With shares in any order."""
-    assert _crossing(q, np.array([10.0, 20.0, 30.0]), np.array([0.5, 0.1, 0.8])) == told
-
-
-def test_only_two_edges_are_named_and_shares_from_above_turned_round() -> None:
-    half = 100 * stats.norm.isf(0.025 / 3) * 0.01
-    names = ("below 10.0", "below 20.0", "above 30.0")
-    told = sentence(names, [0.1, 0.2, 0.3], [0.05, 0.06, 0.25], [True, True, True], again=True)
-    assert told == (
-        "Quantiles moved: median from 26 to above 30. "
-        "Shares of numbers moved, in percentage points: "
-        f"below 30 -25.00 ({-25 - half:+.2f} to {-25 + half:+.2f}), "
-        f"below 20 +6.00 ({6 - half:+.2f} to {6 + half:+.2f}), and 1 more."
     )
