@@ -13,6 +13,7 @@ from tests.support.rows.history_rows import HOUR, row_of
 from uldp_transforms.ldp.smoothing import Alarms, Past, Shares
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.figure_history import (
+    _crossing,
     has_figures,
     in_order,
     rows_of_figures,
@@ -168,6 +169,13 @@ def test_a_moved_mean_is_told_in_its_unit() -> None:
             assert told == f"The mean moved by +6 (+{6 - half:.4g} to +{6 + half:.4g})."
 
 
+def test_a_change_that_began_earlier_says_so() -> None:
+    """Both windows are as far away, so the longer mean is surer: its error is that of two windows."""
+    for name, told in (("below ", "The mean moved by +6"), ("below 10.0", "percentage points: below 10 +20.00")):
+        found = sentence((name,), [0.4], [0.2], [True], earlier=0.2)
+        assert told in found and found.endswith(") over 2 windows.")
+
+
 def test_moved_shares_and_quantiles_are_told_largest_first() -> None:
     """Three series at once, so each at 95 % / 3. Below 20 moved most, then below 10; the median passes both:
     to 22, because the shares are sorted."""
@@ -179,4 +187,29 @@ def test_moved_shares_and_quantiles_are_told_largest_first() -> None:
         "Shares of numbers moved, in percentage points: "
         f"below 20 -40.00 ({-40 - half:+.2f} to {-40 + half:+.2f}), "
         f"below 10 -10.00 ({-10 - half:+.2f} to {-10 + half:+.2f})."
+    )
+
+
+def test_a_quantile_that_was_at_an_edge_has_not_passed_it() -> None:
+    told = sentence(("below 10.0", "below 20.0", "above 30.0"), [0.1, 0.5, 0.1], [0, 0.1, 0], [False, True, False])
+    assert told.startswith("Shares of numbers moved, in percentage points: below 20 +10.00 (")
+
+
+@pytest.mark.parametrize(
+    ("q", "told"), [(0.1, "below 10"), (0.05, "below 10"), (0.2, "12.5"), (0.5, "20"), (0.8, "above 30")]
+)
+def test_where_a_quantile_is_told(q: float, told: str) -> None:
+    """Not in the end bins, whose other ends are only nominal. With shares in any order."""
+    assert _crossing(q, np.array([10.0, 20.0, 30.0]), np.array([0.5, 0.1, 0.8])) == told
+
+
+def test_only_two_edges_are_named_and_shares_from_above_turned_round() -> None:
+    half = 100 * stats.norm.isf(0.025 / 3) * 0.01
+    names = ("below 10.0", "below 20.0", "above 30.0")
+    told = sentence(names, [0.1, 0.2, 0.3], [0.05, 0.06, 0.25], [True, True, True], again=True)
+    assert told == (
+        "Quantiles moved: median from 26 to above 30. "
+        "Shares of numbers moved, in percentage points: "
+        f"below 30 -25.00 ({-25 - half:+.2f} to {-25 + half:+.2f}), "
+        f"below 20 +6.00 ({6 - half:+.2f} to {6 + half:+.2f}), and 1 more."
     )

@@ -16,17 +16,22 @@ from tests.support.messages_cases import KRR, NOON, collection, numbered
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets.dimensions import OTHER
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.ldp.versions import questions_of
+from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows import discovered_value
+from uldp_transforms.rows.avro_fields import Field, fields_of, map_fields, time_fields
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.json_and_avro import as_dict, from_avro
+from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.row_identity import fields_of_group, reports_of_a_person, span_of
 from uldp_transforms.rows.row_types import HealthFinding
 from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample, reason_to_withhold
-from uldp_transforms.rows.samples.version_health import finding_of_agreement
+from uldp_transforms.rows.samples.solutions import Solution
+from uldp_transforms.rows.samples.version_health import finding_of_agreement, health_of_versions
 from uldp_transforms.rows.window_health import finding_of_fit, health_of_window, with_change
 from uldp_transforms.rows.windowed_estimate import confidence_of_row, flat
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
@@ -78,6 +83,31 @@ def test_rows_within_rows_are_objects() -> None:
     assert type(found["many"]) is list and type(found["inner"]) is dict
 
 
+def test_fields_of_a_schema_by_hand() -> None:
+    time = {"type": "long", "logicalType": "timestamp-millis"}
+    record = {"type": "record", "name": "R", "fields": [{"name": "x", "type": "double", "doc": "An x."}]}
+    schema = {
+        "fields": [
+            {"name": "when", "type": ["null", time], "default": None},
+            {"name": "at", "type": time},
+            {"name": "long", "type": "long"},
+            {"name": "parts", "type": {"type": "array", "items": record}},
+            {"name": "table", "type": {"type": "map", "values": "long"}},
+            {"name": "kind", "type": {"type": "enum", "name": "K", "symbols": ["A"]}},
+        ]
+    }
+    x = Field("x", "double", doc="An x.")
+    assert fields_of(schema) == (
+        Field("when", "time", nullable=True, has_default=True),
+        Field("at", "time"),
+        Field("long", "long"),
+        Field("parts", "array", parts=(Field("element", "record", record="R", parts=(x,)),)),
+        Field("table", "map", parts=(Field("value", "long"),)),
+        Field("kind", "string"),
+    )
+    assert (list(time_fields(schema)), map_fields(schema)) == (["when", "at"], {"table"})
+
+
 def test_groups_are_named_where_there_are_dimensions() -> None:
     found = fields_of_group([("arm", "new"), ("country", OTHER)], has_groups=True)
     assert ([tuple(one) for one in found["dimensions"]], found["group"]) == (
@@ -94,6 +124,23 @@ def test_how_often_a_person_reports() -> None:
     daily = Collection.from_json(KRR.to_json() | {"client_window": "1d"})
     for item, numbers in ((KRR, (1, 1, 1)), (daily, (1, 1, 7)), (UNKNOWN, (None, None, None)), (DAILY, (None, 1, 7))):
         assert tuple(reports_of_a_person(item, place) for place in (NO_WINDOW, ONE_DAY, week)) == numbers
+
+
+@pytest.mark.parametrize(
+    ("moment", "is_told"),
+    [
+        (None, False),
+        (MIN_EVENT_TIME - 1, False),
+        (MIN_EVENT_TIME, True),
+        (MAX_EVENT_TIME - 1, True),
+        (MAX_EVENT_TIME, False),
+    ],
+)
+def test_times_of_arrival_that_rows_cannot_hold_are_left_out(moment: int | None, is_told: bool) -> None:
+    row = rejected_row(Rejection(Reason.MALFORMED, 4, 9, arrival_time=moment), None, "run-1")
+    assert (row.received_at is not None) is is_told
+    assert (row.num_reports, row.message_bytes, row.source, row.run) == (4, 9, "message", "run-1")
+    assert (row.collection_id, row.window_start, row.reason) == (None, None, "malformed")
 
 
 # ---------------------------------------------------------------------- what is withheld
@@ -215,6 +262,37 @@ def test_a_row_for_each_value_shares_the_fields_of_its_window() -> None:
 # ---------------------------------------------------------------------- pooled rows
 
 
+def window_of(p_value: float, loss: float, left_out: int = 0) -> Any:
+    agreement = SimpleNamespace(p_value=p_value, statistic=12.5)
+    return SimpleNamespace(
+        agreement=agreement, loss=np.array([0.5, loss]), left_out=tuple(range(left_out)), used=(7, 8)
+    )
+
+
+@pytest.mark.parametrize(
+    ("window", "fired", "sentence"),
+    [
+        (window_of(1e-3, 1.05), False, "Nothing unusual."),
+        (
+            window_of(0.0009, 1.0),
+            True,
+            "The versions do not agree: clients of one version do not do what it declares, or other people use it than "
+            "the others.",
+        ),
+        (
+            window_of(0.5, 1.26, left_out=1),
+            False,
+            "Nothing unusual. Not pooled, because they cannot be estimated: 1 of 3 versions. With these numbers of "
+            "reports, the pooled variance of a value can be up to 1.3 times that of the most precise version.",
+        ),
+    ],
+)
+def test_the_agreement_of_versions_is_told(window: Any, fired: bool, sentence: str) -> None:
+    assert finding_of_agreement(window) == Finding(
+        name="agreement", statistic=12.5, p_value=window.agreement.p_value, fired=fired, sentence=sentence
+    )
+
+
 def test_versions_with_too_few_reports_are_said_not_to_be_tested() -> None:
     window = SimpleNamespace(agreement=None, loss=np.array([1.0]), left_out=(), used=(0, 1))
     sentence = "Not tested: all versions but one have too few reports to be compared."
@@ -294,6 +372,29 @@ def test_the_row_on_time_is_the_planned_look(is_pooled: bool) -> None:
             row = estimate_window(KRR_ONE, EVEN, place, ESTIMATORS["eb"](), None, None, anytime_scale=scale)
         widths.append(sum(one.ci_high - one.ci_low for one in row.estimates))
     assert widths == sorted(widths) and len(set(widths)) == 3
+
+
+@pytest.mark.parametrize(
+    ("p_value", "fit", "status", "names"),
+    [
+        (0.5, None, "ok", ["agreement"]),
+        (0.5, 0.5, "ok", ["agreement", "fit"]),
+        (0.5, 1e-9, "misfit", ["agreement", "fit"]),
+        (1e-9, 1e-9, "alarm", ["agreement", "fit"]),
+        (1e-9, None, "alarm", ["agreement"]),
+    ],
+)
+def test_the_health_of_a_question_is_its_worst_finding(
+    p_value: float, fit: float | None, status: str, names: list[str]
+) -> None:
+    window = window_of(p_value, 1.0)
+    window.estimate = SimpleNamespace(fit_p_value=fit)
+    sample = Sample(owner=Owner(named=asked_twice()[0]), place=ONE_DAY, counts={})
+    row = health_of_versions(sample, Solution(status="ok", pooled=window), 77)  # type: ignore[arg-type]  # what is read of a window is enough
+    assert (row.status, [one.name for one in row.findings], row.num_reports) == (status, names, 77)
+    alone = SimpleNamespace(agreement=None, estimate=window.estimate, used=(0,))
+    health = health_of_versions(sample, Solution(status="ok", pooled=alone), 77)  # type: ignore[arg-type]  # what is read of a window is enough
+    assert [one.name for one in health.findings] == names[1:]
 
 
 def test_a_question_without_reports_says_so() -> None:

@@ -12,7 +12,7 @@ from tests.support.rows.delay_rows import BINS, HIGH, LOW, delays, row_of, share
 from tests.support.tolerance import binomial_limits, generator, student_limit
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.smoothing.alarm import LEAST_HISTORY
-from uldp_transforms.rows.figure_history import rows_of_figures, series_of_figures
+from uldp_transforms.rows.figure_history import _digits, rows_of_figures, series_of_figures
 from uldp_transforms.rows.row_types import NumberFigures, WindowedEstimate
 from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
 from uldp_transforms.rows.window_history import Neighbours
@@ -97,6 +97,33 @@ def test_a_stream_has_the_figures_and_alarms_of_its_windows_so_far():
     assert [len(kind) for kind in kept.figures] == [5, 5]
     late = filter_row(kept, rows[1], EVERY, horizon=5)
     assert late == (kept, rows[1], None)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "scale", "told"),
+    [
+        (0, 1.6e-12, "linear", ["The mean moved by +2.", "e-13 (+", "median from 6.", "e-13 to 9.", "below 8e-13 -"]),
+        (1.7e9, 1.7e9 + 16, "linear", ["The mean moved by +2.9", "median from 170000000", "below 1700000008 -"]),
+        (-1.6e12, 1.6e12, "linear", ["The mean moved by +5", "e+11 (", "median from -", "below 0 -"]),
+        (1e-4, 1e12, "log", ["Quantiles moved: p10 from ", "below 10000 -"]),
+    ],
+)
+def test_sentences_about_numbers_of_any_size(low: float, high: float, scale: str, told: list[str]):
+    """With digits enough to tell edges and quantiles apart."""
+    item, rng = delays(low=low, high=high, scale=scale), generator("numbers of any size")
+    held = [np.rint(20_000 * shares_of(middle)).astype(int) for middle in [6.0] * 9 + [9.0]]
+    rows = [row_of(item, day, own, rng, limits=None) for day, own in enumerate(held)]
+    sentence = list(smooth_rows(rows, 0.0, EVERY))[-1][1].sentence
+    assert [part for part in told if part not in sentence] == [], sentence
+    assert "+0.00" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("number", "width", "digits"),
+    [(1.7e9, 1.0, 12), (-1.7e9, 1.0, 12), (123.4, 0.01, 7), (5e11, 1e11, 4), (6.1e-13, 1e-13, 4), (0.0, 8.0, 4)],
+)
+def test_digits_tell_the_hundredth_part_of_a_bin(number: float, width: float, digits: int):
+    assert _digits(number, width) == digits
 
 
 @pytest.mark.slow

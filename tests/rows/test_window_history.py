@@ -37,6 +37,24 @@ def test_windows_of_rows_by_hand() -> None:
     assert Neighbours.of([row_of(0, with_people)]).people.tolist() == [[3]]
 
 
+@pytest.mark.parametrize(
+    ("starts", "gone", "steps"),
+    [
+        ([0, 1], None, [1, 1]),
+        ([3], 3, [1]),
+        ([3], 2.4, [2]),
+        ([3], 2.6, [1]),
+        ([3, 5.6], 1, [3, 3]),
+        ([0, 0.5], None, [1, 1]),  # windows that slide
+        ([], 3, []),
+    ],
+)
+def test_steps_are_windows_that_could_have_been_between(starts: list[float], gone: float | None, steps: list[int]):
+    windows = Neighbours.of([row_of(round(at * HOUR), [entry("a", 0.5, 0.1)]) for at in starts])
+    windows = dataclasses.replace(windows, gone=None if gone is None else round(gone * HOUR))
+    assert windows.series().steps.tolist() == steps
+
+
 def test_calendar_days_may_miss_or_have_an_hour() -> None:
     def phases(*lengths: int) -> list[int] | None:
         starts = np.append(0, np.cumsum(lengths))[:-1].tolist()
