@@ -59,7 +59,6 @@ pytestmark = pytest.mark.usefixtures("decoding_part")
 
 # ---------------------------------------------------------------------- single reports
 
-BITS = (1 << 63, -(1 << 63), 1 << 62, -1)
 ELEVEN_BYTES = b"\x80" * 10 + b"\x01"
 BIT_65 = b"\xff" * 9 + b"\x02"
 
@@ -387,18 +386,6 @@ def test_a_bad_report_of_a_batch_is_refused_alone(of, bad, reason, head, with_id
     assert rejections == [Rejection(Reason[reason.upper()], 2, len(message), of)]
 
 
-def test_different_faults_of_one_batch_are_counted_apart():
-    rows = [(0, NOON, ID, b"\0"), (3, NOON, ID, b"\0"), (0, NOON, ID, b"\x03"), (9, 1 << 62, ID, b"\x03")]
-    message = packed(rows=[*rows, (0, 1 << 62, ID, b"\0")])
-    batches, rejections, *_ = decoder().decode([message])
-    assert rows_of(batches) == {(KRR.fingerprint[:8], rows[0]): 1}
-    assert sorted((rejection.reason, rejection.num_reports) for rejection in rejections) == [
-        (Reason.COHORT_RANGE, 2),
-        (Reason.VALUE_DOMAIN, 1),
-        (Reason.TIME_RANGE, 1),
-    ]
-
-
 NAMELESS = [
     pytest.param(single(), 0, "", id="a single report always has an id"),
     pytest.param(packed(), 0, "", id="ids"),
@@ -551,25 +538,11 @@ def test_accepted_messages_have_one_encoding(messages):
     assert again.total() == len(alone) - sum(rejection.number for rejection in rejections)
 
 
-def test_a_mixed_bundle():
-    messages = POOL * 3 + [message for _, message, _, _ in SINGLES] + [message for _, message, *_ in BATCHES]
-    random.Random(1).shuffle(messages)
-    check(messages)
-    batches, *_ = decoder().decode(messages)
-    assert {batch.fingerprint for batch in batches} == {of.fingerprint for of in KNOWN}
-
-
 def test_a_bad_message_does_not_borrow_from_its_neighbour():
     """All small messages lie in one buffer, and a cut one ends where the next begins."""
     for message in {row[1] for row in (*SINGLES, *BATCHES)}:
         for neighbour in (single(), packed(), REPORT_HEADER + single()):
             assert decoder().decode([message, neighbour])[1] == decoder().decode([message])[1]
-
-
-def test_nothing_comes_of_nothing():
-    decoded = decoder().decode([])
-    assert (decoded.batches, decoded.rejections, decoded.num_received) == ([], [], {})
-    assert (decoded.off_by, decoded.num_messages, decoded.stranger) == ({}, 0, b"")
 
 
 def test_a_hundred_thousand_spoiled_messages():

@@ -7,7 +7,6 @@ import decimal
 import io
 import subprocess
 import sys
-import types
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +30,6 @@ from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.files.file_account import Account
 from uldp_transforms.messages.files.report_files import read_reports
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.messages.report_tables import _rows_at_once
 
 KNOWN = [KRR, RAPPOR, URAP]
 
@@ -157,14 +155,6 @@ def test_other_programs_write_the_same_reports(write: Callable[[list[dict[str, A
     assert account.is_complete(len(content))
 
 
-def test_reports_without_ids_have_none() -> None:
-    rows = records()
-    found, refused, _ = decoded(parquet(table(rows).drop_columns(["report_id", "form"])))
-    assert sum(map(len, found.batches)) == 120
-    assert all(len(batch.report_ids) == 0 for batch in found.batches)
-    assert not refused
-
-
 def spoiled(place: int, **cells: Any) -> list[dict[str, Any]]:
     rows = wire.report_records(drawn(KRR, 9))
     rows[place] |= cells
@@ -206,14 +196,6 @@ def test_integers_of_another_unit_are_refused(factor: float, kind: pa.DataType) 
         of = table(wire.report_records(drawn(KRR, 9))).set_column(3, "event_time", column)
         found, refused, _ = decoded(parquet(of))
         assert reasons(found, refused) == wanted
-
-
-def test_rows_in_seconds_are_refused_alone_with_their_numbers() -> None:
-    of = table(spoiled(4, event_time=1_764_400_000)).append_column("n", pa.array([3] * 9))
-    items = list(read_reports(io.BytesIO(parquet(of)), "reports", numbers="n"))
-    [refused] = [item for item in items if isinstance(item, Rejection)]
-    assert (refused.reason, refused.num_reports, refused.source) == (Reason.TIME_RANGE, 3, "reports")
-    assert sum(len(item) for item in items if not isinstance(item, Rejection)) > 0
 
 
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
@@ -412,14 +394,6 @@ def test_views_and_ids_of_databases_are_read(tmp_path: Path) -> None:
     assert (sum(map(len, found.batches)), refused) == (9, [])
 
 
-def test_ids_with_the_type_of_arrow_are_read() -> None:
-    """Arrow restores its own type from the schema that it stores beside that of Parquet."""
-    plain = table(wire.report_records(drawn(KRR, 9)))
-    ids = pa.ExtensionArray.from_storage(pa.uuid(), plain["report_id"].combine_chunks().cast(pa.binary(16)))
-    found, refused, _ = decoded(changed("report_id", ids))
-    assert (reports(found), refused) == (reports(decoded(parquet(plain))[0]), [])
-
-
 def as_varint(number: int) -> bytes:
     """A zigzag number in the metadata of Parquet."""
     low, rest = 2 * number & 127, 2 * number >> 7
@@ -497,10 +471,3 @@ def test_large_payloads_are_cut_into_messages_that_topics_take() -> None:
     assert max(map(len, messages)) <= wire.MAX_MESSAGE_BYTES
     found = MessageDecoder(CollectionCatalog([wide])).decode(messages)
     assert np.array_equal(np.concatenate([batch.payloads for batch in found.batches]), payloads)
-
-
-@pytest.mark.parametrize(("mean", "rows"), [(100, 65_536), (1 << 20, 64), (1 << 27, 1)])
-def test_rows_are_read_by_the_thousands_unless_they_are_long(mean: int, rows: int) -> None:
-    """64 MiB at most, of a row group of which a row has ``mean`` bytes."""
-    facts = types.SimpleNamespace(num_rows=10, total_byte_size=10 * mean)
-    assert _rows_at_once(table([]).schema, {"payload": "payload"}, facts) == rows
