@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.cases import MECHANISM_CASES, e_below, exact_channel, label
 from tests.support.vectors import Words
-from uldp_transforms.ldp.mechanisms import SquareWave, UtilityOptimizedSquareWave
+from uldp_transforms.ldp.mechanisms import SquareWave, UtilityOptimizedRR, UtilityOptimizedSquareWave
 from uldp_transforms.ldp.sampling import WORD
 
 P = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
@@ -83,3 +83,17 @@ def test_the_client_draws_each_output_with_the_words_of_its_weight(mechanism: Ut
         for payload, length in zip(first, lengths):
             found[place(payload)] += length
         assert found == [row[symbol] for row in mechanism.weights]
+
+
+def test_one_sensitive_bin_of_two_is_mangats_randomized_response():
+    """The outputs that only the sensitive bin favours are one."""
+    sizes = {"num_symbols": 2, "num_sensitive": 1, "epsilon": 1.0}
+    wave, mangat = (cls(**sizes).probabilities for cls in (UtilityOptimizedSquareWave, _AsMatrix))
+    assert wave[:-1].sum(axis=0) == pytest.approx(mangat[0], abs=1e-15)
+    assert wave[-1] == pytest.approx(mangat[1], abs=1e-15)
+
+
+class _AsMatrix(UtilityOptimizedRR):
+    @property
+    def probabilities(self) -> np.ndarray:
+        return np.array([[float(share) for share in row] for row in self.channel()[1]])
