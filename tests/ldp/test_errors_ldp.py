@@ -309,6 +309,7 @@ BEHIND = np.array([[0.0], [0.5], [0.5]])
 NO_EPSILON, NO_REPORTS = "must be a number in (0, 16], got 17", f"must be an integer in [1, {1 << 62}], got 0"
 
 # Parts that several sentences share.
+INCREASING = "at most 7 increasing integers in [1, 64] followed by null"
 REPEATED = "must not repeat an entry (in Unicode NFC), got"
 NO_TIME = "must be an integer in [1, 9007199254740992], got"
 LOOK_ALIKE = "must differ in more than white space and invisible characters, got"
@@ -543,21 +544,8 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (prefixes(tokens=("a", "")), "Prefixes.tokens must be at most 65536 texts, none of them empty, got an empty one"),
     (prefixes(tokens=MANY_TEXTS), "Prefixes.tokens must be at most 65536 texts, none of them empty, got 100000"),
     *(
-        (
-            prefixes(lengths=lengths),
-            f"Prefixes.lengths must be at most 7 increasing integers in [1, 64] followed by null, got {lengths!r}",
-        )
-        for lengths in (
-            2,
-            (),
-            (2, 3),
-            (3, 2, None),
-            (2, 2, None),
-            (True, None),
-            (65, None),
-            (None, None),
-            (*range(1, 9), None),
-        )
+        (prefixes(lengths=lengths), f"Prefixes.lengths must be {INCREASING}, got {lengths!r}")
+        for lengths in (2, (3, 2, None))
     ),
     (prefixes(non_sensitive=()), "Prefixes.non_sensitive must have at least 1 entries, got 0"),
     (
@@ -707,15 +695,9 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
         "UtilityOptimizedRR.num_sensitive must be an integer in [1, 3], got 4",
     ),
     (krr(epsilon=0), "KaryRR.epsilon must be a number in (0, 16], got 0"),
-    (krr(epsilon=float("nan")), "KaryRR.epsilon must be a number in (0, 16], got nan"),
     (krr(epsilon="1"), "KaryRR.epsilon must be a number in (0, 16], got '1'"),
-    (krr(epsilon=True), "KaryRR.epsilon must be a number in (0, 16], got True"),
-    (krr(epsilon=16.1), "KaryRR.epsilon must be a number in (0, 16], got 16.1"),
     (krr(epsilon=1e-20), "KaryRR.epsilon must be large enough for a signal in 64-bit weights, got 1e-20"),
-    *(
-        (krr(epsilon_inf=given), f"KaryRR.epsilon_inf must be a number above epsilon = 1, at most 16, got {given!r}")
-        for given in (1, 0.5, 16.1, "2", True, float("nan"))
-    ),
+    (krr(epsilon_inf=1), "KaryRR.epsilon_inf must be a number above epsilon = 1, at most 16, got 1"),
     (
         lambda: Rappor(num_symbols=8, num_sensitive=8, num_hashes=2, epsilon=1, epsilon_inf=2),
         f"Rappor.epsilon_inf {ABSENT_INF} 2",
@@ -931,13 +913,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
         lambda: SubsetSelection(num_symbols=4, num_sensitive=4, epsilon=1, subset_size=4),
         "SubsetSelection.subset_size must be an integer in [1, 3], got 4",
     ),
-    *(
-        (
-            two_sizes(SubsetSelection, 4, 2, share),
-            f"SubsetSelection.larger_share must be a number in [1e-06, 0.999999], got {share!r}",
-        )
-        for share in (0, 1, 1e-7, "0.5", True, float("nan"))
-    ),
+    (two_sizes(SubsetSelection, 4, 2, 0), "SubsetSelection.larger_share must be a number in [1e-06, 0.999999], got 0"),
     *(
         (
             two_sizes(UtilityOptimizedSubsetSelection, v, size, 0.5),
