@@ -358,6 +358,7 @@ PLAN = (
             ),
             "ldp/estimators/test_largest.py": ("test_each_number_is_in_its_own_intervals",),
             "ldp/estimators/test_noisy_zeros.py": ("test_no_interval_is_short_or_leaves_out_its_own_number",),
+            "ldp/estimators/test_stacked_priors.py": ("test_windows_together_are_windows_alone",),
             "ldp/estimators/test_standard_errors.py": (
                 "test_errors_are_as_large_as_they_say",
                 "test_the_mean_of_windows_that_is_weighted_by_them_is_a_little_too_small",

@@ -265,18 +265,6 @@ def sample(mechanism: Mechanism, symbol: int, source=SeededSource) -> np.ndarray
     return mechanism.perturb(np.full(N, symbol), source(generator("sample", label(mechanism), symbol)))
 
 
-@each_mechanism(SMALL + WIDE)
-def test_sampled_cells_follow_the_exact_channel(mechanism):
-    K = mechanism.num_symbols
-    symbols = range(K) if K <= 10 else (0, mechanism.num_sensitive - 1, K - 1)
-    for symbol in symbols:
-        payloads = sample(mechanism, symbol)
-        assert mechanism.is_valid(payloads).all()
-        cells = mechanism.count(payloads, np.zeros(N, dtype=np.int64), 1)[0]
-        q = np.clip(mechanism.response(np.eye(K)[symbol]), 0, 1)
-        assert within(cells, binomial_limits(N, q)).all(), symbol
-
-
 @each_mechanism([case for case in SMALL if case.num_symbols <= 6])
 def test_sampled_payloads_follow_the_exact_channel(mechanism):
     payloads, rows = mechanism.channel()

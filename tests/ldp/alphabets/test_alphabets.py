@@ -20,7 +20,7 @@ from tests.support import cases
 from tests.support.cases import DECOMPOSED, SENSITIVE, VALUES, alphabets, golden
 from tests.support.tolerance import chi_square_limits
 from uldp_transforms.ldp import SpecError
-from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Ordered, Permuted, Prefixes, Tagged
+from uldp_transforms.ldp.alphabets import Closed, Hashed, Ordered, Permuted, Prefixes, Tagged
 from uldp_transforms.ldp.hashing import canonical, hash_words
 from uldp_transforms.ldp.sampling import WORD, uniform_integers
 
@@ -193,13 +193,6 @@ def test_canonically_equal_texts_are_one_value(alphabet, num_cohorts):
     assert spellings[0] != spellings[1]
     symbols = alphabet.encode(spellings * num_cohorts, np.repeat(np.arange(num_cohorts), 2), num_cohorts)
     np.testing.assert_array_equal(symbols[::2], symbols[1::2])
-
-
-@alphabets
-def test_json_form_makes_an_equal_alphabet(alphabet, num_cohorts):
-    again = ALPHABETS.build(json.loads(json.dumps(alphabet.to_json())))
-    assert again == alphabet
-    assert hash(again) == hash(alphabet)
 
 
 @alphabets

@@ -5,8 +5,6 @@ Letters: K symbols, the sensitive values first, then the tags, then the other va
 
 from __future__ import annotations
 
-import json
-import pickle
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from hypothesis import strategies as st
 from tests.support.cases import DECOMPOSED, SENSITIVE, UTILITY_OPTIMIZED, VALUES, collection, e_below, exact_channel
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection, SpecError
-from uldp_transforms.ldp.alphabets import ALPHABETS, PersonalTags, Tagged
+from uldp_transforms.ldp.alphabets import PersonalTags, Tagged
 
 SECRET = "TOP-SECRET-TOKEN"
 TAGS = ("home", "work")
@@ -61,15 +59,6 @@ def test_texts_are_kept_in_canonical_form():
     assert alphabet.values == ("a", "é", "x")
     assert alphabet.tags == ("té",)
     assert alphabet.background == {"té": {"é": 0.5, "a": 0.5}}
-
-
-@alphabets
-def test_json_form_makes_an_equal_alphabet(alphabet):
-    spec = json.loads(json.dumps(alphabet.to_json()))
-    for again in (ALPHABETS.build(spec), pickle.loads(pickle.dumps(alphabet))):
-        assert again == alphabet
-        assert hash(again) == hash(alphabet)
-        assert again.to_json() == alphabet.to_json()
 
 
 def fingerprint(**fields: Any) -> bytes:

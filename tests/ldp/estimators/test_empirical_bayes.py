@@ -14,7 +14,6 @@ from tests.support import cases
 from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator, normal_limit, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import empirical_bayes as estimator_module
 from uldp_transforms.ldp.estimators.empirical_bayes import _hashed_slope, noise_of
 from uldp_transforms.ldp.estimators.stacked_priors import Frequencies, posterior_means
@@ -271,37 +270,6 @@ def test_listed_values_of_an_open_list_are_not_held_by_those_who_hold_others():
 
 
 # ------------------------------------------------------------------------------------------------------ invariants
-
-
-@cases.all_collections
-@pytest.mark.parametrize("number", [1, 2, 500])
-@pytest.mark.parametrize("alike", [True, False])
-def test_it_is_a_distribution(name, number, alike):
-    item = cases.ALL_COLLECTIONS[name]
-    rng = generator("eb", name, number, alike)
-    values = (
-        cases.VALUES[:1] * number if alike else [cases.VALUES[i] for i in rng.integers(len(cases.VALUES), size=number)]
-    )
-    counts = item.count(item.perturb(values, rng=rng))
-    candidates = None if item.alphabet.known_values is not None else cases.VALUES
-    try:
-        found = item.estimate(counts, "eb", candidates)
-    except EstimationError as error:
-        assert number < 500 <= 100 * item.num_cohorts, error  # too few cohorts have sent reports
-        return
-    assert np.isfinite(found.frequencies).all()
-    assert (found.frequencies >= 0).all()
-    assert found.frequencies.sum() + found.left_over == pytest.approx(1)
-    assert found.left_over >= 0
-
-
-@given(st.lists(st.integers(0, 200), min_size=6, max_size=6).filter(any), st.permutations(range(6)))
-def test_names_do_not_matter(cells, order):
-    spec, given_cells = closed("krr"), np.array(cells)
-    found = spec.estimate(counted(given_cells, given_cells.sum()), "eb").frequencies
-    moved = spec.estimate(counted(given_cells[order], given_cells.sum()), "eb").frequencies
-    np.testing.assert_allclose(moved, found[order], atol=1e-9)
-    assert (np.diff(found[np.argsort(given_cells)]) >= -1e-9).all(), "who is counted more is shown as more"
 
 
 def test_without_noise_it_is_what_was_counted():

@@ -74,21 +74,6 @@ def test_exact_counts_give_the_truth(name, estimator):
 
 @collections
 @estimators
-def test_post_processing_shows_other_frequencies_and_changes_nothing_else(name, estimator):
-    item = COLLECTIONS[name]
-    counts = noisy_counts(item)
-    estimate, unbiased = (item.estimate(counts, which, VALUES) for which in (estimator.id, "empirical"))
-    for field in ("raw_frequencies", "standard_errors", "unexplained_standard_error"):
-        np.testing.assert_array_equal(getattr(estimate, field), getattr(unbiased, field))
-    low, high = np.clip(unbiased.ci_low, 0, 1), np.clip(unbiased.ci_high, 0, 1)  # which reach what is shown
-    np.testing.assert_array_equal(estimate.ci_low, np.minimum(low, estimate.frequencies))
-    np.testing.assert_array_equal(estimate.ci_high, np.maximum(high, estimate.frequencies))
-    np.testing.assert_array_equal(unbiased.frequencies, unbiased.raw_frequencies)
-    assert (estimate.estimator, unbiased.estimator) == (estimator.id, "empirical")
-
-
-@collections
-@estimators
 @pytest.mark.parametrize("n", [100, 3000])
 def test_intervals_lie_around_the_raw_frequencies(name, estimator, n):
     item = COLLECTIONS[name]
@@ -136,16 +121,6 @@ def test_estimates_are_finite_or_refused_for_any_number_of_reports(name, estimat
     assert 400 in answered
 
 
-@collections
-@estimators
-def test_counting_twice_as_many_equal_reports_keeps_the_estimate(name, estimator):
-    item = COLLECTIONS[name]
-    counts = noisy_counts(item)
-    once, twice = (item.estimate(c, estimator.id, VALUES) for c in (counts, counts + counts))
-    np.testing.assert_allclose(twice.frequencies, once.frequencies, atol=1e-9)
-    assert twice.num_reports == 2 * once.num_reports
-
-
 # ---------------------------------------------------------------------- candidates
 
 OPEN = [name for name in COLLECTIONS if name.startswith(("hashed", "prefixes"))]
@@ -178,26 +153,6 @@ def test_unexplained_mass_of_a_closed_alphabet_has_the_standard_error_of_what_wa
     assert estimate.unexplained_mass == pytest.approx(item.estimate(counts).frequencies[left_out].sum())
     expected = np.sqrt(covariance[np.ix_(left_out, left_out)].sum())
     assert estimate.unexplained_standard_error == pytest.approx(expected, rel=1e-7)
-
-
-@pytest.mark.parametrize("name", OPEN)
-@estimators
-def test_frequencies_and_unexplained_mass_of_an_open_alphabet_are_everybody(name, estimator):
-    item = COLLECTIONS[name]
-    for values in (VALUES, VALUES[:3], ("unheard of",)):
-        estimate = item.estimate(noisy_counts(item), estimator.id, values)
-        assert estimate.frequencies.sum() + estimate.left_over == pytest.approx(1)
-        assert estimate.unexplained_standard_error > 0
-
-
-@pytest.mark.parametrize("name", OPEN)
-def test_the_order_of_candidates_is_the_order_of_the_estimate(name):
-    item = COLLECTIONS[name]
-    counts = noisy_counts(item)
-    forward, backward = (item.estimate(counts, candidates=values) for values in (VALUES, VALUES[::-1]))
-    assert backward.values == VALUES[::-1]
-    np.testing.assert_allclose(backward.frequencies[::-1], forward.frequencies)
-    np.testing.assert_allclose(backward.standard_errors[::-1], forward.standard_errors)
 
 
 # ---------------------------------------------------------------------- post-processing

@@ -40,6 +40,15 @@ def test_each_list_has_the_means_of_its_own_prior() -> None:
         np.testing.assert_allclose(means, expected, rtol=1e-7, atol=1e-12)
 
 
+def test_means_do_not_depend_on_the_lists_beside_them() -> None:
+    every = lists()[:35]
+    together = posterior_means(every)
+    for number, one in enumerate(every):
+        few = posterior_means([one, *every[number + 1 : number + 4]])
+        np.testing.assert_array_equal(few[0], together[number])
+        np.testing.assert_array_equal(posterior_means([one])[0], together[number])
+
+
 @cases.all_collections
 @pytest.mark.parametrize("estimator", ["eb", "projected"])
 def test_windows_together_are_windows_alone(name: str, estimator: str) -> None:

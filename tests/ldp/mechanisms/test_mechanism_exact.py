@@ -25,7 +25,6 @@ from tests.support.cases import (
     label,
     mechanisms,
     private_symbols,
-    set_reports,
 )
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts
@@ -34,10 +33,8 @@ from uldp_transforms.ldp.mechanisms import (
     KaryRR,
     Mechanism,
     Rappor,
-    SetReportMechanism,
     UtilityOptimizedRappor,
     UtilityOptimizedRR,
-    UtilityOptimizedSubsetSelection,
 )
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, exp_bounds
@@ -82,15 +79,6 @@ def test_no_better_coin_would_be_private(mechanism):
         assert better / (1 - better) / mechanism.noise_rate > exp_bounds(mechanism.epsilon)[1] - 1
 
 
-@set_reports
-def test_clear_reports_come_from_one_symbol_which_is_not_sensitive(mechanism):
-    clear = [row for row in exact_channel(mechanism)[1] if not all(row)]
-    senders = [[symbol for symbol, probability in enumerate(row) if probability] for row in clear]
-    kinds = 2**mechanism.num_sensitive if mechanism.clear_rate else 1  # with noise in all sensitive bits, or without
-    not_sensitive = range(mechanism.num_sensitive, mechanism.num_symbols)
-    assert senders == [[symbol] for symbol in not_sensitive for _ in range(kinds)]
-
-
 @pytest.mark.parametrize("epsilon", [2.0**-30, 2.0**-10, 1.0, 16.0])
 def test_rational_bounds_enclose_the_exponential(epsilon):
     low, high = exp_bounds(epsilon)
@@ -109,19 +97,6 @@ def test_valid_payloads_are_exactly_those_that_a_client_can_send(mechanism):
     assert len(payloads) == len(set(payloads)) == mechanism.num_outputs
 
 
-@mechanisms
-def test_the_tail_says_which_payloads_are_valid(mechanism):
-    tail, limit = mechanism.tail
-    width = mechanism.payload_size
-    everything = as_array([bytes(payload) for payload in itertools.product(range(256), repeat=width)])
-    if isinstance(mechanism, (UtilityOptimizedSubsetSelection,)) or getattr(mechanism, "clear_bytes", 0):
-        assert (tail, limit) == (0, 0)
-        return
-    last = everything[:, width - tail :] @ 256 ** np.arange(tail)
-    assert 0 < tail <= 7
-    assert ((last < limit) == mechanism.is_valid(everything)).all()
-
-
 def test_a_mechanism_with_other_checks_has_no_tail():
     def violations(self, payloads):
         yield Reason.VALUE_DOMAIN, payloads[:, 0] == 1
@@ -132,35 +107,7 @@ def test_a_mechanism_with_other_checks_has_no_tail():
         assert own(num_symbols=symbols, num_sensitive=symbols, epsilon=1.0).tail == (0, 0)
 
 
-@mechanisms
-def test_log_prob_is_the_channel(mechanism):
-    codes, probabilities, _, _ = enumerated(mechanism)
-    with np.errstate(divide="ignore"):
-        np.testing.assert_allclose(mechanism.log_prob(codes), np.log(probabilities), rtol=1e-9, atol=1e-9)
-
-
 # ---------------------------------------------------------------------- what follows from the channel
-
-
-@set_reports
-def test_each_report_counts_what_it_supports(mechanism):
-    codes, _, cells, _ = enumerated(mechanism)
-    supports, v = mechanism.supports(codes), mechanism.num_sensitive
-    np.testing.assert_array_equal(cells[:, : mechanism.num_symbols], supports)
-    kinds = [supports[:, :v] & (supports[:, :v].sum(axis=1, keepdims=True) == size) for size in _later_sizes(mechanism)]
-    np.testing.assert_array_equal(cells[:, mechanism.num_symbols :], np.hstack([np.zeros((len(codes), 0)), *kinds]))
-
-
-def _later_sizes(mechanism: Mechanism) -> list[int]:
-    """Of sets, but for the smallest."""
-    return [mechanism.size + 1] if getattr(mechanism, "larger_share", None) is not None else []
-
-
-@mechanisms
-def test_response_is_the_expected_count(mechanism):
-    _, probabilities, cells, _ = enumerated(mechanism)
-    shares = distributions(mechanism.num_symbols)
-    np.testing.assert_allclose(mechanism.response(shares), shares @ probabilities.T @ cells, atol=1e-14)
 
 
 @mechanisms
@@ -171,141 +118,7 @@ def test_inverse_of_one_report_is_unbiased(mechanism):
     )
 
 
-@mechanisms
-def test_inverse_of_exact_counts_is_the_truth(mechanism):
-    n = 10**15
-    shares = distributions(mechanism.num_symbols)
-    counts = CohortCounts(np.full(len(shares), n), np.rint(n * mechanism.response(shares)).astype(np.int64))
-    steepness = abs(enumerated(mechanism)[3]).max()
-    np.testing.assert_allclose(mechanism.invert(counts), shares, atol=mechanism.num_symbols * 2e-15 * steepness)
-
-
-@mechanisms
-def test_inverse_of_no_reports_is_zero(mechanism):
-    assert not mechanism.invert(CohortCounts.empty(2, mechanism.num_cells)).any()
-
-
-@mechanisms
-def test_counts_of_single_symbols_are_unbiased_too_and_say_nothing_of_what_was_not_seen(mechanism):
-    _, probabilities, cells, inverse = enumerated(mechanism)
-    alone, K, v = invert_alone(mechanism), mechanism.num_symbols, mechanism.num_sensitive
-    atol = K * 1e-14 * abs(inverse).max()
-    np.testing.assert_allclose(probabilities.T @ alone, np.eye(K), atol=atol)
-    np.testing.assert_array_equal(alone[:, :v], inverse[:, :v])
-    if not mechanism.last_is_missing:
-        response = mechanism.response(np.eye(K))
-        clear = [np.flatnonzero((row > 0) & (row == response.sum(axis=0)))[0] for row in response[v:]]
-        assert not alone[:, v:][cells[:, clear] == 0].any()
-
-
-def invert_alone(mechanism: Mechanism) -> np.ndarray:
-    """(Y, K): of each payload as the only report."""
-    cells = enumerated(mechanism)[2]
-    return mechanism.invert_alone(CohortCounts(np.ones(len(cells), dtype=np.int64), cells))
-
-
-@mechanisms
-def test_variances_are_those_of_the_inverse(mechanism):
-    _, probabilities, _, inverse = enumerated(mechanism)
-    shares = distributions(mechanism.num_symbols)
-    expected = shares @ probabilities.T @ inverse**2 - shares**2
-    np.testing.assert_allclose(mechanism.variances(shares), expected, rtol=1e-9, atol=1e-13 * (inverse**2).max())
-
-
-@mechanisms
-def test_covariances_are_those_of_the_inverse(mechanism):
-    _, probabilities, _, inverse = enumerated(mechanism)
-    for shares in distributions(mechanism.num_symbols)[[0, -3, -2, -1]]:
-        expected = (inverse.T * (probabilities @ shares)) @ inverse - np.outer(shares, shares)
-        np.testing.assert_allclose(mechanism.covariance(shares), expected, atol=1e-13 * (inverse**2).max())
-
-
-@set_reports
-def test_private_variances_are_the_covariance_seen_by_contrasts(mechanism):
-    _, probabilities, _, inverse = enumerated(mechanism)
-    v = mechanism.num_sensitive
-    contrast = np.eye(v) - 1 / v
-    for shares in distributions(mechanism.num_symbols)[[0, -3, -2, -1]]:
-        sensitive = shares[:v]
-        covariance = (inverse[:, :v].T * (probabilities @ shares)) @ inverse[:, :v] - np.outer(sensitive, sensitive)
-        short = np.diag(mechanism.private_variances(shares)) - np.outer(sensitive, sensitive)
-        np.testing.assert_allclose(
-            contrast @ short @ contrast, contrast @ covariance @ contrast, atol=1e-13 * (inverse**2).max()
-        )
-
-
-@mechanisms
-def test_null_variances_are_the_variances_where_nobody_holds_the_symbol(mechanism):
-    """Of symbols by themselves: what sizes of sets say of all non-sensitive ones together is not noise of one."""
-    _, probabilities, _, inverse = enumerated(mechanism)
-    squares = invert_alone(mechanism) ** 2
-    for symbol in {0, mechanism.num_sensitive - 1, mechanism.num_symbols - 1}:
-        without = distributions(mechanism.num_symbols)[-1]
-        without[symbol] = 0
-        without /= without.sum()
-        computed = mechanism.null_variances(without)
-        assert computed.shape == (mechanism.num_symbols,)
-        expected = (probabilities @ without) @ squares[:, symbol]
-        assert computed[symbol] == pytest.approx(expected, rel=1e-9, abs=1e-13 * (inverse**2).max())
-
-
-@each_mechanism([m for m in PRIVATE_SYMBOLS_TO_TEST if m.num_sensitive > 1])
-def test_null_variances_do_not_depend_on_who_holds_the_symbol(mechanism):
-    """All else as it was: those who hold the symbol hold another sensitive one, whichever; clear reports stay."""
-    _, probabilities, _, inverse = enumerated(mechanism)
-    shares = distributions(mechanism.num_symbols)[-1]
-    computed = mechanism.null_variances(shares)
-    for symbol, other in ((0, 1), (mechanism.num_sensitive - 1, 0)):
-        moved = shares.copy()
-        moved[other] += moved[symbol]
-        moved[symbol] = 0
-        expected = inverse[:, symbol] ** 2 @ probabilities @ moved
-        assert computed[symbol] == pytest.approx(expected, rel=1e-9, abs=1e-13 * (inverse**2).max())
-    assert not computed[mechanism.num_sensitive :].any()
-
-
-@mechanisms
-def test_variance_of_a_weighted_sum_is_that_of_the_weighted_inverse(mechanism):
-    _, probabilities, _, inverse = enumerated(mechanism)
-    K, v = mechanism.num_symbols, mechanism.num_sensitive
-    symbols = np.arange(K)
-    members = [symbols < v, symbols >= v, symbols % 2 == 0, symbols == K - 1, symbols >= 0, symbols < 0]
-    drawn = generator("weights", label(mechanism)).normal(size=(4, K))
-    weights = np.vstack([np.array(members, dtype=np.float64), drawn])
-    for shares in distributions(K)[[0, -3, -2, -1]]:
-        expected = (inverse @ weights.T).T ** 2 @ probabilities @ shares - (weights @ shares) ** 2
-        computed = mechanism.variance_of(weights, shares)
-        atol = 1e-13 * K**2 * (inverse**2).max()
-        np.testing.assert_allclose(computed, expected, rtol=1e-9, atol=atol)
-        stacked = mechanism.variance_of(weights.reshape(2, 5, K), shares)
-        np.testing.assert_allclose(stacked, computed.reshape(2, 5), rtol=1e-12, atol=atol)
-
-
-@mechanisms
-def test_distributions_may_be_stacked(mechanism):
-    shares = distributions(mechanism.num_symbols)
-    private = [mechanism.private_variances] if isinstance(mechanism, SetReportMechanism) else []
-    for function in (mechanism.response, mechanism.variances, *private):
-        one_by_one = np.array([function(row) for row in shares])
-        atol = 1e-14 * abs(one_by_one).max()
-        np.testing.assert_allclose(function(shares), one_by_one, rtol=1e-14, atol=atol)
-        np.testing.assert_allclose(function(shares[np.newaxis])[0], one_by_one, rtol=1e-14, atol=atol)
-
-
 # ---------------------------------------------------------------------- what the likelihood needs
-
-
-@mechanisms
-def test_outcomes_of_reports_are_the_channel_up_to_a_factor(mechanism):
-    codes, probabilities, _, _ = enumerated(mechanism)
-    outcomes = mechanism.outcomes_of_reports(codes, np.arange(len(codes)))
-    assert sorted(outcomes.cohorts) == list(range(len(codes)))
-    assert set(outcomes.counts) == {1}
-    assert set(outcomes.base) <= {0, 1}
-    computed = outcomes.base[:, np.newaxis] + outcomes.rows.toarray()
-    expected = probabilities[outcomes.cohorts]
-    factor = expected.max(axis=1) / computed.max(axis=1)
-    np.testing.assert_allclose(computed * factor[:, np.newaxis], expected, rtol=1e-9)
 
 
 CLOSED_FORM = [
@@ -339,13 +152,6 @@ def test_most_likely_frequencies_fulfil_the_conditions_of_a_maximum(mechanism):
         raw = mechanism.invert(CohortCounts(np.array([n]), cells[np.newaxis]))[0]
         if (raw >= 0).all():
             np.testing.assert_allclose(p, raw, atol=1e-9)
-
-
-@mechanisms
-def test_json_form_makes_an_equal_mechanism(mechanism):
-    fields = {key: value for key, value in mechanism.to_json().items() if key != "id"}
-    sizes = {name: getattr(mechanism, name) for name in ("num_symbols", "num_sensitive", "num_others")}
-    assert type(mechanism)(**sizes, **fields) == mechanism
 
 
 # ---------------------------------------------------------------------- limits that must coincide
@@ -611,11 +417,3 @@ def test_coins():
 def test_mean_squared_error_of_a_zipf_distribution(cls, theta, expected):
     mechanism = cls(num_symbols=20, num_sensitive=5, epsilon=1, **({} if theta is None else {"theta": theta}))
     agree(mechanism.variances(distributions(20)[-1]).sum() / 2000, expected)
-
-
-@mechanisms
-def test_no_report_adds_more_or_less_than_the_stated_effects(mechanism):
-    inverse = enumerated(mechanism)[3]
-    scale = abs(inverse).max()
-    np.testing.assert_allclose(mechanism.largest_effects, inverse.max(axis=0), rtol=1e-9, atol=1e-9 * scale)
-    np.testing.assert_allclose(mechanism.smallest_effects, inverse.min(axis=0), rtol=1e-9, atol=1e-9 * scale)

@@ -17,7 +17,6 @@ from tests.support.ldp.made_collections import made
 from uldp_transforms.jobs import simulate
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.alphabets import Ordered
-from uldp_transforms.ldp.client.client_form import client_form
 
 
 def bins(alphabet: Ordered, values: Any) -> list[int]:
@@ -74,14 +73,6 @@ def test_atoms_are_not_in_the_fingerprint_and_without_any_not_in_the_json():
     assert again == atoms
     assert again.alphabet.atom_bins == {16, 31}
     assert plain.alphabet.atom_bins == set()
-
-
-@pytest.mark.parametrize("mechanism", ["krr", "rappor", "ss", "hr", "urr", "sw"])
-def test_json_comes_back(mechanism: str):
-    item = collection(mechanism, low=1, high=100, num_bins=5, scale="log", unit="ms", others=["error"])
-    again = Collection.from_json(json.loads(json.dumps(item.to_json())))
-    assert again == item
-    assert client_form(again)["symbols"]["others"] == ["error"]
 
 
 def test_numbers_are_simulated_from_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
