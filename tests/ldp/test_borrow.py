@@ -53,6 +53,21 @@ def test_traces_over_all_signs_are_exact(of: Collection, found: CohortCounts) ->
         assert projected.trace == pytest.approx(np.trace(covariance @ slope))
 
 
+@pytest.mark.parametrize("estimator", [EMPIRICAL, PROJECTED], ids=["empirical", "projected"])
+def test_the_variance_of_a_weight_is_that_of_its_derivative(estimator: Estimator) -> None:
+    """The diagonal of the derivative of a projection on n shares above 0 is 1 - 1 / n there."""
+    of, found, weight = collection(4), counts(2, 30, 30, 20), 0.3
+    with mock.patch("uldp_transforms.ldp.borrowing.borrow._signs", all_signs):
+        side = side_of(of, found, estimator)
+        apart = side.shares - np.array([0.4, 0.3, 0.2, 0.1])
+        variance = side.variance_of_weight(apart, weight)
+    kept = side.shares > 0
+    diagonal = np.where(kept, 1 - 1 / kept.sum(), 0.0) if estimator is PROJECTED else np.ones(4)
+    weights = diagonal * (apart + (side.shares - side.raw) - 2 * weight * apart) - apart
+    covariance = of.mechanism.covariance(clip_and_normalize(side.raw)) / found.total
+    assert variance == pytest.approx(weights @ covariance @ weights)
+
+
 def evidence(**changes: Any) -> Evidence:
     """Five groups that are alike as far as their reports say, the first one with few reports."""
     expected = np.array([4e-2, 1e-3, 1e-3, 1e-3, 1e-3])

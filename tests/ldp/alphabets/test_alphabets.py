@@ -5,7 +5,6 @@ More about public lists in ``test_hashed_uldp``, about tags in ``test_tagged``.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import unicodedata
@@ -16,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.clients.independent import hash_word
 from tests.support import cases
 from tests.support.cases import DECOMPOSED, SENSITIVE, VALUES, alphabets, golden
 from tests.support.tolerance import chi_square_limits
@@ -30,18 +30,12 @@ SPECIFICATION = Path(__file__).parents[3] / "docs" / "hashing.md"
 # ---------------------------------------------------------------------- an independent reading of the specification
 
 
-def reference_word(value: str, seed: int, cohort: int) -> int:
-    message = b"uldp-hash-1\x00" + seed.to_bytes(8, "little") + unicodedata.normalize("NFC", value).encode("utf-8")
-    stream = hashlib.shake_128(message).digest(8 * cohort + 8)
-    return int.from_bytes(stream[-8:], "little")
-
-
 def reference_bucket(word: int, num_buckets: int) -> int:
     return word * num_buckets >> 64
 
 
 def reference_permutation(values: list[str], seed: int, cohort: int, num_buckets: int) -> list[int]:
-    ranked = sorted(range(len(values)), key=lambda i: (reference_word(values[i], seed, cohort), i))
+    ranked = sorted(range(len(values)), key=lambda i: (hash_word(values[i], seed, cohort), i))
     return [ranked.index(i) % num_buckets for i in range(len(values))]
 
 
@@ -60,7 +54,7 @@ def propose_words() -> list[dict]:
         for value in GOLDEN_VALUES
         for seed in GOLDEN_SEEDS
         for cohort in GOLDEN_COHORTS
-        for word in [reference_word(value, seed, cohort)]
+        for word in [hash_word(value, seed, cohort)]
     ]
 
 
@@ -145,7 +139,7 @@ def test_specification_names_the_constants_of_the_code():
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, WORD - 1), st.integers(0, 60))
 def test_words_of_any_text_are_those_of_the_reference(value, seed, cohort):
-    assert hash_words((canonical(value),), seed, cohort + 1)[0, cohort] == reference_word(value, seed, cohort)
+    assert hash_words((canonical(value),), seed, cohort + 1)[0, cohort] == hash_word(value, seed, cohort)
 
 
 def test_ties_of_a_permutation_are_broken_by_the_order_of_the_list(monkeypatch):
@@ -305,7 +299,7 @@ def test_encoding_more_values_than_one_table_holds():
     values = MANY[:70]
     cohorts = np.arange(70) * 900
     symbols = alphabet.encode(values, cohorts, num_cohorts)
-    expected = [reference_bucket(reference_word(v, 0, c), 4) for v, c in zip(values, cohorts.tolist())]
+    expected = [reference_bucket(hash_word(v, 0, c), 4) for v, c in zip(values, cohorts.tolist())]
     assert symbols.tolist() == expected
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import unicodedata
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.clients.independent import prefix_bucket, token_numbers
 from tests.support.cases import ANY_VALUES, UTILITY_OPTIMIZED
 from tests.support.ldp.made_collections import made
 from tests.support.tolerance import binomial_limits, chi_square_limits, generator, normal_limit, within
@@ -29,31 +29,14 @@ PLAIN = Prefixes(num_buckets=16, seed=3, tokens=TOKENS, lengths=(1, 3, None))
 texts = st.text(st.sampled_from("abcdeé日本🦊"), max_size=12) | st.text(st.characters(exclude_categories=["Cs"]))
 
 
-def reference_sequence(value: str) -> list[int]:
-    """Greedy longest match, character by character."""
-    if not value:
-        return [0]
-    best = max((token for token in TOKENS if value.startswith(token)), key=len, default=None)
-    if best is None:
-        return [len(TOKENS) + 1 + ord(value[0]), *reference_sequence(value[1:])]
-    return [TOKENS.index(best) + 1, *reference_sequence(value[len(best) :])]
-
-
-def reference_bucket(value: str, cohort: int) -> int:
-    total = 0
-    for position, number in enumerate(reference_sequence(value)[: PLAIN.lengths[cohort % 3]]):
-        message = b"uldp-prefix-1\x00" + (3).to_bytes(8, "little")
-        message += position.to_bytes(4, "little") + number.to_bytes(4, "little")
-        stream = hashlib.shake_128(message).digest(2 * cohort + 2)
-        total += int.from_bytes(stream[-2:], "little")
-    return total % 65536 * 16 // 65536
+RULE = {"tokens": list(TOKENS), "lengths": list(PLAIN.lengths), "seed": 3, "num_buckets": 16}
 
 
 @given(texts)
 def test_tokens_are_those_of_greedy_matching_and_make_the_text_again(value):
     value = unicodedata.normalize("NFC", value)
     sequence = PLAIN.sequence(value)
-    assert list(sequence) == reference_sequence(value)
+    assert list(sequence) == token_numbers(list(TOKENS), value)
     assert PLAIN.text(sequence) == value  # so different texts have different sequences
 
 
@@ -61,7 +44,7 @@ def test_tokens_are_those_of_greedy_matching_and_make_the_text_again(value):
 def test_buckets_are_those_of_the_reference(values):
     values = tuple(dict.fromkeys(unicodedata.normalize("NFC", value) for value in values))
     table = PLAIN.symbol_table(values, 9)
-    assert table.tolist() == [[reference_bucket(value, cohort) for value in values] for cohort in range(9)]
+    assert table.tolist() == [[prefix_bucket(RULE, value, cohort) for value in values] for cohort in range(9)]
 
 
 def test_specification_lists_true_prefixes():
