@@ -18,7 +18,7 @@ from tests.support.messages_cases import numbered
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import borrow, borrowed_shares
-from uldp_transforms.ldp.borrowing.borrow import _evidence, side_of
+from uldp_transforms.ldp.borrowing.borrow import _evidence, _signs, side_of
 from uldp_transforms.ldp.borrowing.weights import Evidence, weights_of
 from uldp_transforms.ldp.estimators import Estimator
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
@@ -122,6 +122,20 @@ def test_what_a_group_like_all_would_say_is_the_mean_over_its_noise() -> None:
     assert variance == pytest.approx(law @ products**2 - (law @ products) ** 2, rel=0.02)
 
 
+def test_a_biased_estimator_adds_the_noise_along_its_bias() -> None:
+    """Of shares that are moved by .05: the product has 4 b^T V b more than its own variance."""
+    of = collection(4)
+    moved: Any = SimpleNamespace(shares=lambda question, linear: (linear.joint + BIAS, None))
+    plain: Any = SimpleNamespace(shares=lambda question, linear: (linear.joint, None))
+    truth, found = np.array([0.4, 0.3, 0.2, 0.1]), counts(20, 30, 30, 20)
+    (mean, variance), (same, less) = (side_of(of, found, each).if_like(truth) for each in (moved, plain))
+    assert mean == pytest.approx(same)
+    assert variance - less == pytest.approx(4 * float(of.mechanism.variance_of(BIAS, truth)) / 100)
+
+
+BIAS = np.array([0.05, -0.05, 0.02, -0.02])
+
+
 @pytest.mark.parametrize("estimator", [EB, PROJECTED], ids=["eb", "projected"])
 def test_a_small_group_beside_large_ones_like_it_uses_the_reports_of_all(estimator: Estimator) -> None:
     """200 people beside 4 x 5,000: alone, their error is 50 times that of all together, and a weight of 0 keeps it.
@@ -168,6 +182,22 @@ def test_evidence_is_what_is_gained_and_what_a_group_like_all_would_say(trace: f
         assert (found.product, found.noise) == pytest.approx((0.03, 0.75**2 * 0.16))
         assert found.expected == pytest.approx(max(0.01 + gain, 0.75 * mean))
     assert asked[0] == (pytest.approx([0.1, -0.1]), pytest.approx(min(max(own, 0), 1)))
+
+
+def test_signs_are_balanced_and_differ() -> None:
+    for size in (2, 3, 8, 64, 300):
+        signs = _signs(size)
+        assert signs.shape == ({2: 2, 3: 4, 8: 8}.get(size, 4), size)
+        assert set(signs.ravel().tolist()) == {-1.0, 1.0}
+        if size in (2, 8):
+            assert (signs.T @ signs == size * np.eye(size)).all()
+        if size == 64:
+            assert (signs.sum(axis=1) == 0).all() and np.linalg.matrix_rank(signs) == len(signs)
+    few = side_of(collection(64), drawn(collection(64), np.arange(1, 65) * 20, generator("signs")), EB)
+    with mock.patch("uldp_transforms.ldp.borrowing.borrow._PROBES", 40):
+        many = side_of(collection(64), drawn(collection(64), np.arange(1, 65) * 20, generator("signs")), EB)
+        expected = many.trace
+    assert few.trace == pytest.approx(expected, rel=0.2)
 
 
 def test_the_estimate_of_the_risk_is_right_on_average() -> None:
@@ -233,6 +263,16 @@ def test_shares_sum_to_one_and_only_the_shown_figures_change() -> None:
     assert max(each.weight for each in found) > 0.3
     [alone] = borrow(of, total, [total], EB)
     assert alone.frequencies == pytest.approx(of.estimate(total, "eb").frequencies)
+
+
+def test_derivatives_are_differences_over_a_fifth_of_a_standard_error() -> None:
+    """From a tenth below to a tenth above; a cubic function shows how far the estimates are moved."""
+    of, found = collection(4), counts(20, 30, 30, 20)
+    cubic: Any = SimpleNamespace(shares=lambda question, linear: (1e4 * linear.joint**3 + linear.raw, None))
+    side = side_of(of, found, cubic)
+    steps = 0.1 * np.sqrt(of.mechanism.variances(clip_and_normalize(side.raw)) / 100) * _signs(4)
+    ahead, behind = (1e4 * (side.raw + way) ** 3 + side.raw + way for way in (steps, -steps))
+    np.testing.assert_allclose(side.responses, (ahead - behind) / 0.2, rtol=1e-9)
 
 
 def test_shares_are_in_the_order_of_values() -> None:
