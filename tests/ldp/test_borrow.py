@@ -19,7 +19,7 @@ from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import borrow, borrowed_shares
 from uldp_transforms.ldp.borrowing.borrow import _evidence, _signs, side_of
-from uldp_transforms.ldp.borrowing.weights import Evidence, weights_of
+from uldp_transforms.ldp.borrowing.weights import Evidence, _costs, weights_of
 from uldp_transforms.ldp.estimators import Estimator
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
@@ -95,6 +95,20 @@ def test_a_group_apart_keeps_its_shares_among_others_that_are_alike() -> None:
     apart = [0.8, 1e-3, 1e-3, 1e-3, 1e-3]
     found = weights_of(evidence(product=apart, distance=apart, gain=[0.0, 1e-3, 1e-3, 1e-3, 1e-3]))
     assert found[0] < 0.1 and (found[1:] > 0.6).all()
+
+
+def test_costs_are_posterior_means_by_quadrature() -> None:
+    """One group: its cost has the flat law of a logarithm, whatever the spread, between a hundredth of a standard
+    deviation and 2, apart from what spreads push over the ends."""
+    product, expected, degrees = np.array([0.05]), np.array([0.01]), np.array([30.0])
+    logs = np.linspace(np.log(0.01 * 0.01 * np.sqrt(2 / 30)), np.log(2.0), 20_001)
+    means = 0.01 + np.exp(logs)
+    law = np.exp(-15 * (np.log(means) + 0.05 / means))
+    mean = (np.exp(logs) * law).sum() / law.sum()
+    square = (np.exp(2 * logs) * law).sum() / law.sum()
+    found, variance = _costs(product, expected, degrees)
+    assert found[0] == pytest.approx(mean, rel=0.02)
+    assert variance[0] == pytest.approx(square - mean**2 + (found[0] * (10 ** (1 / 20) - 1)) ** 2, rel=0.1)
 
 
 def test_weights_are_between_0_and_1_whatever_is_told() -> None:

@@ -80,6 +80,21 @@ def two_tokens() -> Search:
     return Search(Prefixes(num_buckets=8, tokens=("a", "b"), lengths=(2, 3, None)), [SimpleNamespace()] * 3)
 
 
+@pytest.mark.parametrize(("new", "passes"), [([1, 1, 1, 1], 3), ([1, 0, 1], 2), ([0, 1], 1)])
+def test_a_search_is_repeated_until_it_finds_nothing_and_three_times_at_most(monkeypatch, new, passes):
+    search, calls = two_tokens(), []
+
+    def level(number: int, survivors: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        calls.append((number, survivors))
+        if number == 2 and new[len(calls) // 3 - 1]:
+            search.found[len(calls),] = 0.0
+        return [(number, number)]
+
+    monkeypatch.setattr(search, "_search_level", level)
+    search.run()
+    assert calls == [(0, [()]), (1, [(0, 0)]), (2, [(1, 1)])] * passes
+
+
 # ---------------------------------------------------------------------- scores
 
 

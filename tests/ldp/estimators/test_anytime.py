@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 from tests.support.tolerance import generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.errors import EstimationError, SpecError
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.anytime import anytime_confidence, confidence_of_look
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
 from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals
@@ -147,20 +147,6 @@ def test_all_intervals_of_an_estimate_are_of_the_same_kind_and_contain_those_for
     assert (wide[0] <= narrow[0]).all() and (wide[1] > narrow[1]).all()
     np.testing.assert_array_equal(anytime.frequencies, fixed.frequencies)
     assert anytime.unexplained_status == fixed.unexplained_status
-
-
-@pytest.mark.parametrize("name", COLLECTIONS)
-@pytest.mark.parametrize("n", [1, 3, 12, 150])
-def test_ends_are_shares_for_any_number_of_reports(name, n):
-    item, rng = COLLECTIONS[name], generator("few", name, n)
-    cells = item.perturb(rng.choice(VALUES, n, p=SHARES).tolist(), rng)
-    asked = VALUES[:6] if item.alphabet.known_values is None else None
-    try:
-        estimate = item.estimate(item.count(cells), "projected", asked).anytime(1000)
-    except EstimationError:  # too few cohorts reported
-        return
-    ends = np.array([estimate.ci_low, estimate.ci_high])
-    assert ((ends >= 0) & (ends <= 1)).all() and (ends[0] <= ends[1]).all()
 
 
 # ---------------------------------------------------------------------- the planned look

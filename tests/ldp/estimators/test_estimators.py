@@ -19,7 +19,6 @@ from scipy import optimize, stats
 from tests.support.calibration import assert_calibrated, excess_slack, windows
 from tests.support.cases import (
     COLLECTIONS,
-    DECOMPOSED,
     SENSITIVE,
     VALUES,
     collection,
@@ -125,21 +124,6 @@ def test_estimates_are_finite_or_refused_for_any_number_of_reports(name, estimat
 
 OPEN = [name for name in COLLECTIONS if name.startswith(("hashed", "prefixes"))]
 CLOSED = [name for name in COLLECTIONS if name not in OPEN]
-
-
-@pytest.mark.parametrize("name", CLOSED)
-@estimators
-def test_candidates_of_a_closed_alphabet_are_picked_from_the_estimate_of_all(name, estimator):
-    item = COLLECTIONS[name]
-    counts = noisy_counts(item)
-    everything, some = (
-        item.estimate(counts, estimator.id, values) for values in (None, ("fox", DECOMPOSED + "meu", "ant"))
-    )
-    assert some.values == ("fox", "émeu", "ant")
-    picked = [everything.values.index(value) for value in some.values]
-    for field in ("frequencies", "raw_frequencies", "standard_errors", "ci_low", "ci_high"):
-        np.testing.assert_array_equal(getattr(some, field), getattr(everything, field)[picked])
-    assert some.unexplained_mass == pytest.approx(np.delete(everything.frequencies, picked).sum())
 
 
 @pytest.mark.parametrize("name", [name for name in CLOSED if COLLECTIONS[name].alphabet.known_values == VALUES])
