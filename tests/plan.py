@@ -369,6 +369,7 @@ PLAN = (
             ),
             "ldp/test_client_window.py": ("test_windows_of_a_place_are_those_of_calendar_windows",),
             "ldp/test_sentinels.py": ("test_p_values_hold_exactly",),
+            "rows/test_confidence_of_rows.py": ("test_intervals_cover_as_often_as_their_level_says",),
         },
     ),
     Group(
