@@ -1,4 +1,4 @@
-"""Checks of configuration: what error messages quote, and how much of it; names that were meant."""
+"""Checks of configuration: names that were meant, and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits and formulas of estimators by hand, and what notebooks show, letter by letter."""
+"""Limits and formulas of estimators by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ends of intervals by their definition: which probability each one leaves out, and where the inequality ends."""
+"""Ends of score intervals by their definition, and equal ends for equal counts."""
 
 from __future__ import annotations
 

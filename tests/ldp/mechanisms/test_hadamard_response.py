@@ -1,4 +1,4 @@
-"""Hadamard response: its client word by word, its counts without a dense matrix, and why its rows begin with a one.
+"""Hadamard response: its client word by word, and its transform against the matrix.
 
 Letters: H the least power of two that is at least v; 2 H columns.
 """

@@ -1,4 +1,4 @@
-"""The parts of forecasts: by hand, by cumulants, by integration, and six digits of what they were."""
+"""The parts of forecasts: by hand, by integration, and six digits of what they were."""
 
 from __future__ import annotations
 

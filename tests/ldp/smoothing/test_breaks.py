@@ -1,4 +1,4 @@
-"""Breaks in the course of a value: odds, branches and intervals against whole normal laws, and what is put together."""
+"""Breaks in the course of a value: their odds against whole normal laws, and how many there may be."""
 
 from __future__ import annotations
 
