@@ -15,10 +15,11 @@ from labs.experiments.drawn_counts import draw_counts
 from tests.support.cases import enumerated
 from tests.support.ldp.question_versions import of, version
 from tests.support.tolerance import binomial_limits, generator
-from uldp_transforms.ldp import CohortCounts, Collection, Estimate
+from uldp_transforms.ldp import CohortCounts, Collection, Estimate, compare
 from uldp_transforms.ldp.comparisons.compare import _Pair, difference_at
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.utility import Lies
+from uldp_transforms.ldp.versions import PooledWindow
 from uldp_transforms.ldp.versions.version_weights import version_weights
 
 VALUES = list("abcd")
@@ -254,3 +255,17 @@ def test_differences_hold_wherever_liars_of_both_sides_are(name: str) -> None:
         assert misses[0] <= most
         undeclared.append(misses[1])
     assert max(undeclared) > most
+
+
+def test_p_values_and_noticeable_differences_follow_from_the_bounds() -> None:
+    (versions, _), sizes = QUESTIONS["small and sharp"], (300, 4_000)
+    rng = generator("p-values of pooled liars")
+    windows: list[PooledWindow] = [
+        of(*versions).estimate(attacked(versions, (0, 0), sizes, 0, True, rng), EMPIRICAL) for _ in range(2)
+    ]
+    plain = compare(*(one.estimate for one in windows))
+    told = compare(*(one.estimate.with_lies(one.lies(0.01)) for one in windows))
+    assert (told.low <= plain.low).all() and (told.high >= plain.high).all()
+    assert (told.p_values >= plain.p_values).all() and (told.noticeable > plain.noticeable).all()
+    room = (told.high - told.low) * (1 - windows[0].lies(0.01).largest_weight) - (plain.high - plain.low)
+    assert (room > 0.01).all()

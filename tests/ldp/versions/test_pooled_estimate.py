@@ -19,7 +19,7 @@ from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.versions import questions_of
 from uldp_transforms.ldp.versions.pooled_estimate import _fit, pool
-from uldp_transforms.ldp.versions.version_weights import version_weights
+from uldp_transforms.ldp.versions.version_weights import _symbols, version_weights
 
 MECHANISMS = ("krr", "rappor", "hr", "ss", "urr", "urap", "uss")
 
@@ -111,6 +111,31 @@ def test_the_loss_holds_for_channels_and_many_versions() -> None:
                 errors.append(squared_errors(one, held, n)[order])
             together = (weights**2 * errors).sum(axis=0)
             assert (together <= loss * np.min(errors, axis=0) * (1 + 1e-9)).all()
+
+
+def test_how_precise_values_are_compared_with_their_symbols() -> None:
+    """A hashed value is known from its h of k buckets: h (1 - h / k) times, if not more than half of them are its own.
+    A value with a symbol of its own is as precise as this; the other holder has the next bucket, if there is one."""
+    listed = {"non_sensitive": ["n0", "n1"]}
+    urr = {"mechanism": {"id": "urr", "epsilon": 1.0}}
+    cases = (
+        (hashed(1, 1.0), ("x", "y"), [0, 0], [0, 0], [1, 1], [7 / 8, 7 / 8]),
+        (hashed(1, 1.0, num_buckets=2), ("x",), [0], [0], [1], [0.5]),
+        (
+            Collection.from_json(hashed(1, 1.0, **listed).to_json() | urr),
+            ("n1", "x"),
+            [3, 0],
+            [9, 0],
+            [9, 1],
+            [1, 7 / 8],
+        ),
+        (version(1, "krr", 1.0, texts(3)), ("v02", "v00"), [2, 2], [2, 0], [2, 0], [1, 1]),
+        (version(1, "urr", 1.0, texts(3)), ("v02", "v00"), [3, 2], [2, 0], [2, 0], [1, 1]),
+    )
+    for model, values, labels, symbols, others, scale in cases:
+        found = _symbols(model, values)
+        assert [part.tolist() for part in found[:3]] == [labels, symbols, others]
+        np.testing.assert_allclose(found[3], scale)
 
 
 @pytest.mark.parametrize("mechanism", ["krr", "rappor", "ss"])
