@@ -128,19 +128,6 @@ def test_probabilities_are_those_of_the_two_stages(d, epsilon, rates):
     np.testing.assert_allclose(enumerated(two_stage(d, epsilon, rates))[1], expected, rtol=1e-12)
 
 
-@cases
-def test_null_variances_leave_out_those_who_hold_the_symbol(mechanism):
-    """Of n people those who hold the symbol send no report; the mean of the others' inverse is 0."""
-    _, probabilities, _, inverse = enumerated(mechanism)
-    K = mechanism.num_symbols
-    shares = generator("null", label(mechanism)).dirichlet(np.ones(K))
-    for symbol in range(K):
-        others = np.where(np.arange(K) == symbol, 0, shares)
-        expected = inverse[:, symbol] ** 2 @ probabilities @ others
-        scale = (inverse**2).max()
-        assert mechanism.null_variances(shares)[symbol] == pytest.approx(expected, rel=1e-7, abs=1e-12 * scale)
-
-
 @pytest.mark.parametrize("d", [2, 5])
 def test_uniform_perturbation_is_krr_over_answers_and_missing(d):
     sizes = {"num_symbols": d + 1, "num_sensitive": d + 1, "epsilon": 1.0}

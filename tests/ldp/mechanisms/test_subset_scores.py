@@ -133,18 +133,6 @@ def test_memos_are_weighed_as_the_reports_are(mechanism):
     np.testing.assert_allclose(mechanism.memo.variances(shares), expected, atol=1e-12 * scale**2)
 
 
-@each_mechanism([m for m in SET_REPORTS_TO_TEST if not m.names_values])
-def test_the_largest_effect_of_a_report_and_what_silence_says(mechanism):
-    _, _, cells, inverse = enumerated(mechanism)
-    K, v = mechanism.num_symbols, mechanism.num_sensitive
-    np.testing.assert_allclose(mechanism.largest_effects, inverse.max(axis=0), rtol=1e-9)
-    protected = ~cells[:, v:K].any(axis=1)
-    silent = protected & (cells[:, 0] == 0)
-    if silent.any():
-        found = inverse[silent, 0]
-        assert found.min() - 1e-9 * abs(found).max() <= mechanism.silence <= found.max() + 1e-9 * abs(found).max()
-
-
 # ---------------------------------------------------------------------- what is made of them
 
 
