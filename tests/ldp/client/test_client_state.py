@@ -120,6 +120,15 @@ def test_a_further_key_is_refused() -> None:
         opened(with_value(stored(), ("note",), 1))
 
 
+def test_an_answer_that_is_none_of_the_collection_is_refused() -> None:
+    text = stored()
+    own = illness().fingerprint.hex()
+    [window, _] = json.loads(text)["answers"][own]
+    for place, value in ((1, 1), (2, "0000"), (2, "04")):
+        with pytest.raises(SpecError, match="answers must be reports of the collection"):
+            opened(with_value(text, ("answers", own, window, place), value))
+
+
 def test_random_damage_is_refused_in_one_way() -> None:
     """Characters that are lost, doubled or replaced, in 3,000 texts."""
     text, rng, others = stored(), generator("damaged states"), '0123456789abcdef{}[]",:-.eN \u00e9'

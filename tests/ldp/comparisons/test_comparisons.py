@@ -79,6 +79,17 @@ def test_p_values_are_where_intervals_touch_nothing() -> None:
         assert p_value == 1 or not beyond.low[place] <= 0 <= beyond.high[place]
 
 
+def test_p_values_of_normal_intervals_are_the_normal_ones() -> None:
+    """d - z to d + z touches 0 at z = |d|; below .05 standard errors a p-value is 1. None is 0, and none are
+    tied until floating point ends."""
+    d = np.array([0.0, 0.04, 0.06, -0.5, 1.0, -4.99, 8.19, 8.21, -30.0, 30.5, -37.0])
+    expected = np.where(np.abs(d) < 0.05, 1, 2 * stats.norm.sf(np.abs(d)))
+    least = p_values_at(lambda z: (np.array([100.0, 1e9]) - z, np.array([100.0, 1e9]) + z))
+    assert (least > 0).all() and (least < expected.min()).all()
+    np.testing.assert_allclose(p_values_at(lambda z: (d - z, d + z)), expected, rtol=1e-6)
+    assert p_values_at(lambda z: (np.full(2, -np.inf), np.array([np.inf, 5.0]))).tolist() == [1, 1]
+
+
 def test_the_clearest_difference_is_the_largest_in_units_of_its_error() -> None:
     """Among p-values that are equal too, as beyond floating point or in rows of earlier versions."""
     d, errors = np.array([0.3, -0.5, 0.0, 0.02, 0.4]), np.array([0.001, 0.001, 0.1, 0.01, 0.1])
