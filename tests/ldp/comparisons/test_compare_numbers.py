@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from typing import Any
 
@@ -15,6 +16,7 @@ from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, SHARE_ABOVE, compare_numbers
 from uldp_transforms.ldp.comparisons.difference_columns import Difference
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
+from uldp_transforms.ldp.estimators.smooth_figures import SmoothFigures
 
 BINS, LIMITS, QUANTILES = 32, (0.25, 0.5), (0.1, 0.5, 0.9)
 CENTRES = (np.arange(BINS) + 0.5) / BINS
@@ -108,6 +110,32 @@ def test_smooth_intervals_of_differences_hold_and_are_shorter() -> None:
     assert held.min() >= binomial_limits(RUNS, 0.93)[0]
     assert (lengths[1, 2:] < lengths[0, 2:]).all()
     assert (lengths[1, 3:] < 0.75 * lengths[0, 3:]).all()
+
+
+def test_smooth_differences_are_those_of_two_posteriors_or_none() -> None:
+    """With the roots of the sums of squares as ends; the first median may be in the last bin, which is open."""
+    item, late = collection(4.0), np.append(np.zeros(BINS - 1), 1.0)
+    laws = 0.6 * late + 0.4 * law_of(0.06), law_of(0.06)
+    sides = [side(item, np.rint(2_000 * item.mechanism.response(law))) for law in laws]
+    options: dict[str, Any] = {"limits": [0.25], "quantiles": [0.5], "confidence": 0.9}
+    found = compare_numbers(*sides, **options)
+    figures = [SmoothFigures(one.smooth, one.edges, stats.norm.ppf(0.95)) for one in sides if one.smooth is not None]
+    asked = [one.mean(CENTRES) for one in figures], [one.quantile(0.5) for one in figures]
+    for told, (a, b) in zip(found, (*asked, [one.share_above(CENTRES > 0.25) for one in figures]), strict=True):
+        (value, low, high), (other, least, most) = (np.array(one, dtype=float) for one in (a, b))  # open: NaN
+        ends = (
+            value - other - np.hypot(value - low, most - other),
+            value - other + np.hypot(high - value, other - least),
+        )
+        assert told.display_difference == pytest.approx(value - other)
+        assert told.display_low == (None if np.isnan(ends[0]) else pytest.approx(ends[0]))
+        assert told.display_high == (None if np.isnan(ends[1]) else pytest.approx(ends[1]))
+    assert [one.display_high is None for one in found] == [False, True, False]
+    none = dict.fromkeys(("display_difference", "display_low", "display_high"))
+    expected = [dataclasses.replace(one, **none) for one in found]
+    assert compare_numbers(*sides, smooth=False, **options) == expected
+    vars(sides[1])["smooth"] = None
+    assert compare_numbers(*sides, **options) == expected
 
 
 def test_exchanged_groups_have_the_opposite_differences() -> None:

@@ -116,3 +116,29 @@ def test_differences_hold_whatever_liars_send(shares: tuple[float, float]) -> No
     """By the law of every pair of counts. Without the declaration, more than 5 % miss."""
     assert missed(0.1, *shares) <= 0.05
     assert missed(None, *shares) > 0.08
+
+
+def test_liars_lengthen_intervals_at_one_look_and_at_many() -> None:
+    """Errors of chance are added in squares, those of lies are not; nobody's lies change nothing."""
+    collection, rng = of(*CLOSED["urap"]), generator("liars at many looks")
+    sides = [
+        collection.estimate(collection.count(collection.perturb(rng.choice(list("abcde"), n).tolist(), rng)), "eb")
+        for n in (900, 700)
+    ]
+    lied, nobodys = ([one.with_liars(collection, share) for one in sides] for share in (0.02, 0.0))
+    effects = collection.mechanism.largest_effects, collection.mechanism.smallest_effects
+    symbols = collection.alphabet.symbol_table(sides[0].values, 1)[0]
+    room = 0.02 * (effects[0] - effects[1])[symbols]
+    for scale in (None, 100):
+        short, long = compare(*sides, anytime_scale=scale), compare(*lied, anytime_scale=scale)
+        np.testing.assert_allclose(long.low, (short.low - room) / 0.98)
+        np.testing.assert_allclose(long.high, (short.high + room) / 0.98)
+        np.testing.assert_allclose(long.noticeable, (short.noticeable + 2 * room) / 0.98)
+        np.testing.assert_array_equal(long.differences, short.differences)
+        assert (long.p_values >= short.p_values).all()
+        known = ~np.isnan(short.lifts)
+        assert (long.lift_low[known] <= short.lift_low[known]).all()
+        assert (long.lift_high[known] >= short.lift_high[known]).all()
+    same, plain = compare(*nobodys), compare(*sides)
+    for name in ("low", "high", "p_values", "lift_low", "lift_high", "noticeable"):
+        np.testing.assert_allclose(getattr(same, name), getattr(plain, name), atol=1e-12)
