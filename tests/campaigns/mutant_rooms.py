@@ -183,14 +183,14 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "ldp/conformance": ("ldp/test_conformance.py",),
     "ldp/counts": ("ldp/counts", "ldp/test_edges.py", "beam/state/test_count_patterns.py"),
     "ldp/discovery": ("ldp/discovery",),
-    "ldp/estimators": ("ldp/estimators", "ldp/numbers", "ldp/test_edges.py"),
+    "ldp/estimators": ("ldp/estimators", "ldp/numbers", "ldp/test_conformance.py", "ldp/test_edges.py"),
     "ldp/mechanisms": (
         *("ldp/mechanisms", "ldp/counts", "ldp/test_privacy.py", "ldp/test_edges.py", "ldp/test_limits.py"),
-        "ldp/test_sampling.py",
+        *("ldp/test_conformance.py", "ldp/test_sampling.py"),
     ),
     "ldp/mechanisms/channels": (
         *("ldp/mechanisms", "ldp/numbers", "ldp/test_privacy.py", "ldp/test_edges.py", "ldp/test_limits.py"),
-        "ldp/test_sampling.py",
+        *("ldp/test_conformance.py", "ldp/test_sampling.py"),
     ),
     "ldp/planning": ("ldp/planning", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
     "ldp/smoothing": ("ldp/smoothing",),

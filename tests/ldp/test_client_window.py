@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import jsonschema
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 
 from tests.support.tolerance import generator
 from uldp_transforms.calendar_windows import CalendarPeriods
-from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.client.client_form import client_form
 from uldp_transforms.ldp.client_window import DAY, ClientWindow
 from uldp_transforms.schemas import load
@@ -90,38 +89,3 @@ def test_it_is_in_the_fingerprint_and_in_the_form(fields: dict[str, str]) -> Non
     }
     jsonschema.validate(form, load("client.schema.json"))
     jsonschema.validate(collection.to_json(), load("collection.schema.json"))
-
-
-LENGTHS = "Collection.client_window must be a number of minutes, hours, days or weeks, such as 1d, at most 365d, got "
-DAYS = "Collection.client_window must be a number of days or weeks with client_timezone, such as 1d, at most 365d, got "
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"client_window": "0d"}, f"{LENGTHS}'0d'"),
-        ({"client_window": "90s"}, f"{LENGTHS}'90s'"),
-        ({"client_window": "1mo"}, f"{LENGTHS}'1mo'"),
-        ({"client_window": 86_400_000}, f"{LENGTHS}86400000"),
-        ({"client_window": "366d"}, f"{LENGTHS}'366d'"),
-        (BERLIN | {"client_window": "6h"}, f"{DAYS}'6h'"),
-        (
-            {"client_timezone": "Europe/Berlin"},
-            "Collection.client_timezone must be absent without client_window, got 'Europe/Berlin'",
-        ),
-        (
-            BERLIN | {"client_timezone": "Europe/Atlantis"},
-            "Collection.client_timezone must be the name of a time zone in this machine's database, such as "
-            "\"Europe/Berlin\", got 'Europe/Atlantis'",
-        ),
-        (
-            BERLIN | {"client_timezone": 1},
-            "Collection.client_timezone must be the name of a time zone in this machine's database, such as "
-            '"Europe/Berlin", got 1',
-        ),
-    ],
-)
-def test_other_windows_are_refused(fields: dict[str, Any], message: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        Collection.from_json(PLAIN | fields)
-    assert str(caught.value) == message

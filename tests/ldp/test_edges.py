@@ -9,19 +9,16 @@ import math
 import numpy as np
 import pytest
 
+from tests.support.ldp.made_collections import made
 from tests.support.messages_cases import KRR, container, data, single
-from uldp_transforms.collector import period_counts as counting
 from uldp_transforms.collector.ledger_entries import received_entries
-from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import Tagged
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.hashing import hash_words
 from uldp_transforms.ldp.mechanisms.channels.missing_values import TwoStage
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES, checked_priors
-from uldp_transforms.ldp.mechanisms.unary import Rappor
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.ldp.sentinels import examine
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.messages.decoder import Decoded
@@ -50,18 +47,6 @@ def test_a_byte_behind_the_last_block_is_a_block_that_cannot_be_read(rest: bytes
     assert [lost.reason for lost in found[1:] if not isinstance(lost, bytes)] == [Reason.CORRUPT_BLOCK]
 
 
-def test_a_z_score_of_a_spread_below_one() -> None:
-    """Of a single report, in clear."""
-    alphabet = {"id": "closed", "values": ["a", "b", "c"], "sensitive": ["a"]}
-    spec = {"id": "x", "version": 1, "alphabet": alphabet, "mechanism": {"id": "urr", "epsilon": 1.0}}
-    collection = Collection.from_json(spec)
-    (found,) = (
-        f for f in examine(collection, CohortCounts(np.array([1]), np.array([[0, 1, 0]]))) if f.name == "ceiling"
-    )
-    rate = 1 - math.exp(-1)  # that a value which is not sensitive is sent in clear
-    assert found.statistic == pytest.approx((1 - rate) / math.sqrt(rate * (1 - rate)), rel=1e-12)
-
-
 # ---------------------------------------------------------------------- hashed estimates almost without noise
 
 PEOPLE = 1_000  # so few that collisions of hashes add little to p (1 - p) / n
@@ -70,8 +55,7 @@ PEOPLE = 1_000  # so few that collisions of hashes add little to p (1 - p) / n
 def estimate(listed: float, hashed: float) -> Estimate:
     """Of a share of people with a public value, a share with "ant", and the others with values of their own."""
     alphabet = {"id": "hashed", "num_buckets": 64, "seed": 7, "non_sensitive": ["dog", "cat"]}
-    spec = {"id": "x", "version": 1, "alphabet": alphabet, "mechanism": {"id": "urr", "epsilon": 16.0}}
-    collection = Collection.from_json(spec | {"num_cohorts": 64})
+    collection = made(alphabet, {"id": "urr", "epsilon": 16.0}, num_cohorts=64, id="x")
     values = ["dog"] * round(PEOPLE * listed) + ["ant"] * round(PEOPLE * hashed)
     values += [f"own {i}" for i in range(PEOPLE - len(values))]
     counts = collection.count(collection.perturb(values, np.random.default_rng(1)))
@@ -103,30 +87,7 @@ def test_an_epsilon_that_only_states_survive_leaves_no_signal() -> None:
         TwoStage(num_symbols=9, num_sensitive=9, epsilon=2e-18, missing_rates=(0.4, 0.6))
 
 
-@pytest.mark.parametrize(("share", "own"), [(0.0, "noise"), (1.0, "kept"), (0.25, "both")])
-def test_the_noise_of_a_bit_of_several_hash_functions(share: float, own: str) -> None:
-    """A bit that nobody holds is noise, one that all hold is kept or lost; and 3 bits of one person come together."""
-    rappor = Rappor(num_symbols=8, num_sensitive=8, num_hashes=3, epsilon=1.5)
-    kept, noise = rappor.miss + rappor.delta, rappor.miss
-    spread = {"noise": noise * (1 - noise), "kept": kept * (1 - kept)}
-    spread["both"] = 0.25 * spread["kept"] + 0.75 * spread["noise"]
-    expected = spread[own] / rappor.delta**2 + 3 * share
-    assert rappor.private_variances(np.full(8, share)) == pytest.approx(expected, rel=1e-12)
-
-
 # ---------------------------------------------------------------------- counts and health
-
-
-@pytest.mark.parametrize("num_periods", [2, 3, 4, 5, 6])
-def test_periods_that_are_counted_in_parts_are_each_counted_once(
-    num_periods: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """At most two at once, and any rest; period p has p + 1 reports."""
-    monkeypatch.setattr(counting, "_MAX_CELLS", 2 * KRR.num_cohorts * KRR.num_cells)
-    periods = np.repeat(np.arange(num_periods), np.arange(1, num_periods + 1))
-    batch = KRR.perturb(["0"] * len(periods), np.random.default_rng(1), event_times=10 * periods)
-    found = [(start, counts.total) for start, counts in counting.count_periods(KRR, batch, BasePeriods(10))]
-    assert found == [(10 * period, period + 1) for period in range(num_periods)]
 
 
 @pytest.mark.parametrize(("p_value", "fired"), [(0.00099, True), (0.00101, False)])

@@ -308,78 +308,78 @@ THREE = np.array([0.5, 0.3, 0.2])
 BEHIND = np.array([[0.0], [0.5], [0.5]])
 NO_EPSILON, NO_REPORTS = "must be a number in (0, 16], got 17", f"must be an integer in [1, {1 << 62}], got 0"
 
-# (class of the error, call, whole sentence; or its beginning, up to a space, where the rest is not ours to choose)
-SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
+# Parts that several sentences share.
+INCREASING = "at most 7 increasing integers in [1, 64] followed by null"
+REPEATED = "must not repeat an entry (in Unicode NFC), got"
+NO_TIME = "must be an integer in [1, 9007199254740992], got"
+LOOK_ALIKE = "must differ in more than white space and invisible characters, got"
+NO_NUMBER = "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got"
+NO_SEED = "must be an integer in [0, 18446744073709551615], got"
+KEYS_OF_COLLECTION = (
+    "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, client_window, client_timezone, "
+    "question, dimensions, got"
+)
+OPEN_LIST = "candidates of an open alphabet, including its non-sensitive values, must be at most"
+ABSENT_INF = "must be absent with declared priors or several hash functions, got"
+OWN_SYMBOL = "must give every value its own symbol, in the order of the values, and must have only sensitive values for"
+PAYLOADS = "needs payloads of 1 bytes and cohorts below 1, got payloads of"
+
+# A call, and its whole sentence; or its beginning, up to a space, where the rest is not ours to choose.
+REFUSED: list[tuple[Callable[..., Any], str]] = [
     # collection
+    (spec(id="Animals!"), "Collection.id must be 1 to 64 of the characters a-z, 0-9, '.', '_' and '-', got 'Animals!'"),
     (
-        SpecError,
-        spec(id="Animals!"),
-        "Collection.id must be 1 to 64 of the characters a-z, 0-9, '.', '_' and '-', got 'Animals!'",
-    ),
-    (
-        SpecError,
         spec(id="x" * 65),
         f"Collection.id must be 1 to 64 of the characters a-z, 0-9, '.', '_' and '-', got '{'x' * 56}...",
     ),
-    (SpecError, spec(version=0), "Collection.version must be an integer in [1, 2147483647], got 0"),
-    (SpecError, spec(version=1.0), "Collection.version must be an integer in [1, 2147483647], got 1.0"),
+    (spec(version=0), "Collection.version must be an integer in [1, 2147483647], got 0"),
+    (spec(version=1.0), "Collection.version must be an integer in [1, 2147483647], got 1.0"),
     (
-        SpecError,
         spec(client_window="1mo"),
         "Collection.client_window must be a number of minutes, hours, days or weeks, such as 1d, at most 365d, got "
         "'1mo'",
     ),
     (
-        SpecError,
         spec(client_window="1d", client_timezone="Europe/Atlantis"),
         "Collection.client_timezone must be the name of a time zone in this machine's database, such as "
         "\"Europe/Berlin\", got 'Europe/Atlantis'",
     ),
     (
-        SpecError,
         spec(client_timezone="Europe/Berlin"),
         "Collection.client_timezone must be absent without client_window, got 'Europe/Berlin'",
     ),
-    (SpecError, spec(num_cohorts=65_537), "Collection.num_cohorts must be an integer in [1, 65536], got 65537"),
-    (SpecError, spec(num_cohorts=True), "Collection.num_cohorts must be an integer in [1, 65536], got True"),
+    (spec(num_cohorts=65_537), "Collection.num_cohorts must be an integer in [1, 65536], got 65537"),
+    (spec(num_cohorts=True), "Collection.num_cohorts must be an integer in [1, 65536], got True"),
     (
-        SpecError,
         spec(alphabet={"id": "hashed", "num_buckets": 65_536}, num_cohorts=65),
         "Collection.num_cohorts times the number of counted cells must be at most 4194304 counters, got 65 x 65536",
     ),
     (
-        SpecError,
         spec(alphabet={"id": "hashed", "num_buckets": 4}, num_cohorts=1),
         "Collection.num_cohorts must be at least 2 for a hashed alphabet (one hash function cannot tell colliding "
         "values apart), got 1",
     ),
     (
-        SpecError,
         spec(alphabet={"id": "permuted", "values": list(VALUES), "num_buckets": 3}, num_cohorts=2),
         "Collection.num_cohorts must be at least 3 to tell 6 values apart with 3 buckets, got 2",
     ),
-    (SpecError, lambda: Collection.from_json({}), "Collection needs the key 'id', got no keys"),
+    (lambda: Collection.from_json({}), "Collection needs the key 'id', got no keys"),
     (
-        SpecError,
         lambda: Collection.from_json({"id": "a", "version": 1}),
         "Collection needs the key 'alphabet', got 'id', 'version'",
     ),
     (
-        SpecError,
         spec(epsilon=1),
-        "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, client_window, client_timezone, "
-        "question, dimensions, got 'epsilon'",
+        f"{KEYS_OF_COLLECTION} 'epsilon'",
     ),
-    (SpecError, spec(alphabet=["closed"]), "alphabet must be a JSON object, got ['closed']"),
-    (SpecError, spec(mechanism="krr"), "mechanism must be a JSON object, got 'krr'"),
-    (SpecError, file_of(b"[1]"), "Collection must be a JSON object, got [1]"),
+    (spec(alphabet=["closed"]), "alphabet must be a JSON object, got ['closed']"),
+    (spec(mechanism="krr"), "mechanism must be a JSON object, got 'krr'"),
+    (file_of(b"[1]"), "Collection must be a JSON object, got [1]"),
     (
-        SpecError,
         lambda: Collection(id="a", version=1, alphabet=OPEN.alphabet, mechanism=CLOSED.mechanism, num_cohorts=2),
         "Collection.mechanism must match the alphabet's 4 symbols, 4 of them sensitive, got 6 and 6",
     ),
     (
-        SpecError,
         lambda: Collection(
             id="a",
             version=1,
@@ -390,484 +390,281 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         "Collection.mechanism must support the alphabet's 2 hash functions, got a mechanism for 1",
     ),
     (
-        SpecError,
         spec(alphabet={"id": "hashed", "num_buckets": 4, "num_hashes": 2}, num_cohorts=2),
         "KaryRR.num_hashes must be an integer in [1, 1], got 2",
     ),
     (
-        SpecError,
         spec(
             alphabet={"id": "closed", "values": ["a", "b"], "sensitive": ["a"]},
             mechanism={"id": "agrr", "epsilon": 1, "priors": [[1, 0], [0, 1]]},
         ),
-        "Collection.alphabet must give every value its own symbol, in the order of the values, and must "
-        "have only sensitive values for AttributeGRR, "
+        f"Collection.alphabet {OWN_SYMBOL} AttributeGRR, "
         "got Closed with 2 known values, 2 symbols and 1 sensitive ones",
     ),
     (
-        SpecError,
         spec(
             alphabet={"id": "hashed", "num_buckets": 3},
             mechanism={"id": "tsp", "epsilon": 1, "missing_rates": [0.5, 0.1]},
             num_cohorts=2,
         ),
-        "Collection.alphabet must give every value its own symbol, in the order of the values, and must "
-        "have only sensitive values for TwoStage, "
-        "got Hashed with 0 known values, 3 symbols and 3 sensitive ones",
+        f"Collection.alphabet {OWN_SYMBOL} TwoStage, got Hashed with 0 known values, 3 symbols and 3 sensitive ones",
     ),
     # files
-    (SpecError, file_of(b"\xff"), "FILE must be a UTF-8 text file, got other bytes"),
-    (SpecError, file_of(b"{\n'"), "FILE must be JSON, got an error in line 2: "),
-    (SpecError, file_of(b'{"id": "a", "b": 1, "id": "c"}'), "FILE must not repeat a key, got id more than once"),
+    (file_of(b"\xff"), "FILE must be a UTF-8 text file, got other bytes"),
+    (file_of(b"{\n'"), "FILE must be JSON, got an error in line 2: "),
+    (file_of(b'{"id": "a", "b": 1, "id": "c"}'), "FILE must not repeat a key, got id more than once"),
     (
-        SpecError,
         file_of(json.dumps(dict.fromkeys("abcdef", 0))[:-1].encode() + b', "b": 1, "x": 1, "a": 2, "b": 3}'),
         "FILE must not repeat a key, got a, b more than once",
     ),
     (
-        SpecError,
         lambda: parse_json("{" + ", ".join(f'"{i % 100_000}": 0' for i in range(200_000)) + "}", "it"),
         "it must not repeat a key, got 0, 1, 2, 3, 4, ... more than once",
     ),
     (
-        SpecError,
         lambda: parse_json('{"' + "x" * 70 + '": 0, "' + "x" * 70 + '": 0}', "it"),
         f"it must not repeat a key, got {'x' * 57}... more than once",
     ),
     (
-        SpecError,
         lambda: Collection.from_json({str(i): 0 for i in range(100_000)}),
         "Collection needs the key 'id', got '0', '1', '2', '3', '4', ...",
     ),
     (
-        SpecError,
         lambda: Collection.from_json(SPEC | {"x" * 70: 0}),
-        "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, client_window, client_timezone, "
-        f"question, dimensions, got '{'x' * 56}...",
+        f"{KEYS_OF_COLLECTION} '{'x' * 56}...",
     ),
-    *[
-        (SpecError, call, sentence)
-        for call, sentence in (  # as many as there may be, or a text of any length
-            (
-                closed(*MANY_TEXTS, MANY_TEXTS[-1]),
-                "Closed.values must not repeat an entry (in Unicode NFC), got '99999' twice",
-            ),
-            (
-                closed(*MANY_TEXTS, sensitive=(*MANY_TEXTS, "x")),
-                "Closed.sensitive must contain only entries of Closed.values, got 'x'",
-            ),
-            (
-                closed("a", LONG, LONG),
-                f"Closed.values must not repeat an entry (in Unicode NFC), got {SHORTENED} twice",
-            ),
-            (closed("a", "\ud800" + LONG), "Closed.values must be Unicode text, got '\\ud800" + "x" * 50 + "..."),
-            (
-                closed("a", "b", sensitive=(LONG,)),
-                f"Closed.sensitive must contain only entries of Closed.values, got {SHORTENED}",
-            ),
-            (
-                tagged(values=("a", LONG), tags=(LONG,)),
-                f"Tagged.tags must differ from all values, got {SHORTENED} in both",
-            ),
-            (
-                tagged(sensitive=(LONG,)),
-                f"Tagged.sensitive must contain only entries of Tagged.values, got {SHORTENED}",
-            ),
-            (
-                tagged(tags=(LONG,), background={LONG: {"a": 2}}),
-                "Tagged.background must give every tag shares in [0, 1] that sum to 1, got other numbers "
-                f"for {SHORTENED}",
-            ),
-            (
-                tagged(background={"t": {LONG: 1}}),
-                f"Tagged.background must name only values that are not sensitive to everybody, got {SHORTENED}",
-            ),
-            (
-                spec(alphabet={"id": LONG}),
-                f"alphabet.id must be one of closed, hashed, ordered, permuted, prefixes, tagged, got {SHORTENED}",
-            ),
-        )
-    ],
+    # as many as there may be, or a text of any length
+    (closed(*MANY_TEXTS, MANY_TEXTS[-1]), f"Closed.values {REPEATED} '99999' twice"),
     (
-        SpecError,
+        closed(*MANY_TEXTS, sensitive=(*MANY_TEXTS, "x")),
+        "Closed.sensitive must contain only entries of Closed.values, got 'x'",
+    ),
+    (closed("a", LONG, LONG), f"Closed.values {REPEATED} {SHORTENED} twice"),
+    (closed("a", "\ud800" + LONG), "Closed.values must be Unicode text, got '\\ud800" + "x" * 50 + "..."),
+    (
+        tagged(tags=(LONG,), background={LONG: {"a": 2}}),
+        f"Tagged.background must give every tag shares in [0, 1] that sum to 1, got other numbers for {SHORTENED}",
+    ),
+    (
         file_of(b"1" * 5000),
         "FILE must be JSON with numbers and nesting of moderate size, got too many digits or levels",
     ),
     (
-        SpecError,
         file_of(b"[" * 100_000),
         "FILE must be JSON with numbers and nesting of moderate size, got too many digits or levels",
     ),
-    (SpecError, lambda: parse_json("[-Infinity]", "it"), "it must hold finite numbers, got -Infinity"),
+    (lambda: parse_json("[-Infinity]", "it"), "it must hold finite numbers, got -Infinity"),
     # registries
+    (spec(alphabet={"id": "none"}), f"alphabet.id must be one of {', '.join(sorted(ALPHABETS))}, got 'none'"),
+    (spec(mechanism={"epsilon": 1}), f"mechanism.id must be one of {', '.join(sorted(MECHANISMS))}, got None"),
     (
-        SpecError,
-        spec(alphabet={"id": "none"}),
-        f"alphabet.id must be one of {', '.join(sorted(ALPHABETS))}, got 'none'",
-    ),
-    (
-        SpecError,
-        spec(mechanism={"epsilon": 1}),
-        f"mechanism.id must be one of {', '.join(sorted(MECHANISMS))}, got None",
-    ),
-    (
-        SpecError,
         lambda: CLOSED.estimate(COUNTS, "best"),
         f"estimator.id must be one of {', '.join(sorted(ESTIMATORS))}, got 'best'",
     ),
     (
-        SpecError,
         lambda: ALPHABETS.register(type("Other", (), {"id": "hashed"})),
         "alphabet.id must be new, got 'hashed', used by Hashed",
     ),
     (
-        SpecError,
         lambda: TABLE.register(types.SimpleNamespace(__name__="Two", options=("--b", "--a"))),
         "source.options must be new, got --a, used by One",
     ),
     (
-        SpecError,
         load_a_package_without_modules,
         "mechanism 'lost' of the package tiny cannot be added: No module named 'not_there'",
     ),
-    (SpecError, spec(mechanism={"id": "krr"}), "KaryRR needs the key 'epsilon', got no keys"),
+    (spec(mechanism={"id": "krr"}), "KaryRR needs the key 'epsilon', got no keys"),
     (
-        SpecError,
         spec(mechanism={"id": "urap", "epsilon": 1, "num_symbols": 6}),
         "UtilityOptimizedRappor takes the keys epsilon, epsilon_inf, theta, inversion, got 'num_symbols'",
     ),
     # conformance
     (
-        SpecError,
         lambda: check_mechanism(AttributeGRR),
         "check_mechanism needs instances if fields have no default, got a class with ['priors']",
     ),
     (
-        SpecError,
         lambda: check_mechanism(SquareWave(num_symbols=256, num_sensitive=256, epsilon=1.0, half_width=129)),
         "check_mechanism needs instances with one hash function and at most 131072 cells, got other instances",
     ),
-    (
-        ConformanceError,
-        lambda: check_mechanism(NotAnswering(num_symbols=2, num_sensitive=2, epsilon=1.0)),
-        "NotAnswering(num_symbols=2, num_sensitive=2, num_hashes=1, epsilon=1.0, epsilon_inf=None) "
-        "must not raise, got ZeroDivisionError: none",
-    ),
-    (
-        ConformanceError,
-        lambda: check_mechanism(OtherWidth(num_symbols=2, num_sensitive=2, epsilon=1.0)),
-        "OtherWidth(num_symbols=2, num_sensitive=2, num_hashes=1, epsilon=1.0, epsilon_inf=None) must "
-        "behave as it declares, got payloads whose size is not payload_size = 2 bytes",
-    ),
-    (
-        ConformanceError,
-        lambda: check_estimator(Projected, []),
-        "Projected() must support at least one of the collections, got none",
-    ),
-    (
-        ConformanceError,
-        lambda: check_estimator(Lost, [SOME]),
-        "Lost() on 'closed' with 'krr' must not raise, got ZeroDivisionError: none",
-    ),
-    (
-        ConformanceError,
-        lambda: check_estimator(Uniform, [SOME]),
-        "Uniform() on 'closed' with 'krr' must keep the laws of estimators, got frequencies that "
-        "differ from the truth for 1,000,000,000,000 noiseless reports per cohort",
-    ),
     # alphabets
-    (SpecError, lambda: Closed(values="abc"), "Closed.values must be a list of texts, got 'abc'"),
-    (SpecError, closed("a", 1), "Closed.values must be a list of texts, got ('a', 1)"),
-    (SpecError, closed("a"), "Closed.values must have at least 2 entries, got 1"),
-    (SpecError, closed("a", "\ud800"), "Closed.values must be Unicode text, got '\\ud800'"),
+    (lambda: Closed(values="abc"), "Closed.values must be a list of texts, got 'abc'"),
+    (closed("a", 1), "Closed.values must be a list of texts, got ('a', 1)"),
+    (closed("a"), "Closed.values must have at least 2 entries, got 1"),
+    (closed("a", "\ud800"), "Closed.values must be Unicode text, got '\\ud800'"),
     (
-        SpecError,
         closed("a", "b", " a"),
-        "Closed.values must differ in more than white space and invisible characters, got ' a' beside 'a'",
+        f"Closed.values {LOOK_ALIKE} ' a' beside 'a'",
     ),
     (
-        SpecError,
         closed("a\u200bb", "c", "ab"),
-        "Closed.values must differ in more than white space and invisible characters, got 'ab' beside 'a\\u200bb'",
+        f"Closed.values {LOOK_ALIKE} 'ab' beside 'a\\u200bb'",
     ),
     (
-        SpecError,
         closed("New  York", "New\u00a0York"),
-        "Closed.values must differ in more than white space and invisible characters, got 'New\\xa0York' beside "
-        "'New  York'",
+        f"Closed.values {LOOK_ALIKE} 'New\\xa0York' beside 'New  York'",
     ),
-    (SpecError, closed("a", "b", "a"), "Closed.values must not repeat an entry (in Unicode NFC), got 'a' twice"),
-    (SpecError, closed("é", DECOMPOSED), "Closed.values must not repeat an entry (in Unicode NFC), got 'é' twice"),
-    (SpecError, closed("a", "b", sensitive=()), "Closed.sensitive must have at least 1 entries, got 0"),
-    (SpecError, closed("a", "b", sensitive="a"), "Closed.sensitive must be a list of texts, got 'a'"),
+    (closed("a", "b", "a"), f"Closed.values {REPEATED} 'a' twice"),
+    (closed("é", DECOMPOSED), f"Closed.values {REPEATED} 'é' twice"),
+    (closed("a", "b", sensitive=()), "Closed.sensitive must have at least 1 entries, got 0"),
+    (closed("a", "b", sensitive="a"), "Closed.sensitive must be a list of texts, got 'a'"),
     (
-        SpecError,
         closed("a", "é", sensitive=("é", DECOMPOSED)),
-        "Closed.sensitive must not repeat an entry (in Unicode NFC), got 'é' twice",
+        f"Closed.sensitive {REPEATED} 'é' twice",
     ),
+    (closed("a", "b", sensitive=("c",)), "Closed.sensitive must contain only entries of Closed.values, got 'c'"),
+    (lambda: Permuted(values=("a",), num_buckets=2), "Permuted.values must have at least 2 entries, got 1"),
+    (lambda: Permuted(values=("a", "b"), num_buckets=3), "Permuted.num_buckets must be an integer in [2, 2], got 3"),
     (
-        SpecError,
-        closed("a", "b", sensitive=("c",)),
-        "Closed.sensitive must contain only entries of Closed.values, got 'c'",
-    ),
-    (SpecError, lambda: Permuted(values=("a",), num_buckets=2), "Permuted.values must have at least 2 entries, got 1"),
-    (
-        SpecError,
-        lambda: Permuted(values=("a", "b"), num_buckets=3),
-        "Permuted.num_buckets must be an integer in [2, 2], got 3",
-    ),
-    (
-        SpecError,
         lambda: Permuted(values=("a", "b"), num_buckets=2, seed=-1),
-        "Permuted.seed must be an integer in [0, 18446744073709551615], got -1",
+        f"Permuted.seed {NO_SEED} -1",
     ),
-    (SpecError, lambda: Hashed(num_buckets=1), "Hashed.num_buckets must be an integer in [2, 65536], got 1"),
+    (lambda: Hashed(num_buckets=1), "Hashed.num_buckets must be an integer in [2, 65536], got 1"),
     (
-        SpecError,
         lambda: Hashed(num_buckets=2, seed=2**64),
-        "Hashed.seed must be an integer in [0, 18446744073709551615], got 18446744073709551616",
+        f"Hashed.seed {NO_SEED} 18446744073709551616",
     ),
+    (lambda: Hashed(num_buckets=2, num_hashes=17), "Hashed.num_hashes must be an integer in [1, 16], got 17"),
+    (hashed(non_sensitive=("a",), num_hashes=2), "Hashed.num_hashes must be an integer in [1, 1], got 2"),
+    (hashed(non_sensitive="ab"), "Hashed.non_sensitive must be a list of texts, got 'ab'"),
+    (hashed(non_sensitive=()), "Hashed.non_sensitive must have at least 1 entries, got 0"),
     (
-        SpecError,
-        lambda: Hashed(num_buckets=2, num_hashes=17),
-        "Hashed.num_hashes must be an integer in [1, 16], got 17",
-    ),
-    (
-        SpecError,
-        hashed(non_sensitive=("a",), num_hashes=2),
-        "Hashed.num_hashes must be an integer in [1, 1], got 2",
-    ),
-    (SpecError, hashed(non_sensitive="ab"), "Hashed.non_sensitive must be a list of texts, got 'ab'"),
-    (SpecError, hashed(non_sensitive=()), "Hashed.non_sensitive must have at least 1 entries, got 0"),
-    (
-        SpecError,
         hashed(non_sensitive=("é", DECOMPOSED)),
-        "Hashed.non_sensitive must not repeat an entry (in Unicode NFC), got 'é' twice",
+        f"Hashed.non_sensitive {REPEATED} 'é' twice",
     ),
+    (hashed(num_clear_buckets=3), "Hashed.num_clear_buckets must be absent without Hashed.non_sensitive, got 3"),
     (
-        SpecError,
-        hashed(num_clear_buckets=3),
-        "Hashed.num_clear_buckets must be absent without Hashed.non_sensitive, got 3",
-    ),
-    (
-        SpecError,
         hashed(non_sensitive=("a",), num_clear_buckets=1),
         "Hashed.num_clear_buckets must be an integer in [2, 65536], got 1",
     ),
-    (SpecError, prefixes(num_buckets=1), "Prefixes.num_buckets must be an integer in [2, 4096], got 1"),
-    (SpecError, prefixes(seed=-1), "Prefixes.seed must be an integer in [0, 18446744073709551615], got -1"),
-    (SpecError, prefixes(tokens=()), "Prefixes.tokens must have at least 1 entries, got 0"),
-    (
-        SpecError,
-        prefixes(tokens=("é", DECOMPOSED)),
-        "Prefixes.tokens must not repeat an entry (in Unicode NFC), got 'é' twice",
-    ),
-    (
-        SpecError,
-        prefixes(tokens=("a", "")),
-        "Prefixes.tokens must be at most 65536 texts, none of them empty, got an empty one",
-    ),
-    (
-        SpecError,
-        prefixes(tokens=MANY_TEXTS),
-        "Prefixes.tokens must be at most 65536 texts, none of them empty, got 100000",
-    ),
+    (prefixes(num_buckets=1), "Prefixes.num_buckets must be an integer in [2, 4096], got 1"),
+    (prefixes(seed=-1), f"Prefixes.seed {NO_SEED} -1"),
+    (prefixes(tokens=()), "Prefixes.tokens must have at least 1 entries, got 0"),
+    (prefixes(tokens=("é", DECOMPOSED)), f"Prefixes.tokens {REPEATED} 'é' twice"),
+    (prefixes(tokens=("a", "")), "Prefixes.tokens must be at most 65536 texts, none of them empty, got an empty one"),
+    (prefixes(tokens=MANY_TEXTS), "Prefixes.tokens must be at most 65536 texts, none of them empty, got 100000"),
     *(
-        (
-            SpecError,
-            prefixes(lengths=lengths),
-            f"Prefixes.lengths must be at most 7 increasing integers in [1, 64] followed by null, got {lengths!r}",
-        )
-        for lengths in (
-            2,
-            (),
-            (2, 3),
-            (3, 2, None),
-            (2, 2, None),
-            (True, None),
-            (65, None),
-            (None, None),
-            (*range(1, 9), None),
-        )
+        (prefixes(lengths=lengths), f"Prefixes.lengths must be {INCREASING}, got {lengths!r}")
+        for lengths in (2, (3, 2, None))
     ),
-    (SpecError, prefixes(non_sensitive=()), "Prefixes.non_sensitive must have at least 1 entries, got 0"),
+    (prefixes(non_sensitive=()), "Prefixes.non_sensitive must have at least 1 entries, got 0"),
     (
-        SpecError,
         lambda: Collection.from_json(WORDS.to_json() | {"num_cohorts": 3}),
         "Collection.num_cohorts must be at least 4 for 2 levels of prefixes (one hash function cannot tell colliding "
         "values apart), got 3",
     ),
     (
-        SpecError,
         lambda: discover(OPEN, OPEN_COUNTS),
         "collection 'animals' must have the alphabet prefixes to discover unlisted values, got 'hashed'",
     ),
     (
-        SpecError,
         lambda: discover(TOO_MANY_PREFIXES, CohortCounts.empty(4, 4)),
         "collection 'words' must have at most 16777216 prefixes of 2 token(s) for a search, got 5000 tokens",
     ),
+    (tagged(values=("a",)), "Tagged.values must have at least 2 entries, got 1"),
+    (tagged(tags=()), "Tagged.tags must have at least 1 entries, got 0"),
+    (tagged(tags="t"), "Tagged.tags must be a list of texts, got 't'"),
+    (tagged(tags=("é", DECOMPOSED)), f"Tagged.tags {REPEATED} 'é' twice"),
+    (tagged(sensitive=None), "Tagged.sensitive must be a list of texts, got None"),
     (
-        InsufficientCohortsError,
-        lambda: discover(WORDS, ONE_LEVEL),
-        "a search for values needs reports of each of the 2 levels, got none of level 1",
-    ),
-    (SpecError, tagged(values=("a",)), "Tagged.values must have at least 2 entries, got 1"),
-    (SpecError, tagged(tags=()), "Tagged.tags must have at least 1 entries, got 0"),
-    (SpecError, tagged(tags="t"), "Tagged.tags must be a list of texts, got 't'"),
-    (
-        SpecError,
-        tagged(tags=("é", DECOMPOSED)),
-        "Tagged.tags must not repeat an entry (in Unicode NFC), got 'é' twice",
-    ),
-    (SpecError, tagged(sensitive=None), "Tagged.sensitive must be a list of texts, got None"),
-    (
-        SpecError,
         tagged(values=[str(i) for i in range(4095)], tags=("t", "u")),
         "Tagged.values and Tagged.tags must have at most 4096 entries together, got 4097",
     ),
-    (SpecError, tagged(tags=("b",)), "Tagged.tags must differ from all values, got 'b' in both"),
-    (SpecError, tagged(sensitive=("c",)), "Tagged.sensitive must contain only entries of Tagged.values, got 'c'"),
+    (tagged(tags=("b",)), "Tagged.tags must differ from all values, got 'b' in both"),
+    (tagged(sensitive=("c",)), "Tagged.sensitive must contain only entries of Tagged.values, got 'c'"),
     (
-        SpecError,
         tagged(sensitive=("a", "b")),
         "Tagged.sensitive must leave at least one value that a tag can hide, got all values",
     ),
-    (SpecError, tagged(background=[1]), "Tagged.background must be an object with tags as keys, got [1]"),
-    (
-        SpecError,
-        tagged(background={"u": {"a": 1}}),
-        "Tagged.background must have each tag as a key exactly once, got 'u'",
-    ),
+    (tagged(background=[1]), "Tagged.background must be an object with tags as keys, got [1]"),
+    (tagged(background={"u": {"a": 1}}), "Tagged.background must have each tag as a key exactly once, got 'u'"),
     *(
         (
-            SpecError,
             tagged(background={"t": shares}),
             "Tagged.background must give every tag shares in [0, 1] that sum to 1, got other numbers for 't'",
         )
         for shares in (None, {}, {"a": 0.5}, {"a": 1.5, "b": -0.5}, {"a": "1"}, {"a": True}, {"a": float("nan")})
     ),
     (
-        SpecError,
         tagged(sensitive=("a",), background={"t": {"a": 1}}),
         "Tagged.background must name only values that are not sensitive to everybody, got 'a'",
     ),
     (
-        SpecError,
         lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"w": ["a"]}),
         "PersonalTags must use the tags t, u, got another text",
     ),
     (
-        SpecError,
         lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"t": "a"}),
         "PersonalTags must have a list of values for 't', got a single text",
     ),
     (
-        SpecError,
         lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"t": ["secret"]}),
         "PersonalTags must hide values of the alphabet, got another text for 't'",
     ),
     (
-        SpecError,
         lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"t": ["a"], "u": ["a"]}),
         "PersonalTags must hide every value with only one tag, got a value that 'u' and another tag hide",
     ),
     (
-        SpecError,
         lambda: Collection.from_json(
             SPEC | {"alphabet": {"id": "tagged", "values": ["a", "b"], "tags": ["t"]}}
         ).perturb(["a", "yak"]),
         "Tagged.values and tags lists 3 values, got 1 value(s) outside this list",
     ),
+    (lambda: CLOSED.perturb(["ant", "yak", "gnu"]), "Closed.values lists 6 values, got 2 value(s) outside this list"),
     (
-        SpecError,
-        lambda: CLOSED.perturb(["ant", "yak", "gnu"]),
-        "Closed.values lists 6 values, got 2 value(s) outside this list",
-    ),
-    (
-        SpecError,
         lambda: COLLECTIONS["permuted-krr"].perturb(["yak"]),
         "Permuted.values lists 6 values, got 1 value(s) outside this list",
     ),
-    (SpecError, lambda: CLOSED.perturb("ant"), "values must be a list of texts, got a single str"),
-    (SpecError, lambda: CLOSED.perturb({"ant"}), "values must be a list of texts, one per report, got set"),
-    (SpecError, lambda: CLOSED.perturb({"ant": 1}), "values must be a list of texts, one per report, got dict"),
+    (lambda: CLOSED.perturb("ant"), "values must be a list of texts, got a single str"),
+    (lambda: CLOSED.perturb({"ant"}), "values must be a list of texts, one per report, got set"),
+    (lambda: CLOSED.perturb({"ant": 1}), "values must be a list of texts, one per report, got dict"),
+    (lambda: CLOSED.perturb(iter(["ant"])), "values must be a list of texts, one per report, got list_iterator"),
+    (lambda: CLOSED.perturb(None), "values must be a list of texts, one per report, got NoneType"),
     (
-        SpecError,
-        lambda: CLOSED.perturb(iter(["ant"])),
-        "values must be a list of texts, one per report, got list_iterator",
-    ),
-    (SpecError, lambda: CLOSED.perturb(None), "values must be a list of texts, one per report, got NoneType"),
-    (
-        SpecError,
         lambda: CLOSED.perturb(np.array([["ant"], ["bee"]])),
         "values must be a list of texts, one per report, got ndarray",
     ),
-    (TypeError, lambda: CLOSED.perturb(["ant", ["bee"]]), "values must be text (str), got list in row 1"),
-    (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates="ant"), "candidates must be a list of texts, got 'ant'"),
-    (TypeError, lambda: CLOSED.perturb([7]), "values must be text (str), got int in row 0"),
+    (lambda: OPEN.estimate(OPEN_COUNTS, candidates="ant"), "candidates must be a list of texts, got 'ant'"),
     (
-        TypeError,
-        lambda: OPEN.perturb(["ant", None, "bee", float("nan")]),
-        "values must be text (str), got NoneType in row 1 and 1 more",
-    ),
-    (
-        SpecError,
         lambda: OPEN.perturb(["\ud800"]),
         "values must be Unicode text, got a text with a surrogate, which UTF-8 cannot encode",
     ),
     # the client
-    (SpecError, lambda: Budget(epsilon=0), "Budget.epsilon must be a number above 0, got 0"),
-    (SpecError, lambda: Budget(epsilon=1, lifetime="9"), "Budget.lifetime must be a number above 0, got '9'"),
-    (
-        SpecError,
-        lambda: Budget(epsilon=1, period_ms=0),
-        "Budget.period_ms must be an integer in [1, 9007199254740992], got 0",
-    ),
-    (
-        SpecError,
-        client_of(window_ms=7),
-        "Client.window_ms must divide Budget.period_ms, 86400000, got 7",
-    ),
-    (SpecError, client_of(window_ms=0), "Client.window_ms must be an integer in [1, 9007199254740992], got 0"),
-    (SpecError, client_of(time_unit_ms=0), "Client.time_unit_ms must be an integer in [1, 9007199254740992], got 0"),
+    (lambda: Budget(epsilon=0), "Budget.epsilon must be a number above 0, got 0"),
+    (lambda: Budget(epsilon=1, lifetime="9"), "Budget.lifetime must be a number above 0, got '9'"),
+    (lambda: Budget(epsilon=1, period_ms=0), f"Budget.period_ms {NO_TIME} 0"),
+    (client_of(window_ms=7), "Client.window_ms must divide Budget.period_ms, 86400000, got 7"),
+    (client_of(window_ms=0), f"Client.window_ms {NO_TIME} 0"),
+    (client_of(time_unit_ms=0), f"Client.time_unit_ms {NO_TIME} 0"),
     *(
-        (
-            SpecError,
-            client_of(time_unit_ms=unit),
-            f"Client.time_unit_ms must divide the client's window of 86400000, got {unit}",
-        )
+        (client_of(time_unit_ms=unit), f"Client.time_unit_ms must divide the client's window of 86400000, got {unit}")
         for unit in (7_000_000, 2 * 86_400_000)  # not whole ones; longer than the window
     ),
     (
-        SpecError,
         lambda folder: Client(ASKED_DAILY, FileStorage(folder / "s.json"), Budget(epsilon=1), window_ms=86_400_000),
         "Client.window_ms must be absent if the collection has client_window, which is 1d, got 86400000",
     ),
-    (SpecError, client_of(report_every=0), "Client.report_every must be an integer in [1, 2147483648], got 0"),
-    (SpecError, client_of(secret=b"short"), "Client.secret must be 32 bytes (the value is not shown)"),
+    (client_of(report_every=0), "Client.report_every must be an integer in [1, 2147483648], got 0"),
+    (client_of(secret=b"short"), "Client.secret must be 32 bytes (the value is not shown)"),
     (
-        SpecError,
         lambda folder: [client_of(secret=bytes([i]) * 32)(folder) for i in (1, 2)],
         "Client.secret must be the secret in the storage, got a different one",
     ),
     (
-        SpecError,
         lambda folder: [client_of(period_ms=1000 * i, window_ms=1000)(folder) for i in (1, 2)],
         "Budget.period_ms must be the same as when the storage was created, 1000, got 2000",
     ),
     (
-        SpecError,
         lambda folder: [client_of()(folder).report("ant", days * 86_400_000) for days in (2, 1)],
         "Client.report: event_time must not be in a period before that of an earlier call, got one 1 period(s) earlier",
     ),
     (
-        SpecError,
         lambda folder: client_of()(folder).report("ant", 1.5),
         "Client.report: event_time must be an integer in [-9007199254740992, 9007199254740992], got 1.5",
     ),
     *(
-        (SpecError, client_in(stored), f"the client's storage{sentence}")
+        (client_in(stored), f"the client's storage{sentence}")
         for stored, sentence in (
             ("", " must be the JSON text of a client (the value is not shown)"),
             ("[]", f" must be an object with the keys {', '.join(KEYS)} (the value is not shown)"),
@@ -875,102 +672,64 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         )
     ),
     (
-        SpecError,
         lambda folder: damaged_answer(client_of(), folder).report("ant", 0),
         "the client's storage: answers must be reports of the collection (the value is not shown)",
     ),
-    (SpecError, client_of(distinct_values=0), "Client.distinct_values must be an integer in [1, 2147483648], got 0"),
+    (client_of(distinct_values=0), "Client.distinct_values must be an integer in [1, 2147483648], got 0"),
     (
-        BudgetSpentError,
-        lambda folder: client_of(epsilon=0.5)(folder).report("ant", 0),
-        "Budget.epsilon must not be exceeded, got 0 of 0.5 spent and a report that adds 1",
-    ),
-    (
-        SpecError,
         lambda: utility.variance_of_mean(CLOSED.mechanism, np.full(6, 1 / 6), 0),
         "variance_of_mean.num_windows must be an integer in [1, 2147483648], got 0",
     ),
     (
-        SpecError,
         lambda: utility.variance_of_mean(CLOSED.mechanism, np.full(5, 1 / 5), 1),
         "variance_of_mean.frequencies must have 6 entries along its last axis, got the shape (5,)",
     ),
     (
-        SpecError,
         lambda: utility.variance_of_mean(TWICE.mechanism, np.full(8, 1 / 8), 1),
         "variance_of_mean.mechanism must give every value one symbol, got 2 hash functions",
     ),
     # mechanisms
-    (SpecError, krr(num_symbols=1), "KaryRR.num_symbols must be an integer in [2, 1048576], got 1"),
+    (krr(num_symbols=1), "KaryRR.num_symbols must be an integer in [2, 1048576], got 1"),
     (
-        SpecError,
         lambda: UtilityOptimizedRR(num_symbols=3, num_sensitive=4, epsilon=1),
         "UtilityOptimizedRR.num_sensitive must be an integer in [1, 3], got 4",
     ),
-    (SpecError, krr(epsilon=0), "KaryRR.epsilon must be a number in (0, 16], got 0"),
-    (SpecError, krr(epsilon=float("nan")), "KaryRR.epsilon must be a number in (0, 16], got nan"),
-    (SpecError, krr(epsilon="1"), "KaryRR.epsilon must be a number in (0, 16], got '1'"),
-    (SpecError, krr(epsilon=True), "KaryRR.epsilon must be a number in (0, 16], got True"),
-    (SpecError, krr(epsilon=16.1), "KaryRR.epsilon must be a number in (0, 16], got 16.1"),
+    (krr(epsilon=0), "KaryRR.epsilon must be a number in (0, 16], got 0"),
+    (krr(epsilon="1"), "KaryRR.epsilon must be a number in (0, 16], got '1'"),
+    (krr(epsilon=1e-20), "KaryRR.epsilon must be large enough for a signal in 64-bit weights, got 1e-20"),
+    (krr(epsilon_inf=1), "KaryRR.epsilon_inf must be a number above epsilon = 1, at most 16, got 1"),
     (
-        SpecError,
-        krr(epsilon=1e-20),
-        "KaryRR.epsilon must be large enough for a signal in 64-bit weights, got 1e-20",
-    ),
-    *(
-        (
-            SpecError,
-            krr(epsilon_inf=given),
-            f"KaryRR.epsilon_inf must be a number above epsilon = 1, at most 16, got {given!r}",
-        )
-        for given in (1, 0.5, 16.1, "2", True, float("nan"))
-    ),
-    (
-        SpecError,
         lambda: Rappor(num_symbols=8, num_sensitive=8, num_hashes=2, epsilon=1, epsilon_inf=2),
-        "Rappor.epsilon_inf must be absent with declared priors or several hash functions, got 2",
+        f"Rappor.epsilon_inf {ABSENT_INF} 2",
     ),
     (
-        SpecError,
         lambda: AttributeGRR(num_symbols=2, num_sensitive=2, epsilon=1, epsilon_inf=2, priors=((1, 0), (0, 1))),
-        "AttributeGRR.epsilon_inf must be absent with declared priors or several hash functions, got 2",
+        f"AttributeGRR.epsilon_inf {ABSENT_INF} 2",
     ),
     (
-        SpecError,
         lambda: Rappor(num_symbols=3, num_sensitive=3, epsilon=1, theta=1),
         'Rappor.theta must be a number in (0, 1), "optimal" or null, got 1',
     ),
     (
-        SpecError,
         lambda: UtilityOptimizedRappor(num_symbols=3, num_sensitive=3, epsilon=1, theta="1/2"),
         "UtilityOptimizedRappor.theta must be a number in (0, 1), \"optimal\" or null, got '1/2'",
     ),
     (
-        SpecError,
         lambda: UtilityOptimizedRappor(num_symbols=3, num_sensitive=3, epsilon=1, inversion="naive"),
         'UtilityOptimizedRappor.inversion must be "aware" or "marginal", got \'naive\'',
     ),
     (
-        SpecError,
         lambda: AttributeOUE(num_symbols=2, num_sensitive=2, epsilon=1, theta=0.5, priors=((1, 0), (0, 1))),
         "AttributeOUE.theta must be absent (it is 1/2), got 0.5",
     ),
-    (SpecError, agrr(1025, (), ()), "AttributeGRR.priors must cover at most 1024 values, got 1025"),
-    (
-        SpecError,
-        agrr(2, (0.5, 0.5)),
-        "AttributeGRR.priors must be a list of at least 2 rows, one per state, got ((0.5, 0.5),)",
-    ),
+    (agrr(1025, (), ()), "AttributeGRR.priors must cover at most 1024 values, got 1025"),
+    (agrr(2, (0.5, 0.5)), "AttributeGRR.priors must be a list of at least 2 rows, one per state, got ((0.5, 0.5),)"),
     *(
-        (
-            SpecError,
-            agrr(2, (1, 0), row),
-            f"AttributeGRR.priors must have rows of 2 shares in [0, 1] that sum to 1, got {row!r}",
-        )
+        (agrr(2, (1, 0), row), f"AttributeGRR.priors must have rows of 2 shares in [0, 1] that sum to 1, got {row!r}")
         for row in ((1, 0, 0), (0.5, 0.25), (1.5, -0.5), ("1", 0), (True, False), (1, float("nan")), "10", 1)
     ),
     *(
-        (SpecError, ordered(fields), f"Ordered.{sentence}")
+        (ordered(fields), f"Ordered.{sentence}")
         for fields, sentence in (
             ({"num_bins": 1}, "num_bins must be an integer in [2, 256], got 1"),
             ({"num_bins": 257}, "num_bins must be an integer in [2, 256], got 257"),
@@ -989,7 +748,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
                 "num_bins must leave edges that differ, got 32 bins from 1.0 to 1.01",
             ),
             ({"unit": 3}, "unit must be a text of at most 20 characters, got 3"),
-            ({"others": ("a", "a")}, "others must not repeat an entry (in Unicode NFC), got 'a' twice"),
+            ({"others": ("a", "a")}, f"others {REPEATED} 'a' twice"),
             ({"atoms": (0.5, 1)}, "atoms must be a list of numbers from 0.0 to 1.0, got (0.5, 1)"),
             ({"atoms": 3}, "atoms must be a list of numbers from 0.0 to 1.0, got 3"),
             ({"others": ("1e3",)}, "others must be texts that are neither numbers nor names of bins, got '1e3'"),
@@ -1014,123 +773,88 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         )
     ),
     (
-        SpecError,
         lambda: NUMBERS.encode([1.5, True], NO_COHORTS, 1),
-        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got true or false",
+        f"{NO_NUMBER} true or false",
     ),
     (
-        SpecError,
         lambda: NUMBERS.encode([float("nan"), 1.5, float("inf")], NO_COHORTS, 1),
-        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got 2 not finite, the first "
-        "in row 0",
+        f"{NO_NUMBER} 2 not finite, the first in row 0",
     ),
     (
-        SpecError,
         lambda: NUMBERS.encode(["secret", "1", "none"], NO_COHORTS, 1),
-        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got 1 other text(s)",
+        f"{NO_NUMBER} 1 other text(s)",
     ),
     (
-        SpecError,
         lambda: NUMBERS.encode(["none", None], NO_COHORTS, 1),
-        "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got another type or a number "
-        "that is not finite in row 1",
+        f"{NO_NUMBER} another type or a number that is not finite in row 1",
     ),
     (
-        SpecError,
         lambda: SquareWave(num_symbols=1025, num_sensitive=1, epsilon=1),
         "SquareWave.num_symbols must be at most 1024, two or more of them with a place in the order, got 1025, 1025 of "
         "them with a place in the order",
     ),
     (
-        SpecError,
         lambda: SquareWave(num_symbols=4, num_sensitive=1, epsilon=1, half_width=5),
         "SquareWave.half_width must be an integer in [1, 4], got 5",
     ),
     (
-        SpecError,
         lambda: UtilityOptimizedSquareWave(num_symbols=4, num_sensitive=1, num_others=1, epsilon=1),
         "UtilityOptimizedSquareWave.num_symbols must be at most 1024, one or more of the sensitive ones with a place "
         "in the order, got 4, 0 of the sensitive ones with a place in the order",
     ),
     (
-        SpecError,
         spec(alphabet={"id": "hashed", "num_buckets": 3}, mechanism={"id": "usw", "epsilon": 1}, num_cohorts=2),
         "Collection.alphabet must give every value its own symbol for UtilityOptimizedSquareWave, got Hashed with 0 "
         "known values and 3 symbols",
     ),
     (
-        SpecError,
         lambda: KaryRR(num_symbols=4, num_sensitive=4, num_others=5, epsilon=1),
         "KaryRR.num_others must be an integer in [0, 4], got 5",
     ),
     (
-        SpecError,
         lambda: Collection(
             id="c", version=1, alphabet=NUMBERS, mechanism=KaryRR(num_symbols=3, num_sensitive=3, epsilon=1)
         ),
         "Collection.mechanism must know of the alphabet's 1 symbols without a place in the order, got a mechanism for "
         "0",
     ),
-    (SpecError, lambda: estimate_numbers(CLOSED, COUNTS), "numbers need the alphabet ordered, got closed"),
-    (NoReportsError, lambda: estimate_numbers(OF_NUMBERS, CohortCounts.empty(1, 3)), "no reports"),
+    (lambda: estimate_numbers(CLOSED, COUNTS), "numbers need the alphabet ordered, got closed"),
     (
-        SpecError,
         lambda: compare_numbers(sums_of(OF_NUMBERS), sums_of(OF_NUMBERS), confidence=1.0),
         "compare_numbers.confidence must be between 0 and 1, got 1.0",
     ),
     (
-        SpecError,
         lambda: compare_numbers(sums_of(OF_NUMBERS), sums_of(OF_LARGER)),
         "compare_numbers needs the same bins in both groups, got [[0.0, 2.0], [0.0, 9.0]] as their ends",
     ),
     (
-        SpecError,
         lambda: check_limits([4], [NUMBERS, Ordered(edges=(0, 5, 6, 7))]),
         "limits must be numbers from 1.0 to 1.0 or from 5.0 to 6.0, between inner edges, got 4",
     ),
-    (SpecError, lambda: plan_numbers(TWO_VALUES, 1, 9), "numbers need the alphabet ordered, got closed"),
+    (lambda: plan_numbers(TWO_VALUES, 1, 9), "numbers need the alphabet ordered, got closed"),
+    (lambda: plan_numbers(TWO_VALUES, 0, 9), "plan_numbers.epsilon must be "),
+    (lambda: forecast_numbers(TWO_VALUES, 0), "forecast_numbers.num_reports must be "),
+    (lambda: needed_for_mean(OF_NUMBERS, 1.0, 0), "needed_for_mean.num_reports must be "),
+    (lambda: needed_for_mean(OF_NUMBERS, 0.0, 9), "needed_for_mean.half_width must be a number above 0, got 0.0"),
     (
-        SpecError,
-        lambda: plan_numbers(TWO_VALUES, 0, 9),
-        "plan_numbers.epsilon must be ",
-    ),
-    (
-        SpecError,
-        lambda: forecast_numbers(TWO_VALUES, 0),
-        "forecast_numbers.num_reports must be ",
-    ),
-    (SpecError, lambda: needed_for_mean(OF_NUMBERS, 1.0, 0), "needed_for_mean.num_reports must be "),
-    (
-        SpecError,
-        lambda: needed_for_mean(OF_NUMBERS, 0.0, 9),
-        "needed_for_mean.half_width must be a number above 0, got 0.0",
-    ),
-    (
-        SpecError,
         lambda: needed_for_mean(OF_LOGARITHMS, 1.0, 9),
         "a half width can be planned for a mean only, and numbers on the scale log have none",
     ),
-    (SpecError, lambda: check_quantiles([0.5, 1]), "quantiles must be numbers in (0, 1), got 1"),
+    (lambda: check_quantiles([0.5, 1]), "quantiles must be numbers in (0, 1), got 1"),
+    (lambda: check_quantiles([0.5, 0.5]), "quantiles must be at most 64 different numbers, got 2, [0.5, 0.5]"),
+    (channel([], 1025), "DeclaredChannel.num_symbols must be at most 1024, got 1025"),
     (
-        SpecError,
-        lambda: check_quantiles([0.5, 0.5]),
-        "quantiles must be at most 64 different numbers, got 2, [0.5, 0.5]",
-    ),
-    (SpecError, channel([], 1025), "DeclaredChannel.num_symbols must be at most 1024, got 1025"),
-    (
-        SpecError,
         lambda: channel((("1", "0"), ("0", "1")), clients="foreign")().perturb(
             np.zeros(1, dtype=np.int64), SystemSource()
         ),
         "DeclaredChannel.clients must be 'own' to draw reports, got 'foreign', whose reports are only decoded",
     ),
     (
-        SpecError,
         channel((("1", "0"), ("0", "1")), clients="mine"),
         "DeclaredChannel.clients must be 'own' or 'foreign', got 'mine'",
     ),
     *(
-        (SpecError, channel(matrix), f"DeclaredChannel.matrix must {rule}")
+        (channel(matrix), f"DeclaredChannel.matrix must {rule}")
         for matrix, rule in (
             (None, "be a list of at least 2 rows, one an output, got None"),
             ([["1", "1"]], "be a list of at least 2 rows, one an output, got 1 row"),
@@ -1163,268 +887,152 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             ),
         )
     ),
-    (
-        SpecError,
-        tsp(2, (0.5, 0.1)),
-        "TwoStage.num_symbols must be 3 to 1024 (at least two answers and the missing one), got 2",
-    ),
+    (tsp(2, (0.5, 0.1)), "TwoStage.num_symbols must be 3 to 1024 (at least two answers and the missing one), got 2"),
     *(
-        (
-            SpecError,
-            tsp(3, rates),
-            f"TwoStage.missing_rates must be a list of at least 2 numbers in (0, 1), got {rates!r}",
-        )
+        (tsp(3, rates), f"TwoStage.missing_rates must be a list of at least 2 numbers in (0, 1), got {rates!r}")
         for rates in ((0.5,), (0.5, 0), (0.5, 1), (0.5, "0.1"), (0.5, True), (0.5, float("nan")), "ab", None)
     ),
     (
-        SpecError,
         lambda: CLOSED.estimate(CLOSED.count(CLOSED.perturb(["ant", "bee"]))).anytime(0),
         "Estimate.anytime needs a scale above 0, got 0",
     ),
     (
-        SpecError,
         lambda: CLOSED.estimate(CLOSED.count(CLOSED.perturb(["ant", "bee"]))).figures(),
         "Estimate.figures needs an estimate of the alphabet ordered, with intervals for one look, got intervals of the "
         "kind 'fixed' for 6 values",
     ),
     (
-        SpecError,
         lambda: CLOSED.estimate(CLOSED.count(CLOSED.perturb(["ant", "bee"]))).with_liars(CLOSED, 1),
         "Estimate.with_liars must have a share in [0, 1), got 1",
     ),
     (
-        SpecError,
         lambda: CLOSED.estimate(CLOSED.count(CLOSED.perturb(["ant", "bee"]))).with_liars(OPEN, 0.1),
         f"Estimate.with_liars needs a list of all values, each with a symbol of its own, got collection {OPEN.id!r}",
     ),
     (
-        SpecError,
         lambda: SubsetSelection(num_symbols=4, num_sensitive=4, epsilon=1, subset_size=4),
         "SubsetSelection.subset_size must be an integer in [1, 3], got 4",
     ),
+    (two_sizes(SubsetSelection, 4, 2, 0), "SubsetSelection.larger_share must be a number in [1e-06, 0.999999], got 0"),
     *(
         (
-            SpecError,
-            two_sizes(SubsetSelection, 4, 2, share),
-            f"SubsetSelection.larger_share must be a number in [1e-06, 0.999999], got {share!r}",
-        )
-        for share in (0, 1, 1e-7, "0.5", True, float("nan"))
-    ),
-    *(
-        (
-            SpecError,
             two_sizes(UtilityOptimizedSubsetSelection, v, size, 0.5),
             "UtilityOptimizedSubsetSelection.larger_share must be absent without subset_size or with one above "
             f"{min(v, 3) - 1}, got 0.5 with {size!r}",
         )
         for v, size in ((4, 3), (4, None), (1, 1))
     ),
-    # reports
+    (lambda: CLOSED.perturb(["ant"], event_times=[1.5]), f"event_times must be 1 integers {TIME}, got float64 (1,)"),
+    (lambda: CLOSED.perturb(["ant"], event_times=[1, 2]), f"event_times must be 1 integers {TIME}, got int64 (2,)"),
+    (lambda: batch(cohorts=INT), "ReportBatch.cohorts must be uint16 (2,), got int64 (2,)"),
+    (lambda: batch(event_times=INT[:1]), "ReportBatch.event_times must be int64 (2,), got int64 (1,)"),
+    (lambda: ReportBatch.concatenate([]), "ReportBatch.concatenate needs batches of exactly one collection"),
     (
-        TypeError,
-        lambda: CLOSED.perturb(["ant"], rng=1),
-        "rng must be None, a numpy.random.Generator or a word source, got int",
-    ),
-    (
-        SpecError,
-        lambda: CLOSED.perturb(["ant"], event_times=[1.5]),
-        f"event_times must be 1 integers {TIME}, got float64 (1,)",
-    ),
-    (
-        SpecError,
-        lambda: CLOSED.perturb(["ant"], event_times=[1, 2]),
-        f"event_times must be 1 integers {TIME}, got int64 (2,)",
-    ),
-    (
-        SpecError,
-        lambda: batch(cohorts=INT),
-        "ReportBatch.cohorts must be uint16 (2,), got int64 (2,)",
-    ),
-    (
-        SpecError,
-        lambda: batch(event_times=INT[:1]),
-        "ReportBatch.event_times must be int64 (2,), got int64 (1,)",
-    ),
-    (
-        SpecError,
-        lambda: ReportBatch.concatenate([]),
-        "ReportBatch.concatenate needs batches of exactly one collection",
-    ),
-    (
-        SpecError,
         lambda: ReportBatch.concatenate([batch(), dataclasses.replace(batch(), times=2)]),
         "ReportBatch.concatenate needs batches with the same ReportBatch.times",
     ),
     (
-        SpecError,
         lambda: CLOSED.count(batch(fingerprint=bytes(32))),
         f"{ID} version 1 has the fingerprint {CLOSED.fingerprint.hex()[:16]}..., got reports for 0000000000000000...",
     ),
     (
-        SpecError,
         lambda: CLOSED.count(batch(payloads=np.zeros((2, 3), dtype=np.uint8))),
-        f"{ID} needs payloads of 1 bytes and cohorts below 1, got payloads of 3 bytes and cohorts up to 0",
+        f"{ID} {PAYLOADS} 3 bytes and cohorts up to 0",
     ),
     (
-        SpecError,
         lambda: CLOSED.count(batch(cohorts=np.array([0, 9], dtype=np.uint16))),
-        f"{ID} needs payloads of 1 bytes and cohorts below 1, got payloads of 1 bytes and cohorts up to 9",
+        f"{ID} {PAYLOADS} 1 bytes and cohorts up to 9",
     ),
     (
-        SpecError,
         lambda: CLOSED.count(batch(payloads=np.array([[5], [6]], dtype=np.uint8))),
         f"{ID} counts only valid payloads, got 1 invalid payload(s)",
     ),
     # counts
     (
-        SpecError,
         lambda: CohortCounts(FLOAT, COUNTS.cells),
         "CohortCounts.num_reports must be an int64 array of 1 dimension(s), got float64 (2,)",
     ),
+    (lambda: CohortCounts(INT, [[1]]), "CohortCounts.cells must be an int64 array of 2 dimension(s), got list"),
+    (lambda: CohortCounts(INT, COUNTS.cells), "CohortCounts.cells must have one row per cohort (2), got 1"),
+    (lambda: COUNTS + OPEN_COUNTS, "CohortCounts can be added only if their shapes are equal, got (1, 6) and (16, 4)"),
     (
-        SpecError,
-        lambda: CohortCounts(INT, [[1]]),
-        "CohortCounts.cells must be an int64 array of 2 dimension(s), got list",
-    ),
-    (
-        SpecError,
-        lambda: CohortCounts(INT, COUNTS.cells),
-        "CohortCounts.cells must have one row per cohort (2), got 1",
-    ),
-    (
-        SpecError,
-        lambda: COUNTS + OPEN_COUNTS,
-        "CohortCounts can be added only if their shapes are equal, got (1, 6) and (16, 4)",
-    ),
-    (
-        SpecError,
         lambda: CohortCounts.empty(1, 6, 2) + CohortCounts.empty(1, 6, 3),
         "CohortCounts.patterns can be added only if their lengths are equal, got 2 and 3",
     ),
     (
-        SpecError,
         lambda: CohortCounts(INT, np.zeros((2, 1), np.int64), FLOAT),
         "CohortCounts.patterns must be an int64 array of 1 dimension(s), got float64 (2,)",
     ),
     # estimates
+    (lambda: CLOSED.estimate(OPEN_COUNTS), f"{ID} needs counts of shape (1, 6), got (16, 4)"),
     (
-        SpecError,
-        lambda: CLOSED.estimate(OPEN_COUNTS),
-        f"{ID} needs counts of shape (1, 6), got (16, 4)",
-    ),
-    (
-        SpecError,
         lambda: CLOSED.check_counts(CohortCounts(np.array([9]), np.full((1, 6), 10))),
         f"counts of {ID} must have no cell above the reports of its cohort, got a violation in cohort 0",
     ),
     (
-        SpecError,
         lambda: OPEN.estimate(OPEN_COUNTS, "ml", ["ant"]),
         f"estimator 'ml' does not support {ID}: every value needs its own symbol; the estimator em has no such limit",
     ),
     (
-        SpecError,
         lambda: OPEN.estimate_reports(OPEN.perturb(["ant"]), "ml", ["ant"]),
         f"estimator 'ml' does not support {ID}: every value needs its own symbol; the estimator em has no such limit",
     ),
     (
-        SpecError,
         lambda: BITS.estimate(BITS.count(BITS.perturb(["ant"])), "ml"),
         f"estimator 'ml' does not support {ID}: there is no closed form for rappor; use the estimator em",
     ),
     (
-        SpecError,
         lambda: BITS.estimate(BITS.count(BITS.perturb(["ant"])), "em"),
         f"estimator 'em' does not support {ID}: counts do not hold the likelihood of rappor; "
         "estimate_reports takes the reports",
     ),
     (
-        SpecError,
         lambda: TWICE.estimate_reports(TWICE.perturb(["ant"] * 99), "em", ["ant"]),
         f"estimator 'em' does not support {ID}: the likelihood of several hash functions per cohort is not implemented",
     ),
     (
-        SpecError,
         lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t",)), {"t": ["a"]}).hide("ab"),
         "PersonalTags.hide needs a list of texts, got a single text",
     ),
-    (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates=[]), "candidates must have at least 1 entries, got 0"),
-    (SpecError, lambda: OPEN.estimate(OPEN_COUNTS, candidates=[7]), "candidates must be a list of texts, got (7,)"),
+    (lambda: OPEN.estimate(OPEN_COUNTS, candidates=[]), "candidates must have at least 1 entries, got 0"),
+    (lambda: OPEN.estimate(OPEN_COUNTS, candidates=[7]), "candidates must be a list of texts, got (7,)"),
+    (lambda: OPEN.estimate(OPEN_COUNTS, candidates=[["ant"]]), "candidates must be a list of texts, got (['ant'],)"),
     (
-        SpecError,
-        lambda: OPEN.estimate(OPEN_COUNTS, candidates=[["ant"]]),
-        "candidates must be a list of texts, got (['ant'],)",
-    ),
-    (
-        SpecError,
         lambda: OPEN.estimate(OPEN_COUNTS, candidates=["ant", "ant"]),
-        "candidates must not repeat an entry (in Unicode NFC), got 'ant' twice",
+        f"candidates {REPEATED} 'ant' twice",
     ),
     (
-        SpecError,
         lambda: OPEN.estimate(OPEN_COUNTS, candidates=["ant", "bee "]),
         "candidates must not begin or end with white space, got such a value at position 1",
     ),
     (
-        SpecError,
         lambda: OPEN.estimate(OPEN_COUNTS, candidates=["x" * 4097]),
         "candidates must be at most 4096 bytes of UTF-8 each, got 4097 at position 0",
     ),
+    (lambda: OPEN.estimate(OPEN_COUNTS), f"{ID} has an open alphabet and needs a list of candidate values, got none"),
     (
-        SpecError,
-        lambda: OPEN.estimate(OPEN_COUNTS),
-        f"{ID} has an open alphabet and needs a list of candidate values, got none",
-    ),
-    (
-        SpecError,
         lambda: OPEN.estimate(OPEN_COUNTS, candidates=[str(i) for i in range((1 << 20) + 1)]),
-        "candidates of an open alphabet, including its non-sensitive values, must be at most 1048576, got 1048577",
+        f"{OPEN_LIST} 1048576, got 1048577",
     ),
     (
-        InsufficientCohortsError,
-        lambda: OPEN.estimate(OPEN_COUNTS, candidates=[str(i) for i in range(8193)]),
-        f"{ID}: 8193 candidates need at least 2731 reporting cohorts, got {np.count_nonzero(OPEN_COUNTS.num_reports)}",
-    ),
-    (
-        SpecError,
         most_likely_of_a_long_list,
-        "candidates of an open alphabet, including its non-sensitive values, must be at most 8192 for estimator 'em', "
-        "got 8193",
+        f"{OPEN_LIST} 8192 for estimator 'em', got 8193",
     ),
     (
-        SpecError,
         lambda: LONG_LIST.estimate(LONG_LIST.count(LONG_LIST.perturb(["0"])), candidates=["0"]),
         "non-sensitive values of an open alphabet that share clear buckets must be at most 8192, got 8193",
     ),
     (
-        SpecError,
         lambda: CLOSED.estimate(COUNTS, candidates=["ant", "yak"]),
         f"{ID} has a closed alphabet of 6 values, got 1 candidate(s) outside this list",
     ),
-    (
-        NoReportsError,
-        lambda: CLOSED.estimate(CohortCounts.empty(1, 6)),
-        f"{ID}: an estimate needs at least 1 report, got 0",
-    ),
-    (
-        InsufficientCohortsError,
-        lambda: OPEN.estimate(OPEN.count(OPEN.perturb(["ant"])), candidates=VALUES),
-        f"{ID}: 6 candidates need at least 2 reporting cohorts, got 1",
-    ),
-    (
-        IllConditionedError,
-        estimate_two_values_that_share_all_buckets,
-        f"{ID}: 2 candidates must be distinguishable with a condition number below 1e+08, got ",
-    ),
     # utility
     (
-        SpecError,
         calling(utility.expected_l1, URR, THREE, 9, method="best"),
         'expected_l1.method must be "normal" or "exact", got \'best\'',
     ),
     *(
         (
-            SpecError,
             calling(utility.expected_l1, mechanism, THREE, 9, model=model, method="exact"),
             'expected_l1.method can be "exact" only in the model "population" and where each estimate follows from one '
             f'count, got the model "{model}" and {type(mechanism).__name__}',
@@ -1432,44 +1040,38 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         for mechanism, model in ((URR, "sample"), (URAP, "population"), (TSP, "population"))
     ),
     (
-        SpecError,
         calling(utility.expected_l2, BLOOM, THREE, 9),
         "expected loss: mechanism must give every value one symbol, got 2 hash functions",
     ),
     (
-        SpecError,
         calling(utility.expected_l2, URR, THREE[:2], 9),
         "expected loss: frequencies must have 3 entries along its last axis, got the shape (2,)",
     ),
     *(
         (
-            SpecError,
             calling(utility.expected_l2, URR, frequencies, 9),
             "expected loss: frequencies must be non-negative shares that sum to 1, got other numbers",
         )
         for frequencies in ([0.5, 0.5, 0.1], [1.5, -0.5, 0], [1, float("nan"), 0])
     ),
-    (SpecError, calling(utility.expected_l2, URR, THREE, 0), f"expected loss: num_reports {NO_REPORTS}"),
+    (calling(utility.expected_l2, URR, THREE, 0), f"expected loss: num_reports {NO_REPORTS}"),
     (
-        SpecError,
         calling(utility.expected_l2, URR, THREE, 9, model="all"),
         'expected loss: model must be "population", "sample" or "without_replacement", got \'all\'',
     ),
     *(
         (
-            SpecError,
             calling(utility.expected_l2, URR, THREE, 9, model="without_replacement", population_size=size),
             f"expected loss: population_size must be an integer in [9, {1 << 62}], got {size}",
         )
         for size in (8, None)
     ),
     (
-        SpecError,
         calling(utility.expected_l2, URR, THREE, 9, population_size=10),
         'expected loss: population_size must be absent in the model "population", got 10',
     ),
     *(
-        (SpecError, calling(function, *args, 0), f"{function.__name__}.num_reports {NO_REPORTS}")
+        (calling(function, *args, 0), f"{function.__name__}.num_reports {NO_REPORTS}")
         for function, *args in (
             (utility.l1_without_privacy, THREE),
             (utility.l2_without_privacy, THREE),
@@ -1480,29 +1082,25 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     *(
         (
-            SpecError,
             calling(function, np.float64(1), 9),
             f"{function.__name__}.frequencies must have one or more entries along its last axis, got the shape ()",
         )
         for function in (utility.l1_without_privacy, utility.l2_without_privacy)
     ),
     (
-        SpecError,
         lambda: utility.worst_case_l1(channel((("1", "0"), ("0", "1")))(), 9),
         "TwoBlocks.of: mechanism must treat all symbols of a block alike, got channel, which need not",
     ),
     (
-        SpecError,
         calling(utility.worst_case_l1, BLOOM, 9),
         "TwoBlocks.of: mechanism must give every value one symbol, got 2 hash functions",
     ),
     (
-        SpecError,
         calling(utility.worst_case_distribution, URR, "l3"),
         'worst_case_distribution.loss must be "l1" or "l2", got \'l3\'',
     ),
     *(
-        (SpecError, calling(function, *args, 17), f"{function.__name__}.epsilon {NO_EPSILON}")
+        (calling(function, *args, 17), f"{function.__name__}.epsilon {NO_EPSILON}")
         for function, *args in (
             (utility.optimal_theta, 3),
             (utility.uldp_minimax, 3, 2),
@@ -1511,7 +1109,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         )
     ),
     *(
-        (SpecError, calling(function, 0, *rest), f"{function.__name__}.{name} must be an integer in {allowed}, got 0")
+        (calling(function, 0, *rest), f"{function.__name__}.{name} must be an integer in {allowed}, got 0")
         for function, rest, name, allowed in (
             (utility.optimal_theta, (1,), "num_sensitive", "[1, 1048576]"),
             (utility.uldp_minimax, (1, 1), "num_values", "[2, 1048576]"),
@@ -1521,30 +1119,19 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
             (planning.distinguishable_share, (1, 1), "num_buckets", "[2, 65536]"),
         )
     ),
+    (calling(utility.uldp_minimax, 3, 4, 1), "uldp_minimax.num_sensitive must be an integer in [1, 3], got 4"),
+    (calling(utility.optimal_theta, 3, 1, 1.5), "optimal_theta.sensitive_share must be a number in [0, 1], got 1.5"),
     (
-        SpecError,
-        calling(utility.uldp_minimax, 3, 4, 1),
-        "uldp_minimax.num_sensitive must be an integer in [1, 3], got 4",
-    ),
-    (
-        SpecError,
-        calling(utility.optimal_theta, 3, 1, 1.5),
-        "optimal_theta.sensitive_share must be a number in [0, 1], got 1.5",
-    ),
-    (
-        SpecError,
         calling(utility.optimal_theta, 3, 1, inversion="best"),
         'optimal_theta.inversion must be "aware" or "marginal", got \'best\'',
     ),
-    (SpecError, calling(utility.Guarantee, epsilon=0), "Guarantee.epsilon must be a number above 0, got 0"),
+    (calling(utility.Guarantee, epsilon=0), "Guarantee.epsilon must be a number above 0, got 0"),
     (
-        SpecError,
         calling(utility.Guarantee, epsilon=1, kind="pure"),
         'Guarantee.kind must be "ldp", "uldp" or "osldp", got \'pure\'',
     ),
     *(
         (
-            SpecError,
             calling(utility.Guarantee, epsilon=1, kind=kind, non_sensitive=frozenset(values)),
             f'Guarantee.non_sensitive must be empty for "ldp" and only there, got {len(values)} value(s) for {kind!r}',
         )
@@ -1552,56 +1139,35 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     *(
         (
-            SpecError,
             calling(getattr(utility.Guarantee(epsilon=1), name), 0),
             f"Guarantee.{name}: number must be an integer in [1, {1 << 31}], got 0",
         )
         for name in ("for_reports", "per_report")
     ),
     (
-        SpecError,
         calling(
             utility.Guarantee(epsilon=1).joined_with,
             utility.Guarantee(epsilon=1, kind="osldp", non_sensitive=frozenset("a")),
         ),
         "Guarantee.joined_with must be two-sided on both sides (\"ldp\" or \"uldp\"), got 'ldp' and 'osldp'",
     ),
+    (calling(planning.best_num_buckets, 1, -1), "best_num_buckets.sensitive_share must be a number in [0, 1], got -1"),
     (
-        SpecError,
-        calling(planning.best_num_buckets, 1, -1),
-        "best_num_buckets.sensitive_share must be a number in [0, 1], got -1",
-    ),
-    (
-        SpecError,
         calling(planning.best_num_buckets, 1, 1, 0),
         "best_num_buckets.num_candidates must be an integer in [1, 1048576], got 0",
     ),
     (
-        SpecError,
         calling(planning.best_num_buckets, 1, 0.5, 9, 0.6),
         "best_num_buckets.candidate_share must be a number in [0, 0.5], got 0.6",
     ),
     (
-        SpecError,
         lambda: planning.OpenQuestion(num_candidates=9, heaviest_unlisted=0.2),
         "OpenQuestion.heaviest_unlisted must be a number in [0, 0.1], the unlisted share, got 0.2",
     ),
-    (
-        SpecError,
-        calling(planning.cohorts_needed, 5, 3, 1),
-        "cohorts_needed.max_cohorts must be an integer in [2, 65536], got 1",
-    ),
-    (
-        SpecError,
-        calling(planning.cohorts_needed, 5, 1),
-        "cohorts_needed.num_buckets must be an integer in [2, 65536], got 1",
-    ),
+    (calling(planning.cohorts_needed, 5, 3, 1), "cohorts_needed.max_cohorts must be an integer in [2, 65536], got 1"),
+    (calling(planning.cohorts_needed, 5, 1), "cohorts_needed.num_buckets must be an integer in [2, 65536], got 1"),
     *(
-        (
-            SpecError,
-            calling(planning.hashed_variance, mechanism, *args, **fields),
-            f"hashed_variance.{sentence}",
-        )
+        (calling(planning.hashed_variance, mechanism, *args, **fields), f"hashed_variance.{sentence}")
         for mechanism, args, fields, sentence in (
             (BLOOM, (9, 9, 9), {}, "mechanism must give every value one symbol, got 2 hash functions"),
             (URR, (0, 9, 9), {}, f"num_reports {NO_REPORTS}"),
@@ -1618,33 +1184,27 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         )
     ),
     (
-        SpecError,
         calling(planning.distinguishable_share, 2, 0, 1),
         "distinguishable_share.num_cohorts must be an integer in [1, 65536], got 0",
     ),
     (
-        SpecError,
         calling(planning.distinguishable_share, 2, 1, 0),
         "distinguishable_share.num_candidates must be an integer in [1, 1048576], got 0",
     ),
     (
-        SpecError,
         calling(planning.cohorts_to_distinguish, 2, 9, 1),
         "cohorts_to_distinguish.target must be a number in (0, 1), got 1",
     ),
     (
-        SpecError,
         calling(utility.tagged_l1_bound, TAGS, THREE, THREE[:1], BEHIND),
         "tagged_l1_bound.true must have 3 entries along its last axis, got the shape (1,)",
     ),
     (
-        SpecError,
         calling(utility.tagged_l1_bound, TAGS, THREE[:1], THREE, BEHIND),
         "tagged_l1_bound.estimated must have the shape (3,), got (1,)",
     ),
     *(
         (
-            SpecError,
             calling(utility.tagged_l1_bound, TAGS, THREE, THREE, behind),
             "tagged_l1_bound.behind must have a column of non-sensitive values for each of 1 tag(s), "
             f"got the shape {behind.shape} or weight on sensitive ones",
@@ -1652,13 +1212,12 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         for behind in (BEHIND[[1, 0, 2]], np.repeat(BEHIND, 2, axis=1))
     ),
     (
-        SpecError,
         calling(utility.tagged_l2, TAGS, URR, THREE * 2, 9, BEHIND),
         "tagged_l2.frequencies must be non-negative shares that sum to 1, got other numbers",
     ),
-    (SpecError, calling(utility.tagged_l2, TAGS, URR, THREE, 0, BEHIND), f"tagged_l2.num_reports {NO_REPORTS}"),
+    (calling(utility.tagged_l2, TAGS, URR, THREE, 0, BEHIND), f"tagged_l2.num_reports {NO_REPORTS}"),
     *(
-        (SpecError, calling(planning.ClosedQuestion, **fields), f"ClosedQuestion.{sentence}")
+        (calling(planning.ClosedQuestion, **fields), f"ClosedQuestion.{sentence}")
         for fields, sentence in (
             ({"num_values": 1, "num_sensitive": 1}, "num_values must be an integer in [2, 1048576], got 1"),
             ({"num_values": 3, "num_sensitive": 4}, "num_sensitive must be an integer in [1, 3], got 4"),
@@ -1685,7 +1244,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         )
     ),
     *(
-        (SpecError, calling(planning.OpenQuestion, **fields), f"OpenQuestion.{sentence}")
+        (calling(planning.OpenQuestion, **fields), f"OpenQuestion.{sentence}")
         for fields, sentence in (
             ({"num_candidates": 0}, "num_candidates must be an integer in [1, 1048576], got 0"),
             (
@@ -1715,11 +1274,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         )
     ),
     *(
-        (
-            SpecError,
-            calling(planning.plan, planning.OpenQuestion(num_candidates=3), *args, **fields),
-            f"plan.{sentence}",
-        )
+        (calling(planning.plan, planning.OpenQuestion(num_candidates=3), *args, **fields), f"plan.{sentence}")
         for args, fields, sentence in (
             ((17, 9), {}, f"epsilon {NO_EPSILON}"),
             ((1, 0), {}, f"num_reports {NO_REPORTS}"),
@@ -1736,6 +1291,81 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
                 "target must be given at most once, got l1, l2",
             ),
         )
+    ),
+]
+
+SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
+    *((SpecError, call, sentence) for call, sentence in REFUSED),
+    (
+        ConformanceError,
+        lambda: check_mechanism(NotAnswering(num_symbols=2, num_sensitive=2, epsilon=1.0)),
+        "NotAnswering(num_symbols=2, num_sensitive=2, num_hashes=1, epsilon=1.0, epsilon_inf=None) "
+        "must not raise, got ZeroDivisionError: none",
+    ),
+    (
+        ConformanceError,
+        lambda: check_mechanism(OtherWidth(num_symbols=2, num_sensitive=2, epsilon=1.0)),
+        "OtherWidth(num_symbols=2, num_sensitive=2, num_hashes=1, epsilon=1.0, epsilon_inf=None) must "
+        "behave as it declares, got payloads whose size is not payload_size = 2 bytes",
+    ),
+    (
+        ConformanceError,
+        lambda: check_estimator(Projected, []),
+        "Projected() must support at least one of the collections, got none",
+    ),
+    (
+        ConformanceError,
+        lambda: check_estimator(Lost, [SOME]),
+        "Lost() on 'closed' with 'krr' must not raise, got ZeroDivisionError: none",
+    ),
+    (
+        ConformanceError,
+        lambda: check_estimator(Uniform, [SOME]),
+        "Uniform() on 'closed' with 'krr' must keep the laws of estimators, got frequencies that "
+        "differ from the truth for 1,000,000,000,000 noiseless reports per cohort",
+    ),
+    (
+        InsufficientCohortsError,
+        lambda: discover(WORDS, ONE_LEVEL),
+        "a search for values needs reports of each of the 2 levels, got none of level 1",
+    ),
+    (TypeError, lambda: CLOSED.perturb(["ant", ["bee"]]), "values must be text (str), got list in row 1"),
+    (TypeError, lambda: CLOSED.perturb([7]), "values must be text (str), got int in row 0"),
+    (
+        TypeError,
+        lambda: OPEN.perturb(["ant", None, "bee", float("nan")]),
+        "values must be text (str), got NoneType in row 1 and 1 more",
+    ),
+    (
+        BudgetSpentError,
+        lambda folder: client_of(epsilon=0.5)(folder).report("ant", 0),
+        "Budget.epsilon must not be exceeded, got 0 of 0.5 spent and a report that adds 1",
+    ),
+    (NoReportsError, lambda: estimate_numbers(OF_NUMBERS, CohortCounts.empty(1, 3)), "no reports"),
+    (
+        TypeError,
+        lambda: CLOSED.perturb(["ant"], rng=1),
+        "rng must be None, a numpy.random.Generator or a word source, got int",
+    ),
+    (
+        InsufficientCohortsError,
+        lambda: OPEN.estimate(OPEN_COUNTS, candidates=[str(i) for i in range(8193)]),
+        f"{ID}: 8193 candidates need at least 2731 reporting cohorts, got {np.count_nonzero(OPEN_COUNTS.num_reports)}",
+    ),
+    (
+        NoReportsError,
+        lambda: CLOSED.estimate(CohortCounts.empty(1, 6)),
+        f"{ID}: an estimate needs at least 1 report, got 0",
+    ),
+    (
+        InsufficientCohortsError,
+        lambda: OPEN.estimate(OPEN.count(OPEN.perturb(["ant"])), candidates=VALUES),
+        f"{ID}: 6 candidates need at least 2 reporting cohorts, got 1",
+    ),
+    (
+        IllConditionedError,
+        estimate_two_values_that_share_all_buckets,
+        f"{ID}: 2 candidates must be distinguishable with a condition number below 1e+08, got ",
     ),
     *rows_of(refusals_of_ldp),
 ]

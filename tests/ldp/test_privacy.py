@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-import math
 from fractions import Fraction
 
 import pytest
 
 from tests.support.cases import ALL_COLLECTIONS as COLLECTIONS
 from tests.support.cases import ANY_VALUES, UTILITY_OPTIMIZED
+from tests.support.ldp.made_collections import made
 from uldp_transforms.jobs import audit as program
 from uldp_transforms.jobs import describe
 from uldp_transforms.ldp import Collection, privacy
@@ -26,7 +26,7 @@ PRIORS = [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]
 
 def closed(mechanism: dict, values=ANIMALS, **fields) -> Collection:
     alphabet = {"id": "closed", "values": list(values)} | fields
-    return Collection.from_json({"id": "a", "version": 1, "alphabet": alphabet, "mechanism": mechanism})
+    return made(alphabet, mechanism, id="a")
 
 
 def with_mechanism(collection: Collection, cls: type) -> Collection:
@@ -66,16 +66,6 @@ def test_kinds_have_the_ratios_of_the_channel_and_only_inputs_that_there_are(nam
     assert ratios[0] | {1} == ratios[1] | {1}
     others = any("non-sensitive" in words for kind in kinds for words in kind.inputs)
     assert others == (name in ("urr", "urap") and sensitive is not None)  # where they are a kind of their own
-
-
-def test_the_worst_pair_of_randomized_response():
-    found = audit(closed({"id": "urr", "epsilon": 1.0}, sensitive=["bee", "dog"]))
-    mechanism = found.worst
-    assert mechanism.report == "00"
-    assert (mechanism.likelier, mechanism.less_likely) == ("symbol 0", "symbol 1")
-    assert float(mechanism.probabilities[0]) == pytest.approx(math.e / (math.e + 1), rel=1e-15)
-    assert found.protects == "every sensitive value"
-    assert found.notes == ("Non-sensitive symbols are not protected: each is sent in clear with probability 0.462.",)
 
 
 @pytest.mark.parametrize("name", UTILITY_OPTIMIZED | {"usw": {}})
@@ -367,39 +357,6 @@ def test_one_broken_promise_among_others_fails(tmp_path, capsys, monkeypatch):
         assert capsys.readouterr().out.count("verdict ") == len(names)
 
 
-def test_long_numbers_are_shortened_in_print():
-    assert program._shortened("x" * 400) == "x" * 400
-    assert program._shortened("x" * 401) == f"{'x' * 400}... (401 characters)"
-    assert program._fraction(Fraction(1, 3)) == "1/3"
-    assert program._fraction("1" * 44) == "1" * 44
-    assert program._fraction("1" * 45) == "1.1111111111111111e+44"
-    assert (program._ratio(Fraction(2, 3)), program._ratio(float("inf"))) == ("0.666666666667", "infinite")
-
-
 def test_the_program_refuses_in_one_line(capsys):
     assert program.main(["nowhere.json"]) == 2
     assert capsys.readouterr().err == "audit: nowhere.json: No such file or directory\n"
-
-
-@pytest.mark.parametrize(("num_values", "most"), [(10, 3), (11, 2)])
-def test_sequences_are_enumerated_up_to_32768_cells(num_values, most):
-    """Three reports of 10 values are 220 multisets, under 10 memos and 10 symbols; of 11 values, 34,606 cells."""
-    values = [f"v{i}" for i in range(num_values)]
-    found = audit(closed({"id": "krr"} | REPEATED, values))
-    assert found.faults == ()
-    assert found.lifetime.method.endswith(f"; all sequences of up to {most} reports")
-    assert list(found.lifetime.after) == [1, 2, 3, 7, 30, 365]
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [(10**9 - 1, "999999999"), (10**9, "more than 10**8"), (2**100, "more than 10**30")],
-)
-def test_large_numbers_are_said_as_powers_of_ten(number, text):
-    assert privacy._in_words(number) == text
-
-
-def test_logarithms_have_thirty_digits():
-    assert str(privacy._logarithm(Fraction(2))) == "0.693147180559945309417232121458"
-    assert str(privacy._logarithm(Fraction(10**40 + 1, 10**40))) == "0E-30"
-    assert privacy._logarithm(math.inf) == math.inf

@@ -89,14 +89,6 @@ def test_names_of_this_package_are_found_without_loading_others(packages: Path) 
         registry["four"]
 
 
-def test_an_id_belongs_to_one_class() -> None:
-    registry: Registry[Any] = Registry("shape", [One])
-    assert registry.register(One) is One
-    with pytest.raises(SpecError, match=r"^shape.id must be new, got 'one', used by One$"):
-        registry.register(AnotherOne)
-    assert registry.register(Two) is Two and list(registry) == ["one", "two"]
-
-
 def test_an_object_is_built_from_its_fields_and_the_context() -> None:
     registry: Registry[Any] = Registry("shape", [One])
     built = registry.build({"id": "one", "needed": "a"}, given=3)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection, Estimate
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -91,8 +92,7 @@ SHARES = np.array([3, 16, 0, 64, 32, 1]) / 64
 def population(name: str) -> Collection:
     alphabet, mechanism = POPULATIONS[name]
     cohorts = 8 if alphabet["id"] == "hashed" else 1
-    form = {"id": "c", "version": 1, "alphabet": alphabet, "mechanism": mechanism, "num_cohorts": cohorts}
-    return Collection.from_json(form)
+    return made(alphabet, mechanism, num_cohorts=cohorts)
 
 
 def with_shares(collection: Collection, shares: np.ndarray = SHARES) -> Estimate:
@@ -196,8 +196,7 @@ def test_the_fit_of_memos_is_tested_if_each_person_reports_once(times: int | Non
 
 
 def test_values_of_several_hash_functions_keep_all_their_noise() -> None:
-    form = {"id": "c", "version": 1, "alphabet": HASHED | {"num_hashes": 2}, "num_cohorts": 8}
-    collection = Collection.from_json(form | {"mechanism": {"id": "rappor", "epsilon": 1.0}})
+    collection = made(HASHED | {"num_hashes": 2}, {"id": "rappor", "epsilon": 1.0}, num_cohorts=8)
     estimate = with_shares(collection)
     found = with_repeated_people(collection, estimate, 5)
     np.testing.assert_allclose(found.standard_errors, estimate.standard_errors * np.sqrt(5))

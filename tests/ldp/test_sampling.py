@@ -24,8 +24,8 @@ from tests.support.cases import (
     label,
     mechanisms,
 )
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import RATE, binomial_limits, chi_square_limits, generator, normal_limit, within
-from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.mechanisms import (
     KaryRR,
     Mechanism,
@@ -243,9 +243,7 @@ def test_bits_that_coincide_draw_as_many_words_as_others():
 
 def test_a_collection_draws_the_same_number_of_words_for_every_value():
     spec = {"id": "closed", "values": ["a", "b", "c"], "sensitive": ["a"]}
-    collection = Collection.from_json(
-        {"id": "q", "version": 1, "alphabet": spec, "mechanism": {"id": "urap", "epsilon": 1}}
-    )
+    collection = made(spec, {"id": "urap", "epsilon": 1}, id="q")
     sources = [CountingSource(generator("collection", value)) for value in "abc"]
     for value, source in zip("abc", sources):
         collection.perturb([value] * 50, source)
@@ -265,18 +263,6 @@ WIDE = [
 def sample(mechanism: Mechanism, symbol: int, source=SeededSource) -> np.ndarray:
     """(N, W) payloads of one symbol."""
     return mechanism.perturb(np.full(N, symbol), source(generator("sample", label(mechanism), symbol)))
-
-
-@each_mechanism(SMALL + WIDE)
-def test_sampled_cells_follow_the_exact_channel(mechanism):
-    K = mechanism.num_symbols
-    symbols = range(K) if K <= 10 else (0, mechanism.num_sensitive - 1, K - 1)
-    for symbol in symbols:
-        payloads = sample(mechanism, symbol)
-        assert mechanism.is_valid(payloads).all()
-        cells = mechanism.count(payloads, np.zeros(N, dtype=np.int64), 1)[0]
-        q = np.clip(mechanism.response(np.eye(K)[symbol]), 0, 1)
-        assert within(cells, binomial_limits(N, q)).all(), symbol
 
 
 @each_mechanism([case for case in SMALL if case.num_symbols <= 6])
@@ -338,9 +324,7 @@ def test_the_pair_test_finds_a_source_that_repeats_words(mechanism):
 
 def test_cohorts_are_uniform_and_independent_of_the_value():
     spec = {"id": "hashed", "num_buckets": 4}
-    collection = Collection.from_json(
-        {"id": "q", "version": 1, "alphabet": spec, "mechanism": {"id": "krr", "epsilon": 1}, "num_cohorts": 7}
-    )
+    collection = made(spec, {"id": "krr", "epsilon": 1}, num_cohorts=7, id="q")
     batch = collection.perturb(["a", "b"] * (N // 2), generator("cohorts"))
     for value in (0, 1):
         sizes = np.bincount(batch.cohorts[value::2], minlength=7)
@@ -349,9 +333,7 @@ def test_cohorts_are_uniform_and_independent_of_the_value():
 
 def test_report_ids_are_all_different():
     spec = {"id": "closed", "values": ["a", "b"]}
-    collection = Collection.from_json(
-        {"id": "q", "version": 1, "alphabet": spec, "mechanism": {"id": "krr", "epsilon": 1}}
-    )
+    collection = made(spec, {"id": "krr", "epsilon": 1}, id="q")
     ids = collection.perturb(["a"] * 1000).report_ids
     assert len(set(map(bytes, ids))) == 1000
 

@@ -17,22 +17,18 @@ from scipy import stats
 from tests.campaigns.attacks import (
     ATTACKS,
     CANARIES,
-    POPULATIONS,
     UNSOUND,
     WATCHED,
-    bit_rates,
     closed,
     honest_windows,
     level,
     missing_noise,
-    one_symbol,
     patterns_of,
     times_seen,
-    unary,
-    window,
     with_canaries,
 )
 from tests.support.cases import ALL_COLLECTIONS, VALUES, enumerated
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import binomial_limits, generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection, sentinels
 from uldp_transforms.ldp.counts.discrete_tails import Binomial
@@ -126,14 +122,11 @@ def test_p_values_hold_exactly(mechanism, num_values, v, num_cohorts, n, fields)
 @pytest.mark.parametrize("epsilon", [4.0, 16.0])
 def test_p_values_of_several_hash_functions_hold_exactly(epsilon):
     """Two of three bits, or one twice, are a person's own, other ones in each cohort; all windows of 3 reports."""
-    item = Collection.from_json(
-        {
-            "id": "twice",
-            "version": 1,
-            "alphabet": {"id": "hashed", "num_buckets": 3, "num_hashes": 2},
-            "mechanism": {"id": "rappor", "epsilon": epsilon},
-            "num_cohorts": 2,
-        }
+    item = made(
+        {"id": "hashed", "num_buckets": 3, "num_hashes": 2},
+        {"id": "rappor", "epsilon": epsilon},
+        num_cohorts=2,
+        id="twice",
     )
     root = math.exp(epsilon / 4)  # each bit has half the budget
     own, noise = root / (1 + root), 1 / (1 + root)
@@ -179,22 +172,6 @@ def test_there_are_as_few_false_alarms_as_stated():
         assert sum(hits) <= binomial_limits(len(hits), 0.05)[1], name
 
 
-@pytest.mark.parametrize("mechanism", ["krr", "rappor", "urap"])
-def test_thousands_of_symbols_are_no_reason_for_an_alarm(mechanism):
-    """The chances that belong to sets of thousands of symbols are far below the smallest number of 64 bits."""
-    num_values, n = 4096, 1_000_000
-    v = num_values // 2 if mechanism == "urap" else num_values
-    item, rng = closed(mechanism, num_values, v), generator("thousands", mechanism)
-    law, shares = one_symbol if mechanism == "krr" else unary, np.full(num_values, 1 / num_values)
-    counts = window(rng, n, 1, lambda rng, sizes: law(rng, sizes, shares, v))
-    assert not any(finding.fired for finding in examine(item, counts))
-    missing = counts.cells.copy()
-    missing[0, :20] //= 2
-    if mechanism == "krr":
-        missing[0, 20] += n - missing.sum()
-    assert next(f for f in examine(item, CohortCounts(counts.num_reports, missing)) if f.name == "floor").fired
-
-
 def test_symbols_that_are_independent_in_pairs_are_no_reason_for_an_alarm():
     """Bits of hr are rare or common in pairs and triples as independent ones are, but a report has half of them."""
     item, rng, windows = closed("hr", 4096, 4096), generator("in pairs"), 300
@@ -204,20 +181,6 @@ def test_symbols_that_are_independent_in_pairs_are_no_reason_for_an_alarm():
         found.append(examine(item, item.count(batch, bit_patterns=True)))
     assert {finding.name for findings in found for finding in findings} == {"floor"}
     assert sum(finding.fired for findings in found for finding in findings) <= binomial_limits(windows, FALSE_ALARMS)[1]
-
-
-def test_real_reports_of_several_hash_functions_are_not_suspicious():
-    item = ALL_COLLECTIONS["hashed-twice-rappor"]
-    rng = generator("two hashes")
-    for shares in POPULATIONS.values():
-        batches = [item.perturb(rng.choice(VALUES, 500, p=shares).tolist(), rng) for _ in range(60)]
-        found = [
-            {finding.name: finding.p_value for finding in examine(item, item.count(batch, bit_patterns=True))}
-            for batch in batches
-        ]
-        assert set(found[0]) == {"floor", "weight", "histogram", "cohorts"}
-        for name in found[0]:
-            assert sum(one[name] <= 0.05 for one in found) <= binomial_limits(60, 0.05)[1]
 
 
 HEAVY = ("rappor, v 32: 1.0% set 12 bits", "urap, v 32: 2.0% set 5", "rappor, v 32: 0.5% set 12 bits")
@@ -383,21 +346,6 @@ def test_the_floor_is_the_least_of_all_sets(mechanism):
     assert min(found) < 0.05
 
 
-@pytest.mark.parametrize(("cells", "size"), [([376, 390], 2), ([370, 371], 2), ([300, 390], 1), ([380, 390], 2)])
-def test_the_floor_speaks_of_the_most_unusual_size(cells, size):
-    """By Chernoff's bound times the number of sets and sizes: if nothing is rare, all symbols are the fewest sets."""
-    n, noise = 1000, 1 / (1 + math.exp(0.5))
-    found = next(f for f in examine(closed("rappor", 2, 2), CohortCounts(np.array([n]), np.array([cells]))))
-    assert found.name == "floor"
-    mean, variance = size * n * noise, size * n * noise * (1 - noise)
-    assert found.statistic == pytest.approx((sum(sorted(cells)[:size]) - mean) / math.sqrt(variance), rel=1e-6)
-
-
-def test_what_confidence_limits_leave_out_is_in_the_p_value():
-    assert p_value("weight", closed("rappor", 5, 5), [0] * 5, 10_000) < 1e-15
-    assert p_value("weight", closed("urap", 6, 5), [0] * 6, 10_000) == pytest.approx(1e-5)
-
-
 @pytest.mark.parametrize("rate", [0.001, 0.3, 0.9])
 @pytest.mark.parametrize("total", [1, 30, 200])
 def test_the_limits_of_sensitive_people_hold(total, rate):
@@ -483,26 +431,6 @@ def test_the_histogram_is_the_most_unusual_of_all_weights(weights):
     assert found["histogram"].p_value == pytest.approx(min(1.0, 8 * min(tails)), rel=1e-6)
 
 
-@pytest.mark.parametrize("weights", [[700, 850, 250], [560, 1000, 240], [560, 850, 390]])
-@pytest.mark.parametrize("marginal", [False, True])
-def test_the_histogram_knows_people_within_limits(weights, marginal):
-    """Of 2,000 reports 200 are in clear, so that few or many of the others are of people with one of the two bits."""
-    item, n, clear = small("urap", 3, 2, 1, {"inversion": "marginal"} if marginal else {}), 2000, 200
-    weights = [weights[0] + 200 * marginal, *weights[1:]]
-    bits = sum(weights)
-    limits = _people_with_sensitive_values(item.mechanism, n, clear)
-    own, noise = math.exp(0.5) / (1 + math.exp(0.5)), 1 / (1 + math.exp(0.5))
-    tails = []
-    for weight, count in enumerate(weights):
-        with_own, without = (np.convolve([1 - rate, rate], [1 - noise, noise])[weight] for rate in (own, noise))
-        shares = [(people * with_own + (bits - people) * without) / bits for people in limits]
-        tails.append(max(stats.binom.cdf(count, bits, share) for share in shares))
-        tails.append(max(stats.binom.sf(count - 1, bits, share) for share in shares))
-    silent = 0 if marginal else clear
-    found = with_patterns(item, [700, 700, clear], n, [weights[0] + silent, *weights[1:], 1])["histogram"]
-    assert found.p_value == pytest.approx(min(1.0, 6 * min(tails) + 1e-5), rel=1e-6)
-
-
 def test_the_pairs_are_the_least_of_all_tables():
     """Every pair by itself; its count is one of a table with given margins."""
     ones, both = [420, 380, 400, 330], [170, 150, 140, 181, 120, 141]
@@ -553,18 +481,6 @@ def test_unequal_trials_are_bounded_by_equal_ones():
             assert (law.cumsum() <= below + 1e-12).all()
             equal = stats.binom.sf(counts - 1, trials, sum(mixture) / trials)
             np.testing.assert_allclose(above[counts >= mean + 1], equal[counts >= mean + 1])
-
-
-def test_a_window_of_thousands_of_bits_and_a_million_reports_has_a_histogram():
-    item, n, v = closed("rappor", 4096, 4096), 1_000_000, 4096
-    rng, (theta, psi, _) = generator("wide histogram"), bit_rates()
-    law = np.convolve([1 - theta, theta], stats.binom.pmf(np.arange(v), v - 1, psi))
-    weights = rng.multinomial(n, law / law.sum())
-    cells = np.full(v, (weights @ np.arange(v + 1)) // v).tolist()
-    assert not with_patterns(item, cells, n, weights.tolist())["histogram"].fired
-    weights[np.flatnonzero(n * law > 1e-10)[0]] += 1  # one report that nobody sends by chance
-    weights[np.argmax(weights)] -= 1
-    assert with_patterns(item, cells, n, weights.tolist())["histogram"].fired
 
 
 # ---------------------------------------------------------------------- the laws of cohorts

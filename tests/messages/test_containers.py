@@ -229,14 +229,6 @@ def test_a_block_that_lies_is_lost_alone(false, codec):
     assert reasons(rejections) == ["corrupt_block"]
 
 
-@pytest.mark.parametrize(
-    "false", [(3, packed() * 2), (1, packed() * 2), (2, packed()), (1, packed() + b"\0"), (1, single())]
-)
-def test_a_block_of_batches_that_lies_is_lost_alone(false):
-    messages, rejections = read(container([(1, packed()), false, (1, packed())], BATCH))
-    assert (messages, reasons(rejections)) == ([packed()] * 2, ["corrupt_block"])
-
-
 @pytest.mark.parametrize("size", [-1, -(1 << 63), 1 << 20, containers.MAX_BLOCK_BYTES, 1 << 40, (1 << 63) - 1])
 def test_a_block_of_false_size_is_skipped_to_the_next_marker(size):
     start, rest = container([block(THREE[0])]), container([block(THREE[2])])[len(HEADER) :]
@@ -356,13 +348,6 @@ def test_a_cut_file_is_read_up_to_the_cut(codec):
         assert len(rejections) == (cut not in ends)
 
 
-def test_rubbish_between_blocks_is_one_loss():
-    content, ends = three_blocks(b"null")
-    messages, rejections = read(content[: ends[1]] + b"\xff" * 3_000_000 + SYNC + content[ends[1] :])
-    assert (messages, reasons(rejections)) == (ALL, ["corrupt_block"])
-    assert rejections[0].message_bytes == 3_000_000 + len(SYNC)
-
-
 @pytest.mark.parametrize("before", range(len(SYNC) + 1))
 def test_a_marker_is_found_wherever_the_reading_stops(before):
     """Files are read a megabyte at a time; here a marker stands across the end of the second one."""
@@ -398,11 +383,6 @@ def test_a_report_may_be_one_byte_over_and_over():
     """0x02 is the form, every byte of the collection and the id, time and cohort 1, and the size of the payload."""
     message = b"\x02" * 29
     assert read(container([(1000, message * 1000)])) == ([message] * 1000, [])
-
-
-def test_reports_of_several_collections_share_a_block():
-    messages = [single(collection=bytes([i]) * 8) for i in range(5)] * 3
-    assert read(container([block(messages)])) == (messages, [])
 
 
 def test_a_look_alike_cannot_hide_a_false_count():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import json
 import random
@@ -12,36 +11,31 @@ import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fuzz.fuzz import check_messages
 from tests.support.compiled_part import NUMPY, decoding_with
 from tests.support.messages_cases import (
-    BATCH,
     BATCH_HEADER,
     GOOD,
     ID,
     KNOWN,
     KRR,
     NOON,
-    RAPPOR,
-    REPORT,
     REPORT_HEADER,
     SCHEMAS,
     STRANGER,
     URAP,
-    Row,
     data,
     decoder,
     long,
     num_reports,
     packed,
     padded,
-    read_datum,
     refused,
     rows_of,
     single,
@@ -59,7 +53,6 @@ pytestmark = pytest.mark.usefixtures("decoding_part")
 
 # ---------------------------------------------------------------------- single reports
 
-BITS = (1 << 63, -(1 << 63), 1 << 62, -1)
 ELEVEN_BYTES = b"\x80" * 10 + b"\x01"
 BIT_65 = b"\xff" * 9 + b"\x02"
 
@@ -387,18 +380,6 @@ def test_a_bad_report_of_a_batch_is_refused_alone(of, bad, reason, head, with_id
     assert rejections == [Rejection(Reason[reason.upper()], 2, len(message), of)]
 
 
-def test_different_faults_of_one_batch_are_counted_apart():
-    rows = [(0, NOON, ID, b"\0"), (3, NOON, ID, b"\0"), (0, NOON, ID, b"\x03"), (9, 1 << 62, ID, b"\x03")]
-    message = packed(rows=[*rows, (0, 1 << 62, ID, b"\0")])
-    batches, rejections, *_ = decoder().decode([message])
-    assert rows_of(batches) == {(KRR.fingerprint[:8], rows[0]): 1}
-    assert sorted((rejection.reason, rejection.num_reports) for rejection in rejections) == [
-        (Reason.COHORT_RANGE, 2),
-        (Reason.VALUE_DOMAIN, 1),
-        (Reason.TIME_RANGE, 1),
-    ]
-
-
 NAMELESS = [
     pytest.param(single(), 0, "", id="a single report always has an id"),
     pytest.param(packed(), 0, "", id="ids"),
@@ -441,60 +422,6 @@ POOL = [
 ] + [packed(of, [(i % 4, NOON * i, b"", GOOD[of.id]) for i in range(1, 4)]) for of in KNOWN]
 
 
-@functools.cache
-def verdict(message: bytes) -> tuple[int, tuple[tuple[bytes, Row], ...]]:
-    """How many reports a message holds (0 if nobody can know), and those to accept. Slow, and shares no code."""
-    for form, head, schema in ((1, REPORT_HEADER, REPORT), (2, BATCH_HEADER, BATCH)):
-        record = read_datum(schema, message.removeprefix(head))
-        if record is not None and record["form"] == form:
-            break
-    else:
-        return 0, ()
-    rows = rows_of_record(record)
-    if not rows or not -(1 << 31) <= rows[0][0] < 1 << 31:  # fastavro does not check the range of an int
-        return 0, ()
-    known = {of.fingerprint[:8]: of for of in KNOWN}.get(record["collection"])
-    return len(rows), tuple((record["collection"], row) for row in rows if known is not None and is_good(known, row))
-
-
-def rows_of_record(record: dict[str, Any]) -> list[Row]:
-    """The reports of a record; none if its columns do not fit together."""
-    if record["form"] == 1:
-        return [(record["cohort"], record["event_time"], record["report_id"], record["payload"])]
-    cohorts, times, ids, payloads = (record[name] for name in COLUMNS)
-    n = len(cohorts) // 2
-    if (len(cohorts), len(times)) != (2 * n, 8 * n) or len(ids) not in (0, 16 * n):
-        return []
-    width = len(payloads) // n if n and len(payloads) % n == 0 else None
-    return [
-        (cohort, moment, ids[16 * i :][:16], b"" if width is None else payloads[width * i :][:width])
-        for i, (cohort, moment) in enumerate(zip(struct.unpack(f"<{n}H", cohorts), struct.unpack(f"<{n}q", times)))
-    ]
-
-
-def is_good(of: Collection, row: Row) -> bool:
-    cohort, moment, _, payload = row
-    if not 0 <= cohort < 3 or not MIN_EVENT_TIME <= moment < MAX_EVENT_TIME or len(payload) != len(GOOD[of.id]):
-        return False
-    number, ones = int.from_bytes(payload, "little"), payload[0].bit_count()
-    if of.id in ("krr", "urr"):
-        return number < of.mechanism.num_symbols
-    if of.id in ("rappor", "ss"):
-        return number < 1 << 10 and (of is RAPPOR or number.bit_count() == 3)
-    return payload[0] < 8 and payload[1] < 8 and (not ones if payload[1] else of is URAP or ones == 2)
-
-
-def check(messages: list[bytes]) -> None:
-    """Decoded together: no exception, the right reports accepted, and one verdict for each."""
-    decoded = decoder().decode(messages)
-    batches, rejections, received = decoded.batches, decoded.rejections, decoded.num_received
-    verdicts = list(map(verdict, messages))
-    assert received.total() == sum(number for number, _ in verdicts)
-    assert rows_of(batches) == Counter(itertools.chain.from_iterable(rows for _, rows in verdicts))
-    assert num_reports(batches, rejections) == sum(number for number, _ in verdicts)
-    assert sum(rejection.num_messages for rejection in rejections) == sum(number == 0 for number, _ in verdicts)
-
-
 def mutants(below: Callable[[int], int], messages: list[bytes]) -> Iterator[bytes]:
     """Every way of spoiling messages; ``below(n)`` chooses a number below n."""
     first, second = messages[below(len(messages))], messages[below(len(messages))]
@@ -518,7 +445,7 @@ spoiled = st.builds(
 @settings(max_examples=150)
 @given(st.lists(st.binary(max_size=80) | st.binary(max_size=80).map(b"\x02".__add__) | spoiled, max_size=12))
 def test_any_messages_get_the_right_verdicts(messages):
-    check(messages)
+    check_messages("files", messages)
 
 
 @settings(max_examples=50)
@@ -551,25 +478,11 @@ def test_accepted_messages_have_one_encoding(messages):
     assert again.total() == len(alone) - sum(rejection.number for rejection in rejections)
 
 
-def test_a_mixed_bundle():
-    messages = POOL * 3 + [message for _, message, _, _ in SINGLES] + [message for _, message, *_ in BATCHES]
-    random.Random(1).shuffle(messages)
-    check(messages)
-    batches, *_ = decoder().decode(messages)
-    assert {batch.fingerprint for batch in batches} == {of.fingerprint for of in KNOWN}
-
-
 def test_a_bad_message_does_not_borrow_from_its_neighbour():
     """All small messages lie in one buffer, and a cut one ends where the next begins."""
     for message in {row[1] for row in (*SINGLES, *BATCHES)}:
         for neighbour in (single(), packed(), REPORT_HEADER + single()):
             assert decoder().decode([message, neighbour])[1] == decoder().decode([message])[1]
-
-
-def test_nothing_comes_of_nothing():
-    decoded = decoder().decode([])
-    assert (decoded.batches, decoded.rejections, decoded.num_received) == ([], [], {})
-    assert (decoded.off_by, decoded.num_messages, decoded.stranger) == ({}, 0, b"")
 
 
 def test_a_hundred_thousand_spoiled_messages():
@@ -585,7 +498,7 @@ def test_a_hundred_thousand_spoiled_messages():
     assert len(messages) > 100_000
     rng.shuffle(messages)
     for start in range(0, len(messages), 5_000):
-        check(messages[start : start + 5_000])
+        check_messages("files", messages[start : start + 5_000])
 
 
 @pytest.mark.slow

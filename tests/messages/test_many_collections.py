@@ -18,9 +18,9 @@ from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
-from uldp_transforms.messages.decoder import Decoded, MessageDecoder, _order_of, _runs, _runs_of
+from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.mixed_reports import MixedReports
-from uldp_transforms.windows import BasePeriods, TimeGate, split_by_owner_and_period, split_runs_by_period
+from uldp_transforms.windows import BasePeriods, TimeGate
 
 pytestmark = pytest.mark.usefixtures("decoding_part")
 
@@ -137,20 +137,6 @@ def test_mechanisms_of_one_layout_check_and_count_alike() -> None:
                 assert np.array_equal(*tables)
 
 
-def test_collections_have_numbers_by_size_and_layout() -> None:
-    prefixes = [of.fingerprint[:8] for of in (*CATALOG, STRANGER)]
-    numbers = CATALOG.numbers(np.frombuffer(b"".join(prefixes), "<u8")).tolist()
-    assert numbers == [CATALOG.number(prefix) for prefix in prefixes]
-    assert sorted(numbers) == list(range(-1, len(CATALOG)))
-    assert [CATALOG.numbered[number] for number in numbers[:-1]] == list(CATALOG)
-    layouts = [(of.num_cohorts, of.mechanism.layout) for of in CATALOG.numbered]
-    assert [len(set(layouts[: number + 1])) - 1 for number in range(len(layouts))] == CATALOG.layouts.tolist()
-    assert (np.diff(CATALOG.payload_sizes) >= 0).all() and (np.diff(CATALOG.passes) >= 0).all()
-    assert [row.tobytes() for row in CATALOG.table] == [of.fingerprint for of in CATALOG.numbered]
-    assert CATALOG.payload_sizes.tolist() == [of.mechanism.payload_size for of in CATALOG.numbered]
-    assert CATALOG.shapes.tolist() == [[of.num_cohorts, of.num_cells] for of in CATALOG.numbered]
-
-
 def test_collections_are_counted_in_one_pass_where_they_can_be() -> None:
     """All of one layout are, and of reports in one cell all with payloads of one size."""
     for of in CATALOG:
@@ -169,28 +155,6 @@ def test_collections_are_counted_in_one_pass_where_they_can_be() -> None:
             alike = {other for other in CATALOG if (other.num_cohorts, other.mechanism.layout) == own}
         assert together == alike
     assert CATALOG.numbers(np.zeros(0, "<u8")).tolist() == []
-
-
-def test_owners_and_periods_as_pairs() -> None:
-    rng = np.random.default_rng(4)
-    for owners, span in ((3, 10_000_000), (50, 1 << 50)):
-        of, times = rng.integers(0, owners, 200), rng.integers(-span, span, 200)
-        found, starts, index = split_by_owner_and_period(of, times, HOUR)
-        assert [(found[i], starts[i]) for i in index] == list(zip(of.tolist(), HOUR.start_of(times).tolist()))
-        pairs = list(zip(found, starts))
-        assert pairs == sorted(set(pairs))
-    assert split_by_owner_and_period(np.array([2, 0]), np.array([5, 5]), None)[:2] == ([0, 2], [None, None])
-
-
-@pytest.mark.parametrize("periods", [None, HOUR])
-@pytest.mark.parametrize("span", [1, 10_000_000, 1 << 50])
-def test_runs_and_periods_as_pairs(span: int, periods: BasePeriods | None) -> None:
-    sizes = np.array([3, 1, 40, 1, 5])
-    times = np.random.default_rng(5).integers(0, span, 50)
-    found = split_runs_by_period(sizes, times, periods)
-    expected = split_by_owner_and_period(np.repeat(np.arange(5), sizes), times, periods)
-    assert found[:2] == expected[:2]
-    assert found[2].tolist() == expected[2].tolist()
 
 
 def test_reports_of_another_table_are_found_in_the_catalog() -> None:
@@ -212,23 +176,3 @@ def test_what_is_counted_becomes_objects_one_by_one() -> None:
         made.append(weakref.ref(counts))
         most = max(most, sum(one() is not None for one in made))
     assert 1 <= most < len(made) // 2
-
-
-def test_orders_and_runs_of_numbers_by_hand() -> None:
-    """Of more collections than 16 bits count, too; the order is stable."""
-    for numbers in ([2, 0, 2, 1], [65_535, 3, 65_535], [65_536, 3, 65_536, 0], [131_075, 4, 131_072, 2], [7, 7]):
-        order = _order_of(np.array(numbers))
-        places = list(range(len(numbers)))
-        assert np.array(places)[order].tolist() == sorted(places, key=numbers.__getitem__)
-    assert _order_of(np.array([], dtype=np.int64)) == slice(None)
-    for numbers, runs in (
-        ([], []),
-        ([5], [(0, 1)]),
-        ([5, 5], [(0, 2)]),
-        ([1, 1, 2, 4, 4, 4], [(0, 2), (2, 3), (3, 6)]),
-    ):
-        assert list(_runs_of(np.array(numbers, dtype=np.int64))) == runs
-        owners, sizes = _runs(np.array(numbers, dtype=np.int64))
-        assert (owners.tolist(), sizes.tolist()) == (sorted(set(numbers)), [last - first for first, last in runs])
-    owners, sizes = _runs(np.array([1, 1, 2]), np.array([5, 6, 7]))
-    assert (owners.tolist(), sizes.tolist()) == ([1, 2], [11, 7])

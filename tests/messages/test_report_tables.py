@@ -7,7 +7,6 @@ import decimal
 import io
 import subprocess
 import sys
-import types
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +30,7 @@ from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.files.file_account import Account
 from uldp_transforms.messages.files.report_files import read_reports
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.messages.report_tables import _Cells, _repeating, _rows_at_once
+from uldp_transforms.messages.report_tables import _Cells, _repeating
 
 KNOWN = [KRR, RAPPOR, URAP]
 
@@ -85,6 +84,13 @@ def reasons(found: Decoded, refused: list[Rejection]) -> Counter[Reason]:
     for rejection in (*found.rejections, *refused):
         counted[rejection.reason] += rejection.number + rejection.num_files
     return counted
+
+
+def assert_found(content: bytes, number: int, expected: dict[Reason, int]) -> None:
+    """So many reports of a file are accepted, and so many others are refused with these reasons."""
+    found, refused, _ = decoded(content)
+    assert reasons(found, refused) == expected
+    assert sum(map(len, found.batches)) == number
 
 
 def unread(reason: Reason, size: int) -> Rejection:
@@ -157,14 +163,6 @@ def test_other_programs_write_the_same_reports(write: Callable[[list[dict[str, A
     assert account.is_complete(len(content))
 
 
-def test_reports_without_ids_have_none() -> None:
-    rows = records()
-    found, refused, _ = decoded(parquet(table(rows).drop_columns(["report_id", "form"])))
-    assert sum(map(len, found.batches)) == 120
-    assert all(len(batch.report_ids) == 0 for batch in found.batches)
-    assert not refused
-
-
 def spoiled(place: int, **cells: Any) -> list[dict[str, Any]]:
     rows = wire.report_records(drawn(KRR, 9))
     rows[place] |= cells
@@ -208,14 +206,6 @@ def test_integers_of_another_unit_are_refused(factor: float, kind: pa.DataType) 
         assert reasons(found, refused) == wanted
 
 
-def test_rows_in_seconds_are_refused_alone_with_their_numbers() -> None:
-    of = table(spoiled(4, event_time=1_764_400_000)).append_column("n", pa.array([3] * 9))
-    items = list(read_reports(io.BytesIO(parquet(of)), "reports", numbers="n"))
-    [refused] = [item for item in items if isinstance(item, Rejection)]
-    assert (refused.reason, refused.num_reports, refused.source) == (Reason.TIME_RANGE, 3, "reports")
-    assert sum(len(item) for item in items if not isinstance(item, Rejection)) > 0
-
-
 @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
 def test_timestamps_of_1970_are_believed(unit: str) -> None:
     moments = pa.array([1_764_400_000] * 9, pa.timestamp("ms")).cast(pa.timestamp(unit))
@@ -236,9 +226,7 @@ def test_cells_of_other_lengths_are_malformed() -> None:
     rows[5] |= {"report_id": b"short"}
     kinds = pa.schema({"collection": pa.binary(), "report_id": pa.binary(), "event_time": pa.int64()}
                       | {"cohort": pa.uint64(), "payload": pa.binary()})  # fmt: skip
-    found, refused, _ = decoded(parquet(pa.Table.from_pylist(rows, schema=kinds)))
-    assert reasons(found, refused) == {Reason.MALFORMED: 2}
-    assert sum(map(len, found.batches)) == 7
+    assert_found(parquet(pa.Table.from_pylist(rows, schema=kinds)), 7, {Reason.MALFORMED: 2})
 
 
 def test_texts_that_are_no_fingerprints_are_malformed() -> None:
@@ -246,25 +234,40 @@ def test_texts_that_are_no_fingerprints_are_malformed() -> None:
     texts = [row["collection"].hex() for row in rows]
     texts[3], texts[4] = "no digits", texts[4][:-2]
     of = table(rows).set_column(1, "collection", pa.array(texts))
-    found, refused, _ = decoded(parquet(of))
-    assert reasons(found, refused) == {Reason.MALFORMED: 2}
-    assert sum(map(len, found.batches)) == 7
+    assert_found(parquet(of), 7, {Reason.MALFORMED: 2})
 
 
 def test_a_missing_message_is_counted() -> None:
     data = [*wire.encode_reports(drawn(KRR, 3)), None]
-    found, refused, _ = decoded(parquet(pa.table({"data": pa.array(data, pa.binary())})))
-    assert reasons(found, refused) == {Reason.MALFORMED: 1}
-    assert sum(map(len, found.batches)) == 3
+    assert_found(parquet(pa.table({"data": pa.array(data, pa.binary())})), 3, {Reason.MALFORMED: 1})
 
 
+def column(name: str, array: Callable[[pa.Table], Any]) -> Callable[[pa.Table], pa.Table]:
+    """A table with another column of this name."""
+    return lambda of: of.set_column(of.column_names.index(name), name, array(of))
+
+
+def twice(name: str) -> Callable[[pa.Table], pa.Table]:
+    """Two columns of one name, of which a reader would have to choose one."""
+    return lambda of: pa.Table.from_arrays([*of.columns, of["payload"]], names=[*of.column_names, name])
+
+
+FRACTION = decimal.Decimal("0.5")
 WRONG_COLUMNS: dict[str, Callable[[pa.Table], pa.Table]] = {
     "no payload": lambda of: of.drop_columns(["payload"]),
-    "times as texts": lambda of: of.set_column(3, "event_time", of["event_time"].cast(pa.string())),
-    "cohorts as fractions": lambda of: of.set_column(4, "cohort", of["cohort"].cast(pa.float64())),
-    "payloads as texts": lambda of: of.set_column(5, "payload", pa.array(["1"] * len(of))),
-    "ids as texts": lambda of: of.set_column(2, "report_id", pa.array(["1"] * len(of))),
+    "times as texts": column("event_time", lambda of: of["event_time"].cast(pa.string())),
+    "times as dates": column("event_time", lambda of: pa.array([1] * len(of), pa.date32())),
+    "cohorts as floats": column("cohort", lambda of: of["cohort"].cast(pa.float64())),
+    "cohorts as fractions": column("cohort", lambda of: pa.array([FRACTION] * len(of), pa.decimal128(9, 1))),
+    "cohorts as truth values": column("cohort", lambda of: pa.array([True] * len(of))),
+    "payloads as texts": column("payload", lambda of: pa.array(["1"] * len(of))),
+    "payloads as structs": column("payload", lambda of: pa.array([{"payload": b"1"}] * len(of))),
+    "payloads as lists": column("payload", lambda of: pa.array([[b"1"]] * len(of))),
+    "payloads without a type": column("payload", lambda of: pa.nulls(len(of))),
+    "ids as texts": column("report_id", lambda of: pa.array(["1"] * len(of))),
     "messages as texts": lambda of: pa.table({"data": ["1"] * len(of)}),
+    "a column twice": twice("payload"),
+    "a column twice in other case": twice("Payload"),
 }
 
 
@@ -341,41 +344,15 @@ def test_columns_may_come_in_any_order_and_in_upper_case() -> None:
     assert not refused
 
 
-def test_a_column_twice_is_refused() -> None:
-    """Two columns of one name, of which a reader would have to choose one."""
-    of = table(records())
-    for name in ("payload", "Payload"):
-        content = parquet(pa.Table.from_arrays([*of.columns, of["payload"]], names=[*of.column_names, name]))
-        assert decoded(content)[1] == [unread(Reason.UNKNOWN_SCHEMA, len(content))]
-
-
-@pytest.mark.parametrize("kind", ["struct", "list", "date", "bool", "null", "fraction"])
-def test_nested_and_other_types_are_refused(kind: str) -> None:
-    content = {
-        "struct": lambda: changed("payload", pa.array([{"payload": b"1"}] * 9)),
-        "list": lambda: changed("payload", pa.array([[b"1"]] * 9)),
-        "date": lambda: changed("event_time", pa.array([1] * 9, pa.date32())),
-        "bool": lambda: changed("cohort", pa.array([True] * 9)),
-        "null": lambda: changed("payload", pa.nulls(9)),
-        "fraction": lambda: changed("cohort", pa.array([decimal.Decimal("0.5")] * 9, pa.decimal128(9, 1))),
-    }[kind]()
-    found, refused, _ = decoded(content)
-    assert reasons(found, refused) == {Reason.UNKNOWN_SCHEMA: 1}
-
-
 @pytest.mark.parametrize("kind", [pa.binary(), pa.binary(16)])
 def test_a_column_without_a_value_is_a_fault_of_each_row(kind: pa.DataType) -> None:
     for name, expected in (("payload", {Reason.MALFORMED: 9}), ("report_id", {})):
-        found, refused, _ = decoded(changed(name, pa.nulls(9, kind)))
-        assert reasons(found, refused) == expected
-        assert sum(map(len, found.batches)) == 9 - len(expected) * 9
+        assert_found(changed(name, pa.nulls(9, kind)), 9 - len(expected) * 9, expected)
 
 
 def test_whole_numbers_of_38_digits_are_read_and_do_not_wrap() -> None:
     """Snowflake writes all integers so. 2^64 + 1 is not 1."""
-    found, refused, _ = decoded(changed("cohort", cohorts()))
-    assert reasons(found, refused) == {Reason.MALFORMED: 1}
-    assert sum(map(len, found.batches)) == 8
+    assert_found(changed("cohort", cohorts()), 8, {Reason.MALFORMED: 1})
 
 
 @pytest.mark.parametrize("year", [1950, 2500, 3000])
@@ -394,9 +371,7 @@ def test_a_text_that_is_no_text_is_refused_alone() -> None:
     texts = [row["collection"].hex().encode() for row in wire.report_records(drawn(KRR, 9))]
     texts[4] = b"\xff\xfe"
     buffers = pa.array(texts, pa.binary()).buffers()
-    found, refused, _ = decoded(changed("collection", pa.Array.from_buffers(pa.string(), 9, buffers)))
-    assert reasons(found, refused) == {Reason.MALFORMED: 1}
-    assert sum(map(len, found.batches)) == 8
+    assert_found(changed("collection", pa.Array.from_buffers(pa.string(), 9, buffers)), 8, {Reason.MALFORMED: 1})
 
 
 def test_views_and_ids_of_databases_are_read(tmp_path: Path) -> None:
@@ -410,14 +385,6 @@ def test_views_and_ids_of_databases_are_read(tmp_path: Path) -> None:
         database.execute(f"COPY ({query}) TO '{tmp_path / 'uuid.parquet'}' (FORMAT parquet)")
     found, refused, _ = decoded((tmp_path / "uuid.parquet").read_bytes())
     assert (sum(map(len, found.batches)), refused) == (9, [])
-
-
-def test_ids_with_the_type_of_arrow_are_read() -> None:
-    """Arrow restores its own type from the schema that it stores beside that of Parquet."""
-    plain = table(wire.report_records(drawn(KRR, 9)))
-    ids = pa.ExtensionArray.from_storage(pa.uuid(), plain["report_id"].combine_chunks().cast(pa.binary(16)))
-    found, refused, _ = decoded(changed("report_id", ids))
-    assert (reports(found), refused) == (reports(decoded(parquet(plain))[0]), [])
 
 
 def as_varint(number: int) -> bytes:
@@ -537,10 +504,3 @@ def test_large_payloads_are_cut_into_messages_that_topics_take() -> None:
     assert max(map(len, messages)) <= wire.MAX_MESSAGE_BYTES
     found = MessageDecoder(CollectionCatalog([wide])).decode(messages)
     assert np.array_equal(np.concatenate([batch.payloads for batch in found.batches]), payloads)
-
-
-@pytest.mark.parametrize(("mean", "rows"), [(100, 65_536), (1 << 20, 64), (1 << 27, 1)])
-def test_rows_are_read_by_the_thousands_unless_they_are_long(mean: int, rows: int) -> None:
-    """64 MiB at most, of a row group of which a row has ``mean`` bytes."""
-    facts = types.SimpleNamespace(num_rows=10, total_byte_size=10 * mean)
-    assert _rows_at_once(table([]).schema, {"payload": "payload"}, facts) == rows

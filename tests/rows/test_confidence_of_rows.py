@@ -278,21 +278,32 @@ def krr_cells(rng: np.random.Generator, symbols: np.ndarray, size: int, epsilon:
     return np.where(keeps, symbols, others)
 
 
+def krr_counts(rng: np.random.Generator, shares: np.ndarray, people: int, epsilon: float) -> CohortCounts:
+    """Counts of reports of k-RR: multinomial, for people who are drawn alike."""
+    keeps = np.exp(epsilon) / (np.exp(epsilon) + len(shares) - 1)
+    cells = rng.multinomial(people, keeps * shares + (1 - keeps) * (1 - shares) / (len(shares) - 1))[np.newaxis]
+    return CohortCounts(cells.sum(axis=1), cells)
+
+
 def covered_of(item: Collection, counts: CohortCounts, level: float, truth: np.ndarray, **values: Any) -> np.ndarray:
     [found] = rows_of([sample(item, counts)], asked_of(level, item, **values))
     entries = found.estimate.estimates
     return np.array([one.ci_low <= true <= one.ci_high for one, true in zip(entries, truth)])
 
 
+@functools.cache
+def simulated(alphabet: str) -> Collection:
+    """One object for all runs: what a mechanism works out once is kept."""
+    return Collection.from_json({"closed": CLOSED, "hashed": HASHED, "ordered": ORDERED}[alphabet])
+
+
 def closed_runs(level: float, rng: np.random.Generator) -> np.ndarray:
-    item = Collection.from_json(CLOSED)
-    sent = krr_cells(rng, rng.choice(4, 20_000, p=TRUTH), 4, 2.0)
-    cells = np.bincount(sent, minlength=4)[np.newaxis]
-    return covered_of(item, CohortCounts(cells.sum(axis=1), cells), level, TRUTH)
+    item = simulated("closed")
+    return covered_of(item, krr_counts(rng, TRUTH, 20_000, 2.0), level, TRUTH)
 
 
 def hashed_runs(level: float, rng: np.random.Generator) -> np.ndarray:
-    item = Collection.from_json(HASHED)
+    item = simulated("hashed")
     table = item.alphabet.symbol_table(tuple("abcd"), 64)
     people, cohorts = rng.choice(4, 5_000, p=TRUTH), rng.integers(0, 64, 5_000)
     sent = krr_cells(rng, table[cohorts, people], 8, 2.0)
@@ -301,10 +312,8 @@ def hashed_runs(level: float, rng: np.random.Generator) -> np.ndarray:
 
 
 def number_runs(level: float, rng: np.random.Generator) -> np.ndarray:
-    item, shares = Collection.from_json(ORDERED), np.arange(1, 11) / 55
-    sent = krr_cells(rng, rng.choice(10, 20_000, p=shares), 10, 2.0)
-    cells = np.bincount(sent, minlength=10)[np.newaxis]
-    counts, mean = CohortCounts(cells.sum(axis=1), cells), float(shares @ (np.arange(10) + 0.5))
+    item, shares = simulated("ordered"), np.arange(1, 11) / 55
+    counts, mean = krr_counts(rng, shares, 20_000, 2.0), float(shares @ (np.arange(10) + 0.5))
     numbers = estimate_numbers(item, counts, limits=[5], confidence=level, smooth=False)
     [above] = numbers.shares_above
     assert numbers.mean is not None

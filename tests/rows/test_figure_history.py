@@ -13,14 +13,12 @@ from tests.support.rows.history_rows import HOUR, row_of
 from uldp_transforms.ldp.smoothing import Alarms, Past, Shares
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.figure_history import (
-    Side,
     _crossing,
     has_figures,
     in_order,
     rows_of_figures,
     sentence_of_change,
     series_of_figures,
-    side_of,
     with_smoothed,
 )
 from uldp_transforms.rows.row_types import MeanFigure, NumberFigures, QuantileFigure, ShareBelow, ShareFigure
@@ -44,15 +42,6 @@ def figures_row(figures: NumberFigures = FIGURES, **fields: Any) -> Any:
 def cells_of(row: Any) -> dict[str, list[float]]:
     columns = EntryColumns.of(row.estimates)
     return {name: columns.column(name).tolist() for name in columns.names} | {"names": list(columns.values)}
-
-
-def test_sides_of_series_are_read_from_their_names() -> None:
-    for side, text in (
-        (Side(None, True), "above "),
-        (Side(-0.5, False), "below -0.5"),
-        (Side(1e20, True), "above 1e+20"),
-    ):
-        assert (side.text, side_of(text)) == (text, side)
 
 
 def test_figures_as_shares_by_hand() -> None:
@@ -83,26 +72,6 @@ def test_series_keep_the_side_that_they_began_with() -> None:
     assert cells_of(edges)["raw_frequency"] == pytest.approx([0.9, 0.5, 0.7])
 
 
-@pytest.mark.parametrize(
-    ("share", "num_reports", "people"),
-    [(None, 100, None), (1, 100, None), (0.25, 2, 1), (0.25, None, 1), (0.75, None, 1), (0.5, 6, 3)],
-)
-def test_how_many_people_have_a_number(share: float | None, num_reports: int | None, people: float | None) -> None:
-    """At least one; without a share, and if everybody has one, shares imply their sampling variance."""
-    row = figures_row(FIGURES._replace(share=share), num_reports=num_reports)
-    column = EntryColumns.of(rows_of_figures(row)[1].estimates).column("people_variance")
-    if people is None:
-        assert np.isnan(column).all()
-    else:
-        assert column[1] == pytest.approx((0.25 + 0.03**2) / people)
-
-
-def test_a_mean_without_an_error_is_no_series() -> None:
-    for mean in (MeanFigure(), FIGURES.mean._replace(value=None), FIGURES.mean._replace(standard_error=None)):
-        [edges] = rows_of_figures(figures_row(FIGURES._replace(mean=mean)))
-        assert cells_of(edges)["names"] == ["below 10.0", "below 20.0", "above 30.0"]
-
-
 # ------------------------------------------------------------------------------------------------- smoothed figures
 
 
@@ -117,12 +86,6 @@ def test_shares_measured_from_above_are_turned_round_with_their_ends() -> None:
 def shares_at(means: list[float], low: list[float], high: list[float]) -> Shares:
     """Of the second of two windows; the first has other numbers."""
     return Shares(*(np.array([[0.0] * len(part), part]) for part in (means, low, high)))
-
-
-def test_a_smoothed_mean_by_hand() -> None:
-    row = with_smoothed(figures_row(), ["above "], shares_at([0.5], [-0.1], [0.8]), 1)
-    assert row.numbers.mean == FIGURES.mean._replace(smoothed_value=20.0, smoothed_low=5.0, smoothed_high=29.0)
-    assert row.numbers._replace(mean=FIGURES.mean) == FIGURES
 
 
 NAMES = ["above 30.0", "below 10.0", "below 20.0"]

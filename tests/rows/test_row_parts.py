@@ -25,16 +25,16 @@ from uldp_transforms.rows.avro_fields import Field, fields_of, map_fields, time_
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.json_and_avro import as_dict, from_avro
 from uldp_transforms.rows.rejected_report import rejected_row
-from uldp_transforms.rows.row_identity import fields_of_group, reports_of_a_person, span_of, span_of_period
+from uldp_transforms.rows.row_identity import fields_of_group, reports_of_a_person, span_of
 from uldp_transforms.rows.row_types import HealthFinding
 from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample, reason_to_withhold
-from uldp_transforms.rows.samples.solutions import Solution, solve_windows
+from uldp_transforms.rows.samples.solutions import Solution
 from uldp_transforms.rows.samples.version_health import finding_of_agreement, health_of_versions
 from uldp_transforms.rows.window_health import finding_of_fit, health_of_window, with_change
 from uldp_transforms.rows.windowed_estimate import confidence_of_row, flat
-from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, BasePeriods
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
 
 DAY = 86_400_000
 ONE_DAY = span_of(0, DAY) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": None}
@@ -106,19 +106,6 @@ def test_fields_of_a_schema_by_hand() -> None:
         Field("kind", "string"),
     )
     assert (list(time_fields(schema)), map_fields(schema)) == (["when", "at"], {"table"})
-
-
-def test_spans_need_a_start_and_a_length() -> None:
-    nothing = {"window_start": None, "window_end": None}
-    assert (
-        span_of(None, 5)
-        == span_of(5, None)
-        == span_of_period(None, BasePeriods(5))
-        == span_of_period(5, None)
-        == nothing
-    )
-    assert span_of(0, 1000) == {"window_start": "1970-01-01T00:00:00Z", "window_end": "1970-01-01T00:00:01Z"}
-    assert span_of_period(3000, BasePeriods(5000, phase=3000)) == span_of(3000, 5000)
 
 
 def test_groups_are_named_where_there_are_dimensions() -> None:
@@ -229,16 +216,6 @@ def test_people_who_may_repeat_themselves_are_not_judged() -> None:
     assert (fit.status, fit.findings[-1].name) == ("misfit", "fit")
 
 
-def test_a_row_says_that_the_number_of_reports_of_a_person_is_not_known() -> None:
-    """Weekly windows over people who keep memos and may answer every day."""
-    week = ONE_DAY | span_of(0, 7 * DAY)
-    (found,) = health_of_window(UNKNOWN, EVEN, week, None, None).findings
-    assert (found.name, found.p_value, found.fired) == ("repeats", 1.0, False)
-    assert "Intervals are valid only if nobody reports twice in this window" in found.sentence
-    assert health_of_window(DAILY, EVEN, week, None, None).findings == []
-    assert health_of_window(UNKNOWN, EVEN, week, "partial", None).findings == []
-
-
 @pytest.mark.parametrize("p_value", [0.0, 1e-300, 1e-4, 1e-3, 0.0013, 0.5, 1.0])
 def test_a_fit_is_told_by_its_z_score(p_value: float) -> None:
     found = finding_of_fit(p_value)
@@ -270,28 +247,6 @@ def test_intervals_of_a_window_with_several_rows_are_surer() -> None:
         assert confidence_of_row(confidence, 500, None, late) == confidence
         on_time, other = (confidence_of_row(confidence, 500, 1000, place) for place in (ONE_DAY, late))
         assert confidence < on_time < other < 1
-
-
-def test_windows_are_solved_by_what_their_alphabets_need() -> None:
-    """Values of a list, or candidates; without any there is no estimate. Faults and what did not converge are told."""
-    hashed = collection("open", {"id": "hashed", "num_buckets": 8}, "krr", 64)
-    counts = hashed.count(hashed.perturb(["a"] * 2000))
-    estimator = ESTIMATORS["projected"]()
-    windows = [(hashed, counts), (KRR_ONE, EVEN), (hashed, CohortCounts.empty(64, 8))]
-    asked = solve_windows(windows, estimator, ("a", "b"))
-    assert [(estimate and estimate.values, status) for estimate, status in asked] == [
-        (("a", "b"), "ok"),
-        (("0", "1", "2"), "ok"),
-        (None, "empty"),
-    ]
-    nobody = solve_windows(windows, estimator, None)
-    assert [(estimate is None, status) for estimate, status in nobody] == [(True, "ok"), (False, "ok"), (True, "ok")]
-
-    class Stopped:
-        def estimate_each(self, windows: list[Any], asked: Any) -> list[Any]:
-            return [SimpleNamespace(converged=False) for _ in windows]
-
-    assert solve_windows(windows[1:2], Stopped(), None)[0][1] == "not_converged"  # type: ignore[arg-type]  # an estimator that gives up
 
 
 def test_a_row_for_each_value_shares_the_fields_of_its_window() -> None:
@@ -417,18 +372,6 @@ def test_the_row_on_time_is_the_planned_look(is_pooled: bool) -> None:
             row = estimate_window(KRR_ONE, EVEN, place, ESTIMATORS["eb"](), None, None, anytime_scale=scale)
         widths.append(sum(one.ci_high - one.ci_low for one in row.estimates))
     assert widths == sorted(widths) and len(set(widths)) == 3
-
-
-def test_only_lists_that_are_not_complete_leave_a_rest() -> None:
-    row = estimate_window(KRR_ONE, EVEN, ONE_DAY, ESTIMATORS["projected"](), None, None)
-    assert (row.unexplained_low, row.unexplained_high, row.unexplained_status) == (None, None, None)
-    hashed = collection("open", {"id": "hashed", "num_buckets": 8}, "krr", 64)
-    counts = hashed.count(hashed.perturb(["a", "b"] * 2000))
-    row = estimate_window(hashed, counts, ONE_DAY, ESTIMATORS["projected"](), ("a",), None)
-    assert row.unexplained_status is not None
-    assert row.unexplained_low is not None and row.unexplained_high is not None
-    assert 0 <= row.unexplained_low <= row.unexplained_high <= 1
-    assert (row.num_reports, row.num_values, row.redistributed_mass) == (4000, 1, 0)
 
 
 @pytest.mark.parametrize(

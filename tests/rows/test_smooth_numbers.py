@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.support.estimated import estimate_window
-from tests.support.rows.delay_rows import BINS, DAY, HIGH, LOW, delays, row_of, shares_of
+from tests.support.rows.delay_rows import BINS, HIGH, LOW, delays, row_of, shares_of
 from tests.support.tolerance import binomial_limits, generator, student_limit
-from uldp_transforms.jobs import uldp
-from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.smoothing.alarm import LEAST_HISTORY
-from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.figure_history import _digits, rows_of_figures, series_of_figures, side_of
-from uldp_transforms.rows.row_identity import span_of
+from uldp_transforms.rows.figure_history import _digits, rows_of_figures, series_of_figures
 from uldp_transforms.rows.row_types import NumberFigures, WindowedEstimate
 from uldp_transforms.rows.smoothed_rows import filter_row, smooth_rows
 from uldp_transforms.rows.window_history import Neighbours
@@ -39,21 +32,6 @@ def quantile_of(shares: np.ndarray, q: float) -> float:
     return float(np.interp(q, np.append(0, np.cumsum(shares)), np.linspace(LOW, HIGH, BINS + 1)))
 
 
-def test_series_are_shares_measured_from_the_nearer_end():
-    row = row_of(delays(), 0, np.full(BINS, 2000), generator("series"))
-    of_mean, of_edges = (EntryColumns.of(one.estimates) for one in rows_of_figures(row))
-    mean, below = row.numbers.mean, np.array([one.value for one in row.numbers.below])
-    way = (mean.value - LOW - 7.5) / (HIGH - LOW - 15)
-    assert of_mean.column("raw_frequency")[0] == pytest.approx(min(way, 1 - way))
-    assert of_mean.column("standard_error")[0] == pytest.approx(mean.standard_error / 225)
-    assert of_mean.column("people_variance")[0] == pytest.approx(mean.people_variance / 225**2)
-    np.testing.assert_allclose(of_edges.column("raw_frequency"), np.minimum(below, 1 - below), atol=1e-12)
-    assert [side_of(name).edge for name in of_edges.values] == [one.edge for one in row.numbers.below]
-    assert [side_of(name).from_above for name in of_edges.values] == (below > 0.5).tolist()
-    again = rows_of_figures(row._replace(num_reports=1), [*of_mean.values, *of_edges.values])
-    assert [EntryColumns.of(one.estimates).values for one in again] == [of_mean.values, of_edges.values]
-
-
 @pytest.mark.parametrize(("edges", "copies"), [(1, 1.0), (4, 1.0), (5, 1.25), (15, 3.75)])
 def test_four_edges_say_as_much_as_all_of_a_series(edges: int, copies: float):
     """The other edges are copies for the filter, which learns how fast shares move from all of them."""
@@ -61,41 +39,6 @@ def test_four_edges_say_as_much_as_all_of_a_series(edges: int, copies: float):
     few = dataclasses.replace(windows, values=windows.values[:edges])
     assert len(windows.values) == BINS - 1
     assert series_of_figures(few).copies == copies
-
-
-def test_sampling_variances_are_those_of_people_with_a_number():
-    """Expected counts of 60 % of people with numbers; the share of these people multiplies the variance."""
-    item = delays(others=["none"])
-    held = np.append(np.rint(600_000 * shares_of(7)), 400_000).astype(int)
-    cells = np.rint(item.mechanism.response(held / held.sum()) * held.sum()).astype(int)[np.newaxis]
-    row = estimate_window(
-        item,
-        CohortCounts(cells.sum(axis=1), cells),
-        span_of(0, DAY) | {"pane_index": 0, "pane_timing": "", "run": None},
-        ESTIMATORS["projected"](),
-        None,
-        None,
-    )
-    shares, centres = held[:-1] / held[:-1].sum(), np.linspace(LOW + 7.5, HIGH - 7.5, BINS)
-    spread = shares @ centres**2 - (shares @ centres) ** 2
-    assert row.numbers.share == pytest.approx(0.6, rel=1e-4)
-    assert row.numbers.mean.people_variance == pytest.approx(spread / 600_000, rel=1e-3)
-    [of_mean, of_edges] = Neighbours.of([rows_of_figures(row)[0]]), Neighbours.of([rows_of_figures(row)[1]])
-    below = np.cumsum(shares)[:-1]
-    np.testing.assert_allclose(of_edges.people[0] * 600_000, below * (1 - below), rtol=0.05, atol=1e-4)
-    assert of_mean.series().law().people[0, 0] == pytest.approx(spread / 225**2 / 1e6 / 0.6, rel=1e-3)
-
-
-def test_few_people_with_numbers_vary_more_than_shares_do():
-    """F (1 - F) / n is at most 1 / (4 n); among a tenth of the people it is up to ten times as much."""
-    item = delays(8.0, others=["none"])
-    row = row_of(item, 0, np.append(np.rint(1000 * shares_of(7)), 9000).astype(int), generator("few numbers"))
-    law = Neighbours.of([rows_of_figures(row)[1]]).series().law()
-    below = np.array([one.value for one in row.numbers.below])
-    between = (below > 0.1) & (below < 0.9)
-    np.testing.assert_allclose(law.people[0, between] * 10_000, (10 * below * (1 - below))[between], rtol=0.15)
-    assert (law.people * 10_000).max() > 2
-    assert (law.people + law.noise <= 1.001 * np.square([one.standard_error for one in row.numbers.below])).all()
 
 
 def test_smoothed_figures_are_shorter_in_order_and_the_same_in_any_order():
@@ -181,36 +124,6 @@ def test_sentences_about_numbers_of_any_size(low: float, high: float, scale: str
 )
 def test_digits_tell_the_hundredth_part_of_a_bin(number: float, width: float, digits: int):
     assert _digits(number, width) == digits
-
-
-def test_jobs_and_stored_counts_have_smoothed_figures(tmp_path: Path):
-    """``uldp estimate --smooth``, and ``uldp reestimate --smooth`` of its counts; the page draws them."""
-    collection, values = tmp_path / "C.json", tmp_path / "V.csv"
-    collection.write_text(json.dumps(delays().to_json() | {"client_window": "1d"}))
-    rng = generator("job of numbers")
-    lines = [f"{number},2001-09-{day:02}T12:00:00Z" for day in (1, 2, 3) for number in rng.normal(30, 30, 300).round()]
-    values.write_text("\n".join(["value,event_time", *lines]))
-    reports, output, again = (str(tmp_path / name) for name in ("R.avro", "output", "again"))
-    common = ["--collection", str(collection)]
-    assert uldp.main(["simulate", *common, "--values", str(values), "--output", reports, "--seed", "1"]) == 0
-    options = ["--smooth", "--quantiles", "0.5", "--limits", "30"]
-    assert (
-        uldp.main(
-            ["estimate", *common, "--input", reports, "--output", output, "--window", "1d", "--write_counts", *options]
-        )
-        == 0
-    )
-    assert uldp.main(["reestimate", *common, output, "--output", again, *options]) == 0
-    first, second = (
-        [json.loads(line)["numbers"] for line in (Path(folder) / "estimates.jsonl").read_text().splitlines()]
-        for folder in (output, again)
-    )
-    assert first == second
-    for numbers in first:
-        mean = numbers["mean"]
-        assert mean["smoothed_high"] - mean["smoothed_low"] < mean["high"] - mean["low"]
-        assert numbers["quantiles"][0]["smoothed_value"] is not None
-        assert numbers["shares_above"][0]["smoothed_value"] is not None
 
 
 @pytest.mark.slow

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.support.cases import ALL_COLLECTIONS
 from tests.support.rows.history_rows import DAY, HOUR, entry, row_of
-from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.smoothing import Past
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.window_history import PEOPLE_VARIANCE, Neighbours, has_numbers, jump_of, traits_of
+from uldp_transforms.rows.window_history import PEOPLE_VARIANCE, Neighbours
 
 NAN = np.nan
 
@@ -38,23 +35,6 @@ def test_windows_of_rows_by_hand() -> None:
     assert (found.gone, found.past.tolist(), found.figures) == (None, [[0, 0, 0], [1, 1, 1]], ())
     with_people = EntryColumns(("a",), ("raw_frequency", "standard_error", PEOPLE_VARIANCE), np.array([[1], [2], [3]]))
     assert Neighbours.of([row_of(0, with_people)]).people.tolist() == [[3]]
-
-
-def test_the_series_of_windows_by_hand() -> None:
-    """What windows have in common is an average over those that have the value; below 0 it is no noise."""
-    windows = dataclasses.replace(Neighbours.of(ROWS, 2.5), past=np.array([[0.1, 0.2, 0.3], [4, 5, 6]]))
-    series = windows.series()
-    np.testing.assert_allclose(series.variances, [[0.088, 0.16, NAN], [NAN, 0.006, 0.04]])
-    np.testing.assert_allclose(series.common, [0.002, 0.0015, 0])
-    assert (series.turnover, series.jump, series.people, series.phases) == (0, 2.5, None, None)
-    assert series.steps.tolist() == [1, 4]
-    assert (series.level.tolist(), series.spread.tolist()) == ([0.1, 0.2, 0.3], [4, 5, 6])  # type: ignore[union-attr]  # there is one here
-    np.testing.assert_allclose(dataclasses.replace(windows, memos=True).series().turnover, [0.004, 0.003, 0])
-    below = dataclasses.replace(windows, common=np.full((2, 3), -1.0)).series()
-    assert below.common.tolist() == [0, 0, 0]
-    some = dataclasses.replace(windows, people=np.array([[1, NAN, NAN], [NAN, NAN, NAN]])).series()
-    np.testing.assert_array_equal(some.people, [[1, NAN, NAN], [NAN, NAN, NAN]])
-    assert dataclasses.replace(windows, num_reports=np.array([0, 2])).series().num_reports.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -177,36 +157,3 @@ def test_bytes_of_a_stream_say_only_what_is_not_usual() -> None:
     for version in (1, 6):
         with pytest.raises(ValueError, match=rf"^Neighbours reads versions 2 to 5, got version {version}$"):
             Neighbours.from_bytes(bytes([version]) + encoded[1:])
-
-
-# ------------------------------------------------------------------------------------- rows and collections
-
-
-def test_rows_with_numbers_are_ok_in_a_window_and_not_empty() -> None:
-    row = row_of(0, [entry("a", 0.5, 0.1)])
-    assert has_numbers(row)
-    assert has_numbers(row._replace(num_reports=1))
-    for field, value in (("status", "suppressed"), ("estimates", []), ("num_reports", 0), ("num_reports", None)):
-        assert not has_numbers(row._replace(**{field: value})), field
-    assert not has_numbers(row._replace(window_start=None, window_end=None))
-
-
-def test_traits_are_those_of_the_noisiest_version_and_of_any_memo() -> None:
-    """At log(4): k-RR over three values has p - q = 1/2; bits are kept with 2/3 and set with 1/3, and clear values of
-    urap are revealed with 1/2."""
-    spec: dict[str, Any] = {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": ["a", "b", "c"]}}
-
-    def of(mechanism: str, **fields: Any) -> Collection:
-        return Collection.from_json(
-            spec | {"mechanism": {"id": mechanism, "epsilon": np.log(4).item()} | fields, "client_window": "1d"}
-        )
-
-    plain, memo = of("krr"), of("krr", epsilon_inf=4.0)
-    assert jump_of(plain) == pytest.approx(2)
-    some = spec["alphabet"] | {"sensitive": ["a", "b"]}
-    clear = Collection.from_json(spec | {"alphabet": some, "mechanism": {"id": "urap", "epsilon": np.log(4).item()}})
-    assert jump_of(clear) == pytest.approx(3)
-    assert jump_of(ALL_COLLECTIONS["closed-tsp"]) == 0
-    assert traits_of([plain]) == (jump_of(plain), False)
-    assert traits_of([plain, memo]) == (max(jump_of(plain), jump_of(memo)), True)
-    assert traits_of([clear, plain]) == (jump_of(clear), False)

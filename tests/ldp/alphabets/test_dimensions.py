@@ -18,7 +18,6 @@ from uldp_transforms.ldp.alphabets.dimensions import (
     group_text,
     groups_without,
     num_groups,
-    roll_up_of,
     shifts_of,
 )
 from uldp_transforms.ldp.client.client_form import client_form
@@ -99,17 +98,6 @@ def test_counts_of_groups_add_up_and_are_those_of_the_reports_in_them(collection
         assert counts == collection.count(batch[np.array([own == group for own in groups])])
 
 
-def test_all_65536_groups_have_a_number():
-    values = list(map(str, range(255)))
-    wide = Collection.from_json(
-        SPEC | {"dimensions": [{"name": "a", "values": values}, {"name": "b", "values": values}]}
-    )
-    assert wide.num_strata == 65_536
-    last = wide.perturb(["a"], dimensions={"a": ["?"], "b": ["?"]})
-    assert last.cohorts.tolist() == [65_535]
-    assert list(wide.count_by(last, ["a", "b"])) == [("other", "other")]
-
-
 @pytest.mark.parametrize("epsilon_inf", [None, 4.0])
 def test_a_client_states_its_group(tmp_path, epsilon_inf):
     mechanism = {"id": "rappor", "epsilon": 2.0} | ({} if epsilon_inf is None else {"epsilon_inf": epsilon_inf})
@@ -177,11 +165,3 @@ def test_what_is_set_on_the_way_is_a_shift_of_the_group(names):
     assert groups_without(THREE, names)[before].all()
     set_later = {name: texts[name] for name in names}
     assert (before + shifts_of(THREE, set_later, 3)).tolist() == whole.tolist()
-
-
-def test_a_roll_up_needs_names_that_all_exist():
-    assert roll_up_of(THREE, ()) is None
-    assert roll_up_of(THREE, ("a", "z")) is None
-    found = roll_up_of(THREE, ("c", "a"))
-    assert found is not None and found.names == ("c", "a")
-    assert dict(found.pairs(5)) == {"c": "v", "a": "other"}

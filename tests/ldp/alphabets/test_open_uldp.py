@@ -10,10 +10,9 @@ import pytest
 
 from tests.support.calibration import assert_calibrated, assert_covered, excess_slack, windows
 from tests.support.cases import UTILITY_OPTIMIZED
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator
-from uldp_transforms.ldp import CohortCounts, Collection, Estimate, SpecError
-from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError
-from uldp_transforms.ldp.estimators import MaximumLikelihood, Threshold
+from uldp_transforms.ldp import CohortCounts, Collection, Estimate
 
 LISTED = ("n0", "n1", "n2", "n3")
 SENSITIVE = ("a", "b", "c", "d")
@@ -39,8 +38,7 @@ def collection(
     if clear is not None:
         alphabet["num_clear_buckets"] = clear
     fields = {"id": mechanism, "epsilon": epsilon} | FIELDS[mechanism]
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "mechanism": fields, "num_cohorts": num_cohorts}
-    return Collection.from_json(spec)
+    return made(alphabet, fields, num_cohorts=num_cohorts)
 
 
 def shares_of_symbols(item: Collection, shares: dict[str, float]) -> np.ndarray:
@@ -95,19 +93,6 @@ def test_exact_counts_give_the_truth(clear, mechanism, estimator, asked):
     assert estimate.unexplained_mass == pytest.approx(0, abs=tolerance)
     assert (abs(estimate.ci_low - truth) < 1e-4).all()
     assert (abs(estimate.ci_high - truth) < 1e-4).all()
-
-
-@FORMS
-@ESTIMATORS
-def test_without_candidates_the_public_list_is_estimated(clear, estimator):
-    item = collection(clear=clear)
-    (counts,) = windows(item, list(SHARES), list(SHARES.values()), 1, 4000, rng=generator("public"))
-    one, other = (item.estimate(counts, estimator, candidates) for candidates in (None, LISTED))
-    assert one.values == other.values == LISTED
-    np.testing.assert_array_equal(one.frequencies, other.frequencies)
-    truth = np.array([SHARES[text] for text in LISTED])
-    assert (abs(one.raw_frequencies - truth) < 8 * one.standard_errors).all()
-    assert abs(one.frequencies.sum() + one.unexplained_mass - 1) < 1e-9
 
 
 # ---------------------------------------------------------------------- errors, by one dense system
@@ -176,15 +161,6 @@ def test_the_standard_error_of_the_rest_is_right_on_average_over_hash_functions_
         estimate = item.estimate(counts, candidates=(*SENSITIVE, *LISTED))
         ratios.append(estimate.unexplained_standard_error**2 / covariance.sum())
     assert np.mean(ratios) == pytest.approx(1, abs=0.03)
-
-
-@FORMS
-def test_the_standard_error_of_the_rest_beside_the_public_list_alone(clear):
-    item = collection(clear=clear)
-    counts = exact_counts(item)
-    expected = np.sqrt(dense_covariance(item, counts, LISTED).sum())
-    for asked in (None, LISTED[1:3]):
-        assert item.estimate(counts, candidates=asked).unexplained_standard_error == pytest.approx(expected, rel=1e-4)
 
 
 # ---------------------------------------------------------------------- calibration
@@ -256,17 +232,6 @@ def test_intervals_of_clear_buckets_cover_rare_texts(num_clear, num_cohorts, eps
 
 
 @FORMS
-def test_the_order_of_candidates_is_the_order_of_the_estimate(clear):
-    item = collection(clear=clear)
-    (counts,) = windows(item, list(SHARES), list(SHARES.values()), 1, 3000, rng=generator("order"))
-    texts = (*SENSITIVE, *LISTED)
-    forward, backward = (item.estimate(counts, candidates=values) for values in (texts, texts[::-1]))
-    for field in ("frequencies", "raw_frequencies", "standard_errors", "ci_low", "ci_high"):
-        np.testing.assert_allclose(getattr(backward, field)[::-1], getattr(forward, field), rtol=1e-6, atol=1e-12)
-    assert backward.unexplained_standard_error == pytest.approx(forward.unexplained_standard_error)
-
-
-@FORMS
 @ESTIMATORS
 def test_a_listed_text_has_the_same_estimate_whatever_else_is_asked(clear, estimator):
     """Sensitive and clear buckets are separate systems; the whole public list is always solved for."""
@@ -281,48 +246,3 @@ def test_a_listed_text_has_the_same_estimate_whatever_else_is_asked(clear, estim
             assert here == pytest.approx(there, rel=1e-9)
     if estimator != "empirical":
         assert everything.frequencies.sum() + everything.unexplained_mass == pytest.approx(1)
-
-
-def test_a_public_list_of_one_text():
-    item = collection(listed=("n0",))
-    counts = exact_counts(item, {"a": 0.3, "n0": 0.7})
-    np.testing.assert_allclose(item.estimate(counts).raw_frequencies, [0.7], atol=1e-9)
-    np.testing.assert_allclose(item.estimate(counts, candidates=["a", "n0"]).raw_frequencies, [0.3, 0.7], atol=1e-9)
-
-
-def test_nobody_may_ask_without_candidates_where_there_is_no_list():
-    alphabet = {"id": "hashed", "num_buckets": 4}
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": 8}
-    item = Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 1.0}})
-    with pytest.raises(SpecError, match="needs a list of candidate values, got none"):
-        item.estimate(item.count(item.perturb(["a"] * 100)))
-
-
-@FORMS
-def test_the_closed_form_is_not_for_hashed_texts_and_the_threshold_is(clear):
-    item = collection(clear=clear)
-    assert not MaximumLikelihood().supports(item)
-    assert Threshold().supports(item)
-
-
-def test_one_cohort_is_not_enough_for_candidates_but_for_a_list_with_own_symbols():
-    """All reports come from one cohort: its hash function cannot tell five candidates apart."""
-    item = collection()
-    full = exact_counts(item)
-    one = np.arange(item.num_cohorts) == 0
-    counts = CohortCounts(full.num_reports * one, full.cells * one[:, np.newaxis])
-    with pytest.raises(InsufficientCohortsError, match="5 candidates need at least 2 reporting cohorts, got 1"):
-        item.estimate(counts, candidates=[*SENSITIVE, "e"])
-    estimate = item.estimate(counts, candidates=LISTED)
-    np.testing.assert_allclose(estimate.raw_frequencies, [SHARES[text] for text in LISTED], atol=1e-8)
-
-
-def test_too_few_clear_buckets_for_the_list_are_refused():
-    listed = tuple(f"n{i}" for i in range(12))
-    item = collection(clear=3, listed=listed, num_cohorts=4)
-    counts = exact_counts(item, dict.fromkeys(listed, 1 / 12))
-    with pytest.raises((InsufficientCohortsError, IllConditionedError)):
-        item.estimate(counts)
-    wider = collection(clear=7, listed=listed, num_cohorts=4)
-    estimate = wider.estimate(exact_counts(wider, dict.fromkeys(listed, 1 / 12)))
-    np.testing.assert_allclose(estimate.raw_frequencies, 1 / 12, atol=1e-8)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import unicodedata
 from pathlib import Path
@@ -13,9 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.clients.independent import prefix_bucket, token_numbers
 from tests.support.cases import ANY_VALUES, UTILITY_OPTIMIZED
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import binomial_limits, chi_square_limits, generator, normal_limit, within
-from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets import Prefixes
 from uldp_transforms.ldp.alphabets.prefixes import OneLevel
 from uldp_transforms.ldp.solvers import prefix_parts
@@ -28,31 +29,14 @@ PLAIN = Prefixes(num_buckets=16, seed=3, tokens=TOKENS, lengths=(1, 3, None))
 texts = st.text(st.sampled_from("abcdeé日本🦊"), max_size=12) | st.text(st.characters(exclude_categories=["Cs"]))
 
 
-def reference_sequence(value: str) -> list[int]:
-    """Greedy longest match, character by character."""
-    if not value:
-        return [0]
-    best = max((token for token in TOKENS if value.startswith(token)), key=len, default=None)
-    if best is None:
-        return [len(TOKENS) + 1 + ord(value[0]), *reference_sequence(value[1:])]
-    return [TOKENS.index(best) + 1, *reference_sequence(value[len(best) :])]
-
-
-def reference_bucket(value: str, cohort: int) -> int:
-    total = 0
-    for position, number in enumerate(reference_sequence(value)[: PLAIN.lengths[cohort % 3]]):
-        message = b"uldp-prefix-1\x00" + (3).to_bytes(8, "little")
-        message += position.to_bytes(4, "little") + number.to_bytes(4, "little")
-        stream = hashlib.shake_128(message).digest(2 * cohort + 2)
-        total += int.from_bytes(stream[-2:], "little")
-    return total % 65536 * 16 // 65536
+RULE = {"tokens": list(TOKENS), "lengths": list(PLAIN.lengths), "seed": 3, "num_buckets": 16}
 
 
 @given(texts)
 def test_tokens_are_those_of_greedy_matching_and_make_the_text_again(value):
     value = unicodedata.normalize("NFC", value)
     sequence = PLAIN.sequence(value)
-    assert list(sequence) == reference_sequence(value)
+    assert list(sequence) == token_numbers(list(TOKENS), value)
     assert PLAIN.text(sequence) == value  # so different texts have different sequences
 
 
@@ -60,7 +44,7 @@ def test_tokens_are_those_of_greedy_matching_and_make_the_text_again(value):
 def test_buckets_are_those_of_the_reference(values):
     values = tuple(dict.fromkeys(unicodedata.normalize("NFC", value) for value in values))
     table = PLAIN.symbol_table(values, 9)
-    assert table.tolist() == [[reference_bucket(value, cohort) for value in values] for cohort in range(9)]
+    assert table.tolist() == [[prefix_bucket(RULE, value, cohort) for value in values] for cohort in range(9)]
 
 
 def test_specification_lists_true_prefixes():
@@ -107,17 +91,6 @@ def test_the_alphabet_of_one_level_is_a_part_of_the_whole(level):
     assert (one.num_symbols, one.num_sensitive, one.client_rule) == (16, 16, PLAIN.client_rule)
 
 
-def test_parts_say_which_values_are_one_unknown_and_which_are_whole():
-    values = ("ab", "abb", "abba", "c")  # numbers: ab END | ab b END | ab b a?: "abba" is ab ba END | c END
-    first, second, last = PLAIN.parts(values)
-    assert first.member.tolist() == [0, 0, 0, 1]
-    assert first.whole.tolist() == [False] * 4
-    assert (second.member.tolist(), second.whole.tolist()) == ([0, 1, 2, 3], [True] * 4)
-    assert (last.member.tolist(), last.whole.tolist()) == ([0, 1, 2, 3], [True] * 4)
-    assert [part.cohorts for part in (first, second, last)] == [slice(g, None, 3) for g in range(3)]
-    assert first.values == ("ab", "c")
-
-
 # ---------------------------------------------------------------------- a known list
 
 SHARES = {"ab": 0.2, "abcab": 0.1, "b": 0.15, "abaabb": 0.05, "abbbbb": 0.0}
@@ -127,8 +100,7 @@ UNLISTED = {"abab": 0.15, "abbbba": 0.2, "xyz": 0.1, "aaaaaa": 0.05}  # three of
 def collection(seed: int, mechanism: str, **fields: object) -> Collection:
     alphabet = {"id": "prefixes", "num_buckets": 8, "seed": seed, "tokens": list(TOKENS), "lengths": [1, 3, None]}
     alphabet |= {"non_sensitive": ["b"]} if mechanism in UTILITY_OPTIMIZED else {}
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": 36}
-    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": 3.0} | fields})
+    return made(alphabet, {"id": mechanism, "epsilon": 3.0} | fields, num_cohorts=36)
 
 
 @pytest.mark.parametrize("estimator", ["empirical", "em"])
@@ -166,22 +138,6 @@ def test_the_most_likely_shares_come_from_cohorts_that_hash_whole_values():
     assert (abs(found.frequencies - [0, 0.5]) <= limit).all()
 
 
-def test_a_level_that_is_short_of_equations_is_left_out():
-    """All 30 listed values are whole at the second level, of which two cohorts with 2 x 7 equations report."""
-    item, rng = collection(1, "krr"), generator("short")
-    values = [f"{a}{b}" for a in "cdefgh" for b in "cdefg"]
-    counts = item.count(item.perturb(values * 2000, rng))
-    estimates = []
-    for others in ([1, 4], []):
-        here = (np.arange(36) % 3 == 2) | np.isin(np.arange(36), others)
-        kept = CohortCounts(counts.num_reports * here, counts.cells * here[:, np.newaxis])
-        estimates.append(item.estimate(kept, "empirical", values))
-    few, none = estimates
-    assert few.num_reports > none.num_reports
-    np.testing.assert_allclose(few.raw_frequencies, none.raw_frequencies)
-    assert (abs(few.raw_frequencies - 1 / 30) <= normal_limit(30) * few.standard_errors).all()
-
-
 def test_the_mean_of_parts_has_the_sum_of_their_variances():
     """What the cohorts of a part have in common is part of its variance; values may be one unknown in a part."""
     shares = np.array([[0.25, 0.5], [0.75, 0.5]])
@@ -201,9 +157,3 @@ def test_the_mean_of_parts_has_the_sum_of_their_variances():
         pytest.approx([times, times]) for times in (1, 2, 3, 4)
     ]
     assert mean.jump == pytest.approx([7.5, 5]) and (mean.variance_of_sum, mean.degrees, mean.misfit) == (11, 6, 2)
-
-
-def test_every_token_and_every_character_is_made_to_text_again():
-    alphabet = Prefixes(num_buckets=4, tokens=("a", "bc", "d"), lengths=(1, None))
-    assert alphabet.sequence("abcdx") == (1, 2, 3, 4 + ord("x"), 0)
-    assert alphabet.text((1, 2, 3, 4 + ord("x"), 0)) == "abcdx"

@@ -43,14 +43,6 @@ def test_the_noise_is_at_least_h_times_that_of_one(num_buckets, theta):
     assert min(factors) >= 1 - 1e-6, "psi is rounded to 32 bits"
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("h", range(2, 17))
-def test_the_bit_noise_is_the_one_of_the_formula(epsilon, h):
-    assert bit_noise(rappor(epsilon, h, 16)) == pytest.approx(1 / (4 * np.sinh(epsilon / (4 * h)) ** 2), rel=1e-6)
-    assert bit_noise(rappor(epsilon, h, 16, 0.5)) == pytest.approx(1 / np.sinh(epsilon / (2 * h)) ** 2, rel=1e-6)
-    assert np.sinh(epsilon / 4) >= h * np.sinh(epsilon / (4 * h))
-
-
 @pytest.mark.parametrize("h", [1, 2, 4])
 def test_the_formula_is_the_variance_of_reports(h):
     """Everybody holds a text with h random different buckets; the candidate, which nobody holds, has h of its own."""

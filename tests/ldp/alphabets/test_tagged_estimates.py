@@ -11,6 +11,7 @@ from scipy import stats
 
 from tests.support.calibration import assert_calibrated, windows
 from tests.support.cases import UTILITY_OPTIMIZED
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import PersonalTags, Tagged
@@ -34,14 +35,14 @@ def collection(mechanism: str, known: str = "nothing", epsilon: float = 1.0) -> 
     if KNOWN[known]:
         alphabet["background"] = KNOWN[known]
     fields = {"id": mechanism, "epsilon": epsilon} | FIELDS[mechanism]
-    return Collection.from_json({"id": "c", "version": 1, "alphabet": alphabet, "mechanism": fields})
+    return made(alphabet, fields)
 
 
 def over_symbols(mechanism: str, epsilon: float = 1.0) -> Collection:
     """The closed collection whose values are what clients send; it has the same counts."""
     alphabet = {"id": "closed", "values": list(SENT), "sensitive": list(SENT)[:4]}
     fields = {"id": mechanism, "epsilon": epsilon} | FIELDS[mechanism]
-    return Collection.from_json({"id": "c", "version": 1, "alphabet": alphabet, "mechanism": fields})
+    return made(alphabet, fields)
 
 
 def shared_out(r: dict[str, float], known: str) -> np.ndarray:
@@ -121,16 +122,6 @@ def test_estimates_and_errors_follow_from_those_of_the_symbols(known, mechanism,
         assert rest.left_over == pytest.approx(estimate.frequencies[left].sum())
 
 
-@knowledge
-@mechanisms
-def test_values_that_are_sensitive_to_everybody_are_not_touched(known, mechanism):
-    (counts,) = sent(mechanism, 2000)
-    estimate, symbols = collection(mechanism, known).estimate(counts), over_symbols(mechanism).estimate(counts)
-    here, there = [VALUES.index(value) for value in SENSITIVE], [0, 1]
-    for field in ("frequencies", "raw_frequencies", "standard_errors", "ci_low", "ci_high"):
-        np.testing.assert_allclose(getattr(estimate, field)[here], getattr(symbols, field)[there], rtol=1e-9)
-
-
 def test_the_interval_adds_half_widths_in_squares():
     """Of the own symbol, here of its clear count, and of what is behind the tags."""
     n = 1000
@@ -171,23 +162,6 @@ def test_standard_errors_and_intervals(mechanism, known, epsilon, n):
     asked = [VALUES.index(value) for value in ("d", "clinic", "a")]
     estimates = [item.estimate(counts, candidates=[VALUES[i] for i in asked]) for counts in counted]
     assert_calibrated(estimates, truth[asked], 1 - truth[asked].sum(), cautious=in_clear[asked])
-
-
-@pytest.mark.parametrize("estimator", ["normalized", "projected", "threshold", "ml", "em"])
-@pytest.mark.parametrize("mechanism", ["urr", "krr"])
-@knowledge
-def test_what_is_shown_is_a_distribution_of_values(estimator, mechanism, known):
-    for n in (1, 20, 3000):
-        (counts,) = sent(mechanism, n, "shown", epsilon=0.5)
-        item = collection(mechanism, known, 0.5)
-        estimate = item.estimate(counts, estimator)
-        assert (estimate.frequencies >= 0).all()
-        assert estimate.frequencies.sum() == pytest.approx(1)
-        part = item.estimate(counts, estimator, ("b", "jail"))
-        np.testing.assert_array_equal(part.frequencies, estimate.frequencies[[2, 4]])
-        assert part.left_over == pytest.approx(1 - part.frequencies.sum())
-        symbols = over_symbols(mechanism, 0.5).estimate(counts, estimator).frequencies
-        np.testing.assert_allclose(estimate.frequencies, shared_out(dict(zip(SENT, symbols)), known), atol=1e-9)
 
 
 def test_people_who_hide_their_own_values_are_counted_by_what_is_known_of_them():

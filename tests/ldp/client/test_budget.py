@@ -56,17 +56,6 @@ def test_no_history_costs_more(mechanism: Mechanism) -> None:
     assert cost_of_reports(mechanism, 1, 5) == pytest.approx(mechanism.epsilon_after(1))
 
 
-@pytest.mark.parametrize("num_values", [2, 4, 8])
-@pytest.mark.parametrize(("epsilon", "epsilon_inf"), [(1, 2), (0.5, 1), (1, 4)])
-def test_over_few_values_the_cost_is_that_of_the_dearest_history(
-    num_values: int, epsilon: float, epsilon_inf: float
-) -> None:
-    """Randomized response, where what further reports say falls from the first on."""
-    mechanism = KaryRR(num_symbols=num_values, num_sensitive=num_values, epsilon=epsilon, epsilon_inf=epsilon_inf)
-    for number, symbols in itertools.product((1, 2, 5, 9, 20), (1, 2, num_values)):
-        assert cost_of_reports(mechanism, number, symbols) == pytest.approx(dearest(mechanism, number, symbols))
-
-
 @each_mechanism([*MEMOS, *SPECIFIED])
 def test_what_reports_say_has_one_largest_mean(mechanism: Mechanism) -> None:
     """f(t) / t rises and then falls, and h is concave: what the bound is made of."""

@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.cases import ALL_COLLECTIONS
 from tests.support.ldp.clients import NOON, SECRET, answers, client, illness, message
 from tests.support.tolerance import binomial_limits, within
 from tests.support.vectors import Memory
@@ -46,13 +45,6 @@ def test_a_window_has_one_answer_also_after_a_restart(collection: Collection, st
     assert message(client(storage, collection).report("cold", NOON + DAY // 2 - 1)) == made
     other = message(client(storage, collection).report("flu", NOON + DAY))
     assert (other[1:9], other[9:25] == made[9:25]) == (made[1:9], False)
-
-
-def test_windows_of_a_period_are_answered_in_any_order() -> None:
-    asked = client(Memory(), window_ms=DAY // 24)
-    made = [message(asked.report("flu", NOON + hour * DAY // 24)) for hour in (3, 1, 2)]
-    assert [message(asked.report("gout", NOON + hour * DAY // 24)) for hour in (3, 1, 2)] == made
-    assert len(set(made)) == 3
 
 
 def test_a_new_period_keeps_answers_of_windows_that_go_on() -> None:
@@ -205,14 +197,6 @@ def test_clients_of_several_places_share_a_storage(storage: FileStorage) -> None
     assert [sum(name == collection.id for name, _ in made) for collection in kinds] == [4, 4, 4, 72]
 
 
-def test_days_that_are_over_are_forgotten(storage: FileStorage, tmp_path: Path) -> None:
-    asked = client(storage, illness(**BERLIN))
-    for day in range(20):
-        asked.report("flu", SPRING + day * DAY)
-    [answers] = json.loads((tmp_path / "state.json").read_text())["answers"].values()
-    assert len(answers) == 1
-
-
 # ---------------------------------------------------------------------- memos
 
 
@@ -257,29 +241,6 @@ def test_noise_is_fresh_in_every_window(mechanism: str) -> None:
     assert within(np.array([most]), binomial_limits(days, share)).all()
 
 
-def test_other_devices_have_other_secrets_cohorts_and_turns() -> None:
-    collection = illness(alphabet={"id": "hashed", "num_buckets": 5}, num_cohorts=4)
-    stores = [Memory() for _ in range(4000)]
-    made = [client(store, collection, report_every=5) for store in stores]
-    assert len({json.loads(store.text or "")["secret"] for store in stores}) == len(stores)
-    for attribute, number in (("_cohort", 4), ("_turn", 5)):
-        drawn = np.bincount([getattr(item, attribute) for item in made], minlength=number)
-        assert within(drawn, binomial_limits(len(made), np.full(number, 1 / number))).all()
-
-
-def test_fresh_reports_have_fresh_cohorts() -> None:
-    collection = illness(None, alphabet={"id": "hashed", "num_buckets": 5}, num_cohorts=4)
-    asked = client(Memory(), collection)
-    reports = [asked.report("flu", day * DAY) for day in range(2000)]
-    drawn = np.bincount([int(report.cohorts[0]) for report in reports if report is not None], minlength=4)
-    assert within(drawn, binomial_limits(len(reports), np.full(4, 1 / 4))).all()
-
-
-def test_several_hash_functions_can_be_asked() -> None:
-    asked = client(Memory(), ALL_COLLECTIONS["hashed-twice-rappor"])
-    assert message(asked.report("flu", NOON)) == message(asked.report("flu", NOON))
-
-
 @pytest.mark.parametrize("every", [1, 2, 7, 30])
 def test_any_windows_in_a_row_have_one_report(every: int) -> None:
     """So they cost what one report costs, wherever one begins to count."""
@@ -316,16 +277,6 @@ def test_fresh_reports_cost_epsilon_each(storage: FileStorage) -> None:
     assert asked.report("flu", NOON + DAY) is not None  # the next period
 
 
-def test_sums_that_should_be_the_budget_are_within_it() -> None:
-    collection = illness(mechanism="krr", epsilon_inf=None)
-    tenth = Collection.from_json(collection.to_json() | {"mechanism": {"id": "krr", "epsilon": 0.1}})
-    asked = client(Memory(), tenth, 0.3, window_ms=DAY // 24)
-    made = [asked.report("flu", 20_000 * DAY + hour * DAY // 24) for hour in range(3)]
-    assert all(made)
-    with pytest.raises(BudgetSpentError):
-        asked.report("flu", 20_000 * DAY + 3 * DAY // 24)
-
-
 def test_memos_cost_what_their_reports_can_say() -> None:
     """At most epsilon_inf for each of four symbols, for ever, and no more however long the value stays."""
     asked = client(Memory(), lifetime=8.0)
@@ -349,21 +300,6 @@ def test_what_is_stored_of_reports_is_their_number_and_cost() -> None:
     own, loss = collection.fingerprint.hex(), collection.mechanism.epsilon_after
     assert state["spent"] == state["ever"] == {own: [4, 2 * loss(2)]}
     assert "flu" not in (store.text or "")
-
-
-def test_a_smaller_number_of_values_gives_nothing_back() -> None:
-    store = Memory()
-    for day in range(4):
-        client(store).report("flu", NOON + day * DAY)
-    client(store, distinct_values=1).report("flu", NOON + 4 * DAY)
-    [[number, cost]] = json.loads(store.text or "")["ever"].values()
-    assert (number, cost) == (5, pytest.approx(4.0))
-
-
-@pytest.mark.parametrize("number", [0, -1, 1.5, True])
-def test_a_wrong_number_of_values_is_refused(number: Any) -> None:
-    with pytest.raises(SpecError, match=r"Client.distinct_values must be an integer in \[1, 2147483648\], got "):
-        client(Memory(), distinct_values=number)
 
 
 def test_collections_that_share_a_storage_share_the_budget(storage: FileStorage) -> None:

@@ -14,7 +14,6 @@ from tests.support.ldp.clients import NOON, SECRET, answers, client, illness, me
 from tests.support.tolerance import generator
 from tests.support.vectors import Memory
 from uldp_transforms.ldp import Collection, FileStorage, SpecError
-from uldp_transforms.ldp.client.client_state import read_state
 from uldp_transforms.ldp.client_window import DAY
 
 HOUR = DAY // 24
@@ -87,12 +86,6 @@ def test_a_damaged_storage_is_no_new_one(text: str, tmp_path: Path) -> None:
     assert (tmp_path / "state.json").read_text() == text
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "state.json").write_bytes(b"\xff\xfe{}")
-    with pytest.raises(SpecError, match=r"state.json must be a UTF-8 text file, got other bytes$"):
-        client(FileStorage(tmp_path / "state.json"))
-
-
 def test_every_beginning_of_the_text_is_refused() -> None:
     text = stored()
     assert all(refused(text[:size]) for size in range(len(text)))
@@ -125,26 +118,6 @@ def test_a_further_key_is_refused() -> None:
         SpecError, match=r"the client's storage must be an object with the keys client_state, secret, .* shown"
     ):
         opened(with_value(stored(), ("note",), 1))
-
-
-@pytest.mark.parametrize(
-    ("path", "value", "sentence"),
-    [
-        (("client_state",), 3, "client_state must be a version from 1 to 2"),
-        (("secret",), SECRET.hex()[2:], "secret must be 64 hexadecimal digits"),
-        (("secret",), SECRET.hex().upper().replace("0", "A"), "secret must be 64 hexadecimal digits"),
-        (("period_ms",), 0, "period_ms must be whole milliseconds"),
-        (("period",), "now", "period must be an integer or null"),
-        (("spent",), [], "spent must be an object"),
-        (("ever",), {"x": [1, 1.0]}, "ever must be a number of reports and their cost for each collection"),
-        (("answers",), None, "answers must be an object"),
-        (("answers",), {"x": {}}, "answers must be a report for each collection and window"),
-    ],
-)
-def test_the_sentence_names_the_field(path: tuple[str, ...], value: Any, sentence: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        opened(with_value(stored(), path, value))
-    assert str(caught.value) == f"the client's storage: {sentence} (the value is not shown)"
 
 
 def test_an_answer_that_is_none_of_the_collection_is_refused() -> None:
@@ -252,46 +225,3 @@ def test_collections_are_taken_over_one_by_one() -> None:
 def test_an_earlier_version_refuses_the_present_text() -> None:
     """It asks for client_state 1."""
     assert json.loads(stored())["client_state"] == 2
-
-
-LARGEST = 1 << 53
-
-
-@pytest.mark.parametrize(
-    ("path", "taken", "wrong"),
-    [
-        (("period_ms",), [1, LARGEST], [0, LARGEST + 1, True, 1.0]),
-        (("period",), [-LARGEST, LARGEST, None], [-LARGEST - 1, LARGEST + 1, True, 0.0]),
-        (("ever", "f" * 64), [[1, 0], [LARGEST, LARGEST], [1, 0.5]], [[0, 0], [LARGEST + 1, 0], [1, -0.5]]),
-        (
-            ("ever", "f" * 64),
-            [[1, 1.0]],
-            [[1, LARGEST + 1.0e3], [1], [1, 1, 1], [1, True], [True, 1], {"0": 1, "1": 1}],
-        ),
-        (("ever",), [{"0" * 32: [1, 1]}], [{"0" * 31: [1, 1]}, {"0" * 63: [1, 1]}, {"0" * 96: [1, 1]}]),
-        (("answers", "f" * 64, "0"), [[-LARGEST, 0, "00", "0" * 32]], [[-LARGEST - 1, 0, "00", "0" * 32]]),
-        (("answers", "f" * 64, "0"), [[LARGEST, 65_535, "00", "0" * 32]], [[LARGEST + 1, 0, "00", "0" * 32]]),
-        (("answers", "f" * 64, "0"), [[0, 0, "ab", "f" * 32]], [[0, 65_536, "00", "0" * 32], [0, -1, "00", "0" * 32]]),
-        (("answers", "f" * 64, "0"), [], [[0, 0, "0", "0" * 32], [0, 0, "", "0" * 32], [0, 0, "00", "0" * 30]]),
-        (("answers", "f" * 64, "0"), [], [[0, 0, "00"], [0, 0, "00", "0" * 32, 0], {}]),
-    ],
-)
-def test_numbers_are_taken_up_to_the_largest_that_a_client_writes(
-    path: tuple[str, ...], taken: list[Any], wrong: list[Any]
-) -> None:
-    empty = json.loads(stored(())) | {"answers": {"f" * 64: {}}}
-    for value in taken:
-        read_state(with_value(json.dumps(empty), path, value))
-    for value in wrong:
-        with pytest.raises(SpecError, match=r"\(the value is not shown\)"):
-            read_state(with_value(json.dumps(empty), path, value))
-
-
-@pytest.mark.parametrize("window", ["0", "1", "-1", "/0", "/-1", "9" * 16, "-" + "9" * 16])
-def test_windows_are_named_by_an_integer(window: str) -> None:
-    state = json.loads(stored(())) | {"answers": {"f" * 64: {window: [0, 0, "00", "0" * 32]}}}
-    assert read_state(json.dumps(state))["answers"]["f" * 64].keys() == {window}
-    for wrong in (f"0{window}", f"{window} ", f"/{window}/", f"{window}0" if len(window) > 15 else "", "-0", "+1"):
-        state["answers"]["f" * 64] = {wrong: [0, 0, "00", "0" * 32]}
-        with pytest.raises(SpecError, match="answers must be a report for each collection and window"):
-            read_state(json.dumps(state))

@@ -104,13 +104,6 @@ def test_losses_computed_elsewhere(num_symbols: int, epsilon_inf: float, losses:
         assert mechanism.epsilon_after(number) == pytest.approx(loss, abs=6e-4)
 
 
-@memos
-def test_the_rarest_report_is_found(mechanism: Any) -> None:
-    """Of those that some symbols have support in and others have not."""
-    rates = [rate for _, rate, support in mechanism.noise_law() if 0 < len(support) < mechanism.num_symbols]
-    assert min(rate for rate, _ in mechanism.rarest) == min(rates)
-
-
 @each_mechanism([case for case in MECHANISMS_TO_TEST if case not in MEMOS])
 def test_fresh_reports_add_up(mechanism: Mechanism) -> None:
     assert mechanism.epsilon_after(3) == 3 * mechanism.epsilon
@@ -209,12 +202,3 @@ def test_the_second_coin_repeats_the_memo_or_sends_noise(mechanism: Any) -> None
     step = second_step(mechanism)
     law = np.array([[float(joint(mechanism, (i, j), step)[symbol]) for j in index.values()] for i in index.values()])
     assert within(pairs, binomial_limits(n, law)).all()
-
-
-def test_a_batch_without_memos_draws_both_coins() -> None:
-    """For simulation: as many reports of the own symbol as the product of both coins says."""
-    mechanism = KaryRR(num_symbols=4, num_sensitive=4, epsilon=1, epsilon_inf=2)
-    n = 200_000
-    drawn = mechanism.integers(mechanism.perturb(np.full(n, 2), SeededSource(generator("both coins"))))
-    shares = np.array([float(row[2]) for row in mechanism.channel()[1]])
-    assert within(np.bincount(drawn, minlength=4), binomial_limits(n, shares)).all()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import binomial_limits, generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, SHARE_ABOVE, compare_numbers
@@ -23,9 +24,7 @@ CENTRES = (np.arange(BINS) + 0.5) / BINS
 
 def collection(epsilon: float = 1.0, mechanism: str = "sw", **alphabet: Any) -> Collection:
     spec = {"id": "ordered", "low": 0, "high": 1, "num_bins": BINS} | alphabet
-    return Collection.from_json(
-        {"id": "numbers", "version": 1, "alphabet": spec, "mechanism": {"id": mechanism, "epsilon": epsilon}}
-    )
+    return made(spec, {"id": mechanism, "epsilon": epsilon}, id="numbers")
 
 
 def side(item: Collection, cells: Any, times: int = 1) -> NumberSums:
@@ -111,22 +110,6 @@ def test_smooth_intervals_of_differences_hold_and_are_shorter() -> None:
     assert held.min() >= binomial_limits(RUNS, 0.93)[0]
     assert (lengths[1, 2:] < lengths[0, 2:]).all()
     assert (lengths[1, 3:] < 0.75 * lengths[0, 3:]).all()
-
-
-def test_the_mean_is_that_of_normal_intervals() -> None:
-    """Without others, square-and-add of two normal intervals is the normal interval of the difference."""
-    item, cells = collection(), generator("two groups").integers(50, 200, (2, 1, collection().num_cells))
-    sides = [side(item, own[0]) for own in cells]
-    mean = compare_numbers(*sides)[0]
-    centres = sides[0].centres
-    assert centres is not None
-    ratios = [one.ratio(centres) for one in sides]
-    error = float(np.hypot(*(one.of_sum**0.5 for one in ratios)))
-    assert mean.difference == pytest.approx(ratios[0].total - ratios[1].total)
-    assert mean.low == pytest.approx(mean.difference - 1.959964 * error)
-    assert mean.p_value == pytest.approx(2 * stats.norm.sf(abs(mean.difference) / error), rel=1e-3)
-    twice = compare_numbers(*(side(item, own[0], times=2) for own in cells))[0]
-    assert twice.low == pytest.approx(mean.difference - 1.959964 * 2**0.5 * error)
 
 
 def test_smooth_differences_are_those_of_two_posteriors_or_none() -> None:

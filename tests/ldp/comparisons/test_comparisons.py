@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +10,9 @@ from scipy import stats
 
 from tests.support.refusals.ldp.comparisons import collection, estimated
 from tests.support.tolerance import binomial_limits, generator, normal_limit
-from uldp_transforms.jobs.compare import compare_command
-from uldp_transforms.ldp import CohortCounts, Collection, Comparison, SpecError, compare, homogeneity
+from uldp_transforms.ldp import CohortCounts, Collection, Comparison, compare, homogeneity
 from uldp_transforms.ldp.comparisons.compare import (
     _Looks,
-    _number_of_both,
     clearest_first,
     difference_at,
     difference_interval,
@@ -217,19 +213,6 @@ def test_differences_are_selected_by_q_values_and_have_intervals_of_their_own_le
     assert levels == pytest.approx([0.9, 0.95, 0.95, 0.925])
 
 
-def test_at_most_a_thousand_pairs_of_groups_are_compared() -> None:
-    """45 groups make 990 of them, 46 groups 1,035."""
-    task: Any = SimpleNamespace(by=("region",), against=None)
-
-    def pairs(groups: int) -> int:
-        family: Any = SimpleNamespace(sides=list(range(groups)), pairs=None)
-        return len(compare_command._pairs(task, family))
-
-    assert pairs(45) == 990
-    with pytest.raises(SpecError, match=r"^--by must make at most 1,000 pairs of groups, got 1,035; "):
-        pairs(46)
-
-
 def test_few_discoveries_are_false() -> None:
     """Ten of forty values differ; of 25 pairs of groups, false discoveries are .05 of all at most, and chance."""
     model, rng = collection(40, 4.0), generator("discoveries")
@@ -296,39 +279,7 @@ def test_twenty_looks_find_nothing_that_is_not_there(growth: tuple[float, float]
     assert (2 * stats.norm.sf(z) <= 0.05).any(axis=0).sum() > most
 
 
-def test_two_groups_have_the_information_of_two_equal_ones() -> None:
-    """The variance of a difference is that of two groups of the harmonic mean."""
-    some: Any = [SimpleNamespace(num_reports=number) for number in (100, 300)]
-    assert [_number_of_both(*some), _number_of_both(*some[::-1])] == pytest.approx([150, 150])
-
-
-def test_p_values_of_many_looks_are_where_intervals_touch_nothing() -> None:
-    model = collection(4, 2.0)
-    first, second = estimated(model, [500, 200, 200, 100]), estimated(model, [420, 240, 240, 150])
-    found = compare(first, second, anytime_scale=100)
-    assert np.count_nonzero(found.p_values < 0.9) >= 2
-    for place, p_value in enumerate(found.p_values):
-        if p_value < 0.9:
-            within, beyond = (compare(first, second, 1 - p_value * f, anytime_scale=100) for f in (0.98, 1.02))
-            assert within.low[place] <= 0 <= within.high[place]
-            assert not beyond.low[place] <= 0 <= beyond.high[place]
-    one, early = compare(first, second), compare(first, second, anytime_scale=0.5)
-    assert (early.p_values >= one.p_values).all(), "any number above 0"
-    assert (found.p_values >= one.p_values).all() and (found.noticeable > one.noticeable).all()
-
-
 # ---------------------------------------------------------------------- do groups differ at all?
-
-
-def test_homogeneity_of_one_symbol_is_close_to_pearsons() -> None:
-    model, rng = collection(6, 2.0), generator("pearson")
-    law = np.array([0.3, 0.25, 0.2, 0.1, 0.1, 0.05])
-    counts = rng.multinomial(20_000, law, 4)
-    groups = [CohortCounts(np.array([20_000]), row[np.newaxis]) for row in counts]
-    found = homogeneity(model, groups)
-    expected = stats.chi2_contingency(counts, correction=False)
-    assert found is not None and found.degrees == expected.dof == 15
-    assert found.statistic == pytest.approx(expected.statistic, rel=0.02)
 
 
 @pytest.mark.parametrize("mechanism", ["krr", "ss", "rappor"])
@@ -405,21 +356,6 @@ def test_a_noticeable_shift_is_noticed_in_whichever_group() -> None:
     assert powers.min() == powers[2].min() and powers[1].min() > 0.99
 
 
-def test_a_noticeable_shift_of_two_values_by_hand() -> None:
-    """With v the variance of one answer of Warner's, d^2 n_1 (1 - n_1 / n) / v is (1.96 + .84)^2: a power of .8.
-
-    Half a report more of 400 has each value.
-    """
-    model, keep = collection(2, 1.0), np.e / (1 + np.e)
-    groups = [CohortCounts(np.array([n]), np.array([[6 * n // 10, 4 * n // 10]])) for n in (300, 100)]
-    share = ((0.6 - (1 - keep)) / (2 * keep - 1) + 0.5 / 400) / (1 + 1 / 400)
-    answers = share * keep + (1 - share) * (1 - keep)
-    variance = answers * (1 - answers) / (2 * keep - 1) ** 2
-    quantiles = stats.norm.isf([0.025, 0.2])
-    expected = quantiles.sum() * np.sqrt(variance / (100 * (1 - 100 / 400)))
-    assert noticeable_shift(model, groups) == pytest.approx(expected, rel=1e-5)
-
-
 def test_groups_with_too_few_reports_are_not_tested_and_no_shift_is_noticed() -> None:
     model = collection(2, 1.0)
     groups = [CohortCounts(np.array([n]), np.array([[n, 0]])) for n in (300, 10)]
@@ -446,47 +382,3 @@ def test_a_shift_that_is_said_to_be_noticed_is_noticed(mechanism: str, symbol: i
         found += test is not None and test.p_value <= 0.05
     assert stats.binom.cdf(found, 200, 0.78) > 1e-7
     assert stats.binom.sf(found - 1, 200, 0.9) > 1e-7
-
-
-def test_a_group_without_reports_is_left_out() -> None:
-    model = collection(3, 1.0)
-    full = CohortCounts(np.array([90], np.int64), np.array([[30, 30, 30]], np.int64))
-    assert homogeneity(model, [full, CohortCounts.empty(1, 3)]) is None
-    found = homogeneity(model, [full, full, CohortCounts.empty(1, 3)])
-    assert found is not None and found.degrees == 2 and found.p_value == pytest.approx(1)
-
-
-def test_values_in_clear_that_nobody_holds_are_no_obstacle() -> None:
-    names = ["a", "b", "c", "d"]
-    spec = {"id": "arms", "version": 1, "alphabet": {"id": "closed", "values": names, "sensitive": ["d"]}}
-    model = Collection.from_json(spec | {"mechanism": {"id": "urr", "epsilon": 1.0}})
-    rng, counts = generator("nobody"), []
-    for _ in range(2):
-        counts.append(model.count(model.perturb(["a"] * 600 + ["d"] * 400, rng)))
-    found = homogeneity(model, counts)
-    assert found is not None and found.p_value > 1e-6
-    assert found.degrees == 1  # values that nobody holds are merged with d
-    other = model.count(model.perturb(["a"] * 300 + ["b"] * 300 + ["d"] * 400, rng))
-    found = homogeneity(model, [counts[0], other])
-    assert found is not None and found.p_value < 1e-6
-
-
-def test_a_frame_has_a_row_for_each_value() -> None:
-    pytest.importorskip("pandas", reason="pandas is not installed")
-    model = collection(3, 2.0)
-    frame = compare(estimated(model, [500, 300, 200]), estimated(model, [300, 300, 400])).to_frame()
-    assert list(frame["value"]) != [] and frame["p_value"].is_monotonic_increasing
-    assert list(frame.columns) == [
-        "value",
-        "difference",
-        "low",
-        "high",
-        "p_value",
-        "q_value",
-        "lift",
-        "lift_low",
-        "lift_high",
-        "selected_low",
-        "selected_high",
-        "noticeable",
-    ]

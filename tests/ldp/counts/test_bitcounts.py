@@ -50,29 +50,11 @@ def test_any_shape(num_rows, num_bits, num_groups, seed, dtype):
     assert_counted(random_payloads(num_rows, num_bits, seed), num_bits, groups, num_groups)
 
 
-@pytest.mark.parametrize("num_bits", [1, 7, 8, 63, 64, 65, 128])
-@pytest.mark.parametrize("num_rows", [1, 2, 3, 127, 128, 129, 1000])
-def test_edges_of_bytes_words_and_lanes(num_rows, num_bits):
-    assert_counted(random_payloads(num_rows, num_bits), num_bits, np.zeros(num_rows, dtype=np.int64), 1)
-
-
-@pytest.mark.parametrize("num_groups", [1, 2, 3])
-def test_few_groups_in_any_order(num_groups):
-    assert_counted(random_payloads(300, 70), 70, np.arange(300) * 7 % num_groups, num_groups)
-
-
 @pytest.mark.parametrize("num_rows", [65_535, 65_536, 2 * 65_535 + 1, 200_000])
 def test_one_large_group_of_ones_does_not_overflow_16_bits(num_rows):
     ones = np.full((num_rows, 1), 255, dtype=np.uint8)
     counts = count_bits(ones, 8, np.ones(num_rows, dtype=np.int64), 3)
     np.testing.assert_array_equal(counts, [[0] * 8, [num_rows] * 8, [0] * 8])
-
-
-@pytest.mark.parametrize("num_groups", [5_000, 65_535, 65_536, 65_537, 100_000])
-def test_many_groups_most_of_them_empty(num_groups):
-    groups = np.random.default_rng(0).integers(0, num_groups, 3000)
-    groups[:2] = 0, num_groups - 1
-    assert_counted(random_payloads(3000, 20), 20, groups, num_groups)
 
 
 @pytest.mark.parametrize("num_bits", [64, 4096])
@@ -87,12 +69,6 @@ def test_groups_that_span_several_chunks(num_bits):
     times = np.zeros((len(sizes), 16), dtype=np.int64)  # how often each of the 16 rows stands in each group
     np.add.at(times, (groups, np.arange(len(groups)) % 16), 1)
     np.testing.assert_array_equal(counts, times @ np.unpackbits(row, axis=1, bitorder="little").astype(np.int64))
-
-
-@pytest.mark.parametrize("num_groups", [1, 7])
-def test_no_rows_count_nothing(num_groups):
-    counts = count_bits(np.zeros((0, 2), dtype=np.uint8), 10, np.zeros(0, dtype=np.int64), num_groups)
-    np.testing.assert_array_equal(counts, np.zeros((num_groups, 10)))
 
 
 # ---------------------------------------------------------------------- inside the rows

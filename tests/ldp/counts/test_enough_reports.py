@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from uldp_transforms.ldp.counts.enough_reports import chi_square_tail, corrections, rates_of
+from uldp_transforms.ldp.counts.enough_reports import chi_square_tail, corrections
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS
 
 
@@ -43,16 +43,6 @@ def test_three_counts_of_all_ways_to_answer() -> None:
     plain = stats.chi2.sf(((ways - n * shares) ** 2 / (n * shares)).sum(axis=1), 2)
     assert law[values < FALSE_ALARMS].sum() <= 1.1 * FALSE_ALARMS < 1.4 * FALSE_ALARMS < law[plain < FALSE_ALARMS].sum()
     assert law[values < 0.05].sum() == pytest.approx(0.05, abs=0.003)
-
-
-@pytest.mark.parametrize(
-    "rates", [[0.1, 0.9], [0.5, 0.5], [0.4, 0.6], [0.1, 0.1, 0.1, 0.7], [0.3, 0.3, 0.4], [0.15, 0.25, 0.6]]
-)
-def test_rates_are_known_from_variances(rates: list[float]) -> None:
-    """Of one count per report; the jump of an estimate is a factor of both."""
-    shares = np.array(rates)
-    found = rates_of(9 * shares * (1 - shares), np.full(len(shares), 3.0), True)
-    assert sorted(found) == pytest.approx(sorted(rates), abs=1e-7)  # two rates have one variance
 
 
 def test_far_tails_are_positive_and_large_counts_have_the_plain_tail() -> None:

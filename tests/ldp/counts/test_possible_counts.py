@@ -107,22 +107,6 @@ def test_numbers_that_wrap_around_are_not_taken_for_small_ones(mechanism):
         of.check_counts(counts)
 
 
-def test_another_shape_is_refused():
-    of = collection(Closed(values=("a", "b")), 1, "krr")
-    with pytest.raises(SpecError, match=r"needs counts of shape \(1, 2\), got \(1, 3\)"):
-        of.check_counts(CohortCounts.empty(1, 3))
-
-
-def test_the_first_cohort_is_named():
-    of = collection(Closed(values=("a", "b")), 3, "krr")
-    counts = CohortCounts(np.array([4, 4, 4]), np.array([[2, 2], [3, 3], [0, 0]]))
-    sentence = (
-        "counts of collection 'animals' must have cells that sum to the reports of their cohort, got a violation in "
-    )
-    with pytest.raises(SpecError, match=f"^{sentence}cohort 1$"):
-        of.check_counts(counts)
-
-
 def test_all_mechanisms_are_enumerated_somewhere():
     """Of every class with counts of its own a case is short enough for two reports."""
     short = {type(case) for case in MECHANISMS_TO_TEST if 5**case.num_cells <= _MOST_TABLES}

@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from tests.support.cases import COLLECTIONS, VALUES, collections
 from tests.support.estimated import estimate_window
 from tests.support.ldp.few_counts import few, in_full
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator
 from uldp_transforms.collector.count_bytes import decode_counts, encode_counts
 from uldp_transforms.collector.period_counts import count_periods
-from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
-from uldp_transforms.ldp.counts.sparse_table import PAYS, SparseCounts, counts_at
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
+from uldp_transforms.ldp.counts.sparse_table import PAYS, SparseCounts
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.samples.sample import reason_to_withhold
 from uldp_transforms.rows.window_health import health_of_window
@@ -28,8 +29,7 @@ PLACE = {"window_start": None, "window_end": None, "pane_index": 0, "pane_timing
 
 def large(mechanism: str) -> Collection:
     """4,194,304 counters, the most that there can be: 32 MiB in full."""
-    spec = {"id": "large", "version": 1, "alphabet": {"id": "hashed", "num_buckets": 4096}, "num_cohorts": 1024}
-    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": 1.0}})
+    return made({"id": "hashed", "num_buckets": 4096}, {"id": mechanism, "epsilon": 1.0}, num_cohorts=1024, id="large")
 
 
 KRR, RAPPOR = large("krr"), large("rappor")
@@ -77,24 +77,6 @@ def test_what_does_not_pay_is_held_in_full(a):
         assert (np.diff(a.places) > 0).all()
 
 
-def test_sums_without_patterns_and_of_other_shapes():
-    one = counts_at((4, 40), np.array([0]), np.array([1]), np.array([5]))
-    without = counts_at((4, 40), np.array([0]), np.array([1]), np.zeros(0, np.int64))
-    assert (one + without).patterns.tolist() == (in_full(one) + without).patterns.tolist() == []
-    for other in (CohortCounts.empty(4, 41), counts_at((4, 41), np.array([0]), np.array([1]), one.patterns)):
-        assert one != other
-        for left, right in ((one, other), (other, one)):
-            with pytest.raises(
-                SpecError, match=r"^CohortCounts can be added only if their shapes are equal, got \(4, 4"
-            ):
-                left + right
-    with pytest.raises(TypeError):
-        one + 1
-    with pytest.raises(TypeError):
-        hash(one)
-    assert one != 1
-
-
 # ---------------------------------------------------------------------- counting
 
 
@@ -112,17 +94,6 @@ def test_few_reports_are_counted_as_many_are(name):
     rows = periods * of.num_cohorts + batch.cohorts
     for patterns in (False, True):
         assert of.count_few(batch.payloads, rows, 6, patterns) == of.count_groups(batch.payloads, rows, 6, patterns)
-
-
-@collections
-def test_places_are_those_of_the_table(name):
-    of, batch = COLLECTIONS[name], batch_of(name)
-    groups = np.arange(60) % 7
-    table = of.mechanism.count(batch.payloads, groups, 8).ravel()
-    places, numbers = of.mechanism.count_places(batch.payloads, groups, 8)
-    assert places.tolist() == np.flatnonzero(table).tolist()
-    assert numbers.tolist() == table[places].tolist()
-    assert (places.dtype, numbers.dtype) == (np.int64, np.int64)
 
 
 @pytest.mark.parametrize("of", [KRR, RAPPOR], ids=["krr", "rappor"])
@@ -177,11 +148,3 @@ def test_a_thousand_periods_of_one_report_take_memory_for_their_reports(of, limi
     assert sum(counts.total for _, counts in counted) == len(counted) == 1000
     assert all(isinstance(counts, SparseCounts) for _, counts in counted)
     assert peak < limit
-
-
-@pytest.mark.parametrize(("length", "pays"), [(31, False), (32, True), (33, True)])
-def test_two_numbers_are_held_sparsely_from_a_table_of_32_on(length: int, pays: bool) -> None:
-    """At most one in sixteen: an eighth of the memory, because a number has a place too."""
-    counts = counts_at((1, length - 1), np.array([0, 5]), np.array([1, 1]), np.zeros(0, np.int64))
-    assert isinstance(counts, SparseCounts) is pays
-    assert counts.num_held == (4 if pays else length)

@@ -36,32 +36,6 @@ def test_a_prefix_is_followed_by_an_end_or_by_any_token():
     assert np.exp(beliefs.of((1, 2, 3, 4, END))) == pytest.approx(0.2 * known[0, 3])
 
 
-def test_fifty_values_are_expected_and_scores_change_it_by_their_evidence():
-    """A fifth of prefixes end; a prefix that survives has the posterior probability that people hold it."""
-    beliefs = Beliefs(ALPHABET)
-    assert np.exp([beliefs.of((END,)), beliefs.of((1,))]) == pytest.approx([50 * 0.2, 50 * 0.8 / 4])
-    odds = 50 * (0.8 / 4) ** 2 * np.exp(evidence(np.array([2.0])))[0]
-    beliefs.learn({(END,): 3.0, (1, 2): 2.0}, [(1, 2)])
-    assert np.exp(beliefs.of((1, 2, 3))) == pytest.approx(odds / (1 + odds) * 0.8 / 4)
-    assert np.exp(beliefs.of_block([(1, 2)], last=True))[0, 1:] == pytest.approx(odds / (1 + odds) * 0.8 / 4)
-
-
-def test_a_single_level_has_the_beliefs_of_its_texts():
-    beliefs = Beliefs(Prefixes(num_buckets=4, tokens=("a", "b", "c", "d"), lengths=(None,)))
-    assert np.exp(beliefs.of((2, END))) == pytest.approx(50 * 0.8 / 4)
-    assert np.exp(beliefs.of_block([()], last=True))[0] == pytest.approx([50 * 0.2, *[50 * 0.8 / 4] * 4])
-
-
-def test_texts_of_one_token_teach_last_tokens():
-    """What is believed of (2, END) before its score: 50 values, of which the share .2 .8 / 4 is "b"."""
-    beliefs = Beliefs(ALPHABET)
-    odds = 50 * 0.2 * (0.8 / 4) * np.exp(evidence(np.array([1.0])))[0]
-    beliefs.learn({(2, END): 1.0, (3, END): 1.0, (3, 3, END): -9.0}, [])
-    block, half = np.exp(beliefs.of_block([(3, 4)], last=True))[0], odds / (1 + odds)
-    none = 1 / (1 + 1 / (50 * 0.2 * (0.8 / 4) ** 2 * np.exp(evidence(np.array([-9.0])))[0]))
-    assert block[2] / block[1] == pytest.approx((0.5 / 4 + 0.5 * half / (2 * half + none)) / (0.5 / 4), rel=1e-9)
-
-
 def test_blocks_say_what_single_sequences_say():
     beliefs = Beliefs(ALPHABET)
     beliefs.learn({(1, 2): 5.0, (3,): 1.0, (1, 2, END): 4.0}, [(1, 2)])
@@ -72,16 +46,6 @@ def test_blocks_say_what_single_sequences_say():
     block = beliefs.of_block([(1, 2, 4)], last=True)[0]
     endings = [(END,), *((number, END) for number in range(1, 5))]
     assert block == pytest.approx([beliefs.of((1, 2, 4, *ending)) for ending in endings])
-
-
-def test_last_tokens_are_learned_from_values_that_ended_before_the_last_level():
-    """Half of what is believed of last tokens is even, half follows the ended values; the last level tells nothing."""
-    beliefs = Beliefs(ALPHABET)
-    beliefs.learn({(1, 2): 9.0, (3, 4): 9.0}, [(1, 2), (3, 4)])
-    beliefs.learn({(1, 2, END): 9.0, (3, 4, 1, 2, END): 9.0}, [])
-    block = np.exp(beliefs.of_block([(3, 4)], last=True))[0]
-    assert block[2] / block[1] == pytest.approx((0.5 / 4 + 0.5) / (0.5 / 4), rel=1e-6)
-    assert block[1] == pytest.approx(block[4])
 
 
 def test_weighted_false_discovery_rates_hold_for_unequal_hypotheses():

@@ -13,10 +13,10 @@ from scipy import stats
 
 from tests.support.cases import ANY_VALUES, UTILITY_OPTIMIZED
 from tests.support.tolerance import binomial_limits, chi_square_limits, generator, normal_limit
-from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.ldp.alphabets import Prefixes
 from uldp_transforms.ldp.alphabets.prefixes import END
-from uldp_transforms.ldp.discovery import Discovery, check_discovery, discover
+from uldp_transforms.ldp.discovery import Discovery, discover
 from uldp_transforms.ldp.discovery import search as search_module
 from uldp_transforms.ldp.discovery.discover import false_discovery_rates
 from uldp_transforms.ldp.discovery.grammar import Grammar
@@ -75,39 +75,9 @@ def test_followers_are_exactly_what_greedy_matching_can_produce():
     assert grammar.followers((1, 2))[END]
 
 
-def test_the_first_level_has_at_most_sixteen_million_prefixes():
-    """Two of 4,095 tokens and the end are 4,096^2 = 2^24; at a single level the first prefixes have one token."""
-
-    def item(tokens: int, *lengths: int | None) -> Collection:
-        texts = tuple(f"t{number}" for number in range(tokens))
-        return dataclasses.replace(collection(), alphabet=Prefixes(num_buckets=32, tokens=texts, lengths=lengths))
-
-    check_discovery(item(4095, 2, None))
-    check_discovery(item(4096, None))
-    with pytest.raises(SpecError, match="must have at most 16777216 prefixes of 2 token"):
-        check_discovery(item(4096, 2, None))
-
-
 def two_tokens() -> Search:
     """A search over texts of "a" and "b", whose levels have two tokens, three, and all; without counts."""
     return Search(Prefixes(num_buckets=8, tokens=("a", "b"), lengths=(2, 3, None)), [SimpleNamespace()] * 3)
-
-
-def test_each_level_extends_what_survived_by_its_own_number_of_tokens(monkeypatch):
-    """The first level by two: in its first step texts of no token can only end."""
-    search, every = two_tokens(), [True] * 3
-
-    def blocks(number: int, survivors: list[tuple[int, ...]]) -> list[tuple[list[tuple[int, ...]], list[list[bool]]]]:
-        return [(parents, allowed.tolist()) for parents, allowed in search._blocks(number, survivors)]
-
-    assert blocks(0, [()]) == [([()], [[True, False, False]]), ([(1,), (2,)], [every] * 2)]
-    assert blocks(1, [(1, 2), (2, 2)]) == [([(1, 2), (2, 2)], [every] * 2)]
-    assert blocks(2, [(1, 2, 1)]) == [([(1, 2, 1)], [every])]
-    assert blocks(1, []) == blocks(2, []) == [], "nothing survived"
-    many = [(1, 2)] * 9
-    for most, numbers in ((18, (2, 6, 6)), (17, (1, 5, 5)), (1, (1, 1, 1))):  # of 9, 3 and 3 prefixes each
-        monkeypatch.setattr(search_module, "MOST_SCORED", most)
-        assert tuple(len(blocks(number, many)[0][0]) for number in range(3)) == numbers
 
 
 @pytest.mark.parametrize(("new", "passes"), [([1, 1, 1, 1], 3), ([1, 0, 1], 2), ([0, 1], 1)])
@@ -123,63 +93,6 @@ def test_a_search_is_repeated_until_it_finds_nothing_and_three_times_at_most(mon
     monkeypatch.setattr(search, "_search_level", level)
     search.run()
     assert calls == [(0, [()]), (1, [(0, 0)]), (2, [(1, 1)])] * passes
-
-
-PEELED = {  # by the number that the level has room for, the first of which is known
-    1: [[(2, 2, 2)]],
-    3: [[(2, 2, 2)], [(2, 2, 2), (2, END), (1, 1, 1)]],
-    6: [[(2, 2, 2)], [(2, 2, 2), (2, END), (1, 1, 1), (1, 1, 2)]],
-}
-
-
-@pytest.mark.parametrize("room", PEELED)
-def test_a_level_peels_what_stands_out_and_keeps_what_may_be_true(monkeypatch, room):
-    """Of 8,000 degrees of freedom 4 false ones are peeled, the best first, and 50 are tested; what appears once they
-    are peeled is not."""
-    search, whole = two_tokens(), END
-    false = {(2, 2, 2): 0.01, (2, whole): 0.05, (1, 1, 1): 0.1, (1, 1, 2): 3.9, (1, 2, 1): 4.1, (1, 2, 2): 999.0}
-    false |= {(1, whole): 49.9, (1, 1, whole): 50.1, (2, 1, 1): 1001.0, (2, 2, 1): 2.0}
-    peeled, learned, firm = [], [], (2, 2, 2, 1, whole)
-
-    class Told:
-        degrees, most = 8000, room
-
-        def peel(self, sequences: list[tuple[int, ...]]) -> SimpleNamespace:
-            peeled.append(sequences)
-            return SimpleNamespace(scores=np.full(len(sequences), 9.0))
-
-    first = {sequence: 1.0 for sequence in false if sequence not in ((2, 2, 2), (2, 2, 1))}
-    scores = first | {(2, 2, 1): 2.0} if len(PEELED[room]) > 1 else first
-    above = iter((first, scores, first, scores))
-    search._levels, search._firm = [Told()] * 3, {firm: None}
-    search.found = {(1, whole): 7.0, (2, whole): 8.0}
-    for name, told in (("_blocks", lambda: []), ("_kinds", lambda: (1.0, 1.0)), ("_above", lambda: next(above))):
-        monkeypatch.setattr(search, name, lambda *_, told=told: told())
-    monkeypatch.setattr(search, "_striking", lambda found, kinds: {sequence: false[sequence] for sequence in found})
-    monkeypatch.setattr(search._beliefs, "learn", lambda *told: learned.append(told))
-    survived = [sequence for sequence in sorted(scores, key=false.__getitem__) if false[sequence] < 1000]
-    expected = [(2, 2, 2), *(sequence for sequence in survived if sequence[-1] != whole)]
-    assert search._search_level(1, [(1, 2)]) == expected
-    assert peeled == PEELED[room]
-    assert list(search._peeled[1]) == PEELED[room][-1]
-    assert list(search._firm) == [firm, (2, whole)]
-    assert search.found == {(1, whole): 7.0, (2, whole): 0.05}
-    assert learned == [(scores | dict.fromkeys(PEELED[room][-1], 9.0), expected)]
-    monkeypatch.setattr(search_module, "SURVIVORS", 2)
-    search._firm, search._peeled[2], above = {}, {(2, 2, 2): None}, iter((first, first))
-    assert search._search_level(2, [(1, 2)]) == [(2, 2, 2), (1, 1, 1)]
-    assert len(learned) == 1, "after the last level nothing is believed of longer texts"
-
-
-def test_a_level_extends_two_thousand_prefixes_at_most(monkeypatch):
-    search = two_tokens()
-    scores = {(1, number): 1.0 for number in range(1, 2002)}
-    fit = SimpleNamespace(scores=np.zeros(0))
-    search._levels = [SimpleNamespace(degrees=1, most=0, peel=lambda sequences: fit)] * 3
-    for name, told in (("_blocks", []), ("_kinds", (1.0, 1.0)), ("_above", scores)):
-        monkeypatch.setattr(search, name, lambda *_, told=told: told)
-    monkeypatch.setattr(search, "_striking", lambda found, kinds: dict.fromkeys(found, 1.0))
-    assert search._search_level(2, [(1, 1)]) == list(scores)[:2000]
 
 
 # ---------------------------------------------------------------------- scores
@@ -235,25 +148,6 @@ def test_scores_of_prefixes_that_nobody_has_are_standard_normal(mechanism):
         low, high = binomial_limits(np.array(size), np.array(share))
         above = np.count_nonzero(together > limit)
         assert low * 0.9 <= above <= high * 1.1, (above / size, share)
-
-
-@pytest.mark.parametrize("spike", [0.0, 3.0, 30.0])
-def test_the_tail_of_chance_is_that_of_all_draws(spike):
-    """Against all 6**7 sums of one cell a row, to a factor of three; a heavy text elsewhere is a spike in each row."""
-    rng = generator("tail", spike)
-    cells = rng.normal(size=(7, 6))
-    cells[:, 0] += spike
-    cells -= cells.mean(axis=1, keepdims=True)
-    sums = np.zeros(1)
-    for row in cells:
-        sums = (sums[:, np.newaxis] + row).ravel()
-    for share in (0.2, 0.01, 0.001, 1e-4):
-        score = float(np.quantile(sums, 1 - share))
-        exact = np.count_nonzero(sums >= score) / len(sums)
-        assert exact / 3 <= tail(cells, score) <= 3 * exact
-    assert tail(cells, -1.0) == 1
-    assert tail(np.zeros((3, 4)), 1.0) == 1
-    assert tail(cells, 1e9) == pytest.approx(6.0**-7)
 
 
 def test_false_discovery_rates_are_those_of_the_definition():
@@ -367,27 +261,6 @@ def test_a_value_is_tested_with_the_frequent_prefixes_subtracted(monkeypatch):
     assert long not in fitted[2], "it is a value there, and not the one that is tested"
 
 
-def test_what_is_subtracted_or_tested_fits_as_little_noise_as_stated(monkeypatch):
-    """One false prefix in 2,000 degrees of freedom is subtracted, one false value in 100 is tested, at most 50."""
-    item = collection(cohorts=24)
-    counts = counted(item, {"bada": 900, "gigi": 700}, generator("false ones"))
-    level = Level(ask(item, counts, ("",)), item.alphabet, 0, counts)
-    search = Search(item.alphabet, [level])
-    below, above = (item.alphabet.sequence(value)[:2] for value in ("bada", "gigi"))
-    false = {below: level.degrees / 2000 * 0.999, above: level.degrees / 2000 * 1.001}
-    scored = set()
-
-    def striking(scores, kinds):
-        scored.update(scores)
-        return {sequence: false.get(sequence, 1e6) for sequence in scores}
-
-    monkeypatch.setattr(search, "_striking", striking)
-    search._search_level(0, [()])
-    assert {below, above} <= scored
-    assert set(search._peeled[0]) == {below}
-    assert [search._judged(SimpleNamespace(degrees=degrees)) for degrees in (700, 5000, 6000)] == [7, 50, 50]
-
-
 class PeeledOneByOne:
     """A search of four texts: nobody holds two of them, which fit the noise and hide a third while they are fitted."""
 
@@ -460,14 +333,6 @@ def test_each_discovered_value_has_its_own_numbers():
         tokens = len(item.alphabet.sequence(value))
         assert found.levels[place] == (0 if tokens <= 2 else 1 if tokens == 3 else 2)
     assert {2, 3, 4} <= {len(item.alphabet.sequence(value)) for value in values}
-
-
-def test_without_values_a_discovery_is_empty():
-    item = collection(cohorts=24)
-    found = discover_module._judge(item, counted(item, {"bada": 300}, generator("empty")), (), Judged(), 0.95)
-    assert (found.values, found.num_scored) == ((), 7)
-    columns = (found.frequencies, found.standard_errors, found.ci_low, found.ci_high, found.q_values, found.levels)
-    assert [len(column) for column in columns] == [0] * 6
 
 
 @pytest.mark.parametrize("reporting", [24, 12, 3, 1])
@@ -635,24 +500,6 @@ def test_a_value_counts_for_as_many_hypotheses_as_its_share_of_what_was_offered(
     beliefs = [search._beliefs.of(search._alphabet.sequence(value)) for value in ("a", "bab")]
     np.testing.assert_allclose(search.hypotheses(("a", "bab")), 4.5 / np.exp(beliefs))
     assert beliefs[0] != beliefs[1]
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_masses_of_a_level_are_the_sums_of_its_beliefs(number: int) -> None:
-    """Those of prefixes, and those of whole values; in a later pass the same ones are no new ones."""
-    search = small_search()
-    alphabet, last = search._alphabet, search._alphabet.lengths[number] is None
-    parents = [alphabet.sequence(value)[:2] for value in ("bada", "gigi")]
-    allowed = generator("allowed", number).random((2, len(TOKENS) + 1)) < 0.5
-    allowed[:, END] = True
-    expected = [0.0, 0.0]
-    for parent, row in zip(parents, allowed):
-        for token in np.flatnonzero(row).tolist():
-            sequence = (*parent, token, END) if last and token != END else (*parent, token)
-            expected[sequence[-1] == END] += np.exp(search._beliefs.of(sequence))
-    for _ in range(2):
-        assert search._kinds([(parents, allowed)], number) == pytest.approx(expected)
-        assert search.num_scored == (allowed.sum() if last else 2)
 
 
 def test_scores_above_have_few_expected_false_positives() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import RATE, generator
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.solvers.observation import common_noise, signed_common_noise
@@ -19,8 +20,9 @@ SEEDS, WINDOWS, PEOPLE = 80, 3, 3000
 
 
 def collection(seed: int) -> Collection:
-    spec = {"id": "open", "version": 1, "alphabet": {"id": "hashed", "num_buckets": 8, "seed": seed}}
-    return Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 4.0}, "num_cohorts": 8})
+    return made(
+        {"id": "hashed", "num_buckets": 8, "seed": seed}, {"id": "krr", "epsilon": 4.0}, num_cohorts=8, id="open"
+    )
 
 
 def of_seed(seed: int, hidden: float) -> tuple[float, float]:
@@ -48,8 +50,7 @@ def test_common_variance_is_that_of_the_common_error(hidden: float) -> None:
 
 
 def test_closed_alphabets_have_none() -> None:
-    spec = {"id": "closed", "version": 1, "alphabet": {"id": "closed", "values": ["a", "b", "c"]}}
-    of = Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 1.0}})
+    of = made({"id": "closed", "values": ["a", "b", "c"]}, {"id": "krr", "epsilon": 1.0}, id="closed")
     batch = of.perturb(["a"] * 500, generator("closed"))
     assert of.estimate(of.count(batch), "empirical").common_variances is None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,18 +11,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.support import cases
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator, normal_limit, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.errors import EstimationError
-from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.estimators import empirical_bayes as estimator_module
-from uldp_transforms.ldp.estimators.empirical_bayes import _hashed_slope, _own_slopes, noise_of
+from uldp_transforms.ldp.estimators.empirical_bayes import _hashed_slope, noise_of
 from uldp_transforms.ldp.estimators.stacked_priors import Frequencies, posterior_means
 from uldp_transforms.ldp.solvers import fitted_prior as module
-from uldp_transforms.ldp.solvers import sharpened as sharpened_module
-from uldp_transforms.ldp.solvers.buckets import Buckets
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy, checked, fit_prior
-from uldp_transforms.ldp.solvers.linear import estimate_linear, observe
+from uldp_transforms.ldp.solvers.linear import estimate_linear
 from uldp_transforms.ldp.solvers.question import ask
 from uldp_transforms.ldp.solvers.sharpened import sharpened
 from uldp_transforms.ldp.solvers.simplex import nearest_distribution
@@ -33,8 +29,7 @@ TEXTS = tuple(f"value {i}" for i in range(64))
 
 def closed(mechanism: str, size: int = 6, sensitive: int | None = None, epsilon: float = 1.0) -> Collection:
     alphabet = {"id": "closed", "values": list(TEXTS[:size]), "sensitive": list(TEXTS[: sensitive or size])}
-    spec = {"id": "c", "version": 1, "alphabet": alphabet}
-    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": epsilon}})
+    return made(alphabet, {"id": mechanism, "epsilon": epsilon})
 
 
 def counted(cells: np.ndarray, num_reports: int) -> CohortCounts:
@@ -42,14 +37,6 @@ def counted(cells: np.ndarray, num_reports: int) -> CohortCounts:
 
 
 # ------------------------------------------------------------------------------------------------------------ laws
-
-
-@cases.each_mechanism(cases.MECHANISMS_TO_TEST)
-def test_the_slope_is_that_of_the_exact_variance(mechanism):
-    """At any frequencies the variance is the one without the own people, plus slope p, less p^2."""
-    frequencies = generator("slope", cases.label(mechanism)).dirichlet(np.ones(mechanism.num_symbols))
-    found = mechanism.null_variances(frequencies) + _own_slopes(mechanism) * frequencies - frequencies**2
-    np.testing.assert_allclose(found, mechanism.variances_alone(frequencies), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["krr", "rappor", "ss", "urr"])
@@ -82,20 +69,6 @@ def test_the_slope_of_hashed_values_is_that_of_local_hashing(buckets):
     mechanism = cases.MECHANISM_CASES["krr"][0].__class__(num_symbols=buckets, num_sensitive=buckets, epsilon=1.0)
     gain = mechanism.kappa * (1 - 1 / buckets)
     assert _hashed_slope(mechanism, buckets) == pytest.approx((1 - 2 / buckets) / gain, abs=1e-9)
-
-
-def test_hashed_values_in_clear_have_the_noise_of_who_tells_them():
-    """Reports of clear buckets are those of holders, told with probability kappa; others are noisy ones."""
-    alphabet = {"id": "hashed", "num_buckets": 5, "num_clear_buckets": 3, "non_sensitive": ["n0", "n1"], "seed": 3}
-    fields = {"alphabet": alphabet, "mechanism": {"id": "urr", "epsilon": 2.0}, "num_cohorts": 12}
-    spec = Collection.from_json({"id": "c", "version": 1, **fields})
-    counts = spec.count(spec.perturb(["a", "b", "n0", "n1"] * 100, generator("clear slopes")))
-    question = ask(spec, counts, ("a", "n0", "b", "n1"))
-    linear = estimate_linear(question)
-    assert not question.own.any()
-    told, hidden = 1 / spec.mechanism.kappa, _hashed_slope(spec.mechanism, spec.alphabet.num_sensitive)
-    found = dict(zip(question.unknowns, noise_of(question, linear).slope * counts.total))
-    assert found == pytest.approx({"a": hidden, "b": hidden, "n0": told, "n1": told})
 
 
 # ------------------------------------------------------------------------------------------------------ posteriors
@@ -198,23 +171,6 @@ def test_bins_cost_neither_errors_nor_coverage(monkeypatch):
     np.testing.assert_allclose(errors[0], errors[1], rtol=module._BIN)
 
 
-def test_equal_frequencies_are_weighed_against_the_fitted_prior_by_hand():
-    """Bayes' rule for two hypotheses, with the density of the normal law."""
-    rng, alike = generator("alike"), []
-    for spread in (0.0, 0.3, 1.0, 3.0):
-        noisy = Noisy(8 + spread * np.resize([-1, 1], 40) + rng.normal(size=40), np.ones(40), np.zeros(40), np.inf)
-        prior = fit_prior(noisy, 8.0)
-        densities = stats.norm.pdf(noisy.estimates[:, np.newaxis], prior.atoms)
-        equal = stats.norm.logpdf(noisy.estimates, 8).sum()
-        lead = np.log(densities @ prior.weights).sum() - equal
-        assert prior.alike == pytest.approx(1 / (1 + np.exp(lead)), rel=1e-3, abs=1e-9)
-        expected = prior.alike * 8 + (1 - prior.alike) * prior.means()
-        np.testing.assert_allclose(prior.means_given_the_sum(), expected)
-        alike.append(prior.alike)
-    assert alike[0] > 0.3
-    assert alike[-1] < 1e-6
-
-
 # ----------------------------------------------------------------------------------------- how far it is trusted
 
 
@@ -248,37 +204,12 @@ def test_a_prior_that_has_learned_something_is_trusted(groups):
     assert after.mean() <= 0.1 * len(truth) + slack
 
 
-def test_the_trust_is_that_of_the_formula():
-    """Twenty atoms for 32 values: 39 parameters, 8 in the prior's favour, and 12 to gain."""
-    placed = np.arange(20.0) * 20 + 20
-    noisy = Noisy(np.append(placed, placed[:12]), np.ones(32), np.zeros(32), np.inf)
-    prior = fit_prior(noisy, 1e3)
-    assert prior.used_up().sum() == pytest.approx(20, abs=0.01)
-    assert checked(prior).trust == pytest.approx(1 / 12, abs=0.01)
-    few = fit_prior(Noisy(placed[:3], np.ones(3), np.zeros(3), np.inf), 1e3)
-    assert checked(few).trust == 1
-    none = fit_prior(Noisy(np.zeros(3), np.ones(3), np.zeros(3), np.inf), 1e3)
-    assert checked(none).trust == 1
-    fields = dataclasses.replace(prior, trust=0.25)
-    np.testing.assert_allclose(fields.means(), 0.25 * prior.means() + 0.75 * noisy.estimates, atol=1e-9)
-    np.testing.assert_allclose(fields.moments()[1], 0.25 * prior.moments()[1] + 0.75, atol=1e-9)
-
-
-@given(st.lists(st.floats(-2, 60), min_size=2, max_size=80), st.floats(0, 1))
-def test_a_larger_estimate_has_a_larger_mean_however_far_it_is_trusted(noisy, trust):
-    estimates = np.sort(np.array(noisy))
-    law = Noisy(estimates, np.ones(len(noisy)), np.zeros(len(noisy)), np.inf)
-    means = dataclasses.replace(fit_prior(law, 2.0), trust=trust).means()
-    assert (np.diff(means) >= -1e-7 * max(means.max(), 1)).all()
-
-
 # ------------------------------------------------------------------------------------------------------- sharpened
 
 
 def hashed(epsilon: float, num_buckets: int, num_cohorts: int, seed: int = 1) -> Collection:
     alphabet = {"id": "hashed", "num_buckets": num_buckets, "seed": seed}
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": num_cohorts}
-    return Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": epsilon}})
+    return made(alphabet, {"id": "krr", "epsilon": epsilon}, num_cohorts=num_cohorts)
 
 
 def drawn(spec: Collection, texts: tuple[str, ...], shares: np.ndarray, n: int, rng: np.random.Generator):
@@ -316,26 +247,6 @@ def test_weights_of_buckets_make_hashed_frequencies_more_precise_and_their_error
     assert abs(spread.mean() - 1) <= 0.1 + student_limit(60) * spread.std(ddof=1) / np.sqrt(60)
 
 
-def test_weighted_least_squares_is_the_dense_one(monkeypatch):
-    """The minimum over frequencies and one number for each cohort, by a general solver."""
-    monkeypatch.setattr(sharpened_module, "_ROUNDS", 1)
-    spec, rng = hashed(4.0, 16, 8), generator("dense")
-    shares = np.full(20, 0.05)
-    question = ask(spec, drawn(spec, TEXTS[:20], shares, 5000, rng), TEXTS[:20])
-    table = spec.alphabet.symbol_table(TEXTS[:20], 8)
-    given_ = observe(question, Buckets(table, 16), question.counts, slice(0, 16))
-    raw = estimate_linear(question).raw
-    fit = sharpened_module._fit(given_, raw, np.ones((8, 16)))
-    seen = np.maximum(raw, 0) + given_.jump / 5000
-    variances = given_.noise(given_.plausible(given_.buckets.forward(seen))) / given_.num_reports[:, np.newaxis]
-    rows = np.concatenate([given_.buckets.matrix().toarray(), np.kron(np.eye(8), np.ones((16, 1)))], axis=1)
-    roots = 1 / np.sqrt(variances.ravel() + fit.common)
-    solved = np.linalg.lstsq(rows * roots[:, np.newaxis], given_.inverted.ravel() * roots, rcond=None)[0]
-    np.testing.assert_allclose(fit.frequencies, solved[:20], atol=1e-8)
-    weighted = rows * roots[:, np.newaxis]
-    np.testing.assert_allclose(fit.errors**2, np.diag(np.linalg.pinv(weighted.T @ weighted))[:20], rtol=1e-6)
-
-
 # ------------------------------------------------------------------------------------------------------ what holds
 
 
@@ -371,14 +282,7 @@ def test_all_values_together_are_not_held_by_more_than_everybody(mechanism):
 def test_listed_values_of_an_open_list_are_not_held_by_those_who_hold_others():
     """A quarter hold listed values: the bound is what is seen of the list, and two standard errors."""
     alphabet = {"id": "hashed", "num_buckets": 32}
-    spec = {
-        "id": "c",
-        "version": 1,
-        "alphabet": alphabet,
-        "mechanism": {"id": "krr", "epsilon": 4.0},
-        "num_cohorts": 32,
-    }
-    item = Collection.from_json(spec)
+    item = made(alphabet, {"id": "krr", "epsilon": 4.0}, num_cohorts=32)
     others = [f"other {i}" for i in range(300)]
     counts = item.count(item.perturb([*TEXTS[:30]] * 100 + others * 30, generator("open bound")))
     [(bound, of_prior)] = priors_of(item, counts, TEXTS[:30])
@@ -388,48 +292,6 @@ def test_listed_values_of_an_open_list_are_not_held_by_those_who_hold_others():
 
 
 # ------------------------------------------------------------------------------------------------------ invariants
-
-
-@cases.all_collections
-@pytest.mark.parametrize("number", [1, 2, 500])
-@pytest.mark.parametrize("alike", [True, False])
-def test_it_is_a_distribution(name, number, alike):
-    item = cases.ALL_COLLECTIONS[name]
-    rng = generator("eb", name, number, alike)
-    values = (
-        cases.VALUES[:1] * number if alike else [cases.VALUES[i] for i in rng.integers(len(cases.VALUES), size=number)]
-    )
-    counts = item.count(item.perturb(values, rng=rng))
-    candidates = None if item.alphabet.known_values is not None else cases.VALUES
-    try:
-        found = item.estimate(counts, "eb", candidates)
-    except EstimationError as error:
-        assert number < 500 <= 100 * item.num_cohorts, error  # too few cohorts have sent reports
-        return
-    assert np.isfinite(found.frequencies).all()
-    assert (found.frequencies >= 0).all()
-    assert found.frequencies.sum() + found.left_over == pytest.approx(1)
-    assert found.left_over >= 0
-
-
-@given(st.lists(st.integers(0, 200), min_size=6, max_size=6).filter(any), st.permutations(range(6)))
-def test_names_do_not_matter(cells, order):
-    spec, given_cells = closed("krr"), np.array(cells)
-    found = spec.estimate(counted(given_cells, given_cells.sum()), "eb").frequencies
-    moved = spec.estimate(counted(given_cells[order], given_cells.sum()), "eb").frequencies
-    np.testing.assert_allclose(moved, found[order], atol=1e-9)
-    assert (np.diff(found[np.argsort(given_cells)]) >= -1e-9).all(), "who is counted more is shown as more"
-
-
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 16.0])
-@pytest.mark.parametrize("mechanism", ["krr", "rappor", "urr", "urap", "uss"])
-def test_two_values(mechanism, epsilon):
-    spec = closed(mechanism, size=3, sensitive=2, epsilon=epsilon) if mechanism[0] == "u" else closed(mechanism, 2)
-    for cells in ([7, 0, 0], [0, 7, 0], [3, 4, 0], [0, 0, 7]):
-        own = np.array(cells[: spec.num_cells])
-        found = spec.estimate(counted(own, 7), "eb").frequencies
-        assert found.sum() == pytest.approx(1)
-        assert (found >= 0).all()
 
 
 def test_without_noise_it_is_what_was_counted():
@@ -454,49 +316,3 @@ def test_it_is_nearer_than_the_nearest_distribution_where_most_values_are_alike(
         errors = [((spec.estimate(counts, name).frequencies - truth) ** 2).sum() for name in ("projected", "eb")]
         leads.append(errors[0] - errors[1])
     assert np.mean(leads) > normal_limit() * np.std(leads) / np.sqrt(len(leads))
-
-
-@pytest.mark.parametrize("num_hashes", [1, 2, 3, 8, 16])
-def test_several_hash_functions(num_hashes):
-    """Nearer than the raw frequencies, and the unlisted share is found; one beats several (decision 63)."""
-    alphabet = {"id": "hashed", "num_buckets": 32, "seed": 1, "num_hashes": num_hashes}
-    spec = Collection.from_json(
-        {
-            "id": "c",
-            "version": 1,
-            "alphabet": alphabet,
-            "mechanism": {"id": "rappor", "epsilon": 4.0},
-            "num_cohorts": 32,
-        }
-    )
-    truth = 1 / np.arange(1.0, 41)
-    truth *= 0.8 / truth.sum()
-    rng = generator("hashes", num_hashes)
-    texts = (*TEXTS[:40], "nobody listed this")
-    held = rng.choice(41, 40_000, p=np.append(truth, 0.2))
-    counts = spec.count(spec.perturb([texts[i] for i in held], rng=rng))
-    found = spec.estimate(counts, "eb", TEXTS[:40])
-    error = ((found.frequencies - truth) ** 2).sum()
-    assert error < ((found.raw_frequencies - truth) ** 2).sum()
-    limit = normal_limit() * (found.unexplained_standard_error + found.standard_errors.max())
-    assert abs(found.left_over - 0.2) < limit
-    assert ESTIMATORS["eb"]().supports(spec)
-
-
-@pytest.mark.parametrize("listed", [1, 2])
-def test_short_lists(listed):
-    """One candidate or two of an open alphabet; the others are unlisted."""
-    spec = Collection.from_json(
-        {
-            "id": "c",
-            "version": 1,
-            "alphabet": {"id": "hashed", "num_buckets": 8, "seed": 1},
-            "mechanism": {"id": "krr", "epsilon": 6.0},
-            "num_cohorts": 16,
-        }
-    )
-    rng = generator("short", listed)
-    held = [TEXTS[i] for i in rng.choice(20, 20_000, p=np.append(0.4, np.full(19, 0.6 / 19)))]
-    found = spec.estimate(spec.count(spec.perturb(held, rng=rng)), "eb", TEXTS[:listed])
-    assert found.frequencies[0] == pytest.approx(0.4, abs=normal_limit() * found.standard_errors[0])
-    assert found.frequencies.sum() + found.left_over == pytest.approx(1)

@@ -9,6 +9,7 @@ import pyarrow
 import pytest
 
 from tests.support.html_tree import tree_of
+from tests.support.ldp.made_collections import made
 from tests.support.refusals.ldp.notebooks import FIELDS, HASHED, KRR, VALUES, estimate_of
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection, Estimate, SpecError
@@ -145,12 +146,8 @@ def test_columns_of_each_library_are_perturbed_alike(library: str) -> None:
     """Texts and numbers; what is missing is named by its row."""
     column = COLUMNS[library]
     texts, numbers = ["flu", "cold"] * 5, [1.5, 40.0, 3.0]
-    of_texts = Collection.from_json(
-        {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": ["flu", "cold"]}, "mechanism": KRR}
-    )
-    of_numbers = Collection.from_json(
-        {"id": "c", "version": 1, "alphabet": {"id": "ordered", "low": 0, "high": 50, "num_bins": 5}, "mechanism": KRR}
-    )
+    of_texts = made({"id": "closed", "values": ["flu", "cold"]}, KRR)
+    of_numbers = made({"id": "ordered", "low": 0, "high": 50, "num_bins": 5}, KRR)
     for collection, values in ((of_texts, texts), (of_numbers, numbers)):
         expected, found = (collection.perturb(held, generator(library)) for held in (values, column(values)))
         assert found.payloads.tolist() == expected.payloads.tolist()

@@ -1,4 +1,6 @@
-"""Estimates against the truth, against independent linear algebra, and against their own standard errors.
+"""Estimates against the truth and against their own standard errors.
+
+Laws that hold of the estimators of other packages too are in ``ldp/test_conformance.py``.
 
 Letters: C cohorts, k symbols (buckets), S values, R replicates of a window of n reports.
 """
@@ -19,7 +21,6 @@ from scipy import optimize, stats
 from tests.support.calibration import assert_calibrated, excess_slack, windows
 from tests.support.cases import (
     COLLECTIONS,
-    DECOMPOSED,
     SENSITIVE,
     VALUES,
     collection,
@@ -28,14 +29,12 @@ from tests.support.cases import (
     estimators,
 )
 from tests.support.tolerance import binomial_limits, generator, within
-from uldp_transforms.ldp import CohortCounts, Collection, Estimate, EstimationError, SpecError
+from uldp_transforms.ldp import CohortCounts, Collection, Estimate, EstimationError
 from uldp_transforms.ldp.alphabets import Closed, Hashed, Permuted
 from uldp_transforms.ldp.errors import IllConditionedError, InsufficientCohortsError, NoReportsError
 from uldp_transforms.ldp.estimators import Normalized, Projected
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
-from uldp_transforms.ldp.solvers.linear import estimate_linear
-from uldp_transforms.ldp.solvers.question import ask
-from uldp_transforms.ldp.solvers.simplex import clip_and_normalize, project_onto_simplex
+from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 
 TRUTH = np.array([0.3, 0.25, 0.2, 0.1, 0.1, 0.05])
 
@@ -72,21 +71,6 @@ def test_exact_counts_give_the_truth(name, estimator):
     assert estimate.unexplained_mass == pytest.approx(0, abs=1e-9)
     assert ((estimate.standard_errors > 0) & (estimate.standard_errors < 1e-5)).all()
     assert (np.maximum(abs(estimate.ci_low - TRUTH), abs(estimate.ci_high - TRUTH)) < 1e-4).all()
-
-
-@collections
-@estimators
-def test_post_processing_shows_other_frequencies_and_changes_nothing_else(name, estimator):
-    item = COLLECTIONS[name]
-    counts = noisy_counts(item)
-    estimate, unbiased = (item.estimate(counts, which, VALUES) for which in (estimator.id, "empirical"))
-    for field in ("raw_frequencies", "standard_errors", "unexplained_standard_error"):
-        np.testing.assert_array_equal(getattr(estimate, field), getattr(unbiased, field))
-    low, high = np.clip(unbiased.ci_low, 0, 1), np.clip(unbiased.ci_high, 0, 1)  # which reach what is shown
-    np.testing.assert_array_equal(estimate.ci_low, np.minimum(low, estimate.frequencies))
-    np.testing.assert_array_equal(estimate.ci_high, np.maximum(high, estimate.frequencies))
-    np.testing.assert_array_equal(unbiased.frequencies, unbiased.raw_frequencies)
-    assert (estimate.estimator, unbiased.estimator) == (estimator.id, "empirical")
 
 
 @collections
@@ -138,44 +122,10 @@ def test_estimates_are_finite_or_refused_for_any_number_of_reports(name, estimat
     assert 400 in answered
 
 
-@collections
-@estimators
-def test_counting_twice_as_many_equal_reports_keeps_the_estimate(name, estimator):
-    item = COLLECTIONS[name]
-    counts = noisy_counts(item)
-    once, twice = (item.estimate(c, estimator.id, VALUES) for c in (counts, counts + counts))
-    np.testing.assert_allclose(twice.frequencies, once.frequencies, atol=1e-9)
-    assert twice.num_reports == 2 * once.num_reports
-
-
 # ---------------------------------------------------------------------- candidates
 
 OPEN = [name for name in COLLECTIONS if name.startswith(("hashed", "prefixes"))]
 CLOSED = [name for name in COLLECTIONS if name not in OPEN]
-
-
-@pytest.mark.parametrize("name", CLOSED)
-@estimators
-def test_a_closed_alphabet_estimates_all_values_by_default(name, estimator):
-    item = COLLECTIONS[name]
-    everything = item.estimate(noisy_counts(item), estimator.id)
-    assert everything.values == item.alphabet.known_values
-    assert everything.unexplained_mass == everything.unexplained_standard_error == 0
-
-
-@pytest.mark.parametrize("name", CLOSED)
-@estimators
-def test_candidates_of_a_closed_alphabet_are_picked_from_the_estimate_of_all(name, estimator):
-    item = COLLECTIONS[name]
-    counts = noisy_counts(item)
-    everything, some = (
-        item.estimate(counts, estimator.id, values) for values in (None, ("fox", DECOMPOSED + "meu", "ant"))
-    )
-    assert some.values == ("fox", "émeu", "ant")
-    picked = [everything.values.index(value) for value in some.values]
-    for field in ("frequencies", "raw_frequencies", "standard_errors", "ci_low", "ci_high"):
-        np.testing.assert_array_equal(getattr(some, field), getattr(everything, field)[picked])
-    assert some.unexplained_mass == pytest.approx(np.delete(everything.frequencies, picked).sum())
 
 
 @pytest.mark.parametrize("name", [name for name in CLOSED if COLLECTIONS[name].alphabet.known_values == VALUES])
@@ -189,38 +139,6 @@ def test_unexplained_mass_of_a_closed_alphabet_has_the_standard_error_of_what_wa
     assert estimate.unexplained_mass == pytest.approx(item.estimate(counts).frequencies[left_out].sum())
     expected = np.sqrt(covariance[np.ix_(left_out, left_out)].sum())
     assert estimate.unexplained_standard_error == pytest.approx(expected, rel=1e-7)
-
-
-@pytest.mark.parametrize("name", OPEN)
-@estimators
-def test_frequencies_and_unexplained_mass_of_an_open_alphabet_are_everybody(name, estimator):
-    item = COLLECTIONS[name]
-    for values in (VALUES, VALUES[:3], ("unheard of",)):
-        estimate = item.estimate(noisy_counts(item), estimator.id, values)
-        assert estimate.frequencies.sum() + estimate.left_over == pytest.approx(1)
-        assert estimate.unexplained_standard_error > 0
-
-
-@pytest.mark.parametrize("name", OPEN)
-def test_the_order_of_candidates_is_the_order_of_the_estimate(name):
-    item = COLLECTIONS[name]
-    counts = noisy_counts(item)
-    forward, backward = (item.estimate(counts, candidates=values) for values in (VALUES, VALUES[::-1]))
-    assert backward.values == VALUES[::-1]
-    np.testing.assert_allclose(backward.frequencies[::-1], forward.frequencies)
-    np.testing.assert_allclose(backward.standard_errors[::-1], forward.standard_errors)
-
-
-@pytest.mark.parametrize("name", CLOSED)
-def test_strangers_are_refused(name):
-    with pytest.raises(SpecError, match=r"got 1 candidate\(s\) outside this list"):
-        COLLECTIONS[name].estimate(noisy_counts(COLLECTIONS[name]), candidates=("ant", "stranger"))
-
-
-@pytest.mark.parametrize("name", OPEN)
-def test_an_open_alphabet_needs_candidates(name):
-    with pytest.raises(SpecError, match="needs a list of candidate values"):
-        COLLECTIONS[name].estimate(noisy_counts(COLLECTIONS[name]))
 
 
 # ---------------------------------------------------------------------- post-processing
@@ -259,21 +177,6 @@ def test_post_processing_makes_a_distribution_and_leaves_one_alone(point, estima
     assert (result >= 0).all()
     assert result.sum() == pytest.approx(1)
     np.testing.assert_allclose(estimator.post_process(result), result, atol=1e-12)
-
-
-def test_golden_post_processing():
-    point = np.array([0.6, 0.5, -0.2, 0.1])
-    np.testing.assert_allclose(Projected().post_process(point), [8 / 15, 13 / 30, 0, 1 / 30], atol=1e-15)
-    np.testing.assert_allclose(Normalized().post_process(point), [1 / 2, 5 / 12, 0, 1 / 12], atol=1e-15)
-
-
-def test_nothing_positive_normalizes_to_the_uniform_distribution():
-    assert Normalized().post_process(np.array([-1.0, 0.0, -2.0, 0.0])).tolist() == [0.25] * 4
-
-
-def test_each_row_is_normalized_on_its_own():
-    rows = np.array([[0.5, 1.5, -1.0], [-1.0, -2.0, 0.0]])
-    np.testing.assert_allclose(clip_and_normalize(rows), [[0.25, 0.75, 0], [1 / 3] * 3])
 
 
 # ---------------------------------------------------------------------- least squares, written out with dense matrices
@@ -353,52 +256,6 @@ def dense_fit(item: Collection, counts: CohortCounts, values: tuple[str, ...], c
     return p, linear, known, squares, direction, len(target) - len(blocks) - directions.shape[1]
 
 
-@pytest.mark.parametrize(
-    "name",  # prefixes are several systems: test_prefixes.py
-    [name for name in COLLECTIONS if not name.startswith(("closed", "ordered", "prefixes"))],
-)
-@pytest.mark.parametrize("n", [200, 3000])
-@pytest.mark.parametrize("unlisted", [0, 2])
-def test_least_squares_is_the_dense_solution(name, n, unlisted):
-    """One cohort is left without reports."""
-    item = COLLECTIONS[name]
-    complete = item.alphabet.known_values is not None
-    values = VALUES if complete else VALUES[: len(VALUES) - unlisted]
-    counts = noisy_counts(item, n)
-    reporting = np.arange(item.num_cohorts) != 1
-    counts = CohortCounts(counts.num_reports * reporting, counts.cells * reporting[:, np.newaxis])
-    estimate = item.estimate(counts, candidates=values)
-    p, covariance, jump = dense_least_squares(item, counts, values, complete)
-    np.testing.assert_allclose(estimate.raw_frequencies, p, atol=1e-9)
-    errors = np.sqrt(np.diag(covariance) + jump**2)  # as if one more had been counted
-    np.testing.assert_allclose(estimate.standard_errors, errors, rtol=1e-5)  # single precision
-    rest = 0 if complete else np.sqrt(covariance.sum())
-    assert estimate.unexplained_standard_error == pytest.approx(rest, rel=1e-7)
-
-
-class FourCandidates(Hashed):
-    """Buckets as they are written here."""
-
-    def symbol_rows(self, values, num_cohorts):
-        table = np.array([[0, 1, 2, 0], [1, 1, 0, 2], [2, 0, 1, 1], [0, 2, 2, 1]])
-        everything = np.concatenate([table, np.broadcast_to([3, 4], (4, 2))], axis=1)
-        return everything[:num_cohorts, [("a", "b", "c", "d", "n1", "n2").index(value) for value in values]].T
-
-
-def test_golden_centred_least_squares():
-    """Four candidates over three sensitive buckets, two listed values with 30 and 20 clear reports."""
-    alphabet = FourCandidates(num_buckets=3, non_sensitive=("n1", "n2"))
-    item = dataclasses.replace(collection(alphabet, 4, "urr"), alphabet=alphabet)
-    sensitive = np.array([[50, 30, 20], [25, 45, 30], [30, 40, 35], [28, 33, 44]])
-    clear = np.array([[8, 4], [9, 6], [6, 4], [7, 6]])
-    counts = CohortCounts(np.array([112, 115, 115, 118]), np.concatenate([sensitive, clear], axis=1))
-    question = ask(item, counts, ("a", "b", "c", "d"))
-    raw = estimate_linear(question).raw
-    golden = [0.425158, 0.412214, 0.246484, 0.440472, 0.179082, 0.119388]
-    np.testing.assert_allclose(raw, golden, atol=6e-7)
-    assert 1 - raw.sum() == pytest.approx(-0.822799, abs=6e-7)
-
-
 # ---------------------------------------------------------------------- intervals
 
 
@@ -416,16 +273,6 @@ def test_intervals_of_clear_symbols_are_those_of_their_counts(mechanism, seen):
     assert left_out == pytest.approx(0.025) if seen else low == 0
     assert low >= exact.low
     assert estimate.ci_high[where] == pytest.approx(min(exact.high / item.mechanism.kappa, 1))
-
-
-def test_interval_of_a_clear_symbol_that_everybody_shows_reaches_one():
-    item = collection(Closed(values=("a", "b"), sensitive=("a",)), 1, "urr")
-    estimate = item.estimate(CohortCounts(np.array([50]), np.array([[0, 50]])), "projected")
-    assert estimate.ci_high[1] == 1
-    kappa = item.mechanism.kappa  # 50 of 50 in clear is more than the mechanism lets through: no more than 1 says
-    assert estimate.raw_frequencies[1] > 1 and 50 * kappa == pytest.approx(int(50 * kappa) + 0.5, abs=0.5)
-    exact = stats.binomtest(int(50 * kappa), 50).proportion_ci(method="exact")
-    assert 0.9 * exact.low / kappa < estimate.ci_low[1] < 50 / 50
 
 
 # ---------------------------------------------------------------------- calibration of the standard errors

@@ -7,13 +7,14 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from scipy import integrate, optimize, stats
+from scipy import stats
 
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators.few_values import FEW, drawn_together, shares_beside_noise
 from uldp_transforms.ldp.sampling import SeededSource
-from uldp_transforms.ldp.solvers.simplex import nearest_distribution, project_onto_simplex
+from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 
 TEXTS = tuple(f"value {i}" for i in range(40))
 ALLOWED = 1.05  # times the mean squared error of the best of the two
@@ -37,13 +38,13 @@ def shapes(size: int) -> dict[str, np.ndarray]:
 def closed(mechanism: str, size: int, epsilon: float, sensitive: int) -> Collection:
     alphabet = {"id": "closed", "values": list(TEXTS[:size]), "sensitive": list(TEXTS[:sensitive])}
     fields = {"id": mechanism, "epsilon": epsilon}
-    return Collection.from_json({"id": "c", "version": 1, "alphabet": alphabet, "mechanism": fields})
+    return made(alphabet, fields)
 
 
 def hashed(epsilon: float, num_buckets: int) -> Collection:
     alphabet = {"id": "hashed", "num_buckets": num_buckets, "seed": 1}
     fields = {"id": "krr", "epsilon": epsilon}
-    return Collection.from_json({"id": "c", "version": 1, "alphabet": alphabet, "mechanism": fields, "num_cohorts": 64})
+    return made(alphabet, fields, num_cohorts=64)
 
 
 def window(item: Collection, texts: tuple[str, ...], shares: np.ndarray, n: int, rng: np.random.Generator):
@@ -161,28 +162,6 @@ def test_the_default_is_near_the_best_of_few_candidates(size, unlisted, epsilon,
     assert_near_the_best(f"hashed {unlisted} | {size}", settings, unlisted, 60)
 
 
-@pytest.mark.parametrize("size", [4, 7, 12])
-def test_what_looks_alike_is_drawn_together(size):
-    """In units where the formula is short: the mean stays, and the way is (1 - 2 / d) (2 - ratio) / ratio if d >= 3."""
-    degrees, estimates = size - 1, np.linspace(-1, 1, size)
-    spread = (estimates**2).sum()
-    for ratio in (0.5, 1.2, 1.7, 2.5):
-        scale = 1e-6
-        variance = scale**2 * spread / degrees / ratio
-        found = drawn_together(0.2 + scale * estimates, variance)
-        assert found.mean() == pytest.approx(0.2)
-        way = min(1, (1 - 2 / degrees) / ratio) * min(max(2 - ratio, 0), 1)
-        np.testing.assert_allclose(found - 0.2, (1 - way) * scale * estimates, atol=1e-6 * scale)
-
-
-def test_noise_that_hides_everything_and_too_few_values_move_nothing():
-    estimates = np.array([0.3, 0.24, 0.26, 0.2])
-    assert (drawn_together(estimates, 0.07) == estimates).all()  # 3 x 0.07 > 0.2
-    assert (drawn_together(estimates, 0.0) == estimates).all()
-    assert (drawn_together(estimates[:3], 1e-3) == estimates[:3]).all()
-    assert not (drawn_together(estimates, 1e-3) == estimates).all()
-
-
 def test_equal_shares_of_few_values_are_nearer_than_projected_ones():
     """12 equal values; the James-Stein way takes most of the noise off."""
     item, shares, losses = closed("krr", 12, 4.0, 12), np.full(12, 1 / 12), []
@@ -195,17 +174,6 @@ def test_equal_shares_of_few_values_are_nearer_than_projected_ones():
     gain = 0.7 * projected - ours
     assert gain.mean() > student_limit(150) * gain.std(ddof=1) / np.sqrt(150)
     assert len(shares) <= FEW
-
-
-@pytest.mark.parametrize("unlisted", [0.0, 0.6])
-def test_where_the_rest_is_noise_frequencies_and_what_is_left_over_are_everybody(unlisted):
-    item, rng = hashed(0.5, 3), generator("rest", unlisted)
-    everybody = np.append(np.full(5, (1 - unlisted) / 5), np.full(35, unlisted / 35))
-    estimate = item.estimate(window(item, TEXTS, everybody, 1000, rng), "eb", TEXTS[:5])
-    assert estimate.unexplained_status == "too_uncertain"
-    assert estimate.frequencies.sum() + estimate.left_over == pytest.approx(1)
-    assert estimate.left_over > 0
-    assert (estimate.frequencies >= 0).all()
 
 
 # ------------------------------------------------------------------------------- where the unlisted share is noise
@@ -265,38 +233,7 @@ def test_one_to_four_candidates_cannot_be_near_the_best_of_both():
     assert bounds[3] > ALLOWED > bounds[4]
 
 
-@pytest.mark.parametrize("error", [0.1, 0.15])
-def test_beside_noise_shares_are_a_mean_over_what_the_rest_may_be(error):
-    """Of candidates far from 0, by numerical integration: differences stay, and the sum has a posterior mean."""
-    estimates, variances = np.array([0.42, 0.3]), np.full(2, error**2 / 2)
-    found = shares_beside_noise(estimates, variances)
-    odds, rest = max(0.7, 0.18 / error), 1 - estimates.sum()
-
-    def integral(power: int) -> float:
-        return integrate.quad(lambda r: r**power * np.exp(-((rest - r) ** 2) / (2 * error**2)), 0, 0.85)[0]
-
-    mean = odds * integral(1) / (np.exp(-(rest**2) / (2 * error**2)) + odds * integral(0))
-    assert 1 - found.sum() == pytest.approx(mean, abs=1e-3)
-    assert found[0] - found[1] == pytest.approx(0.12, abs=1e-3)
-
-
 # ------------------------------------------------------------------------------------------ from few to many values
-
-
-def test_the_nearest_distribution_is_that_of_a_general_solver():
-    rng = generator("nearest")
-    for size in (1, 2, 7, 40):
-        point, variances = rng.normal(1 / size, 0.3, size), rng.uniform(0.01, 1, size)
-        found = nearest_distribution(point, variances)
-        best = optimize.minimize(
-            lambda p, point=point, variances=variances: ((p - point) ** 2 / variances).sum(),
-            np.full(size, 1 / size),
-            bounds=[(0, 1)] * size,
-            constraints={"type": "eq", "fun": lambda p: p.sum() - 1},
-            options={"ftol": 1e-14, "maxiter": 500},
-        )
-        np.testing.assert_allclose(found, best.x, atol=1e-4)
-        np.testing.assert_allclose(nearest_distribution(point, np.ones(size)), project_onto_simplex(point), atol=1e-12)
 
 
 def against(item: Collection, shares: np.ndarray, n: int, runs: int, names: tuple[str, ...]) -> np.ndarray:

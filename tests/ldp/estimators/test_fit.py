@@ -12,6 +12,7 @@ from scipy import stats
 from tests.campaigns.attacks import window
 from tests.support.calibration import windows
 from tests.support.cases import ALL_COLLECTIONS, VALUES
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection
 
@@ -24,8 +25,7 @@ LEVEL = 1e-3
 
 def hashed(epsilon: float = 1.0) -> Collection:
     alphabet = {"id": "hashed", "num_buckets": K, "seed": 3}
-    spec = {"id": "words", "version": 1, "alphabet": alphabet, "num_cohorts": C}
-    return Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": epsilon}})
+    return made(alphabet, {"id": "krr", "epsilon": epsilon}, num_cohorts=C, id="words")
 
 
 def bucket_shares(item: Collection, shares: np.ndarray) -> np.ndarray:
@@ -74,23 +74,6 @@ def p_value(item: Collection, counts: CohortCounts, words: tuple[str, ...] = WOR
     return found
 
 
-def test_it_is_the_chance_of_a_larger_chi_square():
-    item, rng = hashed(), generator("chi-square")
-    for words in (WORDS, WORDS[:10]):
-        counts = honest(rng, item, SHARES, N)
-        assert p_value(item, counts, words) == pytest.approx(stats.chi2.sf(*misfit(item, counts, words)), rel=1e-4)
-
-
-def test_symbols_without_hashing_and_systems_without_residuals_have_none():
-    item = ALL_COLLECTIONS["closed-sensitive-urr"]
-    counts = item.count(item.perturb(list(VALUES) * 20, generator("closed")))
-    assert item.estimate(counts).fit_p_value is None
-    item = ALL_COLLECTIONS["hashed-krr"]  # 16 cohorts, 3 equations each
-    counts = item.count(item.perturb(["word 0"] * 5000, generator("full")))
-    assert item.estimate(counts, candidates=[f"w{i}" for i in range(48)]).fit_p_value is None
-    assert item.estimate(counts, candidates=["word 0"]).fit_p_value is not None
-
-
 HONEST = [*itertools.product(("zipf", "even", "skewed"), (10_000, N), (1.0, 4.0))]
 FAST = (("zipf", N, 1.0), ("even", 10_000, 4.0), ("skewed", 10_000, 1.0))
 
@@ -124,17 +107,6 @@ def test_every_mechanism_fits_its_own_reports(name):
     low, high = binomial_limits(num_windows, 0.5)
     assert low <= sum(p <= 0.5 for p in found) <= high
     assert sum(p <= 0.05 for p in found) <= binomial_limits(num_windows, 0.05)[1]
-
-
-def test_several_hash_functions_are_judged_with_caution():
-    """Their known noise is an upper bound, so p-values are too large."""
-    item, num_windows = ALL_COLLECTIONS["hashed-twice-rappor"], 100
-    found = [
-        item.estimate(counts, "empirical", VALUES).fit_p_value
-        for counts in windows(item, VALUES, np.full(6, 1 / 6), num_windows, 2000, rng=generator("twice"))
-    ]
-    assert sum(p <= 0.05 for p in found) <= binomial_limits(num_windows, 0.05)[1]
-    assert np.mean(found) > 0.5
 
 
 def seen(rng: np.random.Generator, words: tuple[str, ...], law: np.ndarray, stuck: int, num_windows: int = 40):

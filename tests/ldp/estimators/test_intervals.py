@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import RATE, generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import EstimationError
@@ -37,8 +38,7 @@ def shares_of(population: str, size: int) -> np.ndarray:
 
 
 def spec_of(alphabet: dict, mechanism: str, epsilon: float, num_cohorts: int) -> Collection:
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": num_cohorts}
-    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": epsilon}})
+    return made(alphabet, {"id": mechanism, "epsilon": epsilon}, num_cohorts=num_cohorts)
 
 
 def window(
@@ -313,25 +313,3 @@ def test_counts_without_noise_are_held_hardly_more_often_than_they_must_be(rule)
     assert forced.mean() == pytest.approx(0.986, abs=1e-3)
     assert held[rare].mean() < forced.mean() + 0.0025
     assert held[~rare].mean() < 0.965
-
-
-def test_of_a_value_that_hardly_anybody_holds_more_than_99_per_cent_are_held_whatever_the_rule():
-    """Means up to 0.01: without the interval of 0 hardly any is held. Means of 0.06 to 0.14: 0 alone is too rarely."""
-    means = np.array([[0.001], [0.01], [0.06], [0.14]])
-    np.testing.assert_allclose(
-        least_coverage(stats.poisson.pmf(np.arange(40.0), means), 0.95), [0.999, 0.990, 0.998, 0.991], atol=5e-4
-    )
-
-
-@pytest.mark.parametrize(
-    ("successes", "trials"),
-    [(0, 10), (1, 10), (5, 10), (6, 10), (10, 10), (3, 1000), (997, 1000), (400, 10**6)],
-)
-def test_binomial_ends_leave_out_what_they_say(successes, trials):
-    """The end towards the nearer of 0 and all has half of the observed count's probability beyond it; the other all."""
-    low, high = (float(end[0]) for end in binomial_intervals(np.array([successes]), trials, 0.95))
-    halves = [0.5 if 2 * successes <= trials else 0.0, 0.5 if 2 * (trials - successes) <= trials else 0.0]
-    at_least = stats.binom.sf(successes - 1, trials, low) - halves[0] * stats.binom.pmf(successes, trials, low)
-    at_most = stats.binom.cdf(successes, trials, high) - halves[1] * stats.binom.pmf(successes, trials, high)
-    assert at_least == pytest.approx(0.025, abs=1e-12) if successes else low == 0
-    assert at_most == pytest.approx(0.025, abs=1e-12) if successes < trials else high == 1

@@ -22,6 +22,7 @@ import pytest
 from scipy import stats
 
 from tests.support import cases, tolerance
+from tests.support.ldp.made_collections import made
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.mechanisms import (
@@ -176,8 +177,7 @@ def test_the_bound_comes_within_five_percent_of_epsilon(name, epsilon):
 def test_the_bound_of_fifty_sensitive_values():
     values = [str(i) for i in range(60)]
     spec = {"id": "closed", "values": values, "sensitive": values[:50]}
-    fifty = {"id": "q", "version": 1, "alphabet": spec, "mechanism": {"id": "urr", "epsilon": 1.0}}
-    check(Collection.from_json(fifty), ("0", "1"), SLOW)
+    check(made(spec, {"id": "urr", "epsilon": 1.0}, id="q"), ("0", "1"), SLOW)
 
 
 # ---------------------------------------------------------------------- faults that must be found

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import RATE, generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate
 from uldp_transforms.ldp.comparisons.compare import _Pair, difference_interval
@@ -176,9 +177,7 @@ def test_rare_values_are_covered_and_the_largest_is_missed_no_more_often(setting
 def test_figures_at_the_end_of_their_range_are_covered(mechanism: str) -> None:
     """Nearly everybody is in the first bin, so that the mean is near the least one and few are above a limit."""
     alphabet = {"id": "ordered", "low": 0, "high": 8, "num_bins": 8}
-    item = Collection.from_json(
-        {"id": "a", "version": 1, "alphabet": alphabet, "mechanism": {"id": mechanism, "epsilon": 1.0}}
-    )
+    item = made(alphabet, {"id": mechanism, "epsilon": 1.0}, id="a")
     people, rng = [0.5] * 1990 + [7.5] * 10, generator("noisy zeros of figures", mechanism)
     missed = np.zeros(2)
     for _ in range(WINDOWS):

@@ -9,7 +9,7 @@ from tests.support import cases
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.errors import NoReportsError
-from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate, stacked_priors
+from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
 from uldp_transforms.ldp.estimators.stacked_priors import SHORT, Frequencies, posterior_means
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy, checked, fit_prior
 from uldp_transforms.rows.samples.solutions import solve_windows
@@ -47,21 +47,6 @@ def test_means_do_not_depend_on_the_lists_beside_them() -> None:
         few = posterior_means([one, *every[number + 1 : number + 4]])
         np.testing.assert_array_equal(few[0], together[number])
         np.testing.assert_array_equal(posterior_means([one])[0], together[number])
-
-
-def test_no_more_is_solved_at_once_than_the_cache_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes, one = [], Frequencies(Noisy(np.zeros(13), np.full(13, 1e-3), np.full(13, 1e-4), 100.0), 0.1, False)
-    solve = stacked_priors._solve
-    monkeypatch.setattr(stacked_priors, "_solve", lambda lists, atoms: sizes.append(len(lists)) or solve(lists, atoms))
-    for together, expected in ((13 * stacked_priors._num_atoms(one.noisy) * 3, [3, 3, 1]), (1, [1] * 7)):
-        monkeypatch.setattr(stacked_priors, "_TOGETHER", together)
-        assert len(posterior_means([one] * 7)) == 7
-        assert sizes == expected
-        sizes.clear()
-
-
-def test_no_lists_have_no_means() -> None:
-    assert posterior_means([]) == []
 
 
 @cases.all_collections

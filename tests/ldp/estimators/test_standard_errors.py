@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.ldp.made_collections import made
 from uldp_transforms.ldp import CohortCounts, Collection
 
 VALUES = ("rare", "sensitive", "common")
@@ -18,7 +19,7 @@ EXPECTED = (0.05, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 30.0, 100.0, 100
 def collection(mechanism: str, epsilon: float, sensitive: tuple[str, ...]) -> Collection:
     alphabet = {"id": "closed", "values": list(VALUES), "sensitive": list(sensitive)}
     fields = {"id": mechanism, "epsilon": epsilon}
-    return Collection.from_json({"id": "c", "version": 1, "alphabet": alphabet, "mechanism": fields})
+    return made(alphabet, fields)
 
 
 def law(mechanism: str, epsilon: float, expected: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.support.calibration import windows
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators.threshold import keep_significant
@@ -20,8 +21,7 @@ SENSITIVE = TEXTS[:5]
 
 
 def collection(alphabet: dict, mechanism: str, num_cohorts: int = 1, epsilon: float = 1.0) -> Collection:
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": num_cohorts}
-    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": epsilon}})
+    return made(alphabet, {"id": mechanism, "epsilon": epsilon}, num_cohorts=num_cohorts)
 
 
 def closed(mechanism: str, sensitive: tuple[str, ...] = SENSITIVE, epsilon: float = 1.0) -> Collection:
@@ -64,28 +64,6 @@ def test_it_is_the_rule_one_entry_after_the_other(rows):
     assert result.sum() == pytest.approx(1)
 
 
-def test_nothing_significant_is_the_uniform_distribution():
-    assert keep_significant(np.array([0.1, -0.3, 0.0, 0.2]), np.full(4, 0.5)).tolist() == [0.25] * 4
-
-
-def test_everything_significant_is_divided_by_its_sum():
-    np.testing.assert_allclose(keep_significant(np.array([0.2, 0.6]), np.array([0.01, 0.0])), [0.25, 0.75])
-
-
-def test_more_than_everybody_is_divided_by_its_sum_and_leaves_nothing():
-    np.testing.assert_allclose(keep_significant(np.array([0.9, 0.6, 0.01]), np.full(3, 0.1)), [0.6, 0.4, 0])
-
-
-def test_values_without_noise_are_kept_if_they_were_seen():
-    shares = keep_significant(np.array([0.001, 0.0, 0.3]), np.array([0.0, 0.0, 10.0]))
-    np.testing.assert_allclose(shares, [0.001, 0.4995, 0.4995])
-
-
-def test_an_entry_that_is_not_to_be_kept_never_is():
-    np.testing.assert_allclose(keep_significant(np.array([0.3, 0.7]), np.array([0.1, np.inf])), [0.3, 0.7])
-    np.testing.assert_allclose(keep_significant(np.array([-4.0, 5.0]), np.array([0.1, np.inf])), [0.5, 0.5])
-
-
 # ---------------------------------------------------------------------- the limit
 
 
@@ -113,23 +91,6 @@ def variance_of_nobody(mechanism: str, v: int, epsilon: float, sensitive: float)
 MECHANISMS = [("urr", 5), ("urap", 5), ("uss", 5), ("krr", 20), ("rappor", 20), ("ss", 20)]
 
 
-@pytest.mark.parametrize(("mechanism", "v"), MECHANISMS)
-@pytest.mark.parametrize("epsilon", [0.5, 4.0])
-@pytest.mark.parametrize("n", [50, 1000, 10_000])
-def test_estimates_follow_the_rule_with_errors_from_the_formula(mechanism, v, epsilon, n):
-    item = closed(mechanism, epsilon=epsilon)
-    shares = 1 / np.arange(1, 21) / (1 / np.arange(1, 21)).sum()
-    for counts in windows(item, TEXTS, shares, 3, n, rng=generator("rule", mechanism, epsilon, n)):
-        raw = item.estimate(counts).raw_frequencies
-        plausible = np.maximum(raw, 0) / np.maximum(raw, 0).sum()
-        sensitive = plausible[:5].sum() if v == 5 else 1.0
-        sigma = np.sqrt(variance_of_nobody(mechanism, v, epsilon, sensitive) / n)
-        null_errors = np.where(np.arange(20) < v, sigma, 0.0)
-        estimate = item.estimate(counts, "threshold")
-        np.testing.assert_allclose(estimate.frequencies, by_the_book(raw, null_errors), atol=1e-9)
-        assert estimate.likelihood_gap is None
-
-
 def test_golden_limit():
     """uRR with 5 sensitive values and 2000 reports."""
     counts = CohortCounts(np.array([2000]), np.full((1, 20), 100))
@@ -154,18 +115,3 @@ def test_noise_alone_gets_through_in_one_window_out_of_twenty(mechanism, v):
     shown = np.array([item.estimate(counts, "threshold").frequencies for counts in counted])
     alarms = (shown[:, :v] == raw[:, :v]).any(axis=1).sum()
     assert alarms <= binomial_limits(repeats, 0.05)[1]
-
-
-# ---------------------------------------------------------------------- open alphabets
-
-
-def test_unlisted_values_of_an_open_alphabet_take_part_and_are_never_significant():
-    alphabet = {"id": "hashed", "num_buckets": 4, "non_sensitive": ["public", "seldom"]}
-    item = collection(alphabet, "urr", 16, epsilon=3.0)
-    texts, shares = ("often", "rare", "public", "unlisted"), [0.4, 0.01, 0.3, 0.29]
-    (counts,) = windows(item, texts, shares, 1, 3000, rng=generator("open"))
-    estimate = item.estimate(counts, "threshold", ["often", "rare", "never", "public", "seldom"])
-    often, *others, public, seldom = estimate.frequencies
-    assert (often, public) == (estimate.raw_frequencies[0], estimate.raw_frequencies[3])
-    left = 1 - often - public
-    np.testing.assert_allclose([*others, seldom, estimate.unexplained_mass], left / 4, atol=1e-12)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from uldp_transforms.ldp.mechanisms.binomial_law import clopper_pearson, clopper_pearson_of_law, normal_quantile
+from uldp_transforms.ldp.mechanisms.binomial_law import clopper_pearson
 from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals, score_intervals
 
 ALPHAS = 0.05 * np.array([1, 0.3, 0.1, 0.01, 1e-3, 1e-4, 1e-5])
@@ -84,30 +84,3 @@ def _missed(low: np.ndarray, high: np.ndarray, n: int, shares: np.ndarray, step:
     at_least, at_most = np.searchsorted(low, shares, side="right"), np.searchsorted(high, shares, side="left")
     counted = noise + step * shares
     return stats.binom.sf(at_least - 1, n, counted) + stats.binom.cdf(at_most - 1, n, counted)
-
-
-def test_the_law_of_a_variance_has_that_variance():
-    """At its ends V is 0; its binomial law has the mean and the variance that were asked for, at any mean."""
-    null, slope, curvature = 2e-4, 3e-3, 1e-3
-    root = np.sqrt(slope**2 + 4 * curvature * null)
-    first, length = (slope - root) / (2 * curvature), root / curvature
-    p = np.linspace(0, 1, 5)
-    share, trials = (p - first) / length, 1 / curvature
-    np.testing.assert_allclose(length**2 * share * (1 - share) / trials, null + slope * p - curvature * p**2)
-
-
-def test_without_curvature_counts_are_of_poisson_laws():
-    low, high = clopper_pearson_of_law(np.array([0.0, 5.0]), 0.0, 1.0, 0.0, float(normal_quantile(0.95)))
-    assert low[0] == pytest.approx(0, abs=1e-9)
-    np.testing.assert_allclose(high, stats.gamma.isf(0.025, [1, 6]), rtol=5e-3)
-    assert low[1] == pytest.approx(stats.gamma.ppf(0.025, 5), rel=5e-3)
-
-
-def test_intervals_of_a_law_are_those_of_its_counts():
-    """Of k-RR over 5 values: the frequency is an affine function of a binomial count."""
-    n, noise, step = 200, 0.15, 0.4
-    counts = np.array([0, 3, 31, 90, 200])
-    law = noise * (1 - noise) / (n * step**2), (1 - 2 * noise) / (n * step), 1 / n
-    found = clopper_pearson_of_law((counts / n - noise) / step, *law, 1.7)
-    expected = [(end - noise) / step for end in clopper_pearson(counts, n, 1.7)]
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)

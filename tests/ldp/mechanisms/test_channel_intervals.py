@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection
 
@@ -35,7 +36,7 @@ def asked(name: str) -> Collection:
     matrix = [[text if text == "0" else f"0{text}" for text in row] for row in CHANNELS[name]]
     values = list("abc"[: len(matrix[0])])
     alphabet, mechanism = {"id": "closed", "values": values}, {"id": "channel", "matrix": matrix}
-    return Collection.from_json({"id": "asked", "version": 1, "alphabet": alphabet, "mechanism": mechanism})
+    return made(alphabet, mechanism, id="asked")
 
 
 def possible(reports: int, outputs: int) -> Iterator[tuple[int, ...]]:

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 from tests.support.cases import MECHANISM_CASES
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import binomial_limits, generator
 from tests.support.vectors import Memory
 from uldp_transforms.jobs import audit as audit_command
@@ -34,7 +34,7 @@ from uldp_transforms.ldp.sampling import WORD, exp_bounds, word_source
 def question(matrix: Any, values: tuple[str, ...] = ("no", "yes"), **fields: Any) -> Collection:
     mechanism = {"id": "channel", "matrix": matrix} | fields
     alphabet = {"id": "closed", "values": list(values)}
-    return Collection.from_json({"id": "asked", "version": 1, "alphabet": alphabet, "mechanism": mechanism})
+    return made(alphabet, mechanism, id="asked")
 
 
 def crosswise(rate: str) -> list[list[str]]:
@@ -97,17 +97,6 @@ def test_a_mechanism_by_another_name_gives_the_same_numbers(mechanism):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("case", [case for case in BY_ANOTHER_NAME if case.id in ("krr", "tsp")], ids=lambda c: c.id)
-def test_the_most_likely_distribution_is_the_same_too(case):
-    declared = as_channel(case)
-    values = declared.alphabet.known_values or ()
-    fields = case.to_json()
-    other = Collection.from_json(declared.to_json() | {"mechanism": fields})
-    counts = declared.count(declared.perturb(list(values) * 50, generator("em", case.id)))
-    one, two = declared.estimate(counts, "em"), other.estimate(counts, "em")
-    np.testing.assert_allclose(one.frequencies, two.frequencies, rtol=0, atol=1e-9)
-
-
 def test_epsilon_follows_from_the_matrix_and_is_rounded_up():
     asked = question(FORCED)
     mechanism = asked.mechanism
@@ -137,16 +126,6 @@ def test_a_direct_question_is_exact_and_its_audit_promises_nothing():
     assert "ratio infinite\nepsilon     infinite\n" in text
     assert "note        No epsilon holds: output 0 rules out symbol 1; output 1 rules out symbol 0." in text
     assert text.endswith("verdict     nothing is promised: do not call these reports locally private")
-
-
-def test_many_outputs_that_rule_symbols_out_are_counted():
-    values = tuple(f"value {number}" for number in range(5))
-    matrix = [["1" if row == column else "0" for column in range(5)] for row in range(5)]
-    [caveat] = question(matrix, values).mechanism.caveats
-    assert caveat == (
-        "No epsilon holds: output 0 rules out symbols 1, 2, 3 and 1 more; output 1 rules out symbols 0, 2, 3 and 1 "
-        "more; output 2 rules out symbols 0, 1, 3 and 1 more; and 2 more outputs rule symbols out."
-    )
 
 
 def test_reports_of_foreign_clients_are_decoded_and_never_drawn():
@@ -217,38 +196,3 @@ def test_a_sum_of_thirty_characters_is_said_in_full_and_a_longer_one_as_its_diff
     assert _text(Fraction(10**14 + 1, 10**14)) == "1 + 1e-14"
     assert _text(Fraction(10**14 - 1, 10**15)) == "1 - 0.9"
     assert _text(Fraction(1, 2)) == "1/2"
-
-
-@pytest.mark.parametrize(
-    ("size", "named"),
-    [
-        (2, "output 0 rules out symbol 1; output 1 rules out symbol 0"),
-        (4, "output 0 rules out symbols 1, 2, 3; output 1 rules out symbols 0, 2, 3; output 2 rules out symbols 0, 1, "
-            "3; and 1 more outputs rule symbols out"),
-        (5, "output 0 rules out symbols 1, 2, 3 and 1 more; output 1 rules out symbols 0, 2, 3 and 1 more; output 2 "
-            "rules out symbols 0, 1, 3 and 1 more; and 2 more outputs rule symbols out"),
-    ],
-)  # fmt: skip
-def test_three_outputs_and_three_symbols_are_named(size, named):
-    identity = tuple(tuple(str(int(x == y)) for x in range(size)) for y in range(size))
-    mechanism = DeclaredChannel(num_symbols=size, num_sensitive=size, matrix=identity)
-    assert mechanism.caveats == [f"No epsilon holds: {named}."]
-
-
-@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.999])
-def test_an_end_is_z_standard_errors_of_its_own_population_away(confidence):
-    """Three outputs of two symbols, of which none alone tells a symbol: entry by entry."""
-    matrix = (("1/2", "1/8"), ("1/4", "3/4"), ("1/4", "1/8"))
-    mechanism = DeclaredChannel(num_symbols=2, num_sensitive=2, matrix=matrix)
-    n, cells, shares = 400, np.array([130, 190, 80]), np.array([0.3, 0.7])
-    channel, inverse, z = mechanism.probabilities, mechanism.inverse, norm.isf((1 - confidence) / 2)
-    ends = mechanism.intervals(CohortCounts(np.array([n]), cells[np.newaxis]), shares, confidence)
-    strict = mechanism.intervals(CohortCounts(np.array([n]), cells[np.newaxis]), shares, confidence, strict=True)
-    for x in range(2):
-        raw = sum(inverse[x, y] * cells[y] for y in range(3)) / n
-        for sign, end in zip((-1, 1), ends):
-            law = [end[x] * channel[y, x] + (1 - end[x]) * channel[y, 1 - x] for y in range(3)]
-            variance, third = (sum(law[y] * (inverse[x, y] - end[x]) ** power for y in range(3)) for power in (2, 3))
-            shift = (z**2 - 1) / 6 * third / variance / n - sign * 0.25 * max(abs(inverse[x])) / n
-            assert abs(raw - shift - end[x]) == pytest.approx(z * math.sqrt(variance / n), rel=2e-3)
-    assert (strict[0] <= ends[0]).all() and (strict[1] >= ends[1]).all()

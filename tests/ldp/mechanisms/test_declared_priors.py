@@ -18,7 +18,7 @@ from tests.support.cases import e_below, exact_channel
 from tests.support.together import together
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection, SpecError
-from uldp_transforms.ldp.mechanisms import AttributeGRR, AttributeOUE, KaryRR, Rappor
+from uldp_transforms.ldp.mechanisms import AttributeGRR, AttributeOUE
 from uldp_transforms.ldp.sampling import BIT_PLANES, WORD, exp_bounds
 
 MECHANISMS = (AttributeGRR, AttributeOUE)
@@ -131,53 +131,6 @@ def test_aoue_with_less_noise_in_a_bit_would_not_be_private(priors, epsilon):
     else:
         assert mechanism.noise_numerator == 1
         assert mechanism.miss + mechanism.delta == pytest.approx(1)
-
-
-@mechanisms
-@pytest.mark.parametrize("epsilon", [1.0, 16.0])
-def test_values_that_tell_nothing_are_sent_as_they_are(cls, epsilon):
-    mechanism = made(cls, ((0.5, 0.25, 0.25), (0.5, 0.25, 0.25)), epsilon)
-    shares = np.array([0.5, 0.3, 0.2])
-    np.testing.assert_allclose(mechanism.response(shares), shares, atol=1e-9)
-    np.testing.assert_allclose(mechanism.variances(shares), shares * (1 - shares), atol=1e-8)
-    assert mechanism.effective_epsilon == 0
-
-
-@epsilons
-def test_values_that_tell_the_state_need_the_noise_of_krr(epsilon):
-    certain = np.eye(4).tolist()
-    sizes = {"num_symbols": 4, "num_sensitive": 4, "epsilon": epsilon}
-    assert exact_channel(made(AttributeGRR, certain, epsilon)) == exact_channel(KaryRR(**sizes))
-
-
-@epsilons
-def test_values_that_tell_the_state_need_the_noise_of_oue(epsilon):
-    certain = np.eye(4).tolist()
-    sizes = {"num_symbols": 4, "num_sensitive": 4, "epsilon": epsilon}
-    aoue, oue = made(AttributeOUE, certain, epsilon), Rappor(**sizes, theta=0.5)
-    assert 0 <= aoue.noise_numerator - oue.noise_numerator <= 1
-    assert aoue.miss + aoue.delta == pytest.approx(0.5, abs=1e-9)
-
-
-def test_golden_numbers_of_two_states():
-    priors = ((0.6, 0.3, 0.1), (0.2, 0.3, 0.5))
-    agrr, aoue = (made(cls, priors) for cls in MECHANISMS)
-    assert float(excess(agrr, e_below(0.5))) == pytest.approx(0.335128, abs=6e-7)
-    assert float(excess(aoue, e_below(0.5))) == pytest.approx(0.335128, abs=6e-7)
-    assert agrr.miss + agrr.delta == pytest.approx(0.594792, abs=6e-7)
-    assert agrr.miss == pytest.approx(0.202604, abs=6e-7)
-    assert aoue.miss == pytest.approx(0.254082, abs=6e-7)
-    assert aoue.miss + aoue.delta == pytest.approx(0.5, abs=1e-9)
-
-
-@mechanisms
-def test_single_values_are_protected_less_than_by_the_plain_mechanism(cls):
-    """The price of the lower noise: between values the ratio is above e**epsilon."""
-    mechanism = made(cls, ((0.5, 0.25, 0.25), (0.25, 0.25, 0.5)), 0.5)
-    assert max(max(row) / min(row) for row in exact_channel(mechanism)[1]) > exp_bounds(0.5)[1]
-    plain = (KaryRR if cls is AttributeGRR else Rappor)(num_symbols=3, num_sensitive=3, epsilon=0.5)
-    shares = np.array([0.5, 0.3, 0.2])
-    assert (mechanism.variances(shares) < plain.variances(shares)).all()
 
 
 @pytest.mark.parametrize("mechanism", ["agrr", "aoue"])

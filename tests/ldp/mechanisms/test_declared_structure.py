@@ -5,67 +5,16 @@ Letters: v sensitive symbols; S the set of symbols that a protected report suppo
 
 from __future__ import annotations
 
-import functools
-import itertools
-import math
-from collections import Counter
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
 from tests.support.cases import (
-    MECHANISM_CASES,
     SET_REPORTS_TO_TEST,
     each_mechanism,
     enumerated,
     mechanisms,
-    set_reports,
 )
-from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
-
-
-@functools.cache
-def law_of_supports(mechanism: SetReportMechanism) -> dict[frozenset[int], Fraction]:
-    """The probability of each S, if the report is noise."""
-    law: Counter[frozenset[int]] = Counter()
-    for _, probability, support in mechanism.noise_law():
-        law[support] += probability
-    return dict(law)
-
-
-@set_reports
-def test_noise_supports_symbols_pairs_and_triples_at_the_declared_rates(mechanism):
-    """Each of them, not only on average: variances and covariances take the rates for constant."""
-    phi, eta, eta3 = mechanism.noise_rate, mechanism.pair_rate, mechanism.triple_rate
-    for size, rate in ((1, phi), (2, phi * eta), (3, phi * eta3)):
-        found: Counter[tuple[int, ...]] = Counter()
-        for support, probability in law_of_supports(mechanism).items():
-            for chosen in itertools.combinations(sorted(support), size):
-                found[chosen] += probability
-        together = math.comb(mechanism.num_sensitive, size)
-        assert set(found.values()) <= {rate}
-        assert len(found) == (together if rate else 0) or not together
-
-
-def has_independent_bits(mechanism: SetReportMechanism) -> bool:
-    """Every set of symbols has the probability of coins of their own."""
-    phi, law, v = mechanism.noise_rate, law_of_supports(mechanism), mechanism.num_sensitive
-    return all(
-        probability == phi ** len(support) * (1 - phi) ** (v - len(support)) for support, probability in law.items()
-    )
-
-
-@pytest.mark.parametrize("name", sorted({case.id for case in SET_REPORTS_TO_TEST}))
-def test_bits_are_independent_where_that_is_declared_and_nowhere_else(name):
-    """One symbol alone is independent of nothing: a class declares what all its instances have."""
-    assert MECHANISMS[name].independent_bits == all(map(has_independent_bits, MECHANISM_CASES[name]))
-
-
-@set_reports
-def test_supports_have_the_declared_size(mechanism):
-    sizes = set(map(len, law_of_supports(mechanism)))
-    assert mechanism.support_size == (sizes.pop() if len(sizes) == 1 else None)
+from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
 
 
 @mechanisms

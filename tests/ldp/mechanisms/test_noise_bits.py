@@ -50,33 +50,6 @@ def intervals(numerator: int, width: int) -> tuple[list[int], list[int]]:
 
 
 @pytest.mark.parametrize(("numerator", "width"), TABLES)
-def test_the_interval_of_a_pattern_is_as_long_as_its_probability(numerator: int, width: int) -> None:
-    """At both ends, for some of the wide patterns; equal probabilities may be in any order."""
-    table = PatternTable(numerator, width)
-    order, ends = intervals(numerator, width)
-    seen = []
-    for begin, end, pattern in list(zip([0, *ends], ends, order))[:: 1 if width == 8 else 97]:
-        found = table.pattern(begin)
-        assert table.pattern(end - 1) == found
-        assert found.bit_count() == pattern.bit_count() or 2 * numerator == WHOLE
-        seen.append(found)
-    assert len(set(seen)) == len(seen)
-    assert table.digits == BIT_PLANES * width
-
-
-@pytest.mark.parametrize(("numerator", "width"), TABLES)
-def test_decided_cells_lie_in_one_interval_and_the_others_are_all_that_do_not(numerator: int, width: int) -> None:
-    table = PatternTable(numerator, width)
-    shift = table.digits - 16
-    unsure = table.unsure.tolist()
-    decided = sorted(set(range(1 << 16)) - set(unsure))
-    assert len(table.sure) == len(decided)
-    for cell, pattern in list(zip(decided, table.sure.tolist()))[:: 1 if width == 8 else 7]:
-        assert table.pattern(cell << shift) == table.pattern(((cell + 1) << shift) - 1) == pattern
-    assert len(unsure) < 0.02 * (1 << 16)
-
-
-@pytest.mark.parametrize(("numerator", "width"), TABLES)
 def test_drawn_patterns_are_those_of_the_fraction_at_and_around_every_end(numerator: int, width: int) -> None:
     """All digits of the fraction reach the draw: its first 16 as a cell, 48 in the next word, the rest if they tie."""
     table = PatternTable(numerator, width)
@@ -93,14 +66,6 @@ def test_drawn_patterns_are_those_of_the_fraction_at_and_around_every_end(numera
         bits = table.draw(ScriptedSource([code], [second], words), 1, width)
         assert int.from_bytes(bits[0].tobytes(), "little") == table.pattern(u)
     assert fractions or numerator == WHOLE // 2
-
-
-def test_every_cell_is_drawn_once_by_the_65_536_first_digits() -> None:
-    table = PatternTable(WHOLE // 2, 8)  # ends of intervals are multiples of 2**-16: no further digits
-    codes = np.arange(1 << 16, dtype=np.uint16).view(np.uint64)
-    bits = table.draw(ScriptedSource(codes.tolist()), 1 << 16, 8)
-    found = np.bincount(bits[:, 0], minlength=256).tolist()
-    assert found == [256] * 256
 
 
 @pytest.mark.parametrize("num_bits", [1, 8, 13, 16, 64, 100])
@@ -169,10 +134,3 @@ def test_subsets_of_a_batch_have_their_size_and_each_symbol_its_rate(num_symbols
     if num_symbols == 6:
         pairs = (bits.T.astype(np.int64) @ bits)[:6, :6][np.triu_indices(6, 1)]
         assert within(pairs, binomial_limits(n, np.full(15, 1 / 15))).all()
-
-
-@pytest.mark.parametrize(("numerator", "width"), TABLES)
-def test_each_of_65536_cells_is_decided_or_shared(numerator, width):
-    table = PatternTable(numerator, width)
-    assert len(table.sure) + len(table.unsure) == 65_536
-    assert (np.diff(table.unsure.astype(np.int64)) > 0).all() and (table.unsure < 65_536).all()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 
 from tests.support.cases import (
     SET_REPORTS_TO_TEST,
-    TWO_SIZES,
     as_array,
     each_mechanism,
     enumerated,
@@ -19,9 +16,8 @@ from tests.support.cases import (
 from tests.support.ldp.minimax_game import game
 from tests.support.tolerance import RATE, binomial_limits, generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.mechanisms import SubsetSelection, UtilityOptimizedSubsetSelection
-from uldp_transforms.ldp.mechanisms.subset_scores import least_favourable_share, risk_terms, scores_of
-from uldp_transforms.ldp.sentinels import examine
+from uldp_transforms.ldp.mechanisms import UtilityOptimizedSubsetSelection
+from uldp_transforms.ldp.mechanisms.subset_scores import least_favourable_share
 from uldp_transforms.ldp.utility import worst_case_l2
 
 CASES = [case for case in SET_REPORTS_TO_TEST if getattr(case, "larger_share", None) is not None]
@@ -117,31 +113,6 @@ def test_no_other_weights_have_a_smaller_worst_error(w, v, d, q, epsilon):
     assert worst(1, 0) > best * (1 + 1e-6)
 
 
-def test_plain_supports_are_the_limit_of_little_to_learn():
-    """Both weights are 1 where nobody holds sensitive symbols, and nothing is corrected where everybody does."""
-    sizes, shares, own = np.array([1.0, 2.0]), np.array([0.7, 0.3]), np.array([0.6, 0.4])
-    assert scores_of(5, 5, 1.7, sizes, shares, own).correction == 0
-    weights, correction = scores_of(100, 2, 0.01, sizes, shares, own)
-    np.testing.assert_allclose(weights, 1, atol=0.01)
-    assert correction > 0
-    assert least_favourable_share(5, 5, 1.7, sizes, shares) == 1
-
-
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
-def test_one_sensitive_value_of_two_has_nothing_to_tell_apart(epsilon):
-    """Sets have one size, of one symbol: the share that counts is the one at which the other two parts are largest."""
-    with np.errstate(all="raise"):
-        mechanism = UtilityOptimizedSubsetSelection(num_symbols=2, num_sensitive=1, epsilon=epsilon)
-        inverse = enumerated(mechanism)[3]
-        share = share_of(mechanism)
-        sizes, ones, gain = np.array([1.0]), np.ones(1), mechanism.gain
-        risks = [
-            (w[1:] / (r[1:] @ ones)).sum() for w, r in (risk_terms(2, 1, gain, sizes, a) for a in (share, 0.0, 0.99))
-        ]
-    assert risks[0] >= max(risks[1:]) - 1e-6
-    np.testing.assert_allclose(inverse.sum(axis=1), 1, atol=1e-13 * abs(inverse).max())
-
-
 @two_sizes
 def test_memos_are_weighed_as_the_reports_are(mechanism):
     """Given the memos, reports estimate on average what the memos would, by the memo's own numbers."""
@@ -160,18 +131,6 @@ def test_memos_are_weighed_as_the_reports_are(mechanism):
     shares = generator("memo", label(mechanism)).dirichlet(np.ones(mechanism.num_symbols))
     expected = channel @ shares @ averages**2 - shares**2
     np.testing.assert_allclose(mechanism.memo.variances(shares), expected, atol=1e-12 * scale**2)
-
-
-@each_mechanism([m for m in SET_REPORTS_TO_TEST if not m.names_values])
-def test_the_largest_effect_of_a_report_and_what_silence_says(mechanism):
-    _, _, cells, inverse = enumerated(mechanism)
-    K, v = mechanism.num_symbols, mechanism.num_sensitive
-    np.testing.assert_allclose(mechanism.largest_effects, inverse.max(axis=0), rtol=1e-9)
-    protected = ~cells[:, v:K].any(axis=1)
-    silent = protected & (cells[:, 0] == 0)
-    if silent.any():
-        found = inverse[silent, 0]
-        assert found.min() - 1e-9 * abs(found).max() <= mechanism.silence <= found.max() + 1e-9 * abs(found).max()
 
 
 # ---------------------------------------------------------------------- what is made of them
@@ -224,36 +183,3 @@ def test_what_nobody_sent_in_clear_is_shown_as_nothing():
     raw = CLOSED.estimate(counts, "empirical")
     np.testing.assert_array_equal(raw.frequencies, raw.raw_frequencies)
     assert raw.raw_frequencies.sum() == pytest.approx(1, abs=1e-12)
-
-
-@pytest.mark.parametrize("name", TWO_SIZES)
-def test_honest_reports_make_no_sentinel_fire(name):
-    """The cells of larger sets are no values, and no reports in clear."""
-    item = TWO_SIZES[name]
-    rng = generator("honest", name)
-    counts = item.count(item.perturb(rng.choice(["ant", "bee", "dog"], 3000).tolist(), rng))
-    assert min(finding.p_value for finding in examine(item, counts)) > RATE / len(TWO_SIZES)
-
-
-def test_one_size_counts_what_it_always_counted():
-    one = dataclasses.replace(CLOSED.mechanism, larger_share=None)
-    assert (one.num_cells, CLOSED.mechanism.num_cells) == (7, 11)
-    assert SubsetSelection(num_symbols=5, num_sensitive=5, epsilon=1).num_cells == 5
-    assert one.jumps[0] == 1 / one.delta and one.statistic.clear_shift == 0
-
-
-@pytest.mark.parametrize(
-    ("num_symbols", "num_sensitive", "gain"), [(50, 1, 3.0), (9, 3, 0.3), (9, 8, 1.7), (40, 4, 50.0)]
-)
-def test_the_least_favourable_share_has_the_largest_error_of_a_grid(num_symbols, num_sensitive, gain):
-    sizes, shares = np.array([1.0, 2.0])[:num_sensitive], np.array([0.6, 0.4])[:num_sensitive]
-
-    def error(share):
-        weights, rates = risk_terms(num_symbols, num_sensitive, gain, sizes, share)
-        return sum(weight / float(rate @ shares) for weight, rate in zip(weights, rates) if weight > 0)
-
-    found = least_favourable_share(num_symbols, num_sensitive, gain, sizes, shares)
-    errors = [error(share) for share in np.linspace(0, 1, 10_001)]
-    assert error(found) >= max(errors) * (1 - 1e-6)
-    assert found == round(found, 4)
-    assert num_sensitive > 1 or found == 0.0  # with one sensitive symbol, only the others differ from each other

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators.log_smooth import (
-    END,
     MOST_REPORTS,
-    RIDGE,
     SCALES,
     LogSmooth,
     Posterior,
@@ -34,9 +33,7 @@ DIFFERENCES = second_differences(8, 8, {0, 7})
 
 def collection(mechanism: str = "sw", epsilon: float = 1.0, **alphabet: Any) -> Collection:
     spec = {"id": "ordered", "low": 0, "high": 1, "num_bins": 8} | alphabet
-    return Collection.from_json(
-        {"id": "numbers", "version": 1, "alphabet": spec, "mechanism": {"id": mechanism, "epsilon": epsilon}}
-    )
+    return made(spec, {"id": mechanism, "epsilon": epsilon}, id="numbers")
 
 
 def posterior(cells: np.ndarray = COUNTS) -> Posterior:
@@ -85,14 +82,6 @@ def test_the_maximum_is_that_of_another_optimizer(scale: float):
     np.testing.assert_allclose(special.softmax(eta), special.softmax(found.x), atol=2e-3)
 
 
-def test_a_maximum_far_from_the_start():
-    """Nearly everybody is in one bin: the steps are cut and halved, and the value never falls."""
-    at = posterior(1e7 * posterior().channel @ np.array([1e-6, 1e-6, 1 - 7e-6, *[1e-6] * 5]))
-    eta, value = at.maximize(np.zeros(8), at.prior(SCALES[-1]))
-    assert value > at.value(np.zeros(8), at.prior(SCALES[-1]))
-    assert special.softmax(eta)[2] > 0.95
-
-
 def test_means_and_evidence_agree_with_integration_by_sampling():
     """200,000 draws of a wider normal density, weighted by the posterior: it is not normal, but nearly so.
 
@@ -116,50 +105,6 @@ def test_means_and_evidence_agree_with_integration_by_sampling():
             assert abs(fit.frequencies @ weights - mean) < 0.2 * deviation
         integrals.append(special.logsumexp(logs) - len(DIFFERENCES) * math.log(fit.scale))
     assert fits[1].evidence - fits[0].evidence == pytest.approx(integrals[1] - integrals[0], abs=0.1)
-
-
-def test_the_pull_is_what_less_prior_would_change():
-    """The derivative of the estimate with respect to the prior's inverse variance, by differences.
-
-    It differs by some per cent, because H has the expected information in place of the observed one.
-    """
-    scale, change = 0.05, 1e-3
-    [fit] = fit_scales(posterior(), [scale])
-    ends = [fit_scales(posterior(), [scale * (1 + sign * change) ** -0.5])[0].frequencies for sign in (1, -1)]
-    assert BELOW_HALF @ (ends[1] - ends[0]) / (2 * change) == pytest.approx(BELOW_HALF @ fit.pull, rel=0.1)
-
-
-def test_only_inner_neighbours_are_alike():
-    kept = second_differences(7, 6, {0, 5})
-    assert kept.tolist() == [[0, 1, -2, 1, 0, 0, 0], [0, 0, 1, -2, 1, 0, 0]]
-    assert len(second_differences(9, 9, {0, 8, 4})) == 2  # an atom in the middle
-    prior = posterior().prior(2.0)
-    np.testing.assert_allclose(prior, DIFFERENCES.T @ DIFFERENCES / 4 + RIDGE * np.eye(8))
-
-
-def test_end_bins_may_differ_by_more():
-    """Their differences have the variance s^2 + END^2, and the evidence has the prior's normalization: half of the
-    logarithm of the product of the eigenvalues that are not 0, of the inverse covariance without the ridge."""
-    every = second_differences(8, 8, set())
-    at = Posterior(posterior().channel, COUNTS, DIFFERENCES, every[[0, -1]])
-    halves = []
-    for scale in (0.1, 3.0):
-        precisions = np.array([1 / (scale**2 + END**2), *[scale**-2] * 4, 1 / (scale**2 + END**2)])
-        np.testing.assert_allclose(at.smoothness(scale), every.T @ np.diag(precisions) @ every)
-        halves.append(np.log(np.linalg.eigvalsh(at.smoothness(scale))[2:]).sum() / 2)
-    assert at.normalization(0.1) - at.normalization(3.0) == pytest.approx(halves[0] - halves[1])
-
-
-def test_a_prior_of_end_bins_shortens_their_intervals():
-    """Expected counts of 2,000 people; where most of them are in an end bin, the estimate is near that nevertheless."""
-    channel, every, first = posterior().channel, second_differences(8, 8, set()), np.eye(8)[0]
-    even, at_zero = np.full(8, 1 / 8), np.array([0.6, *[0.4 / 7] * 7])
-    free, bound, most = (
-        mixture(fit_scales(Posterior(channel, 2000 * channel @ law, DIFFERENCES, ends), SCALES)).of(first)
-        for law, ends in ((even, None), (even, every[[0, -1]]), (at_zero, every[[0, -1]]))
-    )
-    assert bound[1] < free[1]
-    assert abs(most[0] - 0.6) < most[1]
 
 
 # ---------------------------------------------------------------------- the posterior of a collection
@@ -204,22 +149,6 @@ def test_others_do_not_move_the_curve(mechanism: str):
     assert lengths[1] > lengths[0]
 
 
-def test_shares_among_the_chosen_by_differences():
-    law = LogSmooth(frequencies=np.array([0.2, 0.3, 0.5]), covariance=np.diag([1e-4, 2e-4, 3e-4]), scale=1.0)
-    given = law.given(np.array([True, True, False]))
-    np.testing.assert_allclose(given.frequencies, [0.4, 0.6])
-    slopes = np.array([0.3 / 0.5**2, -0.2 / 0.5**2])  # of p_1 / (p_1 + p_2)
-    assert given.of(np.array([1.0, 0.0]))[1] == pytest.approx(math.sqrt(slopes**2 @ [1e-4, 2e-4]))
-
-
-def test_repeated_people_make_longer_intervals():
-    lengths = []
-    for times in (1, 4):
-        found = estimate_numbers(collection(), one(COUNTS), reports_of_a_person=times).mean
-        lengths.append(found.display_high - found.display_low)
-    assert 1.7 < lengths[1] / lengths[0] < 2.4
-
-
 def test_a_declared_atom_is_found_with_fewer_reports():
     """Expected counts of 10,000 people, 30 % with one number: the curve with the atom has it within 3 points."""
     shares = np.full(16, 0.7 / 15)
@@ -255,16 +184,6 @@ def test_quantiles_in_clamped_bins_have_open_ends():
     assert smooth.quantile(0.05)[1] is None
     assert smooth.quantile(0.95)[2] is None
     assert smooth.quantile(0.05)[0] == pytest.approx(0.5)
-
-
-def test_bands_and_intervals_stay_within_what_is_possible():
-    smooth = figures([0.01, 0.01, 0.01, 0.97], 0.2)
-    curve = smooth.curve()
-    assert [(one_.low, one_.high) for one_ in curve] == [(None, 1), (1, 2), (2, 4), (4, None)]
-    assert [one_.display_low for one_ in curve[:3]] == [0, 0, 0]
-    assert curve[3].display_high == 1
-    assert smooth.mean(np.array([0.5, 1.5, 3, 6]))[2] == 6
-    assert smooth.share_above(np.ones(4)) == (1.0, pytest.approx(0.2), 1.0)
 
 
 def test_smooth_intervals_of_a_mean_hold():

@@ -12,12 +12,9 @@ import pytest
 
 from tests.support.ldp.number_collections import COUNTS, P, collection, one
 from tests.support.tolerance import binomial_limits, generator
-from uldp_transforms.ldp import CohortCounts, Collection, SpecError
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators.number_estimates import (
-    MAX_FIGURES,
-    check_quantiles,
     estimate_numbers,
-    limits_within,
 )
 from uldp_transforms.ldp.estimators.number_sums import PARTS, NumberReports, NumberSums, QuantileTest, Ratio
 from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
@@ -55,21 +52,6 @@ def test_the_end_of_a_quantiles_interval_is_where_a_test_refutes_it():
     assert [score(end) for end in (same.low, same.high)] == pytest.approx([-0.67449, 0.67449], abs=0.02)
 
 
-def test_a_quantiles_interval_is_that_of_a_distribution_function_in_order():
-    """Points that are refuted on one side shorten the interval there, wherever they are; a clamped bin that is not
-    refuted itself makes its end open."""
-    numbers, excess = np.arange(3 * PARTS + 1) / PARTS, np.linspace(-0.5, 0.5, 3 * PARTS + 1)
-    test = QuantileTest(excess, np.full(len(excess), 0.05), numbers)
-    assert test.value == 1.5
-    assert test.interval(1) == (pytest.approx(1.35), pytest.approx(1.65))
-    assert test.interval(3.4) == (None, None)
-    mixed = excess.copy()
-    mixed[[PARTS + 1, 2 * PARTS - 1]] = mixed[[2 * PARTS - 1, PARTS + 1]]  # F is not monotone
-    assert QuantileTest(mixed, test.errors, numbers).interval(1) == test.interval(1)
-    mixed[PARTS] = 0.1
-    assert QuantileTest(mixed, test.errors, numbers).interval(1)[0] is None
-
-
 def test_figures_of_every_report_average_to_the_truth():
     """E of a linear figure is the sum over outputs of its probability times the figure of that one report."""
     item = collection()
@@ -82,20 +64,6 @@ def test_figures_of_every_report_average_to_the_truth():
     assert mean == pytest.approx(P @ (np.arange(8) + 0.5) / 8, abs=1e-12)
     assert above == pytest.approx(P[2:].sum(), abs=1e-12)
     assert between == pytest.approx(0.6 * P[2:].sum() + 0.4 * P[3:].sum(), abs=1e-12)
-
-
-def test_errors_and_their_parts():
-    """At expected counts; golden variances of one report. Without noise the variance of people would remain."""
-    found = estimate_numbers(collection(), one(np.rint(1e8 * collection().mechanism.response(P))))
-    centres = (np.arange(8) + 0.5) / 8
-    assert found.mean is not None
-    assert found.mean.standard_error**2 * 1e8 == pytest.approx(0.883288, rel=1e-4)
-    assert found.mean.people_variance * 1e8 == pytest.approx(P @ centres**2 - (P @ centres) ** 2, rel=1e-4)
-    assert found.mean.common_variance is None
-    assert [below.edge for below in found.below] == (np.arange(1, 8) / 8).tolist()
-    np.testing.assert_allclose([below.value for below in found.below], np.cumsum(P)[:-1], atol=1e-6)
-    assert found.below[3].standard_error ** 2 * 1e8 == pytest.approx(6.420553, rel=1e-4)
-    assert found.share == 1
 
 
 def test_a_sum_has_the_noise_of_its_reports_alone():
@@ -193,12 +161,6 @@ def _cells(item: Collection, rng: np.random.Generator, shares: np.ndarray, peopl
     return rng.binomial(held, hit) + rng.binomial(people - held, miss)
 
 
-def test_a_mean_on_the_scale_log_is_refused():
-    found = estimate_numbers(collection(low=1, high=1000, scale="log"), one(COUNTS), limits=[10.0])
-    assert found.mean is None
-    assert found.shares_above
-
-
 def test_an_interval_of_a_limit_inside_a_bin_covers_the_whole_bin():
     found = estimate_numbers(collection(), one(COUNTS), limits=[0.375, 0.4, 0.5]).shares_above
     assert found[2].low == found[1].low
@@ -225,20 +187,6 @@ def test_repeated_people_and_higher_confidence_make_longer_intervals():
     ]
     assert lengths[1] == pytest.approx(2 * lengths[0])
     assert lengths[2] == pytest.approx(lengths[0] * 2.575829 / 1.959964, rel=1e-6)
-
-
-def test_limits_of_a_job_are_those_between_inner_edges():
-    assert limits_within((0.1, 0.125, 0.5, 0.9), collection().alphabet) == (0.125, 0.5)
-    assert (
-        limits_within(
-            (0.5,),
-            Collection.from_json(
-                {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": ["a", "b"]}}
-                | {"mechanism": {"id": "krr", "epsilon": 1}}
-            ).alphabet,
-        )
-        == ()
-    )
 
 
 def test_a_declared_range_moves_symbols_and_nothing_else():
@@ -283,22 +231,6 @@ def test_figures_of_every_report_average_to_the_truth_where_a_range_is_sensitive
     assert above == pytest.approx(P[4:].sum(), abs=1e-12)
 
 
-@pytest.mark.parametrize("people", [1.0, 0.6, 0.35])
-def test_a_ratio_is_not_refuted_between_its_ends_and_nowhere_else(people: float) -> None:
-    """By the definition (Fieller 1954): at an end the sum less r times the people is z standard errors from 0."""
-    ratio, z = Ratio(0.4, people, of_sum=0.01, of_people=0.002, covariance=0.001), 1.96
-
-    def apart(r: float) -> float:
-        variance = ratio.of_sum - 2 * r * ratio.covariance + r**2 * ratio.of_people
-        return abs(ratio.total - r * people) / math.sqrt(variance)
-
-    low, high = ratio.interval(z)
-    assert low is not None and high is not None
-    assert low < 0.4 / people < high
-    assert apart(low) == pytest.approx(z) == apart(high)
-    assert Ratio(0.4, 0.1, 0.01, 0.1**2 / z**2, 0.0).interval(z) == (None, None), "nobody may have a number"
-
-
 def test_where_nobody_has_a_number_there_is_no_ratio() -> None:
     assert [Ratio(0.4, people, 0.01, 0.002, 0.001).value for people in (0.0, -0.1, 0.5)] == [None, None, 0.8]
 
@@ -315,39 +247,6 @@ def test_sums_per_person_are_ratios_with_variances_of_dense_algebra() -> None:
         weights = np.append((row - value) / shares[:8].sum(), 0.0)
         each = [weights @ item.mechanism.covariance(at) @ weights for at in (shares, project_onto_simplex(shares))]
         assert variance == pytest.approx(max(each) / sum(cells))
-
-
-def test_as_many_figures_as_are_allowed() -> None:
-    most = [(number + 1) / (MAX_FIGURES + 2) for number in range(MAX_FIGURES + 1)]
-    check_quantiles(most[:-1])
-    with pytest.raises(SpecError, match="quantiles must be at most 64 different numbers, got 65"):
-        check_quantiles(most)
-
-
-@pytest.mark.parametrize("q", [0.05, 0.25, 0.55, 0.6, 0.9])
-def test_a_quantile_is_read_from_the_distribution_by_straight_lines(q: float) -> None:
-    """From expected counts of 10^10 people, so that the unbiased distribution is the true one up to 1e-6."""
-    item, distribution = collection(), np.array([0.1, 0.2, 0.3, 0.0, 0.15, 0.05, 0.1, 0.1])
-    counts = one(np.rint(1e10 * item.mechanism.response(distribution)))
-    [found] = estimate_numbers(item, counts, quantiles=[q], smooth=False).quantiles
-    below = np.concatenate([[0], np.cumsum(distribution)])
-    ends = np.interp([q - 1e-9, q + 1e-9], below, np.arange(9) / 8)  # the two ends of a bin without mass
-    assert found.value is not None
-    assert ends[0] - 1e-5 < found.value < ends[1] + 1e-5
-
-
-@pytest.mark.parametrize("mechanism", ["krr", "sw", "ss", "hr", "rappor", "urr", "usw"])
-def test_a_mean_has_its_own_standard_error_and_interval(mechanism: str) -> None:
-    """Also where unbiased frequencies do not sum to 1, as with bits of all symbols."""
-    sensitive = {"sensitive": [[0.5, None]]} if mechanism in ("urr", "usw") else {}
-    item = collection(mechanism, **sensitive)
-    item_counts = item.count(item.perturb(np.linspace(0.05, 0.95, 400).tolist(), generator("one standard error")))
-    [mean, below] = (found := estimate_numbers(item, item_counts, limits=[0.5])).mean, found.below
-    sums = NumberSums([NumberReports(item, item_counts)])
-    assert mean.standard_error == pytest.approx(math.sqrt(sums.ratio(sums.centres).of_sum))
-    ends = sums.ratio(sums.centres).interval(1.96)
-    assert (ends[1] - ends[0]) / 3.92 == pytest.approx(mean.standard_error)
-    assert below[3].standard_error == pytest.approx(math.sqrt(sums.ratio(np.eye(8)[:4].sum(axis=0)).of_sum))
 
 
 @pytest.mark.parametrize("mechanism", ["krr", "sw", "ss", "urr"])
@@ -393,23 +292,6 @@ def test_the_sum_of_memos_is_as_uncertain_as_their_people_are_few(others: tuple[
         )
         assert found is not None and single is not None
         assert found.high - found.low == pytest.approx(np.sqrt(factor) * (single.high - single.low))
-
-
-@pytest.mark.parametrize("mechanism", ["krr", "rappor"])
-def test_the_sum_of_people_without_a_number_is_cut_at_0(mechanism: str) -> None:
-    """With others a report may add nothing: 0 is the least sum of positive numbers, and the most of negative ones.
-
-    Its interval is cut there, but for the unbiased sum itself, which chance moves beyond.
-    """
-    for low, high in ((10, 50), (-50, -10)):
-        item = collection(mechanism, low=low, high=high, num_bins=4, others=["none"])
-        counts = item.count(item.perturb(["none"] * 500, generator("nobody has a number", mechanism, low)))
-        found = estimate_numbers(item, counts, smooth=False).sum
-        assert found is not None
-        if low > 0:
-            assert found.low == min(0.0, found.value) and 0 < found.high <= 500 * high
-        else:
-            assert found.high == max(0.0, found.value) and 500 * low <= found.low < 0
 
 
 def test_an_end_is_none_unless_its_clamped_bin_is_refuted() -> None:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.ldp.made_collections import made
 from uldp_transforms.jobs import simulate
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.alphabets import Ordered
-from uldp_transforms.ldp.client.client_form import client_form
 
 
 def bins(alphabet: Ordered, values: Any) -> list[int]:
@@ -25,9 +25,7 @@ def bins(alphabet: Ordered, values: Any) -> list[int]:
 
 def collection(mechanism: str = "sw", **alphabet: Any) -> Collection:
     spec = {"id": "ordered"} | alphabet
-    return Collection.from_json(
-        {"id": "numbers", "version": 1, "alphabet": spec, "mechanism": {"id": mechanism, "epsilon": 1}}
-    )
+    return made(spec, {"id": mechanism, "epsilon": 1}, id="numbers")
 
 
 def test_linear_edges_are_rounded_once():
@@ -42,14 +40,6 @@ def test_logarithmic_edges_have_four_digits():
     assert edges[1::2] == [3.162, 31.62, 316.2, 3162, 31_620, 316_200]
 
 
-def test_bins_by_hand():
-    alphabet = Ordered(edges=(0, 10, 20, 40), others=("none",))
-    assert alphabet.known_values == ("< 10", "[10, 20)", ">= 20", "none")
-    assert bins(alphabet, [-5, 0, 9.999, 10, 19, 20, 40, 1e9]) == [0, 0, 0, 1, 1, 2, 2, 2]
-    assert bins(alphabet, np.array([9, 10, 20])) == [0, 1, 2]
-    assert bins(alphabet, ["none", 10, "1e1", "[10, 20)", np.float32(20)]) == [3, 1, 1, 1, 2]
-
-
 @given(st.lists(st.floats(-1e14, 1e14), min_size=3, max_size=9, unique=True), st.floats(allow_nan=False))
 def test_a_bin_is_the_number_of_inner_edges_at_most_as_large(edges: list[float], number: float):
     alphabet = Ordered(edges=sorted(edges))
@@ -59,14 +49,6 @@ def test_a_bin_is_the_number_of_inner_edges_at_most_as_large(edges: list[float],
     else:
         expected = sum(Fraction(edge) <= Fraction(number) for edge in alphabet.bin_edges[1:-1].tolist())
         assert bins(alphabet, [number]) == bins(alphabet, [repr(number)]) == [expected]
-
-
-@pytest.mark.parametrize(
-    "text", ["", " 1", "1 ", "0x10", "1_000", "nan", "inf", "Infinity", "1.", ".5", "+1", "1,5", "\u0661"]
-)
-def test_texts_that_are_no_numbers_are_refused(text: str):
-    with pytest.raises(SpecError, match=r"^a value must be a number such as 12\.5, got 1 other text\(s\)$"):
-        bins(Ordered(low=0, high=1), [text])
 
 
 def test_the_fingerprint_is_of_the_edges_and_the_unit():
@@ -91,14 +73,6 @@ def test_atoms_are_not_in_the_fingerprint_and_without_any_not_in_the_json():
     assert again == atoms
     assert again.alphabet.atom_bins == {16, 31}
     assert plain.alphabet.atom_bins == set()
-
-
-@pytest.mark.parametrize("mechanism", ["krr", "rappor", "ss", "hr", "urr", "sw"])
-def test_json_comes_back(mechanism: str):
-    item = collection(mechanism, low=1, high=100, num_bins=5, scale="log", unit="ms", others=["error"])
-    again = Collection.from_json(json.loads(json.dumps(item.to_json())))
-    assert again == item
-    assert client_form(again)["symbols"]["others"] == ["error"]
 
 
 def test_numbers_are_simulated_from_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -93,19 +93,6 @@ def test_weights_are_the_precisions_of_the_mean_bin_of_even_answers() -> None:
     np.testing.assert_allclose(_shares_of_versions(reports, 8), precisions / precisions.sum())
 
 
-def test_weights_do_not_depend_on_the_answers() -> None:
-    """So the pooled mean is the same weighted mean of the two means, whatever was reported."""
-    items = [collection("sw", 1.0), collection("krr", 3.0)]
-    weights = []
-    for cells in ((np.eye(12)[0], np.eye(8)[0]), (np.eye(12)[3], np.eye(8)[7])):
-        parts = [NumberReports(item, one(900 * own)) for item, own in zip(items, cells)]
-        means = [found.mean for found in (figures(*parts), *(figures(part) for part in parts))]
-        both, first, second = (mean.value for mean in means)  # type: ignore[union-attr]  # all have one
-        weights.append((both - second) / (first - second))  # type: ignore[operator]  # numbers
-    assert weights[0] == pytest.approx(weights[1])
-    assert 0 < weights[0] < 1
-
-
 def test_a_row_of_a_question_has_the_pooled_figures() -> None:
     old, new = version(1, collection()), version(2, collection("krr", 3.0))
     [question] = questions_of([old, new])

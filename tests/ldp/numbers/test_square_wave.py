@@ -52,33 +52,6 @@ def test_channel_is_the_definition(mechanism: SquareWave):
         assert sum(column) == 1
 
 
-@pytest.mark.parametrize("bins", [8, 32, 64])
-@pytest.mark.parametrize("epsilon", [0.25, 0.5, 1.0])
-def test_the_mean_is_as_good_as_that_of_mechanisms_for_means(bins: int, epsilon: float):
-    """At most 3 % above the piecewise mechanism's variance (Wang et al. 2019) on a log-normal population."""
-    centres = (np.arange(bins) + 0.5) / bins
-    people = np.exp(-0.5 * ((np.log(centres) + 1.2) / 0.5) ** 2) / centres
-    people /= people.sum()
-    h, x = np.exp(epsilon / 2), 2 * centres - 1
-    piecewise = people @ (x**2 / (h - 1) + (h + 3) / (3 * (h - 1) ** 2)) / 4
-    piecewise += people @ centres**2 - (people @ centres) ** 2
-    mechanism = SquareWave(num_symbols=bins, num_sensitive=bins, epsilon=epsilon)
-    assert mechanism.variance_of(centres, people) <= 1.03 * piecewise
-
-
-@pytest.mark.parametrize("mechanism", MECHANISM_CASES["usw"], ids=label)
-def test_reports_are_utility_optimized(mechanism: UtilityOptimizedSquareWave):
-    """Definition 2 of Murakami and Kawamoto 2019, in fractions: the conditions of protected and of clear outputs."""
-    _, rows = exact_channel(mechanism)
-    v, e = mechanism.num_sensitive, e_below(mechanism.epsilon)
-    protected, clear = rows[: -(mechanism.num_symbols - v) or None], rows[len(rows) - (mechanism.num_symbols - v) :]
-    for row in protected:
-        assert 0 < max(row) <= e * min(row)
-    for output, row in enumerate(clear):
-        assert [symbol for symbol, probability in enumerate(row) if probability] == [v + output]
-    assert [sum(column) for column in zip(*rows)] == [1] * mechanism.num_symbols
-
-
 @pytest.mark.parametrize("mechanism", MECHANISM_CASES["usw"], ids=label)
 def test_the_utility_optimized_channel_is_the_definition(mechanism: UtilityOptimizedSquareWave):
     """Sensitive symbols have the square wave among themselves; noise of the others is what is far from a number."""
@@ -124,22 +97,3 @@ class _AsMatrix(UtilityOptimizedRR):
     @property
     def probabilities(self) -> np.ndarray:
         return np.array([[float(share) for share in row] for row in self.channel()[1]])
-
-
-@pytest.mark.parametrize("share", [1 / 8, 1 / 4, 1 / 2])
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
-def test_the_mean_costs_less_than_where_everything_is_sensitive(share: float, epsilon: float):
-    """And less than with uRR of the same declaration; incomes, of which the highest are sensitive."""
-    bins = 32
-    centres = (np.arange(bins) + 0.5) / bins
-    people = np.exp(-0.5 * ((np.log(centres) + 1.2) / 0.5) ** 2) / centres
-    people /= people.sum()
-    v = round(bins * share)
-    order = np.r_[bins - v : bins, 0 : bins - v]  # sensitive bins have the first symbols
-    sizes = {"num_symbols": bins, "epsilon": epsilon}
-    wave, urr = (
-        cls(**sizes, num_sensitive=v).variance_of(centres[order], people[order])
-        for cls in (UtilityOptimizedSquareWave, UtilityOptimizedRR)
-    )
-    assert wave < SquareWave(**sizes, num_sensitive=bins).variance_of(centres, people)
-    assert wave < urr

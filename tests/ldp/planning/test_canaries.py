@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from tests.support.cases import ALL_COLLECTIONS
+from tests.support.ldp.made_collections import made
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.planning.canaries import CanaryShare, canary_share
 
 
 def collection(mechanism: str, sensitive: list[str] | None = None) -> Collection:
     alphabet = {"id": "closed", "values": list("abcd")} | ({"sensitive": sensitive} if sensitive else {})
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "mechanism": {"id": mechanism, "epsilon": math.log(4)}}
-    return Collection.from_json(spec)
+    return made(alphabet, {"id": mechanism, "epsilon": math.log(4)})
 
 
 def counted(*cells: int) -> CohortCounts:

@@ -257,13 +257,6 @@ def test_rare_errors_by_enumeration():
     assert shift.weights @ np.abs(shift.errors) == pytest.approx(exact, rel=0.01)
 
 
-def test_the_unit_of_rare_errors_does_not_matter():
-    """So rare that the lattice must reach beyond twelve standard deviations, to hold several events at once."""
-    small, large = (rare_shift(np.array([unit]), np.array([0.001]), 0.001 * unit**2) for unit in (1.0, 1024.0))
-    assert large.weights == pytest.approx(small.weights, abs=1e-12)
-    assert large.errors == pytest.approx(1024 * small.errors)
-
-
 @pytest.mark.parametrize("mass", [1.0, 0.25])
 def test_own_holders_add_noise_by_the_closed_form(mass):
     """k-RR keeps a value with p and draws each other one with q. The mean square of the difference of two estimates is
@@ -286,15 +279,6 @@ def test_an_unlisted_text_stays_unnoticed_with_the_probability_of_the_normal_law
     assert (hashed_forecast._unnoticed(unlisted, 8, 31.0, deviation**2, 0.0) == 1).all(), (
         "too few cohorts to exclude any"
     )
-
-
-def test_many_frequencies_are_put_together_with_their_sums_kept():
-    p = 1 / np.arange(1.0, 100_001)
-    groups = Groups.of(p / p.sum())
-    assert len(groups.numbers) < 1000
-    assert groups.total == 100_000
-    assert groups.numbers @ groups.frequencies == pytest.approx(1)
-    assert groups.squares == pytest.approx(((p / p.sum()) ** 2).sum(), rel=1e-3)
 
 
 def test_half_widths_are_those_of_published_intervals():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -13,10 +12,8 @@ from scipy import stats
 
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.planning.number_forecast import (
-    NumberForecast,
     _half,
     _half_of_mean,
-    forecast_numbers,
     mechanisms,
     needed_for_mean,
     plan_numbers,
@@ -55,30 +52,6 @@ def test_the_half_width_of_a_mean_has_both_ends() -> None:
     for low, high, half in ((10, 40, 15), (None, 40, None), (10, None, None)):
         assert _half_of_mean(SimpleNamespace(mean=SimpleNamespace(low=low, high=high))) == half  # type: ignore[arg-type]  # what is read of it is enough
     assert _half_of_mean(SimpleNamespace(mean=None)) is None  # type: ignore[arg-type]  # what is read of it is enough
-
-
-def test_the_size_of_a_forecast_is_a_geometric_mean() -> None:
-    found = NumberForecast(collection=numbers(), mean=8.0, quantiles=(1.0, 27.0), sure_quantiles=(99.0, 99.0))
-    assert found.size == pytest.approx(6)
-    assert dataclasses.replace(found, mean=None).size == pytest.approx(math.sqrt(27))
-    assert 0 < dataclasses.replace(found, mean=0.0).size < 1e-90
-
-
-@pytest.mark.parametrize(
-    ("item", "mean", "quantiles", "sure"),
-    [
-        (numbers("krr"), 3.59201, [5.68181, 6.14369], [5.82618, 6.06594]),
-        (numbers("rappor"), 7.18334, [5.92757, 6.10100], [5.92757, 6.10100]),
-        (numbers("sw"), 2.07437, [3.57883, 6.29500], [4.12138, 6.22861]),
-        (SOME, 1.67428, [2.48220, 5.47655], [2.53712, 5.49288]),
-    ],
-    ids=["krr", "rappor", "sw", "urr"],
-)
-def test_golden_forecasts(item: Collection, mean: float, quantiles: list[float], sure: list[float]) -> None:
-    """For equal shares of all bins; four digits, as the smooth posterior is computed in steps."""
-    found = forecast_numbers(item, 5000)
-    assert found.collection is item
-    assert [found.mean, *found.quantiles, *found.sure_quantiles] == pytest.approx([mean, *quantiles, *sure], rel=1e-4)
 
 
 def variance_of_mean(epsilon: float) -> float:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.support.ldp.small_mechanisms import make, zipf
@@ -28,7 +27,6 @@ from uldp_transforms.ldp.utility import (
     variance_of_mean,
 )
 from uldp_transforms.ldp.utility.arguments import (
-    require_distribution,
     require_epsilon,
     require_reports,
     require_share,
@@ -74,20 +72,6 @@ def test_limits(check: Callable[[Any], Any], good: tuple[Any, ...], bad: tuple[A
     for value in bad:
         with pytest.raises(SpecError):
             check(value)
-
-
-def test_distributions_sum_to_1_to_nine_digits() -> None:
-    for excess in (0.0, 9e-10, -9e-10):
-        found = require_distribution("p", np.array([[0.5, 0.5 + excess], [0, 1]]), 2)
-        assert found.dtype == np.float64 and found.shape == (2, 2)
-    assert require_distribution("p", np.array([1])).tolist() == [1.0]
-    for wrong in ([0.5, 0.5 + 1.2e-9], [0.5, 0.5 - 1.2e-9], [-0.5, 1.5], [[0.5, 0.5], [0.5, 0.6]], [0.5, math.nan]):
-        with pytest.raises(SpecError, match=r"^p must be non-negative shares that sum to 1, got other numbers$"):
-            require_distribution("p", np.array(wrong))
-    with pytest.raises(SpecError, match=r"^p must have one or more entries along its last axis, got the shape \(\)$"):
-        require_distribution("p", np.array(1.0))
-    with pytest.raises(SpecError, match=r"^p must have 2 entries along its last axis, got the shape \(2, 3\)$"):
-        require_distribution("p", np.array([[1, 0, 0], [0, 0, 1]]), 2)
 
 
 @pytest.mark.parametrize(

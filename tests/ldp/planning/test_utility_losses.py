@@ -31,34 +31,6 @@ from uldp_transforms.ldp.utility import (
 
 # ---------------------------------------------------------------------- golden numbers
 
-# E l1 and how, E l2 in the population and the sample model: 20 values, zipf, 5 sensitive, 2000 reports, epsilon 1
-GOLDEN = [
-    ("krr", {}, (0.981861, "exact"), (0.0758483, 0.0754100)),
-    ("rappor", {}, (0.710240, "exact"), (0.0396153, 0.0391770)),
-    ("rappor", {"theta": 0.5}, (0.693391, "exact"), (0.0377653, 0.0373269)),
-    ("ss", {"subset_size": 5}, (0.650886, "exact"), (0.0332805, 0.0328422)),
-    ("ss", {"subset_size": 5}, (0.650857, "normal"), (0.0332805, 0.0328422)),
-    ("urr", {}, (0.214913, "exact"), (0.00636584, 0.00592750)),
-    ("urr", {}, (0.214955, "normal"), (0.00636584, 0.00592750)),
-    ("urap", {"inversion": "marginal"}, (0.244020, "exact"), (0.0105142, 0.0100758)),
-    ("urap", {"inversion": "marginal", "theta": 0.5}, (0.249187, "exact"), (0.0103577, 0.00991936)),
-    ("urap", {}, (0.230996, "normal"), (0.00910624, 0.00866790)),
-    ("urap", {"theta": 0.5}, (0.239295, "normal"), (0.00929460, 0.00885625)),
-    ("urap", {"theta": 0.582752}, (0.232302, "normal"), (0.00904514, 0.00860680)),
-    ("uss", {"subset_size": 2}, (0.196652, "normal"), (0.00597524, 0.00553690)),
-    ("uss", {"subset_size": 3}, (0.213048, "normal"), (0.00798359, 0.00754525)),
-    ("uhr", {}, (0.235489, "normal"), (0.0100639, 0.00962557)),
-]
-
-
-@pytest.mark.parametrize(("name", "fields", "absolute", "squared"), GOLDEN)
-def test_golden_losses(name, fields, absolute, squared):
-    (l1, method), (l2, l2_sample) = absolute, squared
-    mechanism = make(name, 20, 5, epsilon=1, **fields)
-    assert expected_l1(mechanism, zipf(20), 2000, method=method) == pytest.approx(l1, rel=SIX_DIGITS)
-    assert expected_l2(mechanism, zipf(20), 2000) == pytest.approx(l2, rel=SIX_DIGITS)
-    assert expected_l2(mechanism, zipf(20), 2000, model="sample") == pytest.approx(l2_sample, rel=SIX_DIGITS)
-
 
 @pytest.mark.parametrize(("name", "loss"), [("urr", 0.00614672), ("krr", 0.0756292)])
 def test_golden_losses_without_replacement(name, loss):
@@ -66,16 +38,6 @@ def test_golden_losses_without_replacement(name, loss):
         make(name, 20, 5, epsilon=1), zipf(20), 2000, model="without_replacement", population_size=4000
     )
     assert result == pytest.approx(loss, rel=SIX_DIGITS)
-
-
-def test_golden_losses_without_privacy():
-    assert l1_without_privacy(zipf(20), 2000) == pytest.approx(0.0684745, rel=SIX_DIGITS)
-    assert l2_without_privacy(zipf(20), 2000) == pytest.approx(4.38342e-4, rel=SIX_DIGITS)
-
-
-@pytest.mark.parametrize(("n", "m", "deviation"), [(10, 0.3, 1.12068), (2000, 0.01, 3.53560), (1, 0.5, 0.5)])
-def test_golden_mean_absolute_deviations(n, m, deviation):
-    assert mean_absolute_deviation(n, m) == pytest.approx(deviation, rel=SIX_DIGITS)
 
 
 # ---------------------------------------------------------------------- the mean absolute deviation

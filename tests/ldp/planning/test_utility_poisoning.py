@@ -7,18 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from tests.support.ldp.made_collections import made
 from tests.support.ldp.small_mechanisms import make
-from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.utility import amplification, honest_bounds, need_of_liars
+from uldp_transforms.ldp.utility import amplification, honest_bounds
 
-KRR = Collection.from_json(
-    {
-        "id": "c",
-        "version": 1,
-        "alphabet": {"id": "closed", "values": ["a", "b", "c"]},
-        "mechanism": {"id": "krr", "epsilon": math.log(4)},
-    }
-)
+KRR = made({"id": "closed", "values": ["a", "b", "c"]}, {"id": "krr", "epsilon": math.log(4)})
 
 
 def test_a_false_report_counts_for_the_symbol_that_it_moves_most() -> None:
@@ -45,17 +38,3 @@ def test_bounds_of_honest_people_by_hand() -> None:
     low, high = honest_bounds(KRR, ("c", "a"), np.array([0.5, 0.1]), np.array([0.7, 0.2]), 0.2)
     assert low == pytest.approx([(0.5 - 0.2 * 5 / 3) / 0.8, (0.1 - 0.2 * 5 / 3) / 0.8])
     assert high == pytest.approx([(0.7 + 0.2 / 3) / 0.8, (0.2 + 0.2 / 3) / 0.8])
-
-
-@pytest.mark.parametrize(
-    ("alphabet", "need"),
-    [
-        ({"id": "closed", "values": ["a", "b"]}, None),
-        ({"id": "hashed", "num_buckets": 4}, "a list of all values, each with a symbol of its own"),
-        ({"id": "ordered", "low": 0, "high": 10, "num_bins": 5}, "values that are not numbers"),
-        ({"id": "tagged", "values": ["0", "1"], "tags": ["t"]}, "values that clients name, without tags"),
-    ],
-)
-def test_what_bounds_of_honest_people_need(alphabet: dict[str, object], need: str | None) -> None:
-    spec = KRR.to_json() | {"alphabet": alphabet, "num_cohorts": 4 if alphabet["id"] == "hashed" else 1}
-    assert need_of_liars(Collection.from_json(spec)) == need

@@ -12,7 +12,7 @@ from tests.support.cases import (
     MECHANISMS_TO_TEST,
     each_mechanism,
 )
-from tests.support.ldp.small_mechanisms import SIX_DIGITS, make
+from tests.support.ldp.small_mechanisms import make
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.utility import expected_l1, expected_l2, worst_case_distribution, worst_case_l1, worst_case_l2
@@ -88,37 +88,3 @@ def test_urap_proposition_18_and_the_other_case(w, v, epsilon):
         more = (1 / others - 1 / (2 * (h - 1))) ** 2 * v * others / w
     assert worst_case_l2(mechanism, n) == pytest.approx((at_none + more) / n, rel=1e-7)
     assert worst_case_distribution(mechanism, "l2")[:v].sum() == pytest.approx(share, abs=1e-7)
-
-
-@pytest.mark.parametrize("k", [2, 5, 60])
-@pytest.mark.parametrize("epsilon", [0.3, 1, 5])
-def test_worst_case_of_krr_and_rappor(k, epsilon):
-    u, h, n = math.expm1(epsilon), math.exp(epsilon / 2), 1000
-    krr, rappor = make("krr", k, k, epsilon=epsilon), make("rappor", k, k, epsilon=epsilon)
-    part, root = 1 - 1 / k, math.sqrt(2 * (k - 1) / (math.pi * n))
-    factor = math.sqrt((h + k - 1) * (h * (k - 1) + 1) / ((h - 1) ** 2 * (k - 1)))
-    assert worst_case_l2(krr, n) == pytest.approx((1 + k * (k + 2 * u) / u**2) * part / n, rel=1e-7)
-    assert worst_case_l2(rappor, n) == pytest.approx((1 + k**2 * h / ((k - 1) * (h - 1) ** 2)) * part / n, rel=1e-7)
-    assert worst_case_l1(krr, n) == pytest.approx((u + k) / u * root, rel=1e-7)
-    assert worst_case_l1(rappor, n) == pytest.approx(factor * root, rel=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("setting", "at_one", "at_log"),
-    [
-        ((400, 76, 1_229_143), (0.182964, 0.0644496), (0.00855689, 0.0130726)),
-        ((625, 15, 179_527), (0.105118, 0.0650153), (0.0240854, 0.0266579)),
-    ],
-)
-def test_golden_total_variations(setting, at_one, at_log):
-    w, v, n = setting
-    for epsilon, (first, second) in ((1, at_one), (math.log(w), at_log)):
-        bits = make("urap", w, v, epsilon=epsilon, inversion="marginal")
-        assert worst_case_l1(make("urr", w, v, epsilon=epsilon), n) / 2 == pytest.approx(first, rel=SIX_DIGITS)
-        assert worst_case_l1(bits, n) / 2 == pytest.approx(second, rel=SIX_DIGITS)
-
-
-def test_golden_maximum_between_the_ends():
-    mechanism = make("urap", 20, 5, epsilon=6, inversion="marginal")
-    assert worst_case_l2(mechanism, 1) == pytest.approx(1.26758, rel=SIX_DIGITS)
-    assert worst_case_distribution(mechanism, "l2")[:5].sum() == pytest.approx(0.151758, rel=SIX_DIGITS)

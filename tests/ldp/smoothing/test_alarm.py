@@ -16,7 +16,6 @@ from uldp_transforms.ldp.smoothing import (
     LEAST_HISTORY,
     SUDDEN,
     Alarms,
-    Past,
     Series,
     change_of,
     follow,
@@ -28,7 +27,6 @@ from uldp_transforms.ldp.smoothing import alarm as alarm_module
 from uldp_transforms.ldp.smoothing import evidence as evidence_module
 from uldp_transforms.ldp.smoothing.evidence import lasting_evidence, which_moved
 from uldp_transforms.ldp.smoothing.variation import (
-    ANEW,
     DRIFTS,
     EFFECTS,
     FIRST_WEIGHTS,
@@ -193,50 +191,6 @@ def test_rises_are_at_least_as_probable_as_under_lognormal_effects(error: float,
             assert found < rare * 1.05
 
 
-def test_levels_are_those_of_a_scalar_filter_of_each_law() -> None:
-    """Every law by itself, in 64 bits: drift and day effects scale with the share that the law expects."""
-    rng, n = np.random.default_rng(3), 500
-    raw, report = 0.3 + rng.normal(0, 0.03, (9, 1)), rng.uniform(0.4, 0.6, (9, 1))
-    steps = np.array([1, 1, 3, 1, 1, 2, 1, 1, 1])
-    memories, _ = ahead(Memory.empty(1), Told(raw, report, np.full(9, n), steps, 0.0))
-    for law in range(len(DRIFTS)):
-        level, variance = 0.0, 1.0
-        for t in range(9):
-            noise = (report[:t].mean() if t else report[0, 0]) / n
-            size = max(level * (1 - level), 0) + np.sqrt(min(variance, noise))
-            prior = variance + steps[t] * (float(DRIFTS[law, 0]) * size) ** 2
-            size = (
-                size if t else raw[0, 0] * (1 - raw[0, 0]) + np.sqrt(noise)
-            )  # of a value that is new it is the window's own
-            rest = (float(EFFECTS[law, 0]) * size) ** 2 + noise
-            gain = prior / (prior + rest)
-            level, variance = level + gain * (raw[t, 0] - level), prior * rest / (prior + rest)
-        assert memories.level[-1, law, 0] == pytest.approx(level, rel=1e-4)
-        assert memories.variance[-1, law, 0] == pytest.approx(variance, rel=1e-3)
-
-
-def test_a_value_that_moved_has_the_day_effects_of_its_new_share() -> None:
-    """From .01 to .4: what the window says of the new share is uncertain by sigma times .4 times .6."""
-    memory, _ = after(Memory.empty(1), np.full(1, 0.01), np.ones(1), 10**6)
-    told = Told(np.full((1, 1), 0.4), np.ones((1, 1)), np.array([10**6]), np.ones(1, dtype=np.int64), 0.0)
-    memories, _ = ahead(memory, told, np.ones(1, dtype=bool))
-    new = (EFFECTS[:, 0] * 0.24) ** 2 + 1e-6  # beside known noise
-    np.testing.assert_allclose(memories.variance[-1, :, 0], new / (1 + new), rtol=0.02)
-    assert memories.windows[-1, 0] == 1
-
-
-def test_a_window_that_does_not_say_changes_nothing_but_by_drift() -> None:
-    """With very many reports, whose variances are far below what 32 bits tell apart from 1."""
-    memory = Memory.empty(2)
-    for raw in (0.3, 0.31, 0.29):
-        memory, _ = after(memory, np.full(2, raw), np.full(2, 1e-3), 10**9)
-    later, expected = after(memory, np.array([0.3, np.nan]), np.full(2, 1e-3), 10**9)
-    np.testing.assert_allclose(later.level[:, 1], memory.level[:, 1], rtol=1e-6)
-    np.testing.assert_allclose(later.variance[:, 1], expected.variance[0, :, 1], rtol=1e-6)
-    assert (later.variance[:, 0] < expected.variance[0, :, 0]).all()
-    assert (later.seen[1], later.windows[1]) == (3, 3)
-
-
 def test_weights_are_those_of_laws_that_may_be_drawn_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """All 26^3 ways in which the law of a value may change are summed up; common weights stay."""
     monkeypatch.setattr(variation, "_OWN", np.float32(1e9))
@@ -249,32 +203,6 @@ def test_weights_are_those_of_laws_that_may_be_drawn_anew(monkeypatch: pytest.Mo
     paths = np.einsum("a,ba,cb,a,b->abc", first, change, change, *likely)
     weights = (memories.odds[-1] * memories.common[-1][:, np.newaxis])[:, 0]
     np.testing.assert_allclose(weights, paths.sum(axis=(0, 1)) / paths.sum(), rtol=1e-2)
-
-
-def test_common_weights_are_stationary_and_laws_change_to_near_ones() -> None:
-    """A law is left for one of twice its day effects with the probability 1 / 1,000 at most."""
-    rng = np.random.default_rng(3)
-    for common in (FIRST_WEIGHTS.astype(float), rng.dirichlet(np.ones(LAWS))):
-        moves = redrawn(common)
-        np.testing.assert_allclose(moves.sum(axis=0), 1, rtol=1e-6)
-        np.testing.assert_allclose(moves @ common, common, rtol=1e-4)
-        assert (moves - np.diag(np.diag(moves)) <= ANEW * (1 + 1e-6)).all()
-        for law in range(11):
-            assert moves[law + 1, law] == pytest.approx(ANEW * min(1, common[law + 1] / common[law]), rel=1e-4)
-            assert law == 10 or moves[law + 2, law] < 1.01e-6
-
-
-def test_what_values_share_is_learned_by_all() -> None:
-    """Ten values have day effects of 40 %; an eleventh, too rare to say anything, varies by 17 % or more, probably."""
-    rng = np.random.default_rng(5)
-    shares = np.append(np.full(10, 0.1), 1e-4)
-    memory = Memory.empty(11)
-    for _ in range(40):
-        raw = shares * np.exp(rng.normal(0, 0.4, 11)) + rng.normal(0, 1e-3, 11)
-        memory, _ = after(memory, raw, np.full(11, 0.01), 10_000)
-    wide = EFFECTS[:, 0] > 0.16
-    assert FIRST_WEIGHTS[wide].sum() < 0.01
-    assert (memory.odds * memory.common[:, np.newaxis])[wide, -1].sum() > 0.5
 
 
 # ------------------------------------------------------------------------------------------------ what is kept
@@ -332,14 +260,6 @@ def test_what_is_not_seen_is_not_judged() -> None:
     assert (alarms.change[~series.seen] == 0).all()
 
 
-def test_nothing_is_judged_without_history() -> None:
-    series, _ = noisy_stream(np.random.default_rng(1), windows=LEAST_HISTORY + 1)
-    series.raw[-1, 0] += 0.5
-    p_value = judge(series, EVERY).p_value
-    assert (p_value[:-1] == 1).all()
-    assert p_value[-1] < 1 / EVERY
-
-
 def test_a_jump_after_seven_windows_is_not_judged_and_one_after_eight_is() -> None:
     """Each value by itself: one that is seen from the third window on is judged two windows later than the others."""
     raw = np.full((11, 3), 0.2)
@@ -391,41 +311,6 @@ def test_a_change_that_is_no_jump_rings_when_it_lasts() -> None:
         assert (judge(first(moved, 0, t + 1), EVERY).past.evidence == 0).all()
 
 
-@pytest.mark.parametrize("windows", [1, 2, 5])
-def test_the_error_of_a_change_is_that_of_the_whole_normal_law(windows: int) -> None:
-    """The mean of k windows, less what was expected: covariances of the drifting share and of noise, summed up."""
-    rng, size = np.random.default_rng([47, windows]), (windows + 3, 2)
-    known, step, noise = (np.broadcast_to(rng.uniform(0.1, 1, 2) * 1e-4, size) for _ in range(3))
-    zeros, raw = np.zeros(size), rng.uniform(0.1, 0.2, size)
-    raw[-windows:] += 10.0 * (np.arange(windows) == 0)[:, np.newaxis] + 1.0  # most significant from its first window on
-    series = Series(
-        raw=raw,
-        variances=noise,
-        common=np.zeros(2),
-        num_reports=np.full(size[0], 100),
-        steps=np.ones(size[0], dtype=np.int64),
-    )
-    moved = zeros.astype(bool)
-    moved[2] = True  # an earlier change, before which nothing is looked at
-    alarms = Alarms(
-        moved=moved,
-        p_value=np.zeros(size[0]),
-        expected=zeros,
-        expected_variance=known,
-        change=zeros,
-        change_error=np.sqrt(known + noise),
-        step=step,
-        past=Past.empty(2),
-    )
-    found = change_of(series, alarms, size[0] - 1, np.arange(2))
-    assert found.windows.tolist() == [windows] * 2
-    np.testing.assert_allclose(found.size, raw[-windows:].mean(axis=0))
-    for value in range(2):
-        walk = step[0, value] * np.minimum.outer(np.arange(windows), np.arange(windows))
-        whole = known[0, value] + walk + noise[0, value] * np.eye(windows)
-        assert found.error[value] == pytest.approx(np.sqrt(whole.mean()))
-
-
 def test_reports_come_in_whole_numbers() -> None:
     """Two reports of a value that nobody had are no alarm, though they are many standard deviations."""
     rng = np.random.default_rng(17)
@@ -440,20 +325,6 @@ def test_reports_come_in_whole_numbers() -> None:
         jump=1.0,
     )
     assert judge(series, EVERY).moved.sum() <= 1
-
-
-@pytest.mark.parametrize("weekly", [0.0, 0.3], ids=["steady", "weekly"])
-def test_false_alarms_are_rarer_than_promised(weekly: float) -> None:
-    """Alarms of honest streams, with people that draw anew, days that differ and a weekly pattern; one in 50 windows.
-
-    Windows with an alarm are at most binomial of rate 1 / 50; the limit is exceeded with probability 1e-6.
-    """
-    every, alarms, judged = 50, 0, 0
-    for seed in range(60):
-        series, _ = noisy_stream(np.random.default_rng([11, seed]), drift=1e-6, nugget=5e-4, weekly=weekly)
-        alarms += int(judge(series, every).moved.any(axis=1).sum())
-        judged += len(series.raw) - LEAST_HISTORY
-    assert alarms <= binomial_limits(judged, 1 / every, rate=MISSED)[1], (alarms, judged)
 
 
 # ------------------------------------------------------------------------------------------------ simulated jobs
@@ -572,10 +443,3 @@ def test_rows_of_windows_that_are_corrected_ring_at_most_as_often_as_promised() 
     )
     assert found[:, -1].sum() <= binomial_limits(len(found), 1 / every, rate=MISSED)[1]
     assert found.mean() <= 1 / every + 5 * found.mean(axis=1).std() / np.sqrt(len(found))
-
-
-def test_nothing_is_remembered_of_no_values() -> None:
-    """A stream's state before its first window."""
-    past = Past.from_bytes(Past.empty(0).to_bytes(), 0)
-    assert past.evidence.shape == Past.empty(0).evidence.shape
-    assert past.memory.level.shape == Past.empty(0).memory.level.shape

@@ -13,9 +13,7 @@ from scipy import stats
 
 from tests.support.ldp.alarm_memories import some_memory
 from uldp_transforms.ldp.smoothing import Alarms, Past, Series, change_of, judge
-from uldp_transforms.ldp.smoothing import alarm as alarm_module
-from uldp_transforms.ldp.smoothing.alarm import _numbers, _together
-from uldp_transforms.ldp.smoothing.evidence import lasting_evidence, which_moved
+from uldp_transforms.ldp.smoothing.evidence import lasting_evidence
 from uldp_transforms.ldp.smoothing.variation import DRIFTS, EFFECTS, FIRST_WEIGHTS, Memory, Told, ahead
 
 LAWS = [(0.0, 1.35 / 2**k) for k in range(11, -1, -1)] + [
@@ -117,32 +115,6 @@ def test_the_bank_is_that_of_filters_one_by_one(jump: float) -> None:
         memory = memories.at(-1)
 
 
-def test_what_is_expected_of_a_share_is_the_mean_over_laws() -> None:
-    told = some_windows(3, 3, 0.0)
-    _, expected = ahead(some_memory(4, 4), told)
-    found = _numbers(expected, told.raw)
-    weights, level, variance, size = (
-        getattr(expected, name).astype(float) for name in ("weights", "level", "variance", "size")
-    )
-    for t, value in itertools.product(range(3), range(4)):
-        w, at = weights[t, :, value], (t, slice(None), value)
-        mean = w @ level[at]
-        spread = w @ (variance[at] + (level[at] - mean) ** 2)
-        error = np.sqrt(spread + w @ (SIGMA * size[at]) ** 2 + expected.noise[t, 0, value])
-        change = 0 if np.isnan(told.raw[t, value]) else told.raw[t, value] - mean
-        row = [mean, spread, change, error, w @ (RHO * size[at]) ** 2]
-        np.testing.assert_allclose(found[:, t, value], row, rtol=1e-3, atol=1e-6)
-
-
-def test_a_window_that_says_nothing_of_a_value_has_no_variance_of_it() -> None:
-    series = a_stream(np.array([[0.1, np.nan], [0.2, 0.3], [np.nan, 0.4]]))
-    told = Told.of(series, 1, 3)
-    assert told.raw.tolist()[0] == [0.2, 0.3] and told.report.tolist() == [[0.5, 0.5], [0.0, 0.5]]
-    assert (told.num_reports.tolist(), told.steps.tolist(), told.jump) == ([500, 500], [1, 1], 2.0)
-    last = told.only(1)
-    assert last.report.tolist() == [[0.0, 0.5]] and len(last.num_reports) == len(last.steps) == 1
-
-
 def test_both_values_of_a_question_say_the_same() -> None:
     """Shares of .9 and .1 that sum to 1 have numbers that differ by their sign; levels begin near 0, in both."""
     first = np.array([0.9, 0.91, 0.89, 0.905, 0.6, 0.97])
@@ -186,23 +158,6 @@ def test_lasting_evidence_is_the_ratio_of_likelihoods_in_which_laws_are_integrat
     assert np.isfinite(far).all() and far.max() > 1e15
 
 
-def test_lasting_changes_ring_when_their_mean_evidence_reaches_the_limit() -> None:
-    """Half of the false alarms are theirs: half of the evidence counts, here 50, 100 and 49."""
-    quiet = np.full((1, 2), 0.9)
-    for own, moved, rate in (((50, 50), [True] * 2, 1 / 50), ((100, 0), [True, False], 1 / 50), ((49, 50), None, 1)):
-        rates, found = which_moved(2.0 * np.array([own]), quiet, 50.0, 0.5)
-        assert found[0].tolist() == (moved or [False] * 2)
-        assert rates[0] == pytest.approx(rate if moved else 2 / 99)
-    [rate], _ = which_moved(np.full((1, 2), 0.5), np.array([[0.01, 1.0]]), 50.0, 0.5)
-    assert rate == pytest.approx(0.01 * 2 / 0.5), "that of the jump"
-    [rate], _ = which_moved(np.full((1, 2), 9.0), np.ones((1, 2)), 50.0, 0.5)
-    assert rate == 1, "nothing is judged"
-    overflown, jump = np.full((1, 1), np.inf), np.array([[1e-9]])
-    assert which_moved(overflown, jump, 50.0, 1.0)[1].all(), "jumps alone count"
-    rates, found = which_moved(np.zeros((1, 0)), np.zeros((1, 0)), 50.0, 0.5)
-    assert (rates.tolist(), found.shape) == ([1.0], (1, 0)), "a stream without values"
-
-
 # ------------------------------------------------------------------------------------------------ blocks and state
 
 
@@ -211,27 +166,6 @@ def a_stream(raw: np.ndarray, **fields: Any) -> Series:
     known: dict[str, Any] = {"variances": np.full(raw.shape, 0.001), "common": np.zeros(raw.shape[1]), "jump": 2.0}
     known |= {"num_reports": np.full(len(raw), 500), "steps": np.ones(len(raw), dtype=np.int64)}
     return Series(raw=raw, **known | fields)
-
-
-def test_blocks_of_windows_double_until_an_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a quiet stream is judged in few steps, and little is judged again after an alarm."""
-    raw = np.full((60, 2), 0.2)
-    raw[40:, 1] += 0.6
-    until, blocks = alarm_module._until_alarm, []
-
-    def judged(memory: Memory, evidence: np.ndarray, told: Told, *rest: Any) -> Any:
-        found = until(memory, evidence, told, *rest)
-        blocks.append((len(told.raw), len(found.moved)))
-        return found
-
-    monkeypatch.setattr(alarm_module, "_until_alarm", judged)
-    assert np.argwhere(judge(a_stream(raw), 1000).moved).tolist() == [[40, 1]]
-    assert blocks == [(1, 1), (2, 2), (4, 4), (8, 8), (16, 16), (16, 10), (1, 1), (2, 2), (4, 4), (8, 8), (4, 4)]
-
-
-def test_a_block_has_at_most_sixteen_windows_and_65536_cells() -> None:
-    """Of 26 laws of each value."""
-    assert [_together(size) for size in (0, 1, 157, 158, 2520, 10**6)] == [16, 16, 16, 15, 1, 1]
 
 
 def test_noise_of_other_people_leaves_jumps_alone_to_ring() -> None:
@@ -246,16 +180,6 @@ def test_noise_of_other_people_leaves_jumps_alone_to_ring() -> None:
     np.testing.assert_allclose(alone.p_value, all_jumps.p_value, rtol=1e-4)
     noisy = judge(a_stream(raw, turnover=np.full(3, 0.01)), 200)
     np.testing.assert_allclose((noisy.change_error**2 - alone.change_error**2)[:40], 0.01, rtol=1e-3)
-
-
-@pytest.mark.parametrize("way", [-1, 1])
-def test_rises_and_falls_that_last_have_evidence_of_their_own(way: int) -> None:
-    raw = np.full((44, 3), 0.3)
-    raw[40:, 2] += way * 3 * np.sqrt(0.001)
-    alarms = judge(a_stream(raw), 1e9)
-    rises, falls = alarms.past.evidence[..., 2].max(axis=1).reshape(2, 2).max(axis=0)
-    assert not alarms.moved.any()
-    assert (rises > 10 * falls) == (way > 0) and (falls > 10 * rises) == (way < 0)
 
 
 def test_the_state_is_written_little_endian_and_read_again() -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
-from scipy import optimize, special, stats
+from scipy import special, stats
 
-from tests.support.ldp.drifting_shares import a_series, drifting, normalised, scores
+from tests.support.ldp.drifting_shares import a_series, normalised, scores
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.smoothing import (
     Series,
@@ -23,50 +22,10 @@ from uldp_transforms.ldp.smoothing import (
     track,
 )
 from uldp_transforms.ldp.smoothing import scales as scales_module
-from uldp_transforms.ldp.smoothing import smoothed_shares as shares_module
-from uldp_transforms.ldp.smoothing.drift_fit import in_units
 from uldp_transforms.ldp.smoothing.season import Season
 from uldp_transforms.ldp.smoothing.series import Law
 
 # ------------------------------------------------------------------------------------------- series
-
-
-def test_the_known_variances_are_means_over_the_windows_that_say_something() -> None:
-    """Of reports, those of the mechanism; of people p (1 - p), or what is given where a share is no share of people."""
-    raw = np.array([[0.2, 0.5, -0.1, 0.9], [np.nan, 0.6, -0.2, 1.3], [0.4, 0.7, -0.3, 1.1]])
-    variances = np.array([[0.03, 0.01, 0.02, 0.5], [9.0, 0.02, 0.01, 0.4], [0.01, 0.04, 0.03, 0.3]])
-    people = np.array([[np.nan, 0.001, np.nan, 0.2], [np.nan, np.nan, np.nan, 0.1], [np.nan, 0.003, np.nan, 0.3]])
-    n = np.array([10, 30, 20])
-    series = Series(
-        raw=raw,
-        variances=variances,
-        common=np.zeros(4),
-        num_reports=n,
-        steps=np.ones(3, dtype=np.int64),
-        jump=400.0,
-        people=people,
-    )
-    for given, source in ((series, people), (dataclasses.replace(series, people=None), np.full((3, 4), np.nan))):
-        law = given.law()
-        for value in range(4):
-            seen = [t for t in range(3) if not np.isnan(raw[t, value])]
-            own = [
-                raw[t, value] - raw[t, value] ** 2 + variances[t, value]
-                if np.isnan(source[t, value])
-                else source[t, value] * n[t]
-                for t in seen
-            ]
-            each = np.mean([variances[t, value] * n[t] for t in seen])
-            most = 1 / 4 if np.isnan(source[:, value]).all() else max(each, 1 / 4)
-            share = min(max(np.mean(raw[seen, value]), 1e-5), 1)
-            of_people = min(max(np.mean(own), 1e-5), most)
-            assert law.shares[value] == pytest.approx(share)
-            np.testing.assert_allclose(law.people[:, value], of_people / n)
-            np.testing.assert_allclose(law.noise[:, value], max(each - of_people, 400 * share / 60) / n)
-    assert (law.noise[:, 1] > series.law().noise[:, 1]).any() or (law.people != series.law().people).any()
-    part = series.until(2)
-    assert (len(part.raw), len(part.variances), len(part.num_reports), len(part.steps)) == (2, 2, 2, 2)
-    assert part.people is not None and len(part.people) == 2 and part.phases is None and part.jump == 400
 
 
 def test_values_that_are_hardly_seen_have_variances_too() -> None:
@@ -148,30 +107,6 @@ def test_drift_and_nugget_are_the_likeliest_of_grids_that_become_finer(drift: fl
     assert found.all() or not drift
 
 
-def test_units_change_likelihoods_by_a_constant() -> None:
-    """Deviations of a mean window, but not below 1e-4; in 32 bits."""
-    series, _ = a_series(generator("units"), drifting(generator("units of"), 9))
-    series = dataclasses.replace(series, level=np.full(53, 0.1), spread=np.full(53, 0.2))
-    law = series.law()
-    tiny = Law(law.shares, law.noise * 1e-7, law.people * 1e-7)
-    moved = np.zeros(series.raw.shape)
-    moved[4] = 0.3
-    for own, unit in ((law, (law.noise + law.people).mean(axis=0)), (tiny, np.full(53, 1e-8))):
-        scaled, small, jumps = in_units(series, own, moved)
-        assert jumps is not None and scaled.raw.dtype == small.noise.dtype == jumps.dtype == np.float32
-        for found, expected in (
-            (scaled.raw, series.raw / np.sqrt(unit)),
-            (scaled.level, 0.1 / np.sqrt(unit)),
-            (scaled.spread, 0.2 / unit),
-            (small.shares, own.shares / unit),
-            (small.noise, own.noise / unit),
-            (small.people, own.people / unit),
-            (jumps, moved / unit),
-        ):
-            np.testing.assert_allclose(found, expected, rtol=1e-6)
-    assert in_units(series, law, None)[2] is None
-
-
 # ------------------------------------------------------------------------------------------- scales of values
 
 STEPS = (np.arange(-2, 2.5, 0.5), np.arange(-3, 3.5, 0.5))
@@ -190,19 +125,6 @@ def priors() -> tuple[np.ndarray, np.ndarray]:
             found.append(0.995 * np.outer(*axes).ravel() + 0.005 / 117)
             weights.append(4 ** (nugget / 4))
     return np.array(found), np.array(weights) / np.sum(weights)
-
-
-def test_the_grid_of_scales_is_the_stated_one() -> None:
-    """Splines are exact for polynomials of the third degree in each logarithm."""
-    grid, (expected, weights) = scales_module._grid(), priors()
-    np.testing.assert_allclose(grid.priors, expected, rtol=1e-9)
-    np.testing.assert_allclose(grid.density, weights, rtol=1e-9)
-    np.testing.assert_allclose(grid.factors, list(itertools.product(8 ** STEPS[0], 4 ** STEPS[1])))
-    coarse, fine = (np.array(list(itertools.product(*(steps[::by] for steps in STEPS)))) for by in (2, 1))
-    for powers in ((0, 0), (3, 0), (1, 2), (2, 3)):
-        np.testing.assert_allclose(
-            grid.between @ np.prod(coarse**powers, axis=1), np.prod(fine**powers, axis=1), atol=1e-9
-        )
 
 
 @pytest.mark.parametrize("copies", [1, 2])
@@ -244,36 +166,6 @@ def test_scales_are_the_posterior_over_priors_and_values(copies: int) -> None:
         roots = [(chance @ np.sqrt(part)) ** 2 * share for part in scales.pairs.T]
         assert [part[value] for part in scales.means(posterior, law)] == pytest.approx(roots)
         assert scales.likely(posterior, law)[:, value] == pytest.approx(np.exp(chance @ logs_of_pairs) * share)
-
-
-@pytest.mark.parametrize("windows", [3, 4, 9, 20])
-def test_the_centre_is_that_of_medians_of_squared_differences(windows: int) -> None:
-    """Over one window and over up to seven, half of the series; with fewer than two it is what would be hidden."""
-    rng = generator("centre", windows)
-    series, _ = a_series(rng, drifting(rng, windows, 1e-4, 1e-3), n=10**5, noise=1.0)
-    for missing in (0.0, 0.2):
-        raw = np.where(rng.random(series.raw.shape) < missing, np.nan, series.raw)
-        raw[:, 3] = np.nan if missing else raw[:, 3]  # a value that is never seen
-        one = dataclasses.replace(series, raw=raw)
-        law = one.law()
-        noise, far = (law.noise + law.people).mean(axis=0), min(7, windows // 2)
-        least = float(np.median(noise / law.shares))
-        drift, nugget = least / windows**2, least / windows / 4
-        if far >= 2:
-            excess = []
-            for lag in (1, far):
-                sums = np.zeros(2)
-                for value in range(raw.shape[1]):
-                    squares = (raw[lag:, value] - raw[:-lag, value]) ** 2
-                    if np.isfinite(squares).any():
-                        weight = (law.shares[value] / noise[value]) ** 2
-                        more = np.median(squares[np.isfinite(squares)]) / 0.4549 - 2 * noise[value]
-                        sums += weight * np.array([more / law.shares[value], 1])
-                excess.append(sums[0] / sums[1])
-            slope = (excess[1] - excess[0]) / (far - 1)
-            nugget = max((excess[0] - max(slope, 0)) / 2, nugget)
-            drift = max(slope, drift)
-        assert scales_module._likely(one, law) == pytest.approx((drift, nugget), rel=1e-9)
 
 
 def test_a_series_within_its_noise_has_the_least_scales() -> None:
@@ -357,19 +249,6 @@ def test_a_season_is_the_mean_over_all_variances_and_priors() -> None:
     np.testing.assert_array_equal(found.phases, series.phases)
 
 
-def test_a_season_is_shown_if_its_evidence_is_three_or_more() -> None:
-    def evidence(amplitude: float) -> float:
-        series = with_phases(amplitude)
-        law = series.law()
-        return enumerated_season(series, law, 1e-6 * law.shares, 1e-4 * law.shares)[0]
-
-    limit = optimize.brentq(lambda x: evidence(x) - 3, 1e-3, 0.1, xtol=1e-6)
-    for factor, expected in ((0.99, False), (1.01, True)):
-        series = with_phases(factor * limit)
-        law = series.law()
-        assert (season_of(series, law, 1e-6 * law.shares, 1e-4 * law.shares) is not None) == expected
-
-
 def test_nothing_that_is_seen_has_no_season() -> None:
     series = with_phases(0.05)
     law = series.law()
@@ -397,62 +276,3 @@ def test_what_is_uncertain_of_a_season_is_uncertain_of_shares() -> None:
     some = season.values(np.array([2, 0]))
     np.testing.assert_array_equal(some.variances, season.variances[[2, 0]])
     np.testing.assert_array_equal(some.effects, season.effects[:, [2, 0]])
-
-
-def test_residuals_are_longer_by_what_was_fitted() -> None:
-    """sqrt(4 / (4 - 1.5)) around their mean, of four windows that are seen; by sqrt 4 at most."""
-    phases, nan = np.arange(5) % 2, np.nan
-    raw = np.array([[0.1, 0.2, nan], [0.3, 0.2, 0.7], [0.5, 0.1, nan], [0.3, 0.0, nan], [nan, 0.4, nan]])
-    series = Series(
-        raw=raw,
-        variances=np.ones((5, 3)),
-        common=np.zeros(3),
-        num_reports=np.full(5, 10),
-        steps=np.ones(5, dtype=np.int64),
-        phases=phases,
-    )
-    effects = np.array([[0.1, 0.0, 0.0], [-0.1, 0.0, 0.2]])
-    season = Season(phases, effects, np.zeros((3, 2, 2)), np.array([1.5, 4.5, 0.1]))
-    left, found = raw - season.effects, season.residuals(series).raw
-    expected = 0.3 + np.sqrt(4 / 2.5) * (left[:4, 0] - 0.3)
-    np.testing.assert_allclose(found[:4, 0], expected)
-    assert np.isnan(found[4, 0])
-    np.testing.assert_allclose(found[:, 1], 0.18 + np.sqrt(5) * (left[:, 1] - 0.18))
-    assert found[1, 2] == pytest.approx(0.5), "seen once"
-
-
-def test_a_season_is_fitted_again_with_the_scales_of_its_residuals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twice; the last one that is found is shown."""
-    series, asked = with_phases(0.05), []
-    seasons: list[Any] = ["first", "second", None]
-
-    class Scaled:
-        own = np.zeros((2, 4))
-
-    def scaled(given: Series, law: Law, season: Any) -> Scaled:
-        asked.append(season)
-        return Scaled()
-
-    monkeypatch.setattr(shares_module, "_scaled", scaled)
-    monkeypatch.setattr(shares_module, "season_of", lambda *_: seasons.pop(0))
-    shares_module._fitted(series)
-    assert (asked, seasons) == ([None, "first", "second", "second"], [])
-    asked.clear()
-    seasons.append(None)
-    shares_module._fitted(series)
-    assert asked == [None]
-
-
-@pytest.mark.parametrize(("confidence", "z"), [(0.95, 1.959964), (0.8, 1.2815516)])
-def test_intervals_are_those_of_two_deviations(confidence: float, z: float) -> None:
-    """Of the course, of what is uncertain of a season, and of what all windows share; windows agree here."""
-    series = with_phases(0.0)
-    series = dataclasses.replace(series, common=np.full(4, 1e-5))
-    law = series.law()
-    course = course_of(series, law, 1e-6 * law.shares, 1e-4 * law.shares)
-    course = dataclasses.replace(course, pulse=0.9 * np.sqrt(course.pulse_information))
-    means, low, high = shares_module._around(series, law, course, np.full(series.raw.shape, 1e-4), confidence)
-    expected, variances = own_shares(series, law, course)
-    np.testing.assert_allclose(means, expected)
-    half = z * np.sqrt(variances + 1e-4)
-    np.testing.assert_allclose([low, high], [means - half, means + half], rtol=1e-6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -81,23 +80,6 @@ def test_branches_are_courses_with_one_more_change(lasts: bool) -> None:
     np.testing.assert_allclose(high, expected + half, rtol=1e-5, atol=1e-5)
 
 
-def test_values_are_examined_from_the_stated_scores_on() -> None:
-    """2.75 standard deviations of a lasting change; of one window, what one of 20 honest values reaches in 40."""
-    alone = stats.norm.isf(0.05 / 2 / 40)
-    scores_of, information = np.zeros((2, 40, 6)), np.full((40, 6), 4.0)
-    for value, (kind, score) in enumerate([(0, 2.74), (0, 2.76), (0, -2.76), (1, alone - 0.01), (1, alone + 0.01)]):
-        scores_of[kind, 7, value] = 2 * score
-    scores_of[0, 0, 5] = 100.0  # before the first window there is nothing to change from
-    course: Any = SimpleNamespace(
-        mean=np.zeros((40, 6)),
-        shift=scores_of[0],
-        shift_information=information,
-        pulse=scores_of[1],
-        pulse_information=information,
-    )
-    assert suspects(course).tolist() == [1, 2, 4]
-
-
 def test_a_break_is_found_where_it_is() -> None:
     series, _ = a_series(generator("break"), drifting(generator("break of"), 60))
     raw = series.raw.copy()
@@ -156,34 +138,6 @@ def test_likelihoods_of_the_fine_grid_are_those_of_the_model() -> None:
         np.testing.assert_allclose(found - found.max(), exact - exact.max(), atol=0.5)
 
 
-@pytest.mark.parametrize(("drift", "nugget"), [(0.0, 4e-3), (1e-3, 2e-3)])
-def test_the_grid_is_around_the_truth(drift: float, nugget: float) -> None:
-    """400 values of one share in 300 windows; medians of squares are good to a few per cent there."""
-    rng, size = generator("likely", drift), (300, 400)
-    trend = 0.5 + np.cumsum(rng.normal(0, np.sqrt(drift * 0.5), size), axis=0) * (drift > 0)
-    raw = trend + rng.normal(0, np.sqrt(nugget * 0.5), size)
-    series = Series(
-        raw=raw,
-        variances=np.full(size, 1e-9),
-        common=np.zeros(400),
-        num_reports=np.full(300, 10**9),
-        steps=np.ones(300, dtype=np.int64),
-    )
-    law = dataclasses.replace(series.law(), shares=np.full(400, 0.5))
-    found = scales_module._likely(series, law)
-    assert found[0] < 1e-4 if not drift else found[0] == pytest.approx(drift, rel=0.2)
-    assert found[1] == pytest.approx(nugget, rel=0.2)
-
-
-def test_posteriors_are_probabilities() -> None:
-    series, _ = a_series(generator("sum"), drifting(generator("sum of"), 40, 1e-5))
-    scales, likelihoods = scales_of(series, series.law())
-    chances, _ = scales.posterior(likelihoods)
-    np.testing.assert_allclose(chances.sum(axis=0), 1, rtol=1e-9)
-    np.testing.assert_allclose(scales.priors.sum(axis=1), 1, rtol=1e-9)
-    assert scales.weights.sum() == pytest.approx(1)
-
-
 def test_values_that_move_more_have_larger_scales() -> None:
     """Every tenth value has a nugget of 50 times that of others. Each is found within a factor of 3.
 
@@ -199,43 +153,6 @@ def test_values_that_move_more_have_larger_scales() -> None:
     relative = found / law.shares / nugget
     assert (relative > 1 / 3).all()
     assert (relative < 3).all()
-
-
-@pytest.mark.parametrize("power", [1.0, 2.0])
-def test_the_power_of_shares_that_variances_are_proportional_to_is_found(power: float) -> None:
-    """By the evidence: with 200 windows that tell nuggets of 40 values exactly, the other power is e^3 less likely."""
-    rng, shares = generator("power", power), normalised(1 / np.arange(1, 41))
-    nugget = 1e-4 * shares[0] * (shares / shares[0]) ** power
-    series, _ = a_series(rng, normalised(shares + rng.normal(0, np.sqrt(nugget), (200, 40))), n=10_000_000, noise=0.01)
-    found = {other: scales_of(series, series.law().relative_to(other))[0].evidence for other in (1.0, 2.0)}
-    assert found[power] > found[3 - power] + 3
-
-
-def test_scales_are_averaged_over_three_powers_by_their_likelihoods() -> None:
-    """Powers 1, 1.5 and 2; the square roots of variances, and the logarithms of the likely ones."""
-    shares = normalised(1 / np.arange(1, 11))
-    series, _ = a_series(generator("three powers"), np.tile(shares, (20, 1)))
-    found = shares_module._fitted(series)
-    fits = []
-    for power in (1.0, 1.5, 2.0):
-        law = series.law().relative_to(power)
-        scales, likelihoods = scales_of(series, law)
-        posterior, _ = scales.posterior(likelihoods)
-        fits.append((scales.evidence, np.stack(scales.means(posterior, law)), scales.likely(posterior, law)))
-    evidence, own, likely = (np.array(part) for part in zip(*fits))
-    weights = np.exp(evidence) / np.exp(evidence).sum()
-    assert (weights > 0.01).all(), "each counts"
-    np.testing.assert_allclose(np.sqrt(found.own), sum(w * np.sqrt(each) for w, each in zip(weights, own)))
-    np.testing.assert_allclose(np.log(found.likely), sum(w * np.log(each) for w, each in zip(weights, likely)))
-
-
-def test_a_law_relative_to_shares_is_the_law() -> None:
-    series, _ = a_series(generator("relative"), drifting(generator("relative of"), 20))
-    law = series.law()
-    np.testing.assert_allclose(law.relative_to(1.0).shares, law.shares)
-    squared = law.relative_to(2.0).shares
-    np.testing.assert_allclose(squared / squared.max(), (law.shares / law.shares.max()) ** 2)
-    assert squared.max() == pytest.approx(law.shares.max())
 
 
 # ------------------------------------------------------------------------------------------- seasons
@@ -420,12 +337,6 @@ def test_an_interval_extends_to_the_window_s_own_as_far_as_others_contradict_it(
     own = max(stats.norm.ppf(confidence), 0) * min(apart, 1) * deviation
     expected = [0.5, 0.9 + own, 0.1 - own, 0.5] if apart else [0.5] * 4
     np.testing.assert_allclose([low[0, 0], high[0, 0], low[0, 1], high[0, 1]], expected, rtol=1e-12)
-
-
-def test_the_variance_of_people_is_at_most_that_of_a_coin() -> None:
-    """Estimates beyond 0 and 1 would say more."""
-    raw = np.where(np.arange(9) % 2, 3.5, -2.5)[:, np.newaxis]
-    np.testing.assert_allclose(of_windows(raw, np.full((9, 1), 40.0)).law().people, 0.25 / 100)
 
 
 def test_values_that_nobody_and_that_all_hold_are_smoothed(recwarn: pytest.WarningsRecorder) -> None:

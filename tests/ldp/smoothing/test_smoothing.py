@@ -13,7 +13,6 @@ from scipy import stats
 
 from tests.support.ldp.noisy_stream import noisy_stream
 from uldp_transforms.ldp.smoothing import (
-    LEAST_SHARE,
     Law,
     Series,
     course_of,
@@ -149,12 +148,6 @@ def test_likelihood_is_that_of_the_normal_law(seed: int) -> None:
     assert found[0] - series.seen.sum() * np.log(2 * np.pi) / 2 == pytest.approx(expected, rel=1e-9)
 
 
-def test_squares_are_bent_beyond_the_square_of_the_bend() -> None:
-    squares = np.array([7.0, 8.9, 9.0, 16.0, 100.0])
-    drift_fit._bend(squares, drift_fit.BEND)
-    np.testing.assert_allclose(squares, [7, 8.9, 9, 15, 51])
-
-
 def test_the_bend_is_huber_s() -> None:
     """One window: z = 10 counts as 2 b z - b^2 instead of z^2."""
     series = Series(
@@ -180,9 +173,3 @@ def test_fitted_numbers_are_near_the_truth() -> None:
     drift, nugget = fit(series, series.law())
     assert 1 / 3 < drift / 1e-4 < 3
     assert 1 / 3 < nugget / 1e-3 < 3
-
-
-def test_rare_values_have_a_least_share() -> None:
-    series = dataclasses.replace(some_series(0, missing=False), raw=np.full((9, 4), -0.5))
-    assert (series.law().shares == LEAST_SHARE).all()
-    assert np.isfinite(fit(series, series.law())).all()

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.solvers import buckets as module
@@ -90,33 +88,3 @@ def test_the_gram_matrix_is_the_same_in_pieces(monkeypatch, centred, h):
     for at_once in (1, 2, 5):
         monkeypatch.setattr(module, "_CHUNK_CELLS", at_once * k * 9)
         np.testing.assert_allclose(Buckets(table, k).gram(weights, centred=centred), expected, atol=1e-12)
-
-
-def test_threads_do_not_change_the_gram_matrix():
-    buckets = Buckets(table_of(40, 1000, 30, 1), 30)
-    weights = generator("threads").exponential(size=(40, 30))
-    first = buckets.gram(weights, centred=True)
-    for _ in range(5):
-        np.testing.assert_array_equal(buckets.gram(weights, centred=True), first)
-    np.testing.assert_allclose(first, first.T, atol=1e-9)
-
-
-def test_hash_functions_that_coincide_are_one_bucket():
-    buckets = Buckets(np.array([[[1, 1], [0, 2]]]), 3)
-    assert buckets.matrix().toarray().tolist() == [[0, 1], [1, 0], [0, 1]]
-    assert buckets.forward(np.array([0.25, 0.5])).tolist() == [[0.5, 0.25, 0.5]]
-    assert buckets.gather(np.array([[1.0, 10, 100]])).tolist() == [[10, 101]]
-
-
-@given(
-    st.tuples(st.integers(1, 4), st.integers(1, 6), st.integers(1, 3)),
-    st.sampled_from([2, 3, 24, 25]),
-    st.booleans(),
-    st.data(),
-)
-def test_any_table(shape, k, centred, data):
-    size = int(np.prod(shape))
-    table = np.array(data.draw(st.lists(st.integers(0, k - 1), min_size=size, max_size=size))).reshape(shape)
-    weights = np.arange(shape[0] * k, dtype=np.float64).reshape(-1, k)
-    gram = Buckets(table, k).gram(weights, centred=centred)
-    np.testing.assert_allclose(gram, dense_gram(table, k, weights, centred), atol=1e-9)

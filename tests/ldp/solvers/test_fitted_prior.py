@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy import optimize
 
 from tests.support.tolerance import generator, normal_limit
 from uldp_transforms.ldp.solvers import fitted_prior as module
@@ -55,30 +54,6 @@ def test_of_any_data(noisy, error, bound):
     assert (np.diff(found.means[order]) >= -1e-9 * found.atoms.max()).all(), "a larger value has a larger mean"
 
 
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=6), st.floats(0.01, 2))
-def test_bounded_weights_are_the_most_likely_ones(numbers, bound):
-    shares = np.array(numbers) + 0.01
-    shares /= shares.sum()
-    atoms = np.linspace(0, 2, len(shares))
-    weights = bounded_weights(shares, atoms, bound)
-    assert weights.sum() == pytest.approx(1)
-    assert weights @ atoms <= bound * (1 + 1e-9)
-    best = optimize.minimize(
-        lambda w: -(shares @ np.log(np.maximum(w, 1e-300))),
-        np.where(atoms > 0, min(bound, 1) / 10 / len(atoms), 0) + np.where(atoms > 0, 0, 1),
-        jac=lambda w: -shares / np.maximum(w, 1e-300),
-        bounds=[(1e-9, 1)] * len(atoms),
-        constraints=[
-            {"type": "eq", "fun": lambda w: w.sum() - 1},
-            {"type": "ineq", "fun": lambda w: bound - w @ atoms},
-        ],
-        method="SLSQP",
-        options={"ftol": 1e-12, "maxiter": 500},
-    )
-    assume(best.success and abs(best.x.sum() - 1) < 1e-9 and best.x @ atoms <= bound + 1e-9)  # not where it is lost
-    assert shares @ np.log(weights) >= -best.fun - 1e-6
-
-
 @given(
     st.lists(st.floats(0, 1), min_size=2, max_size=40), st.floats(1e-5, 0.9), st.sampled_from([1e-9, 1e-3, 1.0, 1e6])
 )
@@ -121,16 +96,6 @@ def test_many_values_within_the_noise_do_not_sum_to_more_than_everybody():
     means = posterior(noisy, error, 1 / size).means
     assert means.sum() <= 1.05
     assert np.linalg.norm(means - 1 / size) < 0.05 * np.linalg.norm(noisy - 1 / size)
-
-
-def test_values_that_stand_out_keep_their_size_and_use_up_a_parameter_each():
-    truth = np.concatenate([np.linspace(0.02, 0.08, 10), np.full(990, 0.0005)])
-    error = 1e-4
-    noisy = truth + error * generator("out").normal(size=1000)
-    found = posterior(noisy, error, 1 / 1000)
-    np.testing.assert_allclose(found.means[:10], noisy[:10], atol=0.5 * error)
-    assert (abs(found.means[10:] - 0.0005) <= error).mean() > 0.9
-    assert 10 <= found.fitted <= 250, "ten of their own, and less than a quarter for the many that are alike"
 
 
 def test_means_are_nearer_to_the_truth_than_what_they_are_made_of():

@@ -9,7 +9,6 @@ import pytest
 from scipy import special
 
 from tests.support.tolerance import generator
-from uldp_transforms.ldp.solvers import hash_chance as module
 from uldp_transforms.ldp.solvers.hash_chance import Absorbed, Chance, ChanceOfMeans, tail
 
 Z = np.array([1.0, 2.0, 3.0, 4.0])
@@ -49,19 +48,6 @@ def test_where_many_cohorts_hash_the_tail_is_normal():
     cells -= cells.mean(axis=1, keepdims=True)
     deviation = np.sqrt((cells**2).mean(axis=1).sum())
     np.testing.assert_allclose(deviations(Chance(cells), Z), Z * deviation, rtol=0.02)
-
-
-def test_the_tilt_of_a_sum_is_found_in_a_few_steps(monkeypatch):
-    """Also where a heavy text makes the law far from normal; near the largest sum it takes more of them."""
-    cells = generator("tilt").normal(size=(5, 12))
-    cells[:, 0] += 8
-    cells -= cells.mean(axis=1, keepdims=True)
-    law = module._Law.of(cells / np.sqrt((cells**2).mean(axis=1).sum()))
-    most = law.means.max(axis=1).sum()
-    for steps, points in ((60, (0.5, 1.0, 3.0, 0.99 * most)), (12, (0.5, 1.0, 3.0))):
-        monkeypatch.setattr(module, "_STEPS", steps)
-        for x in points:
-            assert law.cumulants(law.tilt(x))[1] == pytest.approx(x, rel=1e-6)
 
 
 def test_without_residuals_nothing_is_raised_by_chance():
@@ -109,73 +95,6 @@ def test_what_an_estimate_has_taken_out_of_its_cells_is_put_back():
         whole[rows, table[:, i]] += gains * (raw[i] - end) - present[rows, table[:, i]]
         again = Chance(whole).lower_ends(raw[i : i + 1], np.zeros(1), z[:1])
         assert again[0] == pytest.approx(end, abs=0.02)
-
-
-TILTS = np.exp(np.linspace(np.log(0.002), np.log(16), 72))
-
-
-def law_of(cells: np.ndarray, t: float) -> tuple[float, float, float]:
-    """The cumulant generating function of a sum of one cell of each row, and two derivatives; of more than 64 cells the
-    smallest are one normal law."""
-    value = first = second = 0.0
-    for row in np.sort(cells, axis=1):
-        rest, largest = row[:-64], row[-64:]
-        many = max(len(rest), 1)
-        rest, largest = (rest, largest) if len(rest) else (row[:1], row[1:])
-        chance = np.append(many, np.ones(len(largest))) / len(row)
-        mean, spread = np.append(rest.mean(), largest), np.append(rest.var(), 0 * largest)
-        weights = chance * np.exp(t * mean + t**2 / 2 * spread)
-        slopes = mean + t * spread
-        total = weights.sum()
-        value += np.log(total)
-        first += weights @ slopes / total
-        second += weights @ (slopes**2 + spread) / total - (weights @ slopes / total) ** 2
-    return value, first, second
-
-
-def end_of(laws: list[tuple[float, float, float]], raw: float, step: float, z: float) -> tuple[float, float]:
-    """The share whose collisions and own reports exceed raw as often as said, and the collisions there."""
-    distances, ends = [], []
-    for t, (value, slope, curvature) in zip(TILTS, laws):
-        end = raw - slope
-        if end > 0:
-            end /= np.exp(t * step)
-            more = end / step * (np.exp(t * step) - 1) if step > 0 else t * end
-        else:
-            more = t * end
-        r = np.sqrt(max(2 * (t * raw - value - more), 1e-300))
-        u = t * np.sqrt(curvature + max(end, 0) * step * np.exp(t * step))
-        distances.append(r + np.log(u / r) / r)
-        ends.append(end)
-    reached = np.maximum.accumulate(distances)
-    return float(np.interp(z, reached, ends)), float(np.interp(z, reached, [slope for _, slope, _ in laws]))
-
-
-@pytest.mark.parametrize(("size", "absorbs"), [(12, False), (64, False), (70, False), (12, True)])
-def test_ends_are_those_of_each_tilt_one_by_one(size, absorbs):
-    """Small and large estimates, with own reports and without; what is absorbed is put back three times."""
-    rng = generator("tilt by tilt", size)
-    cells = rng.exponential(size=(4, size))
-    raw, steps, z = np.array([0.4, 2.0, 9.0, -0.3, 25.0, 3.0]), np.array([0, 0.4, 2, 1, 0.1, 0.0]), np.full(6, 1.5)
-    z[3:] = 0.8, 3.0, np.nan
-    table, gains = rng.integers(size, size=(4, 6)), np.array([0.3, 0.2, 0.1, 0.2])
-    present = rng.normal(scale=0.1, size=(4, size))
-    chance = Chance(cells, least=3.5, absorbed=Absorbed(table, gains, present) if absorbs else None)
-    found = chance.lower_ends(raw, steps, z)
-    scale = max(1, 3.5 / np.sqrt(cells.var(axis=1).sum()))
-    centred = scale * (cells - cells.mean(axis=1, keepdims=True))
-    deviation = np.sqrt((centred**2).mean(axis=1).sum())
-    assert np.isnan(found[5])
-    for i in range(5):
-        laws = [law_of(centred / deviation, t) for t in TILTS]
-        own = (raw[i] / deviation, steps[i] / deviation, z[i])
-        end, excess = end_of(laws, *own)
-        for _ in range(3 if absorbs else 0):
-            larger = centred / deviation
-            more = scale * (gains * excess - present[np.arange(4), table[:, i]] / deviation)
-            larger[np.arange(4), table[:, i]] += more
-            end, excess = end_of([law_of(larger - more[:, np.newaxis] / size, t) for t in TILTS], *own)
-        assert found[i] == pytest.approx(end * deviation, rel=1e-6, abs=1e-9)
 
 
 def test_a_mean_of_parts_has_the_chance_of_all_their_cohorts():

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from scipy import optimize, sparse
 
 from tests.support.cases import ANY_VALUES
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate, ReportBatch, SpecError
 from uldp_transforms.ldp.estimators import ExpectationMaximization
@@ -24,8 +25,6 @@ from uldp_transforms.ldp.estimators.expectation_maximization import TOLERANCE
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.solvers import likelihood as likelihood_module
 from uldp_transforms.ldp.solvers.likelihood import Likelihood, maximize, project_in_metric
-from uldp_transforms.ldp.solvers.linear import estimate_linear
-from uldp_transforms.ldp.solvers.question import Question
 
 VALUES = ("ant", "bee", "cat", "dog", "emu", "fox")
 TRUTH = (0.35, 0.25, 0.2, 0.1, 0.08, 0.02)
@@ -62,9 +61,7 @@ def collection(alphabet: str, mechanism: str, epsilon: float = 1.0) -> Collectio
     fields = (
         {"id": name} | ({"epsilon": epsilon} if MECHANISMS[name].takes("epsilon") else {}) | FIELDS.get(mechanism, {})
     )
-    return Collection.from_json(
-        {"id": "c", "version": 1, "alphabet": lists, "mechanism": fields, "num_cohorts": num_cohorts}
-    )
+    return made(lists, fields, num_cohorts=num_cohorts)
 
 
 PAIRS = [(alphabet, mechanism) for alphabet in ALPHABETS for mechanism in (*BY_COUNTS, *BY_REPORTS)]
@@ -165,7 +162,7 @@ def test_reports_that_are_too_long_to_be_grouped(mechanism, num_values):
     values = [f"value {i}" for i in range(num_values)]
     fields = FIELDS.get(mechanism, {}) | {"id": "urap" if mechanism == "marginal" else mechanism, "epsilon": 3.0}
     alphabet = {"id": "closed", "values": values, "sensitive": values[:-3]}
-    item = Collection.from_json({"id": "c", "version": 1, "alphabet": alphabet, "mechanism": fields})
+    item = made(alphabet, fields)
     assert (item.mechanism.payload_size > 8) == (num_values == 90)
     rng = generator("long", mechanism, num_values)
     texts = [values[i] for i in np.minimum(rng.geometric(0.1, 600), num_values) - 1]
@@ -216,8 +213,7 @@ def test_mechanisms_of_bits_have_no_likelihood_of_counts():
 
 def test_several_hash_functions_are_refused():
     alphabet = {"id": "hashed", "num_buckets": 8, "num_hashes": 2}
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": 9}
-    item = Collection.from_json(spec | {"mechanism": {"id": "rappor", "epsilon": 2.0}})
+    item = made(alphabet, {"id": "rappor", "epsilon": 2.0}, num_cohorts=9)
     with pytest.raises(SpecError, match="several hash functions per cohort"):
         item.estimate_reports(reports(item, 300), "em", VALUES)
     assert item.estimate_reports(reports(item, 300), "projected", VALUES).estimator == "projected"
@@ -248,20 +244,6 @@ def test_em_stays_on_the_simplex_whatever_is_counted(alphabet, mechanism, epsilo
         assert (point >= 0).all()
         assert point.sum() == pytest.approx(1)
         assert 0 <= estimate.likelihood_gap <= TOLERANCE
-
-
-@pytest.mark.parametrize("mechanism", ["krr", "urr", "urap", "ss", "tsp", "up", "agrr", "aoue"])
-@pytest.mark.parametrize("epsilon", [2.0**-10, 16.0])
-def test_one_report(mechanism, epsilon):
-    item = collection("closed", mechanism, epsilon)
-    for text in VALUES:
-        batch = item.perturb([text], generator("one", mechanism, text))
-        estimate = item.estimate_reports(batch, "em")
-        assert (estimate.frequencies >= 0).all()
-        assert estimate.frequencies.sum() == pytest.approx(1)
-        assert estimate.likelihood_gap <= TOLERANCE
-        rows = probabilities(item, batch, VALUES)
-        assert log_likelihood(rows, estimate.frequencies) >= np.log(rows.max()) - TOLERANCE - 1e-9
 
 
 # ---------------------------------------------------------------------- the iteration itself
@@ -350,31 +332,6 @@ def test_the_likelihood_never_falls_and_the_bound_always_holds(size, kinds):
     assert (np.diff(values) >= -1e-9).all()
 
 
-@given(st.lists(st.floats(0, 1), min_size=5, max_size=5).filter(lambda p: sum(p) > 0.01), st.integers(0, 10))
-def test_the_bound_holds_at_every_point(weights, which):
-    likelihood = hidden(5, 8, which)
-    p = 0.99 * np.array(weights) / sum(weights) + 0.01 / 5
-    best = maximum_of(which)
-    gradient = likelihood.gradient_and_curvature(likelihood.fitted(p))[0]
-    assert best - likelihood.value(likelihood.fitted(p)) <= likelihood.gap(gradient) + 1e-7
-
-
-def maximum_of(which: int) -> float:
-    likelihood = hidden(5, 8, which)
-    point, gap = maximize(likelihood, np.full(5, 0.2), 1e-8, 50_000)
-    assert gap <= 1e-8
-    return value_at(likelihood, point)
-
-
-def test_the_gradient_is_that_of_differences():
-    likelihood = hidden(6, 9, "gradient")
-    p = generator("gradient").dirichlet(np.ones(6))
-    gradient, _ = likelihood.gradient_and_curvature(likelihood.fitted(p))
-    rows = likelihood.rows.toarray() + likelihood.base[:, np.newaxis]
-    np.testing.assert_allclose(gradient, rows.T @ (likelihood.counts / (rows @ p)), rtol=1e-12)
-    assert p @ gradient == pytest.approx(likelihood.counts.sum())
-
-
 @given(st.lists(st.tuples(st.floats(-3, 3), st.floats(1e-3, 1e3)), min_size=1, max_size=8))
 def test_projection_in_a_metric_is_the_nearest_distribution(rows):
     """No move of mass from one entry to another comes nearer: metric (q - point) is least and equal where q > 0."""
@@ -395,41 +352,11 @@ def closed(mechanism: str, num_symbols: int, num_sensitive: int, epsilon: float)
     values = [f"value {i}" for i in range(num_symbols)]
     alphabet = {"id": "closed", "values": values, "sensitive": values[:num_sensitive]}
     fields = {"id": mechanism, "epsilon": epsilon}
-    return Collection.from_json({"id": "c", "version": 1, "alphabet": alphabet, "mechanism": fields})
+    return made(alphabet, fields)
 
 
 def counted(*cells: int) -> CohortCounts:
     return CohortCounts(np.array([sum(cells)]), np.array([cells]))
-
-
-GOLDEN = {
-    "urr": ([700, 520, 380, 250, 100, 50], 3, [0.353065, 0.112626, 0, 0.333943, 0.133577, 0.0667887]),
-    "krr": ([500, 300, 120, 80], 4, [0.770494, 0.229506, 0, 0]),
-}
-GOLDEN_RAW = {
-    "urr": [0.379099, 0.131965, -0.0602500, 0.343241, 0.137297, 0.0686483],
-    "krr": [1.08198, 0.416395, -0.182628, -0.315744],
-}
-GOLDEN_PROJECTED = {
-    "urr": [0.367049, 0.119915, 0, 0.331191, 0.125247, 0.0565983],
-    "krr": [0.832791, 0.167209, 0, 0],
-}
-
-
-@pytest.mark.parametrize("mechanism", GOLDEN)
-def test_golden_closed_form(mechanism):
-    cells, v, expected = GOLDEN[mechanism]
-    item = closed(mechanism, len(cells), v, 1.0)
-    estimate = item.estimate(counted(*cells), "ml")
-    np.testing.assert_allclose(estimate.frequencies, expected, atol=6e-7)
-    np.testing.assert_allclose(estimate.raw_frequencies, GOLDEN_RAW[mechanism], atol=6e-6)
-    projected = item.estimate(counted(*cells), "projected").frequencies
-    np.testing.assert_allclose(projected, GOLDEN_PROJECTED[mechanism], atol=6e-7)
-    assert estimate.likelihood_gap is None
-    if mechanism == "urr":
-        p, c = estimate.frequencies, np.array(cells)
-        value = c[:3] @ np.log1p(np.expm1(1) * p[:3]) + c[3:] @ np.log(p[3:])
-        assert value == pytest.approx(-186.909, abs=6e-4)
 
 
 def likelihood_of_counts(mechanism: str, v: int, epsilon: float, cells: np.ndarray, p: np.ndarray) -> float:
@@ -487,14 +414,6 @@ def test_a_value_that_was_seen_once_in_clear_is_never_impossible(epsilon):
     assert estimate.likelihood_gap <= TOLERANCE
 
 
-@given(any_counts, st.integers(1, 9), st.sampled_from(["krr", "urr"]))
-def test_without_negative_entries_it_is_the_unbiased_estimate(cells, v, mechanism):
-    item = closed(mechanism, len(cells), min(v, len(cells)), 4.0)
-    estimate = item.estimate(counted(*cells), "ml")
-    if (estimate.raw_frequencies >= 0).all():
-        np.testing.assert_allclose(estimate.frequencies, estimate.raw_frequencies, atol=1e-9)
-
-
 def test_the_closed_form_is_for_randomized_response_over_values():
     supported = {pair for pair in PAIRS if "ml" not in refused(collection(*pair), ("ml",))}
     assert supported == {
@@ -513,47 +432,3 @@ def refused(item: Collection, which: tuple[str, ...]) -> set[str]:
             assert str(error).startswith(f"estimator {name!r} does not support collection 'c': ")
             result.add(name)
     return result
-
-
-# ---------------------------------------------------------------------- golden, hashed
-
-
-def test_golden_hashed_likelihood():
-    """Four candidates over three sensitive buckets and two listed values; nothing is unlisted."""
-    table = np.array([[0, 1, 2, 0], [1, 1, 0, 2], [2, 0, 1, 1], [0, 2, 2, 1]])
-    sensitive = np.array([[50, 30, 20], [25, 45, 30], [30, 40, 35], [28, 33, 44]])
-    rows = np.zeros((14, 6))
-    for cohort, bucket in itertools.product(range(4), range(3)):
-        rows[3 * cohort + bucket, :4] = np.expm1(1) * (table[cohort] == bucket)
-    rows[12, 4] = rows[13, 5] = 1
-    counts = np.append(sensitive.ravel(), [30, 20]).astype(np.float64)
-    likelihood = Likelihood(counts, np.repeat([1.0, 0.0], [12, 2]), sparse.csr_array(rows))
-    point, gap = maximize(likelihood, np.full(6, 1 / 6), 1e-10, 100_000)
-    np.testing.assert_allclose(point, [0.214415, 0.218684, 0.0375356, 0.238267, 0.174659, 0.116439], atol=2e-6)
-    assert value_at(likelihood, point) == pytest.approx(53.3497, abs=6e-5)
-    assert gap <= 1e-10
-
-    # the estimator's own, with unlisted values as a seventh unknown: at least as likely
-    alphabet = {"id": "hashed", "num_buckets": 3, "non_sensitive": ["n1", "n2"]}
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": 4}
-    item = Collection.from_json(spec | {"mechanism": {"id": "urr", "epsilon": 1.0}})
-    clear = np.array([[8, 4], [9, 6], [6, 4], [7, 6]])
-    question = Question(
-        model=item,
-        counts=CohortCounts(np.array([112, 115, 115, 118]), np.concatenate([sensitive, clear], axis=1)),
-        values=("a", "b", "c", "d", "n1", "n2"),
-        picked=np.arange(6),
-        unknowns=("a", "b", "c", "d", "n1", "n2"),
-        tabulate=lambda chosen: np.concatenate([table, np.broadcast_to([3, 4], (4, 2))], axis=1)[:, chosen],
-        own=np.array([False] * 4 + [True] * 2),
-        sensitive=np.array([True] * 4 + [False] * 2),
-        open=True,
-    )
-    shares, gap = ExpectationMaximization().shares(question, estimate_linear(question))
-    assert shares.shape == (7,)
-    with_rest = np.hstack([rows, np.repeat([[np.expm1(1) / 3], [0.0]], [12, 2], axis=0)])
-    wider = Likelihood(counts, likelihood.base, sparse.csr_array(with_rest))
-    assert gap is not None
-    assert gap <= TOLERANCE
-    assert value_at(wider, shares) >= value_at(likelihood, point) - gap
-    assert value_at(wider, shares) >= maximum_by_scipy(wider, 7) - gap - 1e-6

@@ -5,7 +5,6 @@ Windows have hash functions of their own, so that windows are independent; value
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import RATE, binomial_limits, chi_square_limits, generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate
 from uldp_transforms.ldp.errors import InsufficientCohortsError
@@ -42,8 +42,7 @@ MECHANISMS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 def collection(seed: int, name: str = "krr", epsilon: float = 3.0) -> Collection:
     mechanism, fields = MECHANISMS[name]
     alphabet = {"id": "hashed", "num_buckets": BUCKETS, "seed": seed} | fields
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": COHORTS}
-    return Collection.from_json(spec | {"mechanism": mechanism | {"epsilon": epsilon}})
+    return made(alphabet, mechanism | {"epsilon": epsilon}, num_cohorts=COHORTS)
 
 
 def window(
@@ -150,30 +149,6 @@ def test_it_is_no_worse_than_exact_least_squares(name, unlisted, uneven):
     assert squares[:, 0].sum() <= 1.02**2 * squares[:, 1].sum()
 
 
-def test_far_fewer_unknowns_than_equations_give_generalised_least_squares():
-    """Both are the truth and noise of variance v and v / (1 - S / df); their difference is at most what is between."""
-    alphabet = {"id": "hashed", "num_buckets": 64, "seed": 5}
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": 400}
-    item = Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 3.0}})
-    rng = generator("few")
-    people = rng.choice(VALUES, 400_000, p=ZIPF)
-    counts = item.count(item.perturb(people.tolist(), rng))
-    found = item.estimate(counts, candidates=VALUES)
-
-    table, k = item.alphabet.symbol_table(VALUES, 400), 64
-    u = item.mechanism.invert(counts)
-    gram, right = np.zeros((SIZE, SIZE)), np.zeros(SIZE)
-    for c in range(400):
-        members = (table[c] == np.arange(k)[:, np.newaxis]).astype(float)
-        centred = members - members.mean(axis=0)
-        gram += counts.num_reports[c] * centred.T @ centred
-        right += counts.num_reports[c] * centred.T @ u[c]
-    exact = np.linalg.solve(gram, right)
-    share = SIZE / (400 * 63)
-    squares = ((found.raw_frequencies - exact) ** 2).sum() / (found.standard_errors**2).sum()
-    assert squares <= share / (1 - share) * chi_square_limits(SIZE / 10)[1] / (SIZE / 10)
-
-
 def test_more_values_than_equations_are_estimated():
     size = 2000
     values = tuple(f"value {i}" for i in range(size))
@@ -220,26 +195,6 @@ def asked(monkeypatch: pytest.MonkeyPatch, item: Collection, counts: CohortCount
     return question
 
 
-@pytest.mark.parametrize("excluded", [False, True])
-def test_the_weight_of_a_cohort_is_the_inverse_of_its_noise(monkeypatch, excluded):
-    """Squared residuals in units of this noise have one degree of freedom per cell in use, less one per cohort."""
-    item, rng = collection(3), generator("weight of a cohort")
-    given, _ = asked(monkeypatch, item, counts := window(item, ZIPF, 0.3, 0.0, True, rng))
-    here, n = counts.num_reports > 0, counts.num_reports
-    kept = np.repeat(here[:, np.newaxis], BUCKETS, axis=1).astype(float)
-    if excluded:
-        kept[:20, 3] = kept[10:30, 7] = 0
-    believed = np.zeros(SIZE)
-    state = passing._step(given, kept, believed, 0 * kept, passing.centre(given.inverted, kept))
-    assert state.common > 0
-    even = np.full((1, BUCKETS), 1 / BUCKETS)
-    known = given.noise(even).mean() / n[here]  # what is believed is even, and so is its noise
-    np.testing.assert_allclose(state.weights[here], 1 / (known + state.common))
-    assert (state.weights[~here] == 0).all()
-    squares = (state.residuals**2).sum(axis=1)[here] * state.weights[here]
-    assert squares.sum() == pytest.approx((kept.sum(axis=1) - 1)[here].sum(), rel=1e-6)
-
-
 def test_variances_are_those_of_dense_algebra(monkeypatch):
     """The last step's estimate is l . cells for a vector l per value: its variance, and that of the sum, one by one."""
     item, rng = collection(3), generator("dense")
@@ -273,15 +228,6 @@ def test_variances_are_those_of_dense_algebra(monkeypatch):
     assert (solution.misfit, solution.degrees) == (0, 0), "unknown"
 
 
-def test_in_equal_cohorts_a_report_moves_its_value_by_an_nth_of_the_jump(monkeypatch):
-    item = collection(3)
-    given, which = asked(monkeypatch, item, window(item, ZIPF, 0.3, 0.0, False, generator("equal cohorts")))
-    given = dataclasses.replace(given, num_reports=np.full(COHORTS, 600))
-    assert given.jump > 0
-    solution = passing.pass_messages(given, which)
-    assert solution.jump == pytest.approx(given.jump / (600 * COHORTS))
-
-
 def test_listed_values_are_estimated_beside_a_long_list():
     item = collection(1, "urr")
     counts = window(item, ZIPF, 0.0, 0.2, False, generator("beside"))
@@ -303,18 +249,8 @@ def test_hardly_any_reports(n):
 def test_few_cohorts_are_solved_exactly():
     """With half of the people on one value message passing would diverge there."""
     alphabet = {"id": "hashed", "num_buckets": 256, "seed": 2}
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": 8}
-    item = Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 6.0}})
+    item = made(alphabet, {"id": "krr", "epsilon": 6.0}, num_cohorts=8)
     counts = item.count(item.perturb(["value 1"] * 5000, generator("eight")))
-    assert item.estimate(counts, candidates=VALUES).fit_p_value is not None
-
-
-def test_a_list_that_is_protected_too_is_solved_exactly():
-    """Its buckets are its own, so that candidates are not spread evenly over all."""
-    alphabet = {"id": "hashed", "num_buckets": 16, "non_sensitive": ["n0", "n1"], "num_clear_buckets": 2}
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": COHORTS}
-    item = Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 3.0}})
-    counts = item.count(item.perturb(["value 1", "n0"] * 5000, generator("protected list")))
     assert item.estimate(counts, candidates=VALUES).fit_p_value is not None
 
 
@@ -322,8 +258,7 @@ def test_a_list_that_is_protected_too_is_solved_exactly():
 def test_a_rest_of_which_nothing_is_known_decides_nothing(estimator):
     """1 minus the sum of 20,000 noisy values is -30 or 30; shares still sum to 1, and the commonest value is seen."""
     alphabet = {"id": "hashed", "num_buckets": 16, "seed": 2}
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": 64}
-    item = Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 2.0}})
+    item = made(alphabet, {"id": "krr", "epsilon": 2.0}, num_cohorts=64)
     values = tuple(f"value {i}" for i in range(20_000))
     rng = generator("rest")
     for _ in range(6):

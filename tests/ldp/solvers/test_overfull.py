@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import RATE, generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate
 from uldp_transforms.ldp.sampling import SeededSource
@@ -37,8 +38,7 @@ def window(
 ) -> tuple[Collection, CohortCounts, np.ndarray]:
     """15 % hold unlisted values, a share of all one of them; also how often a candidate collides with that one."""
     alphabet = {"id": "hashed", "num_buckets": BUCKETS, "seed": seed}
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": num_cohorts}
-    item = Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 8.0}})
+    item = made(alphabet, {"id": "krr", "epsilon": 8.0}, num_cohorts=num_cohorts)
     law = np.concatenate([zipf(size), np.full(len(SMALL), (0.15 - heavy) / len(SMALL)), [heavy]])
     table = item.alphabet.symbol_table((*names(size), *SMALL, "heavy"), num_cohorts)
     sizes = rng.multinomial(PEOPLE, np.full(num_cohorts, 1 / num_cohorts))
@@ -183,8 +183,7 @@ def test_a_text_that_is_seen_in_some_cohorts_is_expected_in_the_others(share):
     listed = [f"listed {i}" for i in range(4)]
     for seed in range(160):
         alphabet = {"id": "hashed", "num_buckets": 64, "seed": seed, "non_sensitive": listed}
-        spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": 64}
-        item = Collection.from_json(spec | {"mechanism": {"id": "urap", "epsilon": 8.0}})
+        item = made(alphabet, {"id": "urap", "epsilon": 8.0}, num_cohorts=64)
         table = item.alphabet.symbol_table((*values, *listed, "heavy"), 64)
         cohorts = rng.integers(64, size=10**5)
         symbols = table[cohorts, rng.choice(len(law), 10**5, p=law)]

@@ -53,19 +53,6 @@ def test_it_is_the_operator_of_buckets(num_cohorts, size, k, h):
     assert table.codes.nbytes <= 2 * num_cohorts * size * h or k == 65_536
 
 
-def test_hash_functions_that_coincide_are_one_bucket_of_two():
-    """The second one has the digit 2: the same bucket as the first."""
-    table = PackedBuckets(np.array([[0, 1], [2, 2]]), 2, 1, 2, 1)
-    assert (table.mean_length, table.mean_buckets) == (0.5, 1.0)
-    assert table.forward(np.array([0.3, 0.4])).tolist() == [[0.3, 0.4]]
-
-
-def test_a_cell_takes_a_byte_or_less():
-    for k in (2, 8, 56, 256):
-        table = PackedBuckets.of_values(Hashed(num_buckets=k), values_of(70_000), 8, k)
-        assert table.codes.nbytes <= 8 * 70_000
-
-
 @pytest.mark.parametrize("bound", [2, 3, 8, 56, 1000, 22_027, 65_535, 65_536])
 def test_small_integers_are_those_of_all_bits(bound):
     """At random, and on both sides of the first word of each integer."""

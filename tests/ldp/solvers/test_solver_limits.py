@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import optimize, sparse, special, stats
+from scipy import special, stats
 
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import IllConditionedError
 from uldp_transforms.ldp.solvers import (
-    fitted_prior,
     hash_chance,
     intervals,
     least_squares,
@@ -26,9 +26,7 @@ from uldp_transforms.ldp.solvers import (
     sharpened,
 )
 from uldp_transforms.ldp.solvers.buckets import Buckets
-from uldp_transforms.ldp.solvers.fitted_prior import Noisy
-from uldp_transforms.ldp.solvers.likelihood import Likelihood, maximize
-from uldp_transforms.ldp.solvers.observation import Observation, OwnNoise
+from uldp_transforms.ldp.solvers.observation import Observation
 from uldp_transforms.ldp.solvers.question import ask
 
 # ---------------------------------------------------------------------- which solver
@@ -49,28 +47,6 @@ def test_message_passing_needs_five_hundred_equations_and_sixteen_equal_cohorts(
     assert [suits(heavy, 90, size) for size in (8192, 8193)] == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("size", "is_open", "suits", "solved"),
-    [
-        (512, True, True, "exactly"),
-        (513, True, True, "by messages"),
-        (513, False, True, "exactly"),
-        (513, True, False, "exactly"),
-    ],
-)
-def test_long_open_lists_are_solved_by_messages(
-    monkeypatch: pytest.MonkeyPatch, size: int, is_open: bool, suits: bool, solved: str
-) -> None:
-    monkeypatch.setattr(linear, "_suits_message_passing", lambda *_: suits)
-    monkeypatch.setattr(linear, "packed_buckets", lambda *_: None)
-    monkeypatch.setattr(linear, "observe", lambda *_: None)
-    monkeypatch.setattr(linear, "pass_messages", lambda *_: "by messages")
-    monkeypatch.setattr(linear, "_solve_exactly", lambda *_: "exactly")
-    question: Any = SimpleNamespace(open=is_open, counts=counted(5, 5))
-    part: Any = SimpleNamespace(cohorts=slice(None), values=("",) * size, alphabet=None)
-    assert linear._solve_part(question, part, np.ones(size, dtype=bool), 2) == solved
-
-
 @pytest.mark.parametrize(("spare", "z"), [(np.inf, stats.norm.isf(0.025)), (9.0, stats.t.isf(0.025, 9))])
 def test_a_rest_is_noise_if_its_interval_is_longer_than_a_half(spare: float, z: float) -> None:
     nothing: Any = np.zeros(1)
@@ -88,8 +64,7 @@ def test_a_level_takes_part_with_two_equations_for_each_unknown() -> None:
 @pytest.fixture
 def question() -> Any:
     alphabet = {"id": "hashed", "num_buckets": 8, "seed": 5}
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": 80}
-    item = Collection.from_json(spec | {"mechanism": {"id": "krr", "epsilon": 4.0}})
+    item = made(alphabet, {"id": "krr", "epsilon": 4.0}, num_cohorts=80)
     counts = item.count(item.perturb(["a"] * 600 + ["b"] * 300 + ["c"] * 100, generator("solver limits")))
     return lambda *values: ask(item, counts, values)
 
@@ -101,55 +76,9 @@ def test_up_to_512_values_are_sharpened(question: Any) -> None:
         assert (sharpened.sharpened(few, found) is found) == same
 
 
-def test_estimates_are_sharpened_twice(question: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights depend on frequencies, and these on weights."""
-    few = question("a", "b", "c")
-    table = few.model.alphabet.symbol_table(("a", "b", "c"), 80)
-    given = linear.observe(few, Buckets(table, 8), few.counts, slice(0, 8))
-    kept, raw = np.ones((80, 8)), np.array([0.5, 0.4, 0.1])
-    twice = sharpened._fit(given, raw, kept)
-    monkeypatch.setattr(sharpened, "_ROUNDS", 1)
-    once = sharpened._fit(given, raw, kept)
-    again = sharpened._fit(given, once.frequencies, kept)
-    np.testing.assert_allclose(twice.frequencies, again.frequencies, rtol=1e-12)
-    assert abs(twice.frequencies - once.frequencies).max() > 1e-6
-    np.testing.assert_allclose(twice.error**2, (twice.errors**2).mean())
-    np.testing.assert_allclose(twice.residuals.sum(axis=1), 0, atol=1e-12)
-
-
 def listed(mechanism: str, *values: str) -> Collection:
     alphabet = {"id": "hashed", "num_buckets": 4, "seed": 5, "non_sensitive": list(values)}
-    spec = {"id": "c", "version": 1, "alphabet": alphabet, "num_cohorts": 12}
-    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": 2.0}})
-
-
-@pytest.mark.parametrize("values", [("n0",), ("n0", "n1")])
-def test_noise_of_hashed_values_comes_from_all_other_people_too(values: tuple[str, ...]) -> None:
-    """Those with public values are evenly in their symbols: what is unbiased of them, but not below 0 or above all."""
-    item = listed("urr", *values)
-    counts = item.count(item.perturb(["a"] * 300 + ["n0"] * 200, generator("other people", *values)))
-    table = item.alphabet.symbol_table(("a",), 12)
-    given = linear.observe(ask(item, counts, ("a",)), Buckets(table, 4), counts, slice(0, 4))
-    public = item.mechanism.invert(counts.pooled())[0][4:].sum()
-    assert given.mass == pytest.approx(1 - public) and 0.3 < public < 0.5
-    shares = generator("other shares").dirichlet(np.ones(4), size=12) * given.mass
-    every = np.concatenate([shares, np.full((12, len(values)), public / len(values))], axis=1)
-    np.testing.assert_allclose(given.noise(shares), item.mechanism.private_variances(every)[:, :4])
-    assert given.counted == pytest.approx(counts.cells[:, :4].sum() / (500 * 4))
-
-
-def test_people_in_hashed_buckets_are_not_fewer_than_nobody_nor_more_than_all() -> None:
-    item = listed("krr", "n0")
-    for held, expected in (("a", 1), ("n0", 0)):
-        cells = np.zeros((12, 5), dtype=np.int64)
-        cells[:, 4 if held == "n0" else 0] = 9  # as if no report was noise
-        counts = CohortCounts(cells.sum(axis=1), cells)
-        table = item.alphabet.symbol_table(("a",), 12)
-        found = linear.observe(ask(item, counts, ("a",)), Buckets(table, 4), counts, slice(0, 4))
-        assert found.mass == expected
-    cells = np.eye(12, 5, dtype=np.int64) * (np.arange(12) == 0)[:, np.newaxis]
-    one = CohortCounts(cells.sum(axis=1), cells)
-    assert linear.observe(ask(item, one, ("a",)), Buckets(table, 4), one, slice(0, 4)).counted == 1 / 4
+    return made(alphabet, {"id": mechanism, "epsilon": 2.0}, num_cohorts=12)
 
 
 # ---------------------------------------------------------------------- packed tables
@@ -158,13 +87,6 @@ def test_people_in_hashed_buckets_are_not_fewer_than_nobody_nor_more_than_all() 
 def test_codes_have_sixteen_bits_and_are_not_more_than_unknowns() -> None:
     cases = {(2, 10**6): 16, (2, 70_000): 16, (2, 4): 2, (3, 10**6): 10, (256, 10**6): 2, (257, 10**6): 1, (9, 2): 1}
     assert {asked: packed._group_size(*asked) for asked in cases} == cases
-
-
-def test_tables_of_more_than_64_mebibytes_are_files() -> None:
-    kind = np.dtype(np.uint8)
-    found = [packed._allocate((1, size), kind) for size in (1 << 26, (1 << 26) + 1)]
-    assert [isinstance(each, np.memmap) for each in found] == [False, True]
-    assert isinstance(packed._allocate((2, (1 << 24) + 1), np.dtype(np.uint16)), np.memmap)
 
 
 # ---------------------------------------------------------------------- cells that are left out
@@ -240,20 +162,6 @@ def test_a_text_is_seen_in_half_of_the_cohorts(monkeypatch: pytest.MonkeyPatch, 
     fit, first, refits = left_out(monkeypatch, [cells(0, cohorts=cohorts), cells()], [0.5, 0.4])
     assert (fit is not first) == taken
     assert refits == (2 if taken else 1)
-
-
-def test_few_cohorts_and_several_hash_functions_keep_all_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    for given, taken in ((Given.of(31), False), (Given.of(32), True), (Given.of(40, num_hashes=2), False)):
-        size = len(given.num_reports)
-        out = cells(0, cohorts=size - 5, of=size)
-        fit, first, _ = left_out(monkeypatch, [out, np.zeros_like(out)], [0.5, 0.5], given)
-        assert (fit is not first) == taken
-
-
-def test_limits_of_cells_are_those_of_a_twentieth_of_a_cell() -> None:
-    given = SimpleNamespace(num_reports=np.array([100]), jump=0.0, plausible=lambda x: x, noise=lambda x: x + 1)
-    limits, _ = overfull._limits(given, SimpleNamespace(fitted=np.zeros((1, 8)), common=0.0))
-    np.testing.assert_allclose(limits, stats.norm.isf(0.05 / 8) / 10)
 
 
 def test_what_is_hidden_is_the_rest_of_a_normal_content_that_is_cut_off() -> None:
@@ -344,22 +252,6 @@ def test_fits_to_the_cells_that_are_left_are_those_of_whole_matrices() -> None:
     )
 
 
-def test_one_cohort_has_no_others_from_which_its_cells_are_known() -> None:
-    given = observed(1, k=8, size=2)
-    fit = least_squares._settle(given, np.ones((1, 8)), 5)
-    found = least_squares._chance(given, fit)
-    np.testing.assert_allclose(found.cells / found._scale, fit.residuals / (7 / 8))
-    assert found._absorbed is not None and (found._absorbed.present == 0).all()
-
-
-def test_triangles_are_mirrored_in_blocks() -> None:
-    whole = generator("mirror").random((600, 600))
-    whole += whole.T
-    lower = np.tril(whole)
-    least_squares._mirror(lower)
-    np.testing.assert_array_equal(lower, whole)
-
-
 def observed(cohorts: int, k: int = 5, size: int = 4, **fields: Any) -> Observation[Buckets]:
     rng = generator("observed", cohorts)
     buckets = Buckets(rng.integers(0, k, (cohorts, size)), k)
@@ -427,101 +319,10 @@ def test_common_noise_makes_squares_as_many_as_their_degrees() -> None:
     assert signed == pytest.approx(((squares / known).sum() - 100) / 100 * 3 / (1 / known).sum()) and signed < 0
 
 
-def test_rare_unknowns_have_the_noise_of_four_more_reports() -> None:
-    """As if other unknowns, all alike, had been counted in their buckets."""
-    given = observed(6)
-    own = OwnNoise(
-        null=np.array([0.0, 1e-4, 0.5, 0.0]),
-        slope=np.zeros(4),
-        curvature=np.zeros(4),
-        least=np.array([1e-3, 2e-3, 1e-3, 4e-3]),
-    )
-    found = least_squares._as_if_more_were_seen(given, own)
-    table, n = given.buckets.table, given.num_reports
-    seen = n.sum() * 0.3
-    for value in range(4):
-        beside = [(table[c] == table[c, value]).sum() - 1 for c in range(6)]
-        others = 0.9 / 4 * (n @ beside) / n.sum()
-        alike = own.least[value] * (1 + 2 / 0.5 * others)
-        expected = max(own.null[value], (seen * own.null[value] + 4 * alike) / (seen + 4))
-        assert found.null[value] == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("k", "num_hashes", "buckets"), [(2, 1, 1.0), (5, 1, 1.0), (3, 2, 1.5), (6, 2, 2.0)])
-def test_an_unknown_has_as_many_buckets_as_hash_functions_but_at_most_half(
-    k: int, num_hashes: int, buckets: float
-) -> None:
-    rng = generator("half of the buckets", k, num_hashes)
-    table = rng.integers(0, k, (12, 3, num_hashes) if num_hashes > 1 else (12, 3))
-    inverted = rng.normal(num_hashes / k, 0.1, (12, k))
-    given = dataclasses.replace(observed(12), buckets=Buckets(table, k), inverted=inverted)
-    fit = least_squares._settle(given, np.ones((12, k)), 12 * (k - 1) - 3)
-    found = least_squares.least_squares(given, np.ones(3, dtype=bool)).own
-    expected = observation.own_noise(given, fit.weights, given.num_reports, np.ones(3), buckets)
-    assert found is not None
-    np.testing.assert_allclose(found.slope, expected.slope)
-    np.testing.assert_allclose(found.curvature, expected.curvature)
-    np.testing.assert_allclose(found.least, expected.least)
-
-
-def test_an_estimate_responds_to_the_cells_that_are_left() -> None:
-    """By 1, less what the sum of all frequencies takes; with cells left out by the root of the ratio of lengths."""
-    given = observed(6)
-    fit: Any = SimpleNamespace(kept=np.ones((6, 5)), offset=np.array([0.25] * 4), weights=np.arange(1.0, 7))
-    assert least_squares._reach(given, fit).tolist() == [0.75] * 4
-    fit.kept[2, given.buckets.table[2, 1]] = 0
-    lengths = [
-        sum(
-            w * fit.kept[c, given.buckets.table[c, value]] * (1 - 1 / fit.kept[c].sum())
-            for c, w in enumerate(fit.weights)
-        )
-        for value in range(4)
-    ]
-    expected = np.sqrt(np.maximum(21 * 4 / 5 / np.array(lengths), 1))
-    np.testing.assert_allclose(least_squares._reach(given, fit), expected)
-    assert expected[1] > 1
-
-
-def test_fewer_cells_need_an_equation_for_each_unknown_and_one_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And unknowns that can be told apart."""
-    given, last = observed(6), SimpleNamespace(spare=5, kept=np.ones((6, 5)))
-    monkeypatch.setattr(least_squares, "_settle", lambda given, kept, spare: spare)
-    for left_out, expected in ((4, 1), (5, None), (6, None)):
-        kept = np.ones((6, 5))
-        kept.ravel()[:left_out] = 0
-        assert least_squares._without(given, last, kept) == expected  # type: ignore[arg-type]  # a fit
-
-    def refused(*_: Any) -> None:
-        raise IllConditionedError("x")
-
-    monkeypatch.setattr(least_squares, "_settle", refused)
-    assert least_squares._without(given, last, np.ones((6, 5))) is None  # type: ignore[arg-type]  # a fit
-
-
 def test_what_belongs_to_unknowns_is_not_more_than_there_is() -> None:
     given = observed(6)
     assert least_squares._held(given, np.array([0.5, -0.1, 0.2, 0.1])) == pytest.approx([0.5, 0, 0.2, 0.1])
     assert least_squares._held(given, np.array([0.9, -0.1, 0.3, 0.1])) == pytest.approx([0.8, -0.1, 0.2, 0.0])
-
-
-@pytest.mark.parametrize(("cohorts", "absorbs"), [(64, True), (65, False)])
-def test_few_cohorts_give_back_what_an_estimate_has_absorbed(cohorts: int, absorbs: bool) -> None:
-    """A cell's residual over 1 - h, with h the share of its weight; up to 64 cohorts with what the fit has taken."""
-    given = observed(cohorts)
-    fit = least_squares._settle(given, np.ones_like(given.inverted), 4 * cohorts - 4)
-    found = least_squares._chance(given, fit)
-    total, weights = fit.weights.sum(), fit.weights
-    for c, b in ((0, 0), (1, 3), (cohorts - 1, 2)):
-        own = (given.buckets.table[c] == b).sum()
-        each = weights[c] * fit.residuals[c, b] / (total * (1 - 1 / 5))
-        assert found.cells[c, b] / found._scale == pytest.approx(each * (1 + own * weights[c] / (total - weights[c])))
-        if absorbs:
-            assert found._absorbed.present[c, b] == pytest.approx(each * weights[c] / (total - weights[c]))
-            assert found._absorbed.gains[c] == pytest.approx(weights[c] / total / (1 - 1 / 5))
-    level = (weights**2 * (fit.privacy / given.num_reports + fit.common)).sum() / total
-    assert fit.error == pytest.approx(np.sqrt(level * np.diag(fit.inverse).mean()))
-    assert (found._absorbed is not None) == absorbs
-    assert np.sqrt(found.cells.var(axis=1).sum()) >= fit.error * (1 - 1e-12)
 
 
 # ---------------------------------------------------------------------- chance, likelihood, intervals
@@ -539,88 +340,8 @@ def test_tails_near_the_mean_are_normal_and_the_largest_sum_is_counted() -> None
     assert hash_chance.tail(cells, cells.max(axis=1).sum()) == pytest.approx(6.0**-5)
 
 
-def test_the_start_of_the_likeliest_point_has_a_thousandth_of_everything() -> None:
-    rows = np.array([[0.9, 0.1, 0.0], [0.1, 0.9, 1.0]])
-    likelihood = Likelihood(np.array([5.0, 9.0]), np.array([0.2, 0.0]), sparse.csr_array(rows))
-    point, gap = maximize(likelihood, np.array([0.5, 0.5, 0.0]), 1e-9, 0)
-    np.testing.assert_allclose(point, 0.999 * np.array([0.5, 0.5, 0]) + 0.001 / 3)
-    gradient = (rows + likelihood.base[:, np.newaxis]).T @ (likelihood.counts / likelihood.fitted(point))
-    assert gap == pytest.approx(14 * np.log(gradient.max() / 14))
-    assert likelihood.value(np.array([0.0, 1.0])) == -np.inf
-
-
 def test_the_law_of_counts_has_two_more_reports() -> None:
     raw, variances = np.array([0.3, 0.0, -0.1]), np.array([0.02, 0.005, 0.001])
     law = intervals._law_of_counts(raw, variances)
     np.testing.assert_allclose(law.slope * (np.maximum(raw, 0) + 2 * law.slope), variances)
     assert law.null.tolist() == law.curvature.tolist() == [0, 0, 0]
-
-
-# ---------------------------------------------------------------------- the fitted prior
-
-
-def laws() -> Noisy:
-    return Noisy(np.array([0.1, -0.02, 0.5]), np.array([1e-4, 4e-4, 0.0]), np.array([0.01, 0.0, 0.02]), 300.0)
-
-
-def test_distances_are_in_standard_errors_of_both_ends() -> None:
-    """The integral of 1 / standard error from 0: square roots of null + slope p; without p^2 / trials."""
-    noisy, points = laws(), np.array([0.1, 0.3, 0.5])
-    roots = np.sqrt(noisy.null + noisy.slope * points) + np.sqrt(noisy.null)
-    np.testing.assert_allclose(noisy.far(points), 2 * points / roots)
-    np.testing.assert_allclose(noisy.at(noisy.far(points)), points)
-    below = noisy.far(np.array([-0.1, -0.2, -0.1]))
-    np.testing.assert_allclose(below[:2], np.array([-0.1, -0.2]) / np.sqrt(noisy.null[:2]))
-    assert noisy.stand_out.tolist() == (noisy.distances > 4).tolist()
-    np.testing.assert_allclose(noisy.smallest, [0.01, 0.02, 0.02])
-    np.testing.assert_allclose(noisy.law, noisy.variances(np.maximum(noisy.estimates, 0)))
-    expected = noisy.null + noisy.slope * points - points**2 / 300
-    np.testing.assert_allclose(noisy.variances(points), expected)
-
-
-def test_frequencies_within_eight_standard_errors_are_reached() -> None:
-    noisy, nearest = laws(), np.array([0.1, 0.0, 0.5])
-    for end in noisy.reach(nearest):
-        variances = noisy.smallest**2 + noisy.slope * end - end**2 / 300
-        np.testing.assert_allclose((end - nearest) ** 2, 64 * variances, rtol=1e-9)
-
-
-def test_more_than_96_frequencies_are_binned_by_a_twentieth_of_a_standard_error() -> None:
-    """And by laws whose null or slope differ by 10 %."""
-    rng = generator("binned")
-    estimates, kinds = rng.normal(0, 3, 2049), rng.integers(0, 2, 2049)
-    null = np.where(kinds == 1, 1.0, 2.0)
-    noisy = Noisy(estimates, null, 0.1 * null, np.inf)
-    few = Noisy(estimates[:96], null[:96], 0.1 * null[:96], np.inf)
-    same, ones, member = few.binned()
-    assert same is few and (ones == 1).all() and len(ones) == 96 and member is None
-    points, counts, member = noisy.binned()
-    assert member is not None
-    keys = list(zip(np.floor(noisy.distances / 0.05).tolist(), null.tolist()))
-    assert len(counts) == len(set(keys)) and counts.sum() == 2049
-    assert len(set(zip(keys, member.tolist()))) == len(counts)
-    own = member == member[0]
-    assert points.estimates[member[0]] == pytest.approx(estimates[own].mean())
-    assert (points.null[member[0]], points.slope[member[0]]) == pytest.approx((null[0], 0.1 * null[0]))
-
-
-def test_the_prior_is_that_of_sixty_steps_on_the_stated_grid() -> None:
-    """48 points between 0 and what stands out, the bound, and an atom for each half of a standard error beyond 4."""
-    estimates = np.array([0.1, -0.3, 4.6, 4.9, 7.3, 0.7])
-    found = fitted_prior.fit_prior(Noisy(estimates, np.ones(6), np.zeros(6), np.inf), 0.9)
-    small = np.geomspace(0.05, 5, 48)
-    atoms = np.sort([0, *small, 0.9, (4.6 + 4.9) / 2, 7.3])
-    np.testing.assert_allclose(found.atoms, atoms, rtol=1e-12)
-    np.testing.assert_array_equal(found.placed, np.isin(atoms, [(4.6 + 4.9) / 2, 7.3]))
-    kernel = np.exp(-((estimates[:, np.newaxis] - atoms) ** 2) / 2)
-    weights = np.full(len(atoms), 1 / len(atoms))
-    for _ in range(60):
-        joint = weights * (kernel.T @ (1 / 6 / (kernel @ weights)))
-        above = atoms - 0.9
-        if joint @ above > 0:
-            level = optimize.brentq(lambda x: (joint * above / (1 + x * above)).sum(), 0, 1 / 0.9 - 1e-12)  # noqa: B023
-            joint = joint / (1 + level * above)
-            joint[0] = max(1 - joint[1:].sum(), 0)
-        weights = joint
-    np.testing.assert_allclose(found.weights, weights, rtol=1e-6, atol=1e-12)
-    assert found.weights @ found.atoms == pytest.approx(0.9)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.counts.enough_reports import chi_square_tail, merged_values
@@ -56,8 +57,7 @@ def collection(mechanism: str, epsilon: float) -> Collection:
     alphabet: dict[str, object] = {"id": "closed", "values": VALUES}
     if mechanism.startswith("u"):
         alphabet["sensitive"] = VALUES[:2]
-    form = {"id": "q", "version": 1, "alphabet": alphabet, "mechanism": {"id": mechanism, "epsilon": epsilon}}
-    return Collection.from_json(form)
+    return made(alphabet, {"id": mechanism, "epsilon": epsilon}, id="q")
 
 
 class Windows:
@@ -158,8 +158,7 @@ def test_a_version_with_few_reports_does_not_blind_the_test_of_the_others() -> N
 @pytest.mark.slow
 def test_a_long_list_rings_as_seldom_where_few_report_each_value() -> None:
     """100 values by k-RR at epsilon 2: of 500 old reports, 5 are expected to name a value that nobody holds."""
-    form = {"id": "q", "version": 1, "alphabet": {"id": "closed", "values": [f"v{x:02d}" for x in range(100)]}}
-    model = Collection.from_json(form | {"mechanism": {"id": "krr", "epsilon": 2.0}})
+    model = made({"id": "closed", "values": [f"v{x:02d}" for x in range(100)]}, {"id": "krr", "epsilon": 2.0}, id="q")
     rng, law, number = generator("long list"), model.mechanism.response(np.eye(100)[0]), 20_000
     old, new = (rng.multinomial(n, law / law.sum(), size=number) for n in (500, 20_000))
     windows = [

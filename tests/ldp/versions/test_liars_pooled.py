@@ -15,7 +15,7 @@ from labs.experiments.drawn_counts import draw_counts
 from tests.support.cases import enumerated
 from tests.support.ldp.question_versions import of, version
 from tests.support.tolerance import binomial_limits, generator
-from uldp_transforms.ldp import CohortCounts, Collection, Estimate, SpecError, compare
+from uldp_transforms.ldp import CohortCounts, Collection, Estimate, compare
 from uldp_transforms.ldp.comparisons.compare import _Pair, difference_at
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.utility import Lies
@@ -86,15 +86,6 @@ def test_no_attack_breaks_the_bounds_and_some_attack_reaches_each(name: str, lie
     rooms = np.array([TRUTH - low, high - TRUTH])
     assert (rooms >= -1e-9).all()
     np.testing.assert_allclose(rooms.min(axis=1), 0, atol=1e-9)
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_the_largest_weight_of_lies_is_that_of_some_allocation(name: str) -> None:
-    versions, sizes = QUESTIONS[name]
-    weights, _ = means(versions, sizes, 4)
-    told = Lies.of_versions(versions, tuple(VALUES), 0.1, np.array(sizes), weights)
-    shares = [np.array(numbers) / np.array(sizes) for numbers in allocations(sizes, 4)]
-    np.testing.assert_allclose(told.largest_weight, np.max([each @ weights for each in shares], axis=0))
 
 
 def test_one_version_has_the_bounds_of_a_collection_to_the_bit() -> None:
@@ -185,22 +176,6 @@ def test_intervals_hold_in_brief() -> None:
 def test_fewer_liars_than_declared_are_covered_too_and_more_are_not() -> None:
     assert max(missed("small and sharp", True, 0.06, 50).values()) == 0
     assert max(missed("small and sharp", True, 0.001, 50).values()) > 25
-
-
-@pytest.mark.parametrize("up", [False, True])
-def test_a_share_that_allows_for_liars_in_proportion_alone_is_not_enough(up: bool) -> None:
-    """Liars in a small version with a large weight do more than the same share of lies in each version."""
-    (versions, _), sizes = QUESTIONS["small and sharp"], SIZES["small and sharp"]
-    rng = generator("in proportion", up)
-    lied = first_to_last(sizes, (0, 1), int(0.03 * sum(sizes)))
-    window = of(*versions).estimate(attacked(versions, lied, sizes, 2, up, rng), EMPIRICAL)
-    told = window.lies(0.03)
-    even = dataclasses.replace(
-        told, sizes=np.ones(1), weights=np.ones((1, 4)), least=told.least[:1], most=told.most[:1]
-    )
-    ends = window.estimate.unclipped(0.95)
-    assert not even.bounds(*ends)[0][2] <= TRUTH[2] <= even.bounds(*ends)[1][2]
-    assert told.bounds(*ends)[0][2] <= TRUTH[2] <= told.bounds(*ends)[1][2]
 
 
 # --------------------------------------------------------------------------------------------------------- comparisons
@@ -294,12 +269,3 @@ def test_p_values_and_noticeable_differences_follow_from_the_bounds() -> None:
     assert (told.p_values >= plain.p_values).all() and (told.noticeable > plain.noticeable).all()
     room = (told.high - told.low) * (1 - windows[0].lies(0.01).largest_weight) - (plain.high - plain.low)
     assert (room > 0.01).all()
-
-
-def test_wrong_shares_and_versions_without_bounds_are_refused() -> None:
-    (versions, _), rng = QUESTIONS["alike"], generator("refused")
-    counts = attacked(versions, (0, 0), (50, 50), 0, True, rng)
-    window = of(*versions).estimate(counts, EMPIRICAL)
-    with pytest.raises(SpecError) as found:
-        window.lies(1)
-    assert str(found.value) == "PooledWindow.lies must have a share in [0, 1), got 1"

@@ -17,10 +17,9 @@ from tests.support.refusals.ldp.pooled_estimates import counted, pooled
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
 from uldp_transforms.ldp.versions import questions_of
-from uldp_transforms.ldp.versions.pooled_estimate import _fit, _weights_of_rest, pool
-from uldp_transforms.ldp.versions.version_weights import VersionWeights, _others, _symbols, version_weights
+from uldp_transforms.ldp.versions.pooled_estimate import _fit, pool
+from uldp_transforms.ldp.versions.version_weights import _symbols, version_weights
 
 MECHANISMS = ("krr", "rappor", "hr", "ss", "urr", "urap", "uss")
 
@@ -114,33 +113,6 @@ def test_the_loss_holds_for_channels_and_many_versions() -> None:
             assert (together <= loss * np.min(errors, axis=0) * (1 + 1e-9)).all()
 
 
-def test_weights_are_the_first_on_the_way_to_cautious_ones_that_lose_nothing() -> None:
-    """By search along the way in steps of 1/4096. One kind needs no caution, one some, and one has no safe weights."""
-    sizes = np.array([100, 400])
-    kinds = np.array([2, 0, 1, 1])
-    terms = np.array([[[1.0, 1.1], [1, 3], [1, 9]], [[5, 5.2], [7.2, 4], [24, 4]]])
-    jumps, even = np.array([[1.0, 2, 1], [3, 1, 2]]), np.array([[1.05, 1, 1.2], [5.1, 7.2, 24]])
-    weights, loss = VersionWeights(kinds, terms, jumps, even).of(sizes)
-    steps = []
-    for kind in range(3):
-        each = terms[:, kind] / sizes[:, np.newaxis] + (jumps[:, kind] / sizes)[:, np.newaxis] ** 2
-        ratios, best = each / each.min(axis=0), even[:, kind] / sizes
-        best, worst = best / best.min(), ratios.max(axis=1)
-
-        def at(caution: float, best: np.ndarray = best, worst: np.ndarray = worst) -> np.ndarray:
-            precisions = 1 / ((1 - caution) * best + caution * worst)
-            found: np.ndarray = precisions / precisions.sum()
-            return found
-
-        losses = [max(at(step / 4096) ** 2 @ ratios) for step in range(4097)]
-        step = next(step for step, one in enumerate(losses) if one <= max(1, losses[-1]))
-        steps.append(step)
-        for place in np.flatnonzero(kinds == kind):
-            assert weights[:, place].tolist() == at(step / 4096).tolist()
-            assert loss[place] == pytest.approx(losses[step])
-    assert steps[0] == 0 < steps[1] < steps[2] <= 4096 and (loss > 1).tolist() == [True, False, False, False]
-
-
 def test_how_precise_values_are_compared_with_their_symbols() -> None:
     """A hashed value is known from its h of k buckets: h (1 - h / k) times, if not more than half of them are its own.
     A value with a symbol of its own is as precise as this; the other holder has the next bucket, if there is one."""
@@ -164,12 +136,6 @@ def test_how_precise_values_are_compared_with_their_symbols() -> None:
         found = _symbols(model, values)
         assert [part.tolist() for part in found[:3]] == [labels, symbols, others]
         np.testing.assert_allclose(found[3], scale)
-
-
-def test_the_holder_of_another_value_is_one_of_each_kind() -> None:
-    """Of the same kind, the second value; the first one again if it is alone."""
-    kinds, first = np.array([1, 0, 1, 2, 0]), np.array([1, 0, 3])
-    assert _others(kinds, first).tolist() == [[4, 0, 3], [1, 2, 3], [1, 0, 3]]
 
 
 @pytest.mark.parametrize("mechanism", ["krr", "rappor", "ss"])
@@ -210,17 +176,6 @@ def test_no_fixed_weights_are_safe_between_few_good_and_many_bad_reports() -> No
     assert weighed(versions, (5000, 100))[1].max() > 1
 
 
-def test_randomized_response_has_the_best_weights_of_all() -> None:
-    """For a uniform population, where caution does not require others."""
-    versions = [version(number, "krr", epsilon, texts(5)) for number, epsilon in enumerate((0.5, 1.0, 2.0), 1)]
-    rng = generator("best weights")
-    counts = [counted(rng.integers(5, 90, 5).tolist()) for _ in versions]
-    best = PooledVersions(versions).estimate(counts).raw_frequencies
-    window = pooled(versions, counts)
-    assert window.loss.max() < 1
-    assert window.estimate.raw_frequencies == pytest.approx(best, abs=1e-12)
-
-
 @pytest.mark.parametrize("estimator", ["empirical", "eb", "projected", "normalized", "threshold"])
 @pytest.mark.parametrize("is_open", [False, True])
 def test_one_version_with_reports_has_its_own_estimate(estimator: str, *, is_open: bool) -> None:
@@ -251,20 +206,6 @@ def test_values_may_be_in_another_order() -> None:
     assert window.agreement.p_value == pytest.approx(1)
 
 
-@pytest.mark.parametrize("estimator", ["eb", "projected", "normalized", "threshold"])
-def test_decoders_are_told_of_each_version_in_the_order_of_the_newest(estimator: str) -> None:
-    """Two versions with one list in other orders are decoded like two with lists in the same order."""
-    names, rng = texts(9), generator("decoded order")
-    first, second = rng.integers(5, 90, (2, 9)) + 300 * np.eye(9, dtype=np.int64)[:2]
-    newest = version(2, "krr", 1.0, names[::-1])
-    same = pooled(
-        [version(1, "krr", 2.0, names[::-1]), newest], [counted(first[::-1]), counted(second[::-1])], estimator
-    )
-    other = pooled([version(1, "krr", 2.0, names), newest], [counted(first), counted(second[::-1])], estimator)
-    for field in ("frequencies", "raw_frequencies", "standard_errors", "ci_low", "ci_high"):
-        assert getattr(other.estimate, field) == pytest.approx(getattr(same.estimate, field), abs=1e-9), field
-
-
 def test_the_number_of_a_version_does_not_decide_its_weight() -> None:
     counts = [counted([30, 50, 20]), counted([120, 20, 60])]
     given = [version(1, "krr", 1.0, texts(3)), version(2, "krr", 2.0, texts(3))]
@@ -287,30 +228,6 @@ def test_hash_noise_of_the_same_hash_functions_does_not_average_out() -> None:
     assert (together.standard_errors >= least - 1e-12).all()
 
 
-def test_the_public_list_is_estimated_whatever_the_candidates_are() -> None:
-    listed, rng = ("n0", "n1"), generator("rest")
-    fields = {"mechanism": {"id": "urr", "epsilon": 3.0}, "question": "asked"}
-    versions = [
-        Collection.from_json(hashed(number, 1.0, non_sensitive=list(listed), num_buckets=buckets).to_json() | fields)
-        for number, buckets in ((1, 8), (2, 6))
-    ]
-    people = rng.choice(["v00", "v01", *listed], 20_000, p=[0.4, 0.1, 0.3, 0.2]).tolist()
-    counts = [one.count(one.perturb(people, rng)) for one in versions]
-    every, few = (pooled(versions, counts, asked=asked).estimate for asked in (("v00", *listed), ("v00",)))
-    assert every.values == few.values == ("v00", *listed)
-    np.testing.assert_array_equal(few.frequencies, every.frequencies)
-    assert few.raw_unexplained_mass == every.raw_unexplained_mass == pytest.approx(0.1, abs=0.15)
-    assert few.raw_frequencies == pytest.approx([0.4, 0.3, 0.2], abs=0.15)
-
-
-def test_the_rest_has_the_weights_of_hashed_values() -> None:
-    """Of all values only where none is hashed."""
-    weights = np.array([[0.9, 0.4, 0.2], [0.1, 0.6, 0.8]])
-    for own, expected in (([True, False, False], [0.3, 0.7]), ([True, True, True], [0.5, 0.5])):
-        problems: Any = [SimpleNamespace(own=np.array(own))] * 2
-        assert _weights_of_rest(problems, weights) == pytest.approx(expected)
-
-
 def test_a_version_that_cannot_be_estimated_is_left_out_and_named() -> None:
     versions, rng = [hashed(1, 2.0), hashed(2, 2.0)], generator("left out")
     counts = [one.count(one.perturb(["v01"] * size, rng)) for one, size in zip(versions, (5000, 1))]
@@ -319,18 +236,6 @@ def test_a_version_that_cannot_be_estimated_is_left_out_and_named() -> None:
     with pytest.raises(Exception, match="cohorts") as caught:
         pooled(versions[1:], counts[1:], asked=tuple(texts(30)))
     assert caught.value.status == "insufficient_cohorts"
-
-
-def test_disagreement_of_long_lists_is_found_by_the_value_that_differs_most() -> None:
-    values, rng = texts(80), generator("long lists")
-    versions = [version(1, "krr", 4.0, values), version(2, "krr", 3.0, values)]
-    everybody = rng.choice(values, 20_000)
-    moved = np.where(rng.random(20_000) < 0.1, values[7], everybody)
-    for people, fires in ((everybody, False), (moved, True)):
-        counts = [one.count(one.perturb(each.tolist(), rng)) for one, each in zip(versions, (everybody, people))]
-        window = pooled(versions, counts)
-        assert window.agreement is not None
-        assert (window.agreement.p_value < 1e-6) is fires
 
 
 @pytest.mark.parametrize("size", [64, 65])
