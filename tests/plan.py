@@ -46,6 +46,7 @@ PLAN = (
                 "test_errors_are_those_of_theory",
             ),
             "jobs/commands/test_plan.py": ("test_needed_epsilons_meet_the_target_and_a_step_less_does_not",),
+            "jobs/commands/test_smooth_groups.py": ("test_many_groups_raise_no_more_false_alarms_than_promised",),
             "labs/test_group_coverage.py": ("test_the_reduced_experiment_finds_what_the_page_says",),
             "labs/test_reproduce_numbers.py": ("test_smooth_intervals_hold_in_all_settings",),
             "labs/test_reproduce_tang.py": ("test_simulated_errors_are_the_expected_ones",),
@@ -347,6 +348,11 @@ PLAN = (
             ),
             "beam/windows/test_many_windows.py": (
                 "test_counts_of_files_are_in_beams_windows_as_its_own_grouping_puts_them",
+            ),
+            "jobs/commands/test_table_formats.py": (
+                "test_every_program_reads_every_format",
+                "test_every_program_with_times_reads_every_form_of_them",
+                "test_every_program_names_the_cure_of_other_files",
             ),
             "ldp/alphabets/test_open_uldp.py": ("test_exact_counts_give_the_truth",),
             "ldp/alphabets/test_several_hashes.py": ("test_the_noise_is_at_least_h_times_that_of_one",),
