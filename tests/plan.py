@@ -316,6 +316,10 @@ PLAN = (
             ),
             "packages/gateway/tests/test_gateway_parts.py": ("test_verdicts_are_those_of_the_reference",),
             "jobs/kafka/test_kafka_topics.py": ("test_topics_have_the_rows_of_the_files",),
+            "jobs/report/test_hostile_names.py": (
+                "test_every_chart_is_drawn",
+                "test_estimates_in_notebooks_are_drawn",
+            ),
             "jobs/report/test_report_page.py": ("test_pages_of_any_size_are_bounded",),
             "jobs/sinks/test_parquet.py": ("test_a_stream_writes_the_rows_of_its_other_files",),
             "jobs/sinks/test_tables.py": ("test_rows_go_from_the_new_source_to_the_new_sink",),

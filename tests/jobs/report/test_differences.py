@@ -77,7 +77,7 @@ def test_the_page_has_the_intervals_of_compare(people: int, most: float) -> None
     takes the place of the uncut end, and for all values at once halves grow in proportion, which is a small part of
     the length."""
     outside = 0
-    for first, second in zip(estimates("old", people, 50), estimates("new", people, 50)):
+    for first, second in zip(estimates("old", people, 14), estimates("new", people, 14)):
         inside = (np.minimum(first.ci_low, second.ci_low) > 0) & (np.maximum(first.ci_high, second.ci_high) < 1)
         outside += np.count_nonzero(first.raw_frequencies < 0)
         for number, confidence in ((1, 0.95), (VALUES, 1 - 0.05 / VALUES)):
