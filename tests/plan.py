@@ -280,7 +280,6 @@ PLAN = (
                 "test_windows_end_when_they_should",
             ),
             "jobs/commands/test_hostile_directories.py": ("test_rows_of_other_types_are_refused_in_one_sentence",),
-            "jobs/commands/test_import_of_jobs.py": ("test_help",),
             "jobs/commands/test_liars_option.py": ("test_the_page_states_the_share_and_compares_no_windows",),
             "jobs/commands/test_memo_people.py": ("test_rows_are_those_of_the_library",),
             "jobs/commands/test_parquet_input.py": ("test_a_manifest_lists_tables_too",),
@@ -405,11 +404,9 @@ PLAN = (
                 "test_stored_counts_are_searched_again_and_sums_of_windows_find_more",
             ),
             "jobs/commands/test_capability_table.py": ("test_every_cell_is_what_a_run_finds",),
-            "jobs/commands/test_cli.py": ("test_programs_run_as_modules",),
             "jobs/commands/test_memo_people.py": ("test_the_ledger_has_every_report_and_its_copy",),
             "jobs/commands/test_plan.py": (
                 "test_a_picture",
-                "test_the_module_runs",
                 "test_rows_of_open_alphabets_with_a_list",
             ),
             "jobs/commands/test_reestimate.py": (

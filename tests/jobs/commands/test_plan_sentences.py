@@ -265,14 +265,6 @@ def test_ways_to_ask_again_in_words() -> None:
     assert plan_text.ways_in_words(of, 2, 400, 9)[-1] == "The fixed cohort is a pseudonym of 1 bits."
 
 
-def test_memos_are_recommended_if_their_guarantee_is_given() -> None:
-    plain = planned(ROWS[1])
-    assert plan_command.recommended(planning(), plain) == {"id": "planned"}
-    assert plan_command.recommended(planning(epsilon_inf=2.0), planned(ROWS[0])) == {"id": "planned"}
-    found = plan_command.recommended(planning(epsilon_inf=2.0), plain)
-    assert found == {"id": "planned", "mechanism": mechanism().to_json() | {"epsilon_inf": 2.0}}
-
-
 # ---------------------------------------------------------------------- groups
 
 
