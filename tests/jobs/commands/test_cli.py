@@ -41,7 +41,6 @@ from uldp_transforms.jobs import estimate, uldp
 from uldp_transforms.jobs.engines.runners import check_options
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.row_types import COUNTS_SCHEMA, ESTIMATE_SCHEMA, HEALTH_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA
 from uldp_transforms.windows import rfc3339
 
@@ -81,7 +80,6 @@ FILES = {
     "empty.txt": "\n\n",
     "twice.txt": "a\nb\na\n",
     "latin.txt": b"\xe4\n",
-    "many.txt": "\n".join(map(str, range(1_048_577))),
     "file": "",
 }
 
@@ -100,8 +98,6 @@ JOB = "--collection krr.json --output out"
 ESTIMATE = f"{JOB} --input good.avro"
 STREAM = "--collection krr.json --subscription projects/p/subscriptions/s --output out"
 KAFKA = "--collection krr.json --kafka_topic t --bootstrap_servers localhost:9092 --output out"
-DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
-CENTURY = 36_525 * 86_400_000
 NEEDS = (
     "collection 'open' has an open alphabet and needs 1 to 1048576 candidate values (--candidates) "
     "or public values, got"
@@ -112,30 +108,11 @@ NEEDS = (
 ERRORS = [
     # simulate: the command line
     ("simulate", "", "the following arguments are required: C.json, --values"),
-    ("simulate", "krr.json --values good.csv", "one of the arguments --output --topic is required"),
-    (
-        "simulate",
-        f"{SIMULATE} --topic projects/p/topics/t",
-        "argument --topic: not allowed with argument --output",
-    ),
-    ("simulate", f"{SIMULATE} --rate 5", "--rate needs --topic, got --output"),
     ("simulate", f"{SIMULATE} --rate 0", "--rate must be a number above 0, got '0'"),
     ("simulate", f"{SIMULATE} --rate nan", "--rate must be a number above 0, got 'nan'"),
     ("simulate", f"{SIMULATE} --pack 0", "--pack must be a whole number above 0, got '0'"),
     ("simulate", f"{SIMULATE} --pack 1.5", "--pack must be a whole number above 0, got '1.5'"),
-    (
-        "simulate",
-        f"{SIMULATE} --person_column value",
-        "--person_column needs a collection with epsilon_inf, got krr without",
-    ),
-    ("simulate", f"{SIMULATE} --seed x", "--seed must be a non-negative whole number, got 'x'"),
     ("simulate", f"{SIMULATE} --seed=-1", "--seed must be a non-negative whole number, got '-1'"),
-    ("simulate", f"{SIMULATE} --seed ''", "--seed must be a non-negative whole number, got ''"),
-    (
-        "simulate",
-        f"{SIMULATE} --seed {1 << 64}",
-        f"--seed must be an integer in [0, {(1 << 64) - 1}], got {1 << 64}",
-    ),
     ("simulate", f"{SIMULATE} --form both", "argument --form: invalid choice: 'both' "),
     ("simulate", f"{SIMULATE} --more", "unrecognized arguments: --more"),
     ("simulate", f"{SIMULATE} --see 5", "unrecognized arguments: --see 5"),
@@ -147,12 +124,7 @@ ERRORS = [
     # simulate: its files
     ("simulate", SIMULATE.replace("krr.json", "none.json"), "none.json: No such file or directory"),
     ("simulate", f"{SIMULATE} --values none.csv", "none.csv: No such file or directory"),
-    ("simulate", SIMULATE.replace("krr.json", "."), ".: Is a directory"),
     ("simulate", f"{SIMULATE} --values .", "./broken.csv.gz must be a complete gzip file, got another "),
-    ("simulate", f"{SIMULATE} --output none/out.avro", "none/out.avro: No such file or directory"),
-    ("simulate", f"{SIMULATE} --output .", ".: Is a directory"),
-    ("simulate", f"{SIMULATE} --output ./good.csv", "--output must be a separate file, got './good.csv'"),
-    ("simulate", f"{SIMULATE} --output pipe", "--output must be a separate file, got 'pipe'"),
     (
         "simulate",
         f"{SIMULATE} --values other.csv",
@@ -202,17 +174,6 @@ ERRORS = [
         f"{ESTIMATE} --subscription projects/p/subscriptions/s",
         "argument --subscription: not allowed with argument --input",
     ),
-    ("estimate", f"{ESTIMATE} --window 5x", f"--window {DURATION} '5x'"),
-    ("estimate", f"{ESTIMATE} --window 1h --slide 5", f"--slide {DURATION} '5'"),
-    ("estimate", f"{ESTIMATE} --allowed_lateness=-1s", f"--allowed_lateness {DURATION} '-1s'"),
-    ("estimate", f"{ESTIMATE} --window 0s", f"--window must be an integer in [1, {365 * 86_400_000}], got 0"),
-    ("estimate", f"{ESTIMATE} --window 1s --slide 2s", "--slide must be an integer in [1, 1000], got 2000"),
-    (
-        "estimate",
-        f"{STREAM} --window 1h --early_every 1ms",
-        f"--early_every must be an integer in [1000, {CENTURY}], got 1",
-    ),
-    ("estimate", f"{ESTIMATE} --slide 1h", "--slide needs --window, got none"),
     (
         "estimate",
         f"{ESTIMATE} --window 1h --early_every 1h",
@@ -230,7 +191,6 @@ ERRORS = [
         "--early_every cannot be combined with --release final, got both",
     ),
     ("estimate", f"{ESTIMATE} --release never", "argument --release: invalid choice: 'never' "),
-    ("estimate", f"{ESTIMATE} --min_reports 0", "--min_reports must be a whole number above 0, got '0'"),
     ("estimate", f"{ESTIMATE} --streaming", "--streaming needs --subscription or --kafka_topic, got --input"),
     (
         "estimate",
@@ -258,29 +218,15 @@ ERRORS = [
         )
     ),
     ("estimate", f"{KAFKA} --kafka_timestamps Now", "argument --kafka_timestamps: invalid choice: 'Now' "),
-    *(
-        (
-            "estimate",
-            f"{STREAM} --window 1h --subscription {name}",
-            f"--subscription must be projects/PROJECT/subscriptions/NAME, got '{name}'",
-        )
-        for name in (
-            "s",
-            "projects/p/topics/s",
-            "projects//subscriptions/s",
-            "projects/p/subscriptions/s/",
-            "a/p/subscriptions/s",
-        )
+    (
+        "estimate",
+        f"{STREAM} --window 1h --subscription s",
+        "--subscription must be projects/PROJECT/subscriptions/NAME, got 's'",
     ),
     (
         "estimate",
         f"{STREAM} --window 1h --output_topic t",
         "--output_topic must be projects/PROJECT/topics/NAME, got 't'",
-    ),
-    (
-        "estimate",
-        f"{ESTIMATE} --estimator best",
-        f"--estimator must be one of {', '.join(sorted(ESTIMATORS))}, got 'best'",
     ),
     ("estimate", f"{ESTIMATE} --runner best", "Unexpected pipeline runner: best. "),
     ("estimate", f"{ESTIMATE} --runner best.Runner", ""),
@@ -328,11 +274,6 @@ ERRORS = [
     ),
     (
         "estimate",
-        f"{ESTIMATE} --collection open.json --candidates many.txt",
-        "many.txt must have at most 1048576 values, got more",
-    ),
-    (
-        "estimate",
         f"{ESTIMATE} --collection krr.json",
         "collections of one job must have different fingerprints, got 'krr' version 1 and 'krr' version 1 with "
         "the same one",
@@ -370,6 +311,12 @@ def check_error(program: str, argv: str, sentence: str, capfd: pytest.CaptureFix
 @pytest.mark.parametrize(("program", "argv", "sentence"), ERRORS, ids=[row[2][:60] or row[1] for row in ERRORS])
 def test_a_wrong_command_line_is_one_line(program, argv, sentence, folder, capfd):
     check_error(program, argv, sentence, capfd)
+
+
+def test_a_list_of_too_many_candidates_is_refused(folder, capfd):
+    (folder / "many.txt").write_text("\n".join(map(str, range(1_048_577))))
+    said = "many.txt must have at most 1048576 values, got more"
+    check_error("estimate", f"{ESTIMATE} --collection open.json --candidates many.txt", said, capfd)
 
 
 @pytest.mark.parametrize(("file", "sentence"), COLLECTION_ERRORS)

@@ -492,13 +492,6 @@ def test_wrong_files_are_one_line_and_exit_code_2(own, tmp_path, capsys, options
     assert (captured.err, captured.out) == (f"plan: {expected}\n", "")
 
 
-def test_files_need_values(capsys):
-    for option in ("--value_column age", "--sensitive a.txt"):
-        assert program.main([*COMMAND.split(), *option.split()]) == 2
-        name, value = option.split()
-        assert capsys.readouterr().err == f"plan: {name} can be given only with --values, got {value}\n"
-
-
 def test_half_width_targets(capsys):
     found = plan(QUESTIONS["open"], 1, N, target_half_width=0.02)
     for row in found.rows:
