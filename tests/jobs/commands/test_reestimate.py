@@ -306,26 +306,6 @@ def write_counts(**files: list[WindowCounts]) -> None:
         Path(f"{name}.avro").write_bytes(file_of(rows, "avro", COUNTS_SCHEMA))
 
 
-@pytest.mark.usefixtures("folder")
-def test_the_latest_pane_of_each_window_counts_wherever_it_stands() -> None:
-    write_counts(
-        a=[counts_row(KRR, 2, 30), counts_row(KRR, 0, 10), counts_row(URAP, 0, 5), counts_row(KRR, 0, 7, PERIOD)],
-        b=[counts_row(KRR, 1, 20), counts_row(URAP, 1, 6), counts_row(KRR, 10, 40, -PERIOD)],
-        c=[counts_row(KRR, 9, 39, -PERIOD), counts_row(KRR, 0, 3, None)],
-    )
-    output = again("--collection krr.json --collection urap.json '[abc].avro' --min_reports 1")
-    found = [
-        (row["collection_id"], row["window_start"], row["pane_index"], row["num_reports"]) for row in rows_of(output)
-    ]
-    assert found == [
-        ("krr", "1969-12-31T23:50:00Z", 10, 120),
-        ("krr", None, 0, 9),
-        ("krr", "1970-01-01T00:00:00Z", 2, 90),
-        ("krr", "1970-01-01T00:10:00Z", 0, 21),
-        ("urap", "1970-01-01T00:00:00Z", 1, 18),
-    ]
-
-
 def test_counts_may_lie_in_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Named by a directory or by a pattern."""
     monkeypatch.chdir(tmp_path)

@@ -26,7 +26,6 @@ from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.estimate.run import configure, root_cause
 from uldp_transforms.jobs.records import run_directory
 from uldp_transforms.jobs.records import run_records as runs
-from uldp_transforms.jobs.records.cut_windows import cut_before
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
@@ -268,8 +267,6 @@ def test_a_directory_has_one_kind_of_job(inputs: Path, tmp_path: Path) -> None:
 
 # ---------------------------------------------------------------------- windows that an earlier run has a part of
 
-HOUR = 3_600_000
-
 
 def record(run: str, ended: int | None, **more: Any) -> runs.RunRecord:
     source = {"option": "--subscription", "name": "s", "bounded": False, "resumes": True} | more.pop("source", {})
@@ -277,21 +274,3 @@ def record(run: str, ended: int | None, **more: Any) -> runs.RunRecord:
     return runs.RunRecord(
         run=run, started="2026-01-01T00:00:00Z", ended=ended_at, source=source, specification={}, **more
     )
-
-
-@pytest.mark.parametrize(
-    ("earlier", "expected"),
-    [
-        ([], None),
-        ([record("a", HOUR)], HOUR + 5),
-        ([record("a", None)], 9 * HOUR + 5),
-        ([record("a", 2 * HOUR), record("b", HOUR)], 2 * HOUR + 5),
-        ([record("a", HOUR, source={"resumes": False})], None),
-        ([record("a", HOUR, end="cancelled")], HOUR + 5),
-    ],
-    ids=["none", "ended somehow", "killed", "two", "reads again", "cancelled"],
-)
-def test_windows_are_cut_where_an_earlier_run_was_alive(
-    earlier: list[Any], expected: int | None, tmp_path: Path
-) -> None:
-    assert cut_before(earlier, 9 * HOUR, 5, str(tmp_path)) == expected

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import shlex
@@ -20,7 +19,7 @@ from tests.support.messages_cases import collection, write_files
 from tests.support.refusals.jobs.totals import REFUSED
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.records.recorded_collections import collections_of
-from uldp_transforms.jobs.records.run_records import RunRecord, read_records
+from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.jobs.reestimate import reestimate_command
 from uldp_transforms.jobs.report.whole_period import totals_of
 from uldp_transforms.ldp import CohortCounts, Collection
@@ -225,14 +224,6 @@ def test_what_cannot_be_added_up_is_refused(kind: type[Exception], call: Callabl
     with pytest.raises(kind) as caught:
         call()
     assert str(caught.value) == sentence
-
-
-def test_records_name_the_collections(folder: Path) -> None:
-    estimated("--collection krr.json --window 5m", [KRR])
-    [record] = read_records("job")
-    assert isinstance(record, RunRecord) and dataclasses.is_dataclass(record)
-    assert [row["collection_id"] for row in totals("job")] == ["krr"]
-    assert folder.is_dir()
 
 
 @pytest.mark.usefixtures("folder")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import subprocess
 import sys
-import zoneinfo
 from pathlib import Path
 
 import pyarrow as pa
@@ -68,20 +67,6 @@ def test_a_column_that_is_not_there_is_refused(columns, sentence, tmp_path):
     path = csv_file(tmp_path, "when,page\n1,home\n")
     cure = ", and CSV must begin with its header" if sentence.endswith("another") else ""
     assert refusal(lambda: ValuesFile(path, *columns)) == f"{path} {sentence}{cure}"
-
-
-def test_a_local_time_is_refused_or_of_the_time_zone_that_is_named(tmp_path):
-    path = csv_file(tmp_path, "value,event_time\n0,2024-07-01T12:00:00Z\n1,2024-07-01 12:00:00\n2,2024-01-01\n")
-    allowed = "must have an offset from UTC, such as Z or +01:00, unless --timezone is given"
-    assert refusal(lambda: everything(ValuesFile(path))) == f"{path} line 3: event_time {allowed}, got none"
-    zone = zoneinfo.ZoneInfo("Europe/Berlin")
-    expected = [
-        datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.timezone.utc),
-        datetime.datetime(2024, 7, 1, 12, tzinfo=zone),
-        datetime.datetime(2024, 1, 1, tzinfo=zone),
-    ]
-    found = everything(ValuesFile(path, timezone="Europe/Berlin"))
-    assert found == (["0", "1", "2"], [int(moment.timestamp() * 1000) for moment in expected])
 
 
 def test_an_unknown_time_zone_is_refused():
