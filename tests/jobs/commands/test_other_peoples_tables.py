@@ -98,6 +98,15 @@ def test_rows_without_a_dimension_can_be_left_out(capsys: pytest.CaptureFixture[
         assert f"V.csv: 1 of 5 cells of {column} are missing; their rows are left out\n" in said
 
 
+@pytest.mark.parametrize(("texts", "values"), [("", ["NA", "cat", "dog", "emu"]), (" na,,Dog ", ["cat", "emu"])])
+def test_texts_that_mean_a_missing_cell_can_be_named(texts: str, values: list[str]) -> None:
+    """In any case; instead of the usual ones."""
+    Path("V.csv").write_text("value\ncat\nNA\ndog\nemu\n", encoding="utf-8")
+    plan = "plan --values V.csv --epsilon 1 --reports 100 --output P.json --missing skip --missing_texts"
+    assert uldp.main([*plan.split(), texts]) == 0
+    assert json.loads(Path("P.json").read_text(encoding="utf-8"))["alphabet"]["values"] == values
+
+
 def test_numbers_with_gaps_in_parquet() -> None:
     """pandas writes whole numbers beside a missing one as floats."""
     pa.parquet.write_table(pa.table({"value": [1.0, float("nan"), 2.0, None]}), "V.parquet")
