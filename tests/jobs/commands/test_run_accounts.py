@@ -18,6 +18,7 @@ from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.records import run_accounts
 from uldp_transforms.jobs.records.run_accounts import before_rows, kept, read_accounts, remove_accounts
 from uldp_transforms.jobs.sinks import row_files
+from uldp_transforms.ldp.errors import SpecError
 
 COUNTED = {"received": 12, "accepted": 9, "duplicates": 1, "rejected_too_old": 2, "windows_ok": 5}
 SUMS = {"received": 12, "accepted": 9, "duplicates": 1, "rejected": {"too_old": 2}}
@@ -91,3 +92,16 @@ def test_a_kill_between_the_accounts_and_the_rows_leaves_the_accounts(tmp_path: 
     assert [path.name for path in tmp_path.iterdir()] == ["accounts-a.json"]
     accounts = read_accounts(str(tmp_path), "a")
     assert accounts is not None and (accounts["received"], accounts["accepted"]) == (10, 7)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"run": "b"}, {"time": "noon"}, {"accepted": -1}, {"accepted": "9"}, {"rejected": {"too_old": 1.5}}, None],
+)
+def test_other_content_is_refused(change: dict[str, Any] | None, tmp_path: Path) -> None:
+    content = {"run": "a", "time": "2026-11-22T08:15:03.042Z"} | SUMS
+    path = tmp_path / "accounts-a.json"
+    path.write_text("[]" if change is None else json.dumps(content | change), encoding="utf-8")
+    with pytest.raises(SpecError) as caught:
+        read_accounts(str(tmp_path), "a")
+    assert str(caught.value) == f"{path} must be the accounts of a run (the content is not shown)"
