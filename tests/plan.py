@@ -283,6 +283,9 @@ PLAN = (
             "jobs/commands/test_liars_option.py": ("test_the_page_states_the_share_and_compares_no_windows",),
             "jobs/commands/test_memo_people.py": ("test_rows_are_those_of_the_library",),
             "jobs/commands/test_parquet_input.py": ("test_a_manifest_lists_tables_too",),
+            "jobs/commands/test_capability_table.py": ("test_all_programs_find_the_same_shares",),
+            "jobs/commands/test_public_lists.py": ("test_streams_pipelines_and_yaml",),
+            "jobs/commands/test_simulated_rows.py": ("test_comparisons_say_it_in_rows_and_in_words",),
             "jobs/commands/test_reestimate.py": (
                 "test_the_estimates_of_files_are_made_again_byte_for_byte",
                 "test_of_a_stream_the_last_panes_are_made_again_byte_for_byte",

@@ -178,7 +178,7 @@ def test_a_group_rings_as_rarely_as_its_part_of_the_false_alarms(
 
 def test_many_groups_raise_no_more_false_alarms_than_promised(tmp_path: Path) -> None:
     """An alarm of a group in n windows has a probability of at most n / (alarm_every * groups), by a martingale."""
-    groups, windows, every, each = 120, 20, 2, 50
+    groups, windows, every, each = 120, 20, 2, 150
     texts = [f"g{number}" for number in range(groups - 1)]
     of = Collection.from_json(
         {"id": "many", "version": 1, "alphabet": {"id": "closed", "values": ["a", "b"]}}
