@@ -282,10 +282,12 @@ PLAN = (
                 "test_windows_end_when_they_should",
             ),
             "jobs/commands/test_hostile_directories.py": ("test_rows_of_other_types_are_refused_in_one_sentence",),
-            "jobs/commands/test_import_of_jobs.py": ("test_help",),
             "jobs/commands/test_liars_option.py": ("test_the_page_states_the_share_and_compares_no_windows",),
             "jobs/commands/test_memo_people.py": ("test_rows_are_those_of_the_library",),
             "jobs/commands/test_parquet_input.py": ("test_a_manifest_lists_tables_too",),
+            "jobs/commands/test_capability_table.py": ("test_all_programs_find_the_same_shares",),
+            "jobs/commands/test_public_lists.py": ("test_streams_pipelines_and_yaml",),
+            "jobs/commands/test_simulated_rows.py": ("test_comparisons_say_it_in_rows_and_in_words",),
             "jobs/commands/test_reestimate.py": (
                 "test_the_estimates_of_files_are_made_again_byte_for_byte",
                 "test_of_a_stream_the_last_panes_are_made_again_byte_for_byte",
@@ -318,6 +320,10 @@ PLAN = (
             ),
             "packages/gateway/tests/test_gateway_parts.py": ("test_verdicts_are_those_of_the_reference",),
             "jobs/kafka/test_kafka_topics.py": ("test_topics_have_the_rows_of_the_files",),
+            "jobs/report/test_hostile_names.py": (
+                "test_every_chart_is_drawn",
+                "test_estimates_in_notebooks_are_drawn",
+            ),
             "jobs/report/test_report_page.py": ("test_pages_of_any_size_are_bounded",),
             "jobs/sinks/test_parquet.py": ("test_a_stream_writes_the_rows_of_its_other_files",),
             "jobs/sinks/test_tables.py": ("test_rows_go_from_the_new_source_to_the_new_sink",),
@@ -349,6 +355,11 @@ PLAN = (
             ),
             "beam/windows/test_many_windows.py": (
                 "test_counts_of_files_are_in_beams_windows_as_its_own_grouping_puts_them",
+            ),
+            "jobs/commands/test_table_formats.py": (
+                "test_every_program_reads_every_format",
+                "test_every_program_with_times_reads_every_form_of_them",
+                "test_every_program_names_the_cure_of_other_files",
             ),
             "ldp/alphabets/test_open_uldp.py": ("test_exact_counts_give_the_truth",),
             "ldp/alphabets/test_several_hashes.py": ("test_the_noise_is_at_least_h_times_that_of_one",),
@@ -401,11 +412,9 @@ PLAN = (
                 "test_stored_counts_are_searched_again_and_sums_of_windows_find_more",
             ),
             "jobs/commands/test_capability_table.py": ("test_every_cell_is_what_a_run_finds",),
-            "jobs/commands/test_cli.py": ("test_programs_run_as_modules",),
             "jobs/commands/test_memo_people.py": ("test_the_ledger_has_every_report_and_its_copy",),
             "jobs/commands/test_plan.py": (
                 "test_a_picture",
-                "test_the_module_runs",
                 "test_rows_of_open_alphabets_with_a_list",
             ),
             "jobs/commands/test_reestimate.py": (

@@ -8,7 +8,6 @@ import json
 import math
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -197,13 +196,6 @@ def test_only_the_page_itself_changes_the_crowd() -> None:
     assert crowd.shares() == pytest.approx({"well": 0.2, "so-so": 0.15, "badly": 0.6, "hardly at all": 0.05})
 
 
-def test_the_others_come_back_after_all_gave_one_answer() -> None:
-    crowd = Crowd("http://127.0.0.1:1", COLLECTION, SHARES, 0)
-    crowd.set_share("badly", 1.0)
-    crowd.set_share("badly", 0.4)
-    assert crowd.shares() == pytest.approx({"well": 0.2, "so-so": 0.2, "badly": 0.4, "hardly at all": 0.2})
-
-
 def test_the_truth_of_a_window_is_that_of_its_people() -> None:
     crowd, rng = Crowd("http://127.0.0.1:1", COLLECTION, SHARES, 0), generator("crowd")
     for second, share in ((10, 0.2), (11, 0.2), (19, 0.8), (20, 0.5)):
@@ -237,63 +229,6 @@ def test_all_windows_together_are_weighted_by_reports() -> None:
     assert total([{**windows[0], "truth": None}])["truth"] is None  # type: ignore[index]
     few = total([{"reports": 2, "raw": -0.4, "error": 0.9, "truth": None}])
     assert few is not None and few["mean"] == few["low"] == 0, "a share that is shown is none below 0"
-
-
-DOUBT = """
-import {{ belief, channel, inWords }} from "{module}";
-const form = {form};
-const odds = channel(form);
-console.log(JSON.stringify([odds.same, odds.other, belief([2, 2, 0], 2, 4, odds), belief([1], 3, 4, odds),
-  inWords(1 - 1e-9), inWords(1e-9), inWords(0.25)]));
-"""
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
-def test_the_page_computes_by_bayes_what_reports_tell(tmp_path: Path) -> None:
-    """Four values, equally likely before: k-ary randomized response at epsilon 1.5."""
-    module = ROOT / "labs" / "live" / "ask-doubt.js"
-    copy = tmp_path / "ask-doubt.mjs"
-    copy.write_text(module.read_text("utf-8"), encoding="utf-8")
-    program = tmp_path / "run.mjs"
-    program.write_text(DOUBT.format(module=copy.as_uri(), form=json.dumps(client_form(COLLECTION))), encoding="utf-8")
-    done = subprocess.run(["node", str(program)], capture_output=True, text=True, check=True)
-    same, other, twice, never, *words = json.loads(done.stdout)
-    ratio = math.exp(1.5)
-    assert (same, other) == pytest.approx((ratio / (ratio + 3), 1 / (ratio + 3)), abs=1e-12)
-    assert twice == pytest.approx(ratio**2 / (ratio**2 + ratio + 2), abs=1e-12)
-    assert never == pytest.approx(1 / (ratio + 3), abs=1e-12)
-    assert words == ["above 99.9 %", "below 0.1 %", "25.0 %"]
-
-
-ACCOUNTS = """
-import {{ accounts }} from "{module}";
-const now = {{ received: 1200, accepted: 1190, duplicates: 6, rejected: 4, age: 7.4, acknowledged: 1500 }};
-const total = {{ reports: 1400 }};
-const all = [now, {{ ...now, duplicates: 0 }}, {{ ...now, age: null }}];
-console.log(JSON.stringify(all.map((each) => accounts(each, total))));
-"""
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
-def test_the_page_adds_up_the_ledger(tmp_path: Path) -> None:
-    """A repeated message is a duplicate, not a report that is missing."""
-    copy, program = tmp_path / "ask-chart.mjs", tmp_path / "run.mjs"
-    copy.write_text((ROOT / "labs/live/ask-chart.js").read_text("utf-8"), encoding="utf-8")
-    program.write_text(ACCOUNTS.format(module=copy.as_uri()), encoding="utf-8")
-    done = subprocess.run(["node", str(program)], capture_output=True, text=True, check=True)
-    even, missing, none = json.loads(done.stdout)
-    sent = "Simulated people have sent 1,500 answers; the chart counts 1,400 reports so far, with those of this page. "
-    assert even == (
-        f"{sent}The ledger, which is a minute or more behind, was written 7 s ago: 1,200 received = 1,190 accepted + "
-        "6 duplicates + 4 rejected."
-    )
-    assert missing.endswith("0 duplicates + 4 rejected. These do not add up.")
-    assert none.startswith(f"{sent}The ledger has no line yet: ")
-
-
-def test_a_crowd_of_nobody_is_not_mentioned() -> None:
-    assert crowd_sentence(0) == ""
-    assert "40 simulated people per second answer at random (at first “well” 40 %" in crowd_sentence(40)
 
 
 def test_the_page_says_the_probability_of_its_collection() -> None:

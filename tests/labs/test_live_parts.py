@@ -354,7 +354,7 @@ def test_the_example_question_is_what_its_sentence_says() -> None:
     assert sum(SHARES.values()) == pytest.approx(1.0) and COLLECTION.version == 1
     assert COLLECTION.mechanism.epsilon == 1.5 and SHOWN in SHARES
     assert "“well” 40 %, “so-so” 30 %, “badly” 20 %, “hardly at all” 10 %; a slider" in crowd_sentence(2.5)
-    assert "2.5 simulated people per second" in crowd_sentence(2.5)
+    assert "2.5 simulated people per second" in crowd_sentence(2.5) and crowd_sentence(0) == ""
 
 
 # ------------------------------------------------------------------------------------------------------------- programs

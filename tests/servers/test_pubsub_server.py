@@ -318,33 +318,12 @@ UNKNOWN: list[tuple[type[Exception], str, Call]] = [
 ]
 REFUSED: list[tuple[type[Exception], str, Call]] = [
     (exceptions.InvalidArgument, "got 'x'", lambda pub, sub: pub.create_topic(name="x")),
-    (exceptions.InvalidArgument, "data or at least one attribute", lambda pub, sub: publish(pub, b"")),
-    (
-        exceptions.InvalidArgument,
-        "must not begin with goog",
-        lambda pub, sub: pub.publish(TOPIC, b"", googclient_x="").result(timeout=PATIENCE),
-    ),
-    (
-        exceptions.InvalidArgument,
-        "max_messages must be positive",
-        lambda pub, sub: pull(sub, SUBSCRIPTION, limit=-1),
-    ),
-    (
-        exceptions.InvalidArgument,
-        "0 to 600 seconds, got 601",
-        lambda pub, sub: sub.create_subscription(name=SECOND, topic=TOPIC, ack_deadline_seconds=601),
-    ),
     (
         exceptions.MethodNotImplemented,
         "does not support filter",
         lambda pub, sub: sub.create_subscription(
             request={"name": SECOND, "topic": TOPIC, "filter": "attributes:cohort"}
         ),
-    ),
-    (
-        exceptions.MethodNotImplemented,
-        "does not support kms_key_name",
-        lambda pub, sub: pub.create_topic(request={"name": NO_TOPIC, "kms_key_name": "key"}),
     ),
 ]
 

@@ -1,7 +1,7 @@
 """Programs as processes that are forked from one that has imported Beam: as real as others, two seconds cheaper.
 
 ``start`` is for tests of what a process does: that it is killed, what it prints, its exit code. How programs start from
-nothing is tested where they are run as modules (``tests/jobs/commands/test_cli.py``).
+nothing is tested where they are run as modules (``tests/jobs/commands/test_uldp.py``).
 
 Three kinds of processes: the server imports and forks keepers; a keeper forks one job, tells its id and how it ended;
 a job runs the program until the interpreter ends.

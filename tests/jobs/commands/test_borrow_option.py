@@ -7,7 +7,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.jobs.follow.spools import Followed
@@ -15,8 +14,6 @@ from tests.support.ldp.dimensions import GROUPED
 from tests.support.rows.borrowed_rows import assert_borrows
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.compare.compare_command import BORROWED
-from uldp_transforms.ldp.borrowing import borrow
-from uldp_transforms.ldp.estimators import ESTIMATORS
 
 
 def rows_of(path: Path) -> dict[Any, dict[str, Any]]:
@@ -83,12 +80,3 @@ def test_groups_without_numbers_do_not_borrow(tmp_path: Path, monkeypatch: pytes
     assert {row["status"] for row in rows.values()} == {"ok", "suppressed"}
     for (_, group), row in rows.items():
         assert (row["borrowed"] is not None) == (bool(group) and row["status"] == "ok")
-
-
-def test_the_library_gives_what_the_rows_show() -> None:
-    rng = np.random.default_rng(29)
-    texts = {"country": rng.choice(["DE", "FR", "PL"], 900).tolist(), "arm": ["new"] * 900}
-    counts = GROUPED.count_by(GROUPED.perturb(rng.choice(["a", "b", "c"], 900).tolist(), rng, None, texts), ["country"])
-    groups = list(counts.values())
-    found = borrow(GROUPED, sum(groups[1:], groups[0]), groups, ESTIMATORS["eb"]())
-    assert len(found) == 3 and all(0 <= each.weight <= 1 for each in found)

@@ -17,8 +17,8 @@ from tests.support.jobs.reestimated import PERIOD
 from tests.support.jobs.stored_periods import GROUPED, store
 from tests.support.messages_cases import write_files
 from tests.support.refusals.jobs.comparisons_of_runs import BOTH, DAILY, MEMOS, REFUSED, TIMES, arms, latencies, row
-from uldp_transforms.jobs import compare, uldp
-from uldp_transforms.jobs.compare import found_in_words, row_texts
+from uldp_transforms.jobs import uldp
+from uldp_transforms.jobs.compare import found_in_words
 from uldp_transforms.jobs.compare.findings import Findings
 from uldp_transforms.ldp import CohortCounts, Collection, homogeneity
 from uldp_transforms.ldp import compare as library
@@ -81,41 +81,6 @@ def test_rows_are_what_the_library_says(capsys: pytest.CaptureFixture[str]) -> N
     assert 0 < number < 3
     assert said[2] == f"{number} of 3 differences are found (q at most 0.05)."
     assert sum(line.startswith("*") for line in said[5:]) == number
-
-
-@pytest.mark.usefixtures("folder")
-def test_no_difference_is_not_called_equality(capsys: pytest.CaptureFixture[str]) -> None:
-    store(arms([300, 200, 100], [301, 199, 100]))
-    compared("--collection grouped.json --by arm")
-    said = capsys.readouterr().out
-    assert "No difference was found (chi-square " in said
-    assert "; that does not show that they are equal. A shift of 0." in said
-    assert (
-        " in any one value of one group is noticed (p below .05) in about 80 of 100 cases.\n0 of 3 differences" in said
-    )
-
-
-@pytest.mark.usefixtures("folder")
-def test_what_is_found_has_an_interval_after_the_selection() -> None:
-    """Of m rows, R are found: at the level 1 - .05 R / m, over all rows of the file."""
-    store(
-        arms(
-            [
-                1200,
-                800,
-                800,
-            ],
-            [900, 1100, 800],
-        )
-    )
-    rows = compared("--collection grouped.json --by arm")
-    number = sum(one["q_value"] <= 0.05 for one in rows)
-    assert number == 2
-    found = library(estimated([900, 1100, 800]), estimated([1200, 800, 800]), 1 - 0.05 * number / 3)
-    for at, one in enumerate(rows):
-        expected = [None, None] if one["q_value"] > 0.05 else [found.low[at], found.high[at]]
-        assert [one["selected_low"], one["selected_high"]] == pytest.approx(expected)
-        assert one["interval"] == "fixed"
 
 
 @pytest.mark.usefixtures("folder")
@@ -225,15 +190,6 @@ def test_two_directories_are_compared_group_by_group(capsys: pytest.CaptureFixtu
         "compare: grouped: arm=control is left out, because only one directory has it",
         "compare: grouped: arm=new is left out, because only one directory has it",
     ]
-
-
-@pytest.mark.usefixtures("folder")
-def test_equal_names_of_directories_are_told_apart() -> None:
-    two_directories()
-    Path("old").mkdir()
-    Path("before").rename("old/job")
-    [row, *_] = compared("--with old/job/ --collection grouped.json")
-    assert (row["group_a"], row["group_b"]) == ("directory=job", "directory=old/job")
 
 
 @pytest.mark.usefixtures("folder")
@@ -407,19 +363,6 @@ def test_people_who_report_in_several_windows_widen_the_intervals(capsys: pytest
     assert "Whether they differ at all is not tested, because people report several times." in capsys.readouterr().out
 
 
-@pytest.mark.usefixtures("folder")
-def test_values_that_share_symbols_are_compared_without_the_test(capsys: pytest.CaptureFixture[str]) -> None:
-    write_files(Path(), {"hashed.json": HASHED, "candidates.txt": "a\nb\nc\n"})
-    cells = [90, 60, 40, 10, 50, 50, 50, 50]
-    both = [("arm", "control")], [("arm", "new")]
-    rows = [row(HASHED, 0, [2 * c for c in cells]), *(row(HASHED, 0, cells, list(group)) for group in both)]
-    half = [each._replace(num_reports=[sum(each.cells[:4]), sum(each.cells[4:])]) for each in rows]
-    store(half)
-    found = compared("--collection hashed.json --by arm --candidates candidates.txt")
-    assert [one["difference"] for one in found] == [0, 0, 0]
-    assert "Whether they differ at all is not tested, because values share symbols." in capsys.readouterr().out
-
-
 def test_the_difference_that_is_said_to_be_noticed_is_noticed() -> None:
     """Exact sums over all pairs of counts of two groups of 400 people, whose shares differ by what is said."""
     model = Collection.from_json(
@@ -540,15 +483,6 @@ def test_what_only_the_smooth_interval_shows_is_marked(capsys: pytest.CaptureFix
     assert "only the smooth interval" not in said
 
 
-def test_both_intervals_of_a_share_have_four_decimals() -> None:
-    numbers = (0.1, 0.05, 0.15, 0.01, 0.01, 0.0, 0.0, 0.0)
-    row = ComparedValue("share from 40 ms", None, None, "0", "a", "b", *numbers, figure="share_above")
-    assert row_texts.difference_texts(row) == ("+0.1000", "+0.0500 to +0.1500")
-    assert row_texts.smooth_text(row) == ""
-    smooth = row._replace(display_difference=0.1, display_low=0.0625, display_high=0.125)
-    assert row_texts.smooth_text(smooth) == "+0.0625 to +0.1250"
-
-
 # ---------------------------------------------------------------------- refusals
 
 
@@ -558,10 +492,6 @@ def test_what_cannot_be_compared_is_refused(kind: type[Exception], call: Callabl
     with pytest.raises(kind) as caught:
         call()
     assert str(caught.value) == sentence
-
-
-def test_the_program_is_found() -> None:
-    assert "compare" in uldp.PROGRAMS and callable(compare.main)
 
 
 LONG = Collection.from_json(

@@ -12,7 +12,6 @@ from scipy import stats
 
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.compare import (
-    compare_command,
     findings,
     found_in_words,
     pair_rows,
@@ -437,18 +436,3 @@ def test_windows_may_touch_but_not_overlap() -> None:
     check_apart([(0, 60), (60, 120)], "pets")
     with pytest.raises(SpecError, match="DIR must have windows that do not overlap"):
         check_apart([(0, 61), (60, 120)], "pets")
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ("", "--by, --windows or --with must be given, got none"),
-        ("--windows --against g=x", "--against needs --by alone, got --windows"),
-        ("--with other --by g --against g=x", "--against needs --by alone, got --with"),
-        ("--with other --by g --anytime", "--anytime needs --by alone, got --with"),
-        ("--windows --with other", "--with cannot be combined with --windows"),
-    ],
-)
-def test_options_that_do_not_go_together(options: str, sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert compare_command.main(["job", *options.split()]) == 2
-    assert capsys.readouterr().err == f"compare: {sentence}\n"

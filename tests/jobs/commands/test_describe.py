@@ -87,13 +87,6 @@ def test_a_dialog_says_what_further_answers_tell() -> None:
     assert consent(yearly).endswith("they can then be at most 88 % sure.")  # 1 / (1 + exp(-2))
 
 
-def test_memos_without_a_client_window() -> None:
-    text = text_of(MEMOS)
-    assert "Of the same value, 10 reports cost epsilon 4, and 100 reports 4. " in text
-    assert "a cohort, drawn at random from 256, the time rounded down to the hour" in text
-    assert "at most 39 bytes in all" in text
-
-
 def test_what_is_stated_in_clear_is_said_and_in_the_dialog_too() -> None:
     """Also the size: the largest number of a cohort is that of the last group."""
     dimensions = [{"name": "country", "values": ["de", "fr"]}, {"name": "arm", "values": ["new"]}]
@@ -267,11 +260,6 @@ def test_tags_are_described() -> None:
     assert "Tags: home, others. A device sends a tag in place of a value that is sensitive to its own person. " in text
     assert "A device sends: a set of sensitive symbols, or a non-sensitive one in clear (uss)" in text
     assert "Tags:" not in text_of(URR)
-
-
-def test_texts_must_be_looked_for() -> None:
-    sentence = "Only texts that the collector looks for are found."
-    assert sentence in text_of(MEMOS) and sentence not in text_of(KRR)
 
 
 @pytest.mark.parametrize(

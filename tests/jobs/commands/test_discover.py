@@ -157,14 +157,6 @@ def test_a_stream_finds_values_in_every_pane(tmp_path: Path) -> None:
     assert all({"banana", "cherry"} <= values for values in panes.values())
 
 
-@pytest.mark.parametrize("program", [estimate, reestimate], ids=["estimate", "reestimate"])
-@pytest.mark.usefixtures("folder")
-def test_a_search_without_prefixes_is_refused(program: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    given = "--input in.avro" if program is estimate else "in.avro"
-    assert program.main(shlex.split(f"--collection krr.json {given} --output out --discover")) == 2
-    assert "--discover needs a collection with the alphabet prefixes, got closed" in capfd.readouterr().err
-
-
 # ---------------------------------------------------------------------- tokens
 
 

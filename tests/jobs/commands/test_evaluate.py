@@ -76,24 +76,6 @@ def test_intervals_hold_the_truth_as_promised(tmp_path: Path) -> None:
     assert math.isclose(of["half_width"], normal * of["raw_error"], rel_tol=0.3)
 
 
-def test_a_seed_makes_it_reproducible_and_the_table_has_everything(
-    people: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = ["--mechanisms=krr,ss", "--epsilons=1", "--repetitions=2", "--estimators=empirical", "--seed=3"]
-    first, second = (
-        [{name: number for name, number in of.items() if not name.endswith("_us")} for of in evaluate(people, *options)]
-        for _ in range(2)
-    )
-    assert first == second
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "3 values; 2,000 reports, drawn from the 2,000 people in the file, 2 times; estimator empirical"
-    titles = "mechanism epsilon estimator bytes raw error error l1 covered half width client collector"
-    assert lines[1].split() == titles.split()
-    assert [line.split()[:4] for line in lines[2:4]] == [["krr", "1", "empirical", "1"], ["ss", "1", "empirical", "1"]]
-    raw, error = lines[2].split()[4:6]
-    assert raw == error  # of the empirical estimator
-
-
 def test_every_mechanism_of_the_registry_is_tried_or_says_why_not(
     people: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

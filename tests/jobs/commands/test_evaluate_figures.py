@@ -398,20 +398,6 @@ def test_the_end_of_the_range_is_in_an_interval_that_is_open_there(true: float) 
     assert (found.covered, found.sure_covered) == (1.0, 1.0)
 
 
-def test_cells_of_figures() -> None:
-    of = NumberOutcome(
-        mechanism="sw",
-        epsilon=0.5,
-        figure="p90",
-        error=1.2345,
-        covered=0.954,
-        half_width=2.3456,
-        sure_covered=0.996,
-        sure_half_width=3.4567,
-    )
-    assert number_trials._cells(of, 123.456) == ["sw", "0.5", "p90", "123.5", "1.23", "95 %", "2.35", "100 %", "3.46"]
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sqlite3
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from tests.jobs.follow.spools import Followed
 from tests.support.messages_cases import KRR, container, single, write_files
-from uldp_transforms.jobs import cli, estimate
+from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow import follow_job
@@ -98,21 +97,3 @@ def test_a_disk_that_fills_costs_a_follower_no_report(
     (disk / "fill").unlink()
     followed.steps(2)
     followed.assert_exact()
-
-
-@pytest.mark.parametrize(
-    ("error", "full"),
-    [
-        (OSError(28, "No space left on device", "f"), True),
-        (OSError(122, "Disk quota exceeded"), True),
-        (RuntimeError("OSError: [Errno 28] No space left on device [while running 'WriteRows']"), True),
-        (sqlite3.OperationalError("database or disk is full"), True),
-        (OSError(5, "Input/output error"), False),
-        (ValueError("the list is full"), False),
-    ],
-)
-def test_which_errors_say_that_a_disk_is_full(error: Exception, full: bool) -> None:
-    assert cli.is_full(error) is full
-    wrapped = RuntimeError("of the engine")
-    wrapped.__cause__ = error
-    assert cli.is_full(wrapped) is full

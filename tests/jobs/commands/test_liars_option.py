@@ -93,19 +93,6 @@ def test_a_total_with_liars_is_told_apart_from_windows_without() -> None:
     assert "Lies among the reports of a window" not in facts
 
 
-def test_smoothing_and_discovery_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    estimated(JOB, [KRR])
-    for command in (
-        "estimate --collection krr.json --input in.avro --output out --window 5m --liars 0.1 --smooth",
-        "reestimate --collection krr.json job --output out --liars 0.1 --smooth",
-    ):
-        capsys.readouterr()
-        assert uldp.main(shlex.split(command)) == 2
-        assert "--liars cannot be combined with --smooth, whose intervals and alarms take all reports as honest" in (
-            capsys.readouterr().err
-        )
-
-
 def test_comparisons_allow_for_the_share_that_the_run_declared(capsys: pytest.CaptureFixture[str]) -> None:
     """Unless another one is given; what cannot be bounded is refused as in a job."""
     estimated(f"{JOB} --liars 0.02", [KRR])

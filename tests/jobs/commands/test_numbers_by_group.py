@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.messages_cases import write_files
 from tests.support.tolerance import generator
-from uldp_transforms.jobs import estimate, reestimate, simulate, uldp
+from uldp_transforms.jobs import estimate, simulate, uldp
 from uldp_transforms.jobs.reestimate.stored_counts import stored_counts
 from uldp_transforms.jobs.report.numbers.number_facts import FEW_REPORTS
 from uldp_transforms.jobs.report.whole_period import FILE
@@ -94,15 +94,6 @@ def test_of_many_reports_the_smooth_interval_is_first(folder: Path, capsys: pyte
     assert "16,000 reports" in said
     assert "smooth 95 % interval  without smoothness\n" in said
     assert FEW_REPORTS not in said
-
-
-def test_stored_counts_are_estimated_again_by_arm(folder: Path) -> None:
-    told = ["--collection", str(folder / "times.json"), str(folder / "job")]
-    assert reestimate.main([*told, "--output", str(folder / "again"), "--by", "arm", *FIGURES]) == 0
-    rows = rows_of(folder / "again" / "estimates.jsonl")
-    assert sorted({row["group"] for row in rows}) == ["", "arm=control", "arm=new"]
-    assert all(row["numbers"]["mean"]["value"] is not None for row in rows)
-    assert all([one["limit"] for one in row["numbers"]["shares_above"]] == [40] for row in rows)
 
 
 def test_the_arms_differ_by_six_milliseconds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

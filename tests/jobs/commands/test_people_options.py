@@ -20,7 +20,6 @@ from tests.support.commands import programs
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.files.event_times import Clock
 from uldp_transforms.jobs.files.people_options import PEOPLE
-from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.ldp import SpecError
 
 T0 = 999_999_999
@@ -100,15 +99,6 @@ def test_rows_without_a_value_can_be_left_out(tmp_path, capsys):
     file_of(tmp_path, "", "")
     assert simulated(tmp_path, "--missing", "skip") == 0
     assert times_in(tmp_path) == []
-
-
-def test_missing_cells_can_be_an_answer(tmp_path, capsys):
-    path = file_of(tmp_path, "", "dog", " ", "cat")
-    assert simulated(tmp_path, "--missing", "keep") == 0
-    expected = f"simulate: {path}: 2 of 4 cells of value are missing; they are read as the empty text\n"
-    assert expected in capsys.readouterr().err
-    assert len(times_in(tmp_path)) == 4
-    assert [values for values, _ in ValuesFile(path, missing="keep").read(3)] == [["", "dog", ""], ["cat"]]
 
 
 def test_rows_that_are_left_out_keep_people_and_dimensions_together(tmp_path):
@@ -195,14 +185,6 @@ def test_times_of_any_format_are_read_as_python_reads_them():
         assert read_times(texts, form, "Europe/Berlin") == [int(moment.timestamp() * 1000) for moment in expected]
 
 
-def test_another_format_is_named_by_its_row_alone():
-    with pytest.raises(SpecError) as caught:
-        read_times(["01.02.2024", "my-secret"], "%d.%m.%Y", "UTC")
-    assert str(caught.value) == "row 1: at must have the format %d.%m.%Y of --time_format, got another one"
-    with pytest.raises(SpecError, match="unless --timezone is given, got none"):
-        read_times(["01.02.2024"], "%d.%m.%Y")
-
-
 @pytest.mark.parametrize("form", ["%H:%M", "%Y %Q", "%Y %", "%Y %Y", "days", "%Y %I", "%Y %H %p"])
 def test_a_format_that_would_be_misread_is_refused(form):
     with pytest.raises(SpecError) as caught:
@@ -212,20 +194,3 @@ def test_a_format_that_would_be_misread_is_refused(form):
         "%Y or %y, and %I and %p together, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, "
         f"got {form!r}"
     )
-
-
-def test_simulate_reads_times_of_a_format(tmp_path):
-    (tmp_path / "V.csv").write_text("value,day\ncat,01.02.2024 10:30\ndog,02.02.2024 00:00\n")
-    options = ["--time_column", "day", "--timezone", "Asia/Tokyo", "--time_format"]
-    assert simulated(tmp_path, *options, "%d.%m.%Y %H:%M") == 0
-    tokyo = zoneinfo.ZoneInfo("Asia/Tokyo")
-    expected = [datetime.datetime(2024, 2, 1, 10, 30, tzinfo=tokyo), datetime.datetime(2024, 2, 2, tzinfo=tokyo)]
-    assert times_in(tmp_path) == [int(moment.timestamp()) for moment in expected]
-
-
-def test_numbers_of_parquet_have_a_format_too(tmp_path):
-    pa.parquet.write_table(pa.table({"value": ["cat"], "day": [20240201]}), tmp_path / "V.parquet")
-    file = ValuesFile(str(tmp_path / "V.parquet"), "value", "day", "UTC", time_format="%Y%m%d")
-    [(values, times)] = file.read(10)
-    assert values == ["cat"]
-    assert times is not None and times.tolist() == [1706745600000]

@@ -22,7 +22,6 @@ from uldp_transforms.jobs.files import progress, values_file
 from uldp_transforms.jobs.files.cell_texts import texts_of
 from uldp_transforms.jobs.files.event_times import Clock, milliseconds
 from uldp_transforms.jobs.files.json_table import cell_of, object_of_line
-from uldp_transforms.jobs.files.people_options import people_in, refuse_people_options, say_missing
 from uldp_transforms.jobs.files.progress import Progress, line_of, of_this_process, reports_of
 from uldp_transforms.jobs.files.tables import table_of
 from uldp_transforms.jobs.files.text_table import aligned, printable
@@ -346,30 +345,6 @@ def test_kinds_of_columns(tmp_path: Path) -> None:
 def options(**given: str | None) -> argparse.Namespace:
     none = dict.fromkeys(("value_column", "time_column", "time_format", "timezone", "missing", "missing_texts"))
     return argparse.Namespace(**none | given)
-
-
-def test_a_file_is_the_one_that_options_describe(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(folder / "v.csv")
-    plain = people_in(path, options())
-    assert (plain.path, plain.column, plain.time_column, plain._missing) == (path, "value", None, "refuse")
-    other = people_in(path, options(value_column="who", missing="skip"))
-    assert (other.column, other._missing) == ("who", "skip")
-    more = people_in(path, options(value_column="value", missing="skip"), {"who": "--person_column"})
-    assert [rows.columns for rows in more.rows()] == [{"value": ["a", "b", "b"], "who": ["ann", "cid", "eve"]}]
-    timed = people_in(path, options(value_column="who", time_column="value", time_format="%Y", timezone="UTC"))
-    assert (timed.time_column, timed._clock._format, timed._clock._timezone) == ("value", "%Y", "UTC")
-    say_missing("plan", other)
-    assert capsys.readouterr().err == ""
-    list((skipped := people_in(path, options(missing="skip"))).read())
-    say_missing("plan", skipped)
-    assert capsys.readouterr().err == f"plan: {skipped.missing_sentences()[0]}\n"
-
-
-@pytest.mark.parametrize("name", ["value_column", "time_column", "time_format", "timezone", "missing", "missing_texts"])
-def test_options_of_a_file_that_is_not_there(name: str) -> None:
-    refuse_people_options(options(), "--values")
-    sentence = f"--{name} can be given only with --values, got x"
-    assert refusal(lambda: refuse_people_options(options(**{name: "x"}), "--values")) == sentence
 
 
 # ---------------------------------------------------------------------- progress

@@ -15,7 +15,7 @@ from scipy import special, stats
 
 from uldp_transforms.jobs.plan import plan_command, plan_options, plan_text
 from uldp_transforms.jobs.plan.collection_text import spec_text
-from uldp_transforms.jobs.plan.group_plan import GroupPlan, Told, advice_on_groups, heading_of_groups, told_by
+from uldp_transforms.jobs.plan.group_plan import GroupPlan, Told, heading_of_groups, told_by
 from uldp_transforms.jobs.plan.group_power import GroupPower, advice_on_liars, room_for_lies
 from uldp_transforms.jobs.plan.number_plan import NumberPlanning
 from uldp_transforms.jobs.plan.plan_options import Planning
@@ -23,7 +23,6 @@ from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, Plan, PlanRow, reports_for_half_width
-from uldp_transforms.ldp.planning.number_forecast import forecast_numbers, plan_numbers
 from uldp_transforms.ldp.planning.planned_question import Setup
 from uldp_transforms.ldp.utility import variance_of_mean, ways
 from uldp_transforms.ldp.utility.longitudinal import MAX_WINDOWS
@@ -265,14 +264,6 @@ def test_ways_to_ask_again_in_words() -> None:
     assert plan_text.ways_in_words(of, 2, 400, 9)[-1] == "The fixed cohort is a pseudonym of 1 bits."
 
 
-def test_memos_are_recommended_if_their_guarantee_is_given() -> None:
-    plain = planned(ROWS[1])
-    assert plan_command.recommended(planning(), plain) == {"id": "planned"}
-    assert plan_command.recommended(planning(epsilon_inf=2.0), planned(ROWS[0])) == {"id": "planned"}
-    found = plan_command.recommended(planning(epsilon_inf=2.0), plain)
-    assert found == {"id": "planned", "mechanism": mechanism().to_json() | {"epsilon_inf": 2.0}}
-
-
 # ---------------------------------------------------------------------- groups
 
 
@@ -385,62 +376,10 @@ def test_a_fact_tells_much_from_a_twentieth_of_the_entropy() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("bits", "named"),
-    [
-        ((0, 0, 0), None),
-        ((1, 0, 1), "country"),
-        ((1, 1, 1), "country, arm"),
-        ((0, 0, 1), "country+arm"),
-        ((0, 1, 0), "arm"),
-    ],
-)
-def test_facts_that_give_the_value_away(bits: tuple[int, ...], named: str | None) -> None:
-    """All together is news only if no single one is enough."""
-    groups = GroupPlan(
-        number=6,
-        smallest=0.125,
-        told=tuple(told(name, number) for name, number in zip(("country", "arm", "country+arm"), bits)),
-        difference=0.5,
-    )
-    row = dataclasses.replace(ROWS[1], setup=setup(mechanism(), num_cohorts=1024))
-    lines = advice_on_groups(groups, planned(row), 5, 0.02)
-    one = power(plan=planned(row), num_groups=6, smallest=0.125, liars=0.02)
-    assert lines[:3] == [*one.advice(), one.needed_for(0.5), "Groups times cohorts: 6 x 1,024 = 6,144 (limit 65,536)."]
-    assert lines[3:6] == [
-        f"{name} tells {number} of the 2 bits of the value: the most frequent value is right for 25.0% of all people, "
-        "and that of each group for 50.0%."
-        for name, number in zip(("country", "arm", "country+arm"), bits)
-    ]
-    warning = f"Warning: sent in the clear, {named} gives much of the value away. No epsilon protects that."
-    assert lines[6:] == ([] if named is None else [warning])
-    plain = advice_on_groups(dataclasses.replace(groups, difference=None), planned(row), 5)
-    assert plain[:2] == [*power(plan=planned(row), num_groups=6).advice(), lines[2]]
-
-
 def test_the_heading_of_groups() -> None:
     assert heading_of_groups(GroupPlan(number=1200, smallest=0.125), 10_000) == [
         "1,200 groups; this plan is for the smallest one, with 1,250 (0.12) of 10,000 reports."
     ]
-
-
-def test_limits_of_groups() -> None:
-    largest = GroupPlan(number=65_536, smallest=0.5, difference=0.999)
-    assert (largest.max_cohorts, GroupPlan(number=3, smallest=0.1).max_cohorts) == (1, 21_845)
-    assert GroupPlan(number=2, smallest=0.1).reports_of(10) == 1
-    for fields, sentence in (
-        ({"number": 65_537}, "--groups times cohorts must be at most 65,536, got 65,537 groups"),
-        ({"smallest": 0.51}, "--smallest_group must be a share above 0, at most 0.5, got 0.51"),
-        ({"smallest": 0.0}, "--smallest_group must be a share above 0, at most 0.5, got 0"),
-        ({"difference": 0.0}, "--difference must be between 0 and 1, got 0"),
-        ({"difference": 1.0}, "--difference must be between 0 and 1, got 1"),
-    ):
-        with pytest.raises(SpecError) as caught:
-            GroupPlan(**{"number": 2, "smallest": 0.5} | fields)
-        assert str(caught.value) == sentence
-    with pytest.raises(SpecError) as caught:
-        GroupPlan(number=2, smallest=0.1).reports_of(9)
-    assert str(caught.value) == "--reports must give the smallest group at least 1 report, got 9 for all"
 
 
 def test_what_a_table_tells() -> None:
@@ -673,32 +612,6 @@ def test_shares_of_numbers_in_a_file(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
         of_numbers(tmp_path, "--time_column at")
     assert str(caught.value) == "--time_column can be given only with --values, got at"
-
-
-@pytest.mark.parametrize("unit", ["s", ""])
-def test_a_plan_of_numbers_prints_forecasts(unit: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    task = of_numbers(tmp_path, "", unit=unit)
-    assert plan_command.job(task) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[:3] == [
-        f"Numbers from 0 to 40{unit and ' s'} in 4 bins; 1,000 reports at epsilon 1",
-        f"Expected half widths of 95 % intervals{unit and ' in s'}, for equal shares of all bins:",
-        "",
-    ]
-    assert cells(lines[3]) == ["mechanism", "bytes", "mean", "median", "p90", "median, sure", "p90, sure"]
-    found, best = plan_numbers(task.collection, 1.0, 1000, None)
-    for line, one in zip(lines[4:], found):
-        halves = [half for half in (one.mean, *one.quantiles, *one.sure_quantiles) if half is not None]
-        size = str(one.collection.mechanism.payload_size)
-        assert cells(line) == [one.collection.mechanism.id, size, *(f"{half:.3g}" for half in halves)]
-    name = best.collection.mechanism.id
-    at = lines.index(f"Recommended: {name}. With other numbers of reports it has these half widths:")
-    assert cells(lines[at + 2]) == ["reports", "mean", "median", "p90", "median, sure", "p90, sure"]
-    for line, number in zip(lines[at + 3 :], (100, 1000, 10_000)):
-        one = forecast_numbers(best.collection, number, None)
-        halves = [half for half in (one.mean, *one.quantiles, *one.sure_quantiles) if half is not None]
-        assert cells(line) == [f"{number:,}", *(f"{half:.3g}" for half in halves)]
-    assert lines[at + 6 : at + 8] == ["", "{"]
 
 
 def test_plans_for_hardly_any_reports_have_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import gzip
 import os
 import pty
 import re
@@ -11,15 +10,11 @@ import struct
 import termios
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 
 from tests.support import forked
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.transforms.read_report_files import _noted
-from uldp_transforms.jobs.files.progress import Progress, line_of
-from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.messages.files.file_account import Account
 
@@ -113,32 +108,3 @@ def test_the_part_of_the_files_that_is_read_reaches_the_whole(folder):
             read = metrics.SEEN[metrics.READ_BYTES]
     assert read > 0
     assert metrics.SEEN[metrics.READ_BYTES] == size
-
-
-def test_a_line_says_what_is_left():
-    assert line_of(Progress(1_234_567, 12, 0.25), 4115.4, 900.2) == (
-        "0:15:00 elapsed, 1,234,567 reports, 12 windows, 4,115 reports/s, 25 % read, about 0:45:01 left"
-    )
-    assert line_of(Progress(0), 0, 3661) == "1:01:01 elapsed, 0 reports, 0 reports/s"
-    assert line_of(Progress(5, 1), 1, 60) == "0:01:00 elapsed, 5 reports, 1 window, 1 reports/s"
-    assert line_of(Progress(5, 0, 1.0), 1, 60) == "0:01:00 elapsed, 5 reports, 0 windows, 1 reports/s, 100 % read"
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "rows"),
-    [
-        ("v.csv", "value\na\nb\nc\n", 3),
-        ("v.jsonl", '{"value": "a"}\n{"value": "b"}\n', 2),
-        ("v.csv.gz", "value\na\n", 1),
-    ],
-)
-def test_rows_are_counted_about_before_they_are_read(name, text, rows, tmp_path):
-    opener = gzip.open if name.endswith(".gz") else open
-    with opener(tmp_path / name, "wt") as file:
-        file.write(text)
-    assert ValuesFile(str(tmp_path / name)).about_rows() == rows
-
-
-def test_rows_of_parquet_are_known(tmp_path):
-    pa.parquet.write_table(pa.table({"value": ["a"] * 5}), tmp_path / "v.parquet")
-    assert ValuesFile(str(tmp_path / "v.parquet")).about_rows() == 5

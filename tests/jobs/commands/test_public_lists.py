@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shlex
 from collections.abc import Callable
@@ -60,6 +61,7 @@ def arms(of: Collection, number: int) -> dict[str, list[str]] | None:
     return {"arm": (["a", "b"] * number)[:number]} if of.dimensions else None
 
 
+@functools.cache
 def messages() -> list[bytes]:
     """Packs with the reports of two windows, 12,000 a collection."""
     rng, found = generator("public lists"), []

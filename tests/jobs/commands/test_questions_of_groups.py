@@ -83,7 +83,7 @@ def of_counts(followed: Followed, command: str) -> dict[Any, dict[str, Any]]:
     return pooled(output / "estimates.jsonl" if output.is_dir() else output)
 
 
-@pytest.mark.parametrize("options", [("--borrow",), ("--liars", "0.02"), ("--borrow", "--liars", "0.02")], ids=" ".join)
+@pytest.mark.parametrize("options", [("--borrow",), ("--borrow", "--liars", "0.02")], ids=" ".join)
 def test_rows_are_the_same_in_all_programs(followed: Followed, options: tuple[str, ...]) -> None:
     """From files on an engine, from a spool without one, and from stored counts."""
     plain = of_spool(followed, "plain")

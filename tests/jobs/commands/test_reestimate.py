@@ -273,15 +273,6 @@ LONGER = "--collection krr.json . --min_reports 1 --window 1h"
 
 
 @pytest.mark.usefixtures("folder")
-def test_stored_windows_are_added_up_and_one_that_is_partial_makes_the_longer_one_so() -> None:
-    stored = hours(*range(1, 13))
-    write_counts(counts=[*stored[:8], stored[8]._replace(complete=False), *stored[9:]])
-    rows = rows_of(again(LONGER))
-    places = [(row["window_start"][11:16], row["window_end"][11:16], row["status"], row["num_reports"]) for row in rows]
-    assert places == [("00:00", "01:00", "ok", 3 * 21), ("01:00", "02:00", "partial", None)]
-
-
-@pytest.mark.usefixtures("folder")
 def test_a_longer_window_that_a_stream_has_not_seen_the_end_of_is_partial() -> None:
     """What was not counted yet is not stored; a job over files stores all there is."""
     run_of("a", None, None)
@@ -289,20 +280,6 @@ def test_a_longer_window_that_a_stream_has_not_seen_the_end_of_is_partial() -> N
     assert [row["status"] for row in rows_of(again(LONGER))] == ["ok", "partial"]
     Path("run-a.json").unlink()
     assert [row["status"] for row in rows_of(again(LONGER))] == ["ok", "ok"]
-
-
-@pytest.mark.usefixtures("folder")
-def test_a_longer_window_that_ends_with_the_last_one_of_a_stream_is_complete() -> None:
-    run_of("a", None, None)
-    write_counts(counts=[row._replace(run="a") for row in hours(*range(1, 7))])
-    assert [row["status"] for row in rows_of(again(LONGER))] == ["ok"]
-
-
-@pytest.mark.usefixtures("folder")
-def test_jobs_that_stored_windows_of_different_lengths_are_added_up() -> None:
-    write_counts(short=hours(1, 2, 3), long=hours(10, 20, length=3 * PERIOD))
-    rows = rows_of(again("--collection krr.json short.avro long.avro --min_reports 1 --window PT1H"))
-    assert [row["num_reports"] for row in rows] == [3 * 36]
 
 
 # ---------------------------------------------------------------------- which rows
@@ -327,34 +304,6 @@ def counts_row(of: Collection, pane_index: int, number: int, start: int | None =
 def write_counts(**files: list[WindowCounts]) -> None:
     for name, rows in files.items():
         Path(f"{name}.avro").write_bytes(file_of(rows, "avro", COUNTS_SCHEMA))
-
-
-@pytest.mark.usefixtures("folder")
-def test_the_latest_pane_of_each_window_counts_wherever_it_stands() -> None:
-    write_counts(
-        a=[counts_row(KRR, 2, 30), counts_row(KRR, 0, 10), counts_row(URAP, 0, 5), counts_row(KRR, 0, 7, PERIOD)],
-        b=[counts_row(KRR, 1, 20), counts_row(URAP, 1, 6), counts_row(KRR, 10, 40, -PERIOD)],
-        c=[counts_row(KRR, 9, 39, -PERIOD), counts_row(KRR, 0, 3, None)],
-    )
-    output = again("--collection krr.json --collection urap.json '[abc].avro' --min_reports 1")
-    found = [
-        (row["collection_id"], row["window_start"], row["pane_index"], row["num_reports"]) for row in rows_of(output)
-    ]
-    assert found == [
-        ("krr", "1969-12-31T23:50:00Z", 10, 120),
-        ("krr", None, 0, 9),
-        ("krr", "1970-01-01T00:00:00Z", 2, 90),
-        ("krr", "1970-01-01T00:10:00Z", 0, 21),
-        ("urap", "1970-01-01T00:00:00Z", 1, 18),
-    ]
-
-
-@pytest.mark.usefixtures("folder")
-def test_of_panes_with_one_index_the_larger_counts() -> None:
-    """Indexes repeat where an engine starts a job again without the rows that it had written."""
-    write_counts(counts=[counts_row(KRR, 2, 30), counts_row(KRR, 2, 50), counts_row(KRR, 3, 40)])
-    [row] = rows_of(again("--collection krr.json . --min_reports 1"))
-    assert (row["num_reports"], row["pane_index"]) == (150, 2)
 
 
 def test_counts_may_lie_in_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -608,28 +557,3 @@ def test_a_window_cut_by_a_stop_is_whole_again(end: str | None, launched: bool, 
     [row] = rows_of(again("--collection krr.json . --min_reports 1"))
     assert (row["status"], row["run"]) == (status, "b")
     assert row["num_reports"] == (240 if status == "ok" else None)
-
-
-@pytest.mark.usefixtures("folder")
-def test_a_window_that_began_after_the_killed_run_is_whole() -> None:
-    for name, end, cut in (("a", None, None), ("b", "stopped", -1), ("c", "stopped", 1), ("d", "stopped", 2)):
-        run_of(name, end, cut)
-    write_counts(counts=of_runs(b=1, c=2, d=4))
-    [row] = rows_of(again("--collection krr.json . --min_reports 1"))
-    assert (row["status"], row["num_reports"]) == ("ok", 21)
-
-
-@pytest.mark.usefixtures("folder")
-def test_of_a_source_that_is_read_again_the_latest_run_counts() -> None:
-    run_of("a", "cancelled", None, resumes=False)
-    run_of("b", "cancelled", None, resumes=False)
-    write_counts(counts=of_runs(b=50, a=30))
-    [row] = rows_of(again("--collection krr.json . --min_reports 1"))
-    assert (row["status"], row["num_reports"], row["run"]) == ("ok", 150, "b")
-
-
-@pytest.mark.usefixtures("folder")
-def test_of_runs_without_a_record_the_latest_counts_and_directories_are_added_up() -> None:
-    write_counts(counts=of_runs(b=50, a=30), more=of_runs(c=7))
-    [row] = rows_of(again("--collection krr.json counts.avro more.avro --min_reports 1"))
-    assert (row["status"], row["num_reports"], row["run"]) == ("ok", 171, "c")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import forked
 from tests.support.power_loss import Disk
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.records import run_accounts
@@ -88,7 +87,7 @@ with run_accounts.kept(sys.argv[1], "a", metrics.SEEN):
 
 
 def test_a_kill_between_the_accounts_and_the_rows_leaves_the_accounts(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", KILLED_BETWEEN, str(tmp_path)], check=False)
+    done = forked.run(KILLED_BETWEEN, [str(tmp_path)], folder=tmp_path)
     assert done.returncode == -signal.SIGKILL
     assert [path.name for path in tmp_path.iterdir()] == ["accounts-a.json"]
     accounts = read_accounts(str(tmp_path), "a")

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import numpy as np
 import pytest
 
 from tests.support import cases, live
@@ -25,9 +24,8 @@ from tests.support.tolerance import generator
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.estimate.run import configure, root_cause
-from uldp_transforms.jobs.records import ledger_sums, run_directory
+from uldp_transforms.jobs.records import run_directory
 from uldp_transforms.jobs.records import run_records as runs
-from uldp_transforms.jobs.records.cut_windows import _CLOCKS, cut_before
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
@@ -202,22 +200,6 @@ def test_the_root_of_an_error(error: Exception, sentence: str) -> None:
 # ---------------------------------------------------------------------- signals
 
 
-@pytest.mark.parametrize("program", ["estimate", "another"])
-def test_the_second_signal_cuts_off_a_drain(program: str, capfd: pytest.CaptureFixture[str]) -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with Signals(program) as signals:
-        signals.can_drain = True
-        os.kill(os.getpid(), signal.SIGTERM)
-        assert signals.stop.is_set()
-        assert not signals.cancelled
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGTERM)
-        assert signals.cancelled
-    assert signal.getsignal(signal.SIGTERM) is before
-    logging.disable(logging.NOTSET)
-    assert capfd.readouterr().err == f"{program}: stopping; a second signal discards what is not yet written\n"
-
-
 def test_after_cancellation_threads_and_destructors_say_nothing(capfd: pytest.CaptureFixture[str]) -> None:
     class Interrupted:
         def __del__(self) -> None:
@@ -238,29 +220,6 @@ def test_after_cancellation_threads_and_destructors_say_nothing(capfd: pytest.Ca
         sys.unraisablehook, threading.excepthook = before
         logging.disable(logging.NOTSET)
     assert capfd.readouterr().err == ""
-
-
-def test_signals_that_are_ignored_stay_ignored() -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with Signals("estimate"):
-            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def test_outside_the_main_thread_no_signal_is_heard() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    inside: list[Any] = []
-
-    def enter() -> None:
-        with Signals("estimate"):
-            inside.append(signal.getsignal(signal.SIGTERM))
-
-    thread = threading.Thread(target=enter)
-    thread.start()
-    thread.join()
-    assert inside == [before]
 
 
 # ---------------------------------------------------------------------- one directory
@@ -306,27 +265,7 @@ def test_a_directory_has_one_kind_of_job(inputs: Path, tmp_path: Path) -> None:
     assert left_behind(files) == RESULTS
 
 
-def test_a_directory_of_a_store_has_no_lock() -> None:
-    assert run_directory.is_in_use("gs://bucket/folder") is None
-
-
-def test_a_file_that_is_no_record_is_refused(inputs: Path, tmp_path: Path) -> None:
-    for content in ("{", "[]", '{"run": "x"}', "\xff"):
-        (tmp_path / "run-x.json").write_bytes(content.encode("latin-1"))
-        with pytest.raises(SpecError, match=r"run-x.json must be a run record \(the content is not shown\)$"):
-            configure(options(inputs, "few.avro", tmp_path))
-
-
-def test_names_of_runs_sort_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [runs.new_run_id() for _ in range(5)]
-    assert len(set(names)) == 5
-    assert all(re.fullmatch(r"\d{8}T\d{6}\.\d{3}Z-[0-9a-f]{6}", name) for name in names)
-    assert sorted(name[:16] for name in names) == [name[:16] for name in names]
-
-
 # ---------------------------------------------------------------------- windows that an earlier run has a part of
-
-HOUR = 3_600_000
 
 
 def record(run: str, ended: int | None, **more: Any) -> runs.RunRecord:
@@ -335,66 +274,3 @@ def record(run: str, ended: int | None, **more: Any) -> runs.RunRecord:
     return runs.RunRecord(
         run=run, started="2026-01-01T00:00:00Z", ended=ended_at, source=source, specification={}, **more
     )
-
-
-@pytest.mark.parametrize(
-    ("earlier", "expected"),
-    [
-        ([], None),
-        ([record("a", HOUR)], HOUR + 5),
-        ([record("a", None)], 9 * HOUR + 5),
-        ([record("a", 2 * HOUR), record("b", HOUR)], 2 * HOUR + 5),
-        ([record("a", HOUR, source={"resumes": False})], None),
-        ([record("a", HOUR, end="cancelled")], HOUR + 5),
-    ],
-    ids=["none", "ended somehow", "killed", "two", "reads again", "cancelled"],
-)
-def test_windows_are_cut_where_an_earlier_run_was_alive(
-    earlier: list[Any], expected: int | None, tmp_path: Path
-) -> None:
-    assert cut_before(earlier, 9 * HOUR, 5, str(tmp_path)) == expected
-
-
-def test_after_a_stop_only_windows_with_reports_are_cut(tmp_path: Path) -> None:
-    """A run that was stopped has a row of each; files of rows that are older than these are not read."""
-    skew, minute = 300_000, 60_000
-    stopped = record("a", 100 * HOUR, end="stopped")
-
-    def cut(*starts: int, at: int = 100 * HOUR, earlier: Any = stopped) -> int | None:
-        rows = "".join(f"{json.dumps({'window_start': runs.rfc3339(start)})}\n" for start in starts)
-        path = tmp_path / "estimates-a-1.jsonl"
-        path.write_text(rows, encoding="utf-8")
-        os.utime(path, ns=(at * 10**6, at * 10**6))
-        return cut_before([earlier], 101 * HOUR, skew, str(tmp_path))
-
-    assert cut() == 100 * HOUR
-    assert cut(100 * HOUR - minute, 99 * HOUR) == 100 * HOUR
-    assert cut(100 * HOUR, 100 * HOUR + minute) == 100 * HOUR + minute + 1
-    assert cut(200 * HOUR) == 100 * HOUR + skew
-    assert cut(100 * HOUR + minute, at=99 * HOUR) == 100 * HOUR
-    since = 100 * HOUR - skew - _CLOCKS
-    assert [cut(100 * HOUR + minute, at=at) for at in (since - 1, since)] == [100 * HOUR, 100 * HOUR + minute + 1]
-    assert cut(earlier=record("a", 100 * HOUR, end="stopped", launched=True)) == 100 * HOUR + skew
-    assert cut(earlier=record("a", 100 * HOUR, end="failed")) == 100 * HOUR + skew
-    both = [record("b", 50 * HOUR, end="failed"), stopped, record("c", 100 * HOUR - minute, end="failed")]
-    assert cut_before(both, 101 * HOUR, skew, str(tmp_path)) == 100 * HOUR - minute + skew
-
-
-def test_sums_of_runs_are_added_up_and_balance_each() -> None:
-    def row(start: str, received: int, accepted: int) -> dict[str, Any]:
-        place = {"collection_id": "c", "collection_version": 1, "window_start": start, "window_end": start}
-        return place | {"received": received, "accepted": accepted, "duplicates": 0, "rejected": {"too_old": 1}}
-
-    whole, torn = [row("1", 3, 0), row("1", 0, 1)], [row("1", 2, 0), row("2", 1, 1)]
-    assert ledger_sums.periods_out_of_balance(whole) == []
-    assert ledger_sums.periods_out_of_balance(torn) == [
-        ("c", "1", "1", "reports lost: 1"),
-        ("c", "2", "2", "reports too many: 1"),
-    ]
-    first, second = ledger_sums.sums_of(whole), ledger_sums.sums_of(torn)
-    assert (first["balanced"], second["balanced"]) == (True, False)
-    both = ledger_sums.add_up([first, second])
-    sums = {"received": 6, "accepted": 2, "duplicates": 0, "rejected": {"too_old": 4}, "balanced": False}
-    assert both == sums | {"unread_messages": {}, "unread_files": {}}
-    assert ledger_sums.summary(both) == "6 received = 2 accepted + 4 rejected (too_old 4)"
-    assert np.array_equal([ledger_sums.add_up([])[name] for name in ("received", "balanced")], [0, True])

@@ -50,19 +50,6 @@ def refusal(options: str, capsys: pytest.CaptureFixture[str]) -> str:
 # ---------------------------------------------------------------------- options
 
 
-def test_defaults() -> None:
-    found = configured("--output R.avro")
-    assert (found.collection, found.values.path, found.values.column) == (Collection.from_json(SPEC), "V.csv", "value")
-    assert (found.person_column, found.dimensions, found.output, found.manifest, found.topic) == (
-        None,
-        {},
-        "R.avro",
-        None,
-        None,
-    )
-    assert (found.form, found.pack, found.rate, found.seed, found.progress) == ("single", 1000, None, None, None)
-
-
 def test_every_option() -> None:
     more = "--output R.avro --manifest M --form packed --pack 3 --seed 0 --progress 2s --person_column who"
     found = configured(more, "M.json")

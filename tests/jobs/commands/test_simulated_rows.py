@@ -162,18 +162,6 @@ def test_one_simulated_side_is_enough(folder: Path, tmp_path: Path, capsys: pyte
         assert {row["simulated"] for row in rows_in(tmp_path)["rows.jsonl"]} == {True}
 
 
-def test_merged_files_still_say_it(folder: Path, tmp_path: Path) -> None:
-    """The same rows in fewer files."""
-    for record in (folder / "out").glob("run-*.json"):
-        (tmp_path / record.name).write_bytes(record.read_bytes())
-    for name in ("a", "b"):
-        for path in (folder / "out").glob("estimates.*"):
-            (tmp_path / f"estimates-20010909T020000.000Z-{name * 6}{path.suffix}").write_bytes(path.read_bytes())
-    before = rows_in(tmp_path)
-    assert uldp.main(["compact", str(tmp_path), "--older_than", "1ms"]) == 0
-    assert {row["simulated"] for rows in (*before.values(), *rows_in(tmp_path).values()) for row in rows} == {True}
-
-
 def test_the_page_says_it(folder: Path, tmp_path: Path) -> None:
     assert uldp.main(["report", f"{folder}/out", "--output", f"{tmp_path}/page.html"]) == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import shlex
@@ -15,12 +14,12 @@ import pytest
 
 from tests.support.estimated import estimate_window
 from tests.support.jobs.reestimated import ALL, COLLECTIONS, FILES, PERIOD, estimated, rows_of
-from tests.support.jobs.stored_periods import GROUPED, ONE, of_group, store, stored
+from tests.support.jobs.stored_periods import ONE, store, stored
 from tests.support.messages_cases import collection, write_files
 from tests.support.refusals.jobs.totals import REFUSED
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.records.recorded_collections import collections_of
-from uldp_transforms.jobs.records.run_records import RunRecord, read_records
+from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.jobs.reestimate import reestimate_command
 from uldp_transforms.jobs.report.whole_period import totals_of
 from uldp_transforms.ldp import CohortCounts, Collection
@@ -217,31 +216,6 @@ def test_numbers_have_a_table_of_their_figures(capsys: pytest.CaptureFixture[str
 # ---------------------------------------------------------------------- refusals
 
 
-@pytest.mark.usefixtures("folder")
-def test_groups_that_do_not_add_up_to_the_total_are_partial() -> None:
-    """As after a kill between two panes: what is missing in a group is not known."""
-    Path("grouped.json").write_text(json.dumps(GROUPED.to_json()), "utf-8")
-    options = "job --collection grouped.json --min_reports 1 --by arm"
-    for new, status in (([70, 20, 10], "ok"), ([69, 20, 10], "partial")):
-        store([of_group("", [130, 50, 20]), of_group("new", new), of_group("other", [60, 30, 10])])
-        assert [(row["group"], row["status"]) for row in totals(options)] == [
-            ("", "ok"),
-            ("arm=new", status),
-            ("arm=other", status),
-        ]
-
-
-@pytest.mark.usefixtures("folder")
-def test_groups_are_of_the_same_runs_as_the_total() -> None:
-    """A group that only an earlier run had, whose source does not go on, is not mixed with a later one."""
-    Path("grouped.json").write_text(json.dumps(GROUPED.to_json()), "utf-8")
-    earlier = [of_group("", [9, 9, 9]), of_group("control", [9, 9, 9])]
-    later = [of_group("", [60, 30, 10], "b"), of_group("new", [60, 30, 10], "b")]
-    store([*earlier, *later])
-    rows = totals("job --collection grouped.json --min_reports 1 --by arm")
-    assert [(row["group"], row["num_reports"], row["run"]) for row in rows] == [("", 100, "b"), ("arm=new", 100, "b")]
-
-
 @pytest.mark.parametrize(
     ("kind", "call", "sentence"), REFUSED, ids=["overlapping", "no groups", "no counts", "no collection"]
 )
@@ -250,14 +224,6 @@ def test_what_cannot_be_added_up_is_refused(kind: type[Exception], call: Callabl
     with pytest.raises(kind) as caught:
         call()
     assert str(caught.value) == sentence
-
-
-def test_records_name_the_collections(folder: Path) -> None:
-    estimated("--collection krr.json --window 5m", [KRR])
-    [record] = read_records("job")
-    assert isinstance(record, RunRecord) and dataclasses.is_dataclass(record)
-    assert [row["collection_id"] for row in totals("job")] == ["krr"]
-    assert folder.is_dir()
 
 
 @pytest.mark.usefixtures("folder")

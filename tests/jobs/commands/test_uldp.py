@@ -7,14 +7,17 @@ import os
 import runpy
 import subprocess
 import sys
+import tempfile
 import types
 from pathlib import Path
 from typing import TextIO
 
 import pytest
 
+from tests.support import forked
 from tests.support.commands import programs
 from tests.support.companions import companion
+from tests.support.live import PATIENCE
 from uldp_transforms.jobs import uldp
 from uldp_transforms.messages.native_module import decoder_name
 from uldp_transforms.version import __version__
@@ -222,10 +225,11 @@ def test_a_reader_that_ends_first_is_no_fault(program: str, tmp_path: Path) -> N
     """As ``head -1`` does; the reader has ended before the program starts."""
     reader, writer = os.pipe()
     os.close(reader)
-    words = [sys.executable, "-c", PROGRAM, program, *commands(tmp_path)[program]]
-    with os.fdopen(writer, "wb") as output:
-        done = subprocess.run(words, stdout=output, stderr=subprocess.PIPE, check=False)
-    assert (done.returncode, done.stderr) == (uldp.NO_READER, b"")
+    with os.fdopen(writer, "wb") as output, tempfile.TemporaryFile("w+") as errors:
+        done = forked.start(PROGRAM, [program, *commands(tmp_path)[program]], output, errors)
+        assert done.wait(PATIENCE) == uldp.NO_READER
+        errors.seek(0)
+        assert errors.read() == ""
 
 
 def output_of(kind: str, *, at_once: bool) -> TextIO:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
-import shutil
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -24,6 +20,7 @@ from apache_beam.testing.util import assert_that, equal_to
 
 from tests.support.messages.snappy_blocks import snappy
 from tests.support.messages_cases import KRR, REPORT, container, write_files
+from tests.support.permissions import where_permissions_hold
 from tests.support.tolerance import generator
 from uldp_transforms import EstimateReports, ReadReportFiles
 from uldp_transforms.jobs.uldp import main
@@ -33,8 +30,6 @@ from uldp_transforms.messages import wire
 
 JOB = "estimate --collection krr.json --output out --min_reports 1 --window 1h"
 HOUR = 3_600_000
-UNPRIVILEGED = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
-"""Permissions of files do not hold for root, unless its processes give up these capabilities."""
 
 
 @pytest.fixture(autouse=True)
@@ -98,35 +93,41 @@ def table(of: dict[str, Any]) -> bytes:
     return bytes(out.getvalue())
 
 
-DAMAGED: dict[str, tuple[str, Callable[[], bytes], str]] = {
-    "an unknown codec": ("R2.avro", lambda: container([(1, b"x")], codec=b"brotli"), "unknown_codec"),
-    "an empty file": ("R2.avro", lambda: b"", "bad_magic"),
-    "a compressed file": ("R2.avro.gz", lambda: b"\x1f\x8b\x08" + bytes(30), "bad_magic"),
-    "another schema": ("R2.avro", lambda: container([(1, b"x")], b'"bytes"'), "unknown_schema"),
-    "a block of garbage": ("R2.avro", lambda: container([(200, b"garbage"), (3, b"more")]), "corrupt_block"),
-    "a cut footer": ("R2.parquet", lambda: table(columns())[:-3], "bad_magic"),
-    "other columns": ("R2.parquet", lambda: table({"value": ["a"] * 500}), "unknown_schema"),
-    "a damaged index": ("R2.parquet", damaged_index, "corrupt_block"),
+DAMAGED: dict[str, tuple[Callable[[], bytes], str]] = {
+    "codec.avro": (lambda: container([(1, b"x")], codec=b"brotli"), "unknown_codec"),
+    "empty.avro": (lambda: b"", "bad_magic"),
+    "compressed.avro.gz": (lambda: b"\x1f\x8b\x08" + bytes(30), "bad_magic"),
+    "schema.avro": (lambda: container([(1, b"x")], b'"bytes"'), "unknown_schema"),
+    "blocks.avro": (lambda: container([(200, b"garbage"), (3, b"more")]), "corrupt_block"),
+    "footer.parquet": (lambda: table(columns())[:-3], "bad_magic"),
+    "columns.parquet": (lambda: table({"value": ["a"] * 500}), "unknown_schema"),
+    "index.parquet": (damaged_index, "corrupt_block"),
 }
 
 
-@pytest.mark.parametrize(("name", "content", "reason"), DAMAGED.values(), ids=DAMAGED)
-def test_a_file_that_cannot_be_read_is_no_report(
-    name: str, content: Callable[[], bytes], reason: str, capfd: pytest.CaptureFixture[str]
-) -> None:
-    Path(name).write_bytes(content())
-    assert main(shlex.split(f"{JOB} --input R*")) == 7
-    assert sums() == {"received": 200, "accepted": 200, ("unread_files", reason): 1}
+def test_files_that_cannot_be_read_are_no_reports(capfd: pytest.CaptureFixture[str]) -> None:
+    reasons = Counter(reason for _, reason in DAMAGED.values())
+    write_files(Path("in"), {name: content() for name, (content, _) in DAMAGED.items()})
+    Path("R1.avro").rename("in/R1.avro")
+    assert main(shlex.split(f"{JOB} --input in/*")) == 7
+    assert sums() == {"received": 200, "accepted": 200} | {("unread_files", each): reasons[each] for each in reasons}
     *_, books, last = capfd.readouterr().err.splitlines()
-    assert books == f"estimate: 200 received = 200 accepted + 0 rejected; unread files: 1 ({reason} 1)"
-    assert last.startswith(f"estimate: 1 file could not be read in full ({reason} 1): ")
-    assert main(["check", "out"]) == 1
-    said = capfd.readouterr().out
-    assert f"check: 1 file could not be read in full ({reason} 1): {name} ({reason}); " in said
+    told = ", ".join(f"{reason} {number}" for reason, number in sorted(reasons.items()))
+    assert books == f"estimate: 200 received = 200 accepted + 0 rejected; unread files: 8 ({told})"
+    assert last.startswith(f"estimate: 8 files could not be read in full ({told}): ")
     with open("out/rejected.avro", "rb") as file:
-        rows = list(fastavro.reader(file))
-    assert [row["num_files"] for row in rows] == [1, *[0] * (len(rows) - 1)]  # type: ignore[call-overload, index]  # rows are records
-    assert {row["source"] for row in rows} == {name}  # type: ignore[call-overload, index]  # the same
+        rows: list[Any] = list(fastavro.reader(file))
+    assert {row["source"]: row["reason"] for row in rows} == {name: reason for name, (_, reason) in DAMAGED.items()}
+    assert Counter(row["source"] for row in rows if row["num_files"]) == dict.fromkeys(DAMAGED, 1)
+
+
+def test_the_only_file_that_cannot_be_read_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    Path("R2.avro").touch()
+    assert main(shlex.split(f"{JOB} --input R*")) == 7
+    assert "\nestimate: 1 file could not be read in full (bad_magic 1): " in capfd.readouterr().err
+    assert main(["check", "out"]) == 1
+    said = "check: 1 file could not be read in full (bad_magic 1): R2.avro (bad_magic); "
+    assert said in capfd.readouterr().out
 
 
 def test_what_a_manifest_misses_is_named(capfd: pytest.CaptureFixture[str]) -> None:
@@ -157,19 +158,19 @@ def estimated(options: str = "") -> Counter[Any]:
 
 def test_a_column_that_is_called_so_is_not_believed() -> None:
     """Someone else's column multiplies nobody, and an empty cell refuses nobody."""
-    for numbers in ([1_000_000, None, *[3] * 8], ["text"] * 10, [-1] * 10):
-        Path("c.parquet").write_bytes(table(columns(10) | {"Num_Reports": numbers}))
-        assert estimated() == {"received": 10, "accepted": 10}
+    for at, numbers in enumerate(([1_000_000, None, *[3] * 8], ["text"] * 10, [-1] * 10)):
+        Path(f"c{at}.parquet").write_bytes(table(columns(10) | {"Num_Reports": numbers}))
+    assert main(shlex.split(f"{JOB} --input c*.parquet")) == 0
+    assert sums() == {"received": 30, "accepted": 30}
 
 
-COUNTED: list[tuple[Any, str]] = [
-    (pa.array([None, 5, 1, 2, 3, 4, None, 1, 1, 7]), "integers"),
-    (pa.array([None, 5.0, 1.0, 2.0, 3.0, 4.0, float("nan"), 1.0, 1.0, 7.0]), "as pandas writes them"),
+COUNTED = [
+    pytest.param(pa.array([None, 5, 1, 2, 3, 4, None, 1, 1, 7]), False, id="integers"),
+    pytest.param(pa.array([None, 5.0, 1, 2, 3, 4, float("nan"), 1, 1, 7]), True, id="asked for, as pandas writes them"),
 ]
 
 
-@pytest.mark.parametrize("numbers", [numbers for numbers, _ in COUNTED], ids=[name for _, name in COUNTED])
-@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize(("numbers", "asked"), COUNTED)
 def test_counted_rows_count_as_often_as_they_say(numbers: Any, asked: bool) -> None:
     """Without a number a row is one report. The estimate is that of copies."""
     times = [5, 1, 2, 3, 4, 1, 1, 7]
@@ -226,8 +227,7 @@ def test_other_names_are_not_believed_either() -> None:
 # ---------------------------------------------------------------------- several patterns, and names from a PCollection
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize(("named", "grouped"), [(False, True), (True, False)])
 def test_a_file_that_several_patterns_match_is_read_once(named: bool, grouped: bool) -> None:
     write_avro("R2.avro")
     Path("c.parquet").write_bytes(table(columns(10) | {"n": [3] * 10}))
@@ -244,22 +244,18 @@ def test_a_file_that_several_patterns_match_is_read_once(named: bool, grouped: b
         assert_that(summed, equal_to([(430, 430, 0)]), label="ledger")
 
 
-@pytest.mark.skipif(
-    bool(UNPRIVILEGED) and shutil.which("setpriv") is None, reason="setpriv is not installed (util-linux)"
-)
 @pytest.mark.parametrize("options", ["", " --window 1h"])
 @pytest.mark.parametrize("pattern", ["R*.avro", "R2.avro"])
-def test_a_file_without_permission_is_named_before_anything_runs(pattern: str, options: str) -> None:
+def test_a_file_without_permission_is_named_before_anything_runs(
+    pattern: str, options: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     """It may be whole, so it is no unread file; a run without it would be a wrong one."""
     write_avro("R2.avro")
     Path("R2.avro").chmod(0)
-    command = f"-m uldp_transforms.jobs.uldp estimate --collection krr.json --output out --input {pattern}{options}"
-    ended = subprocess.run(
-        [*UNPRIVILEGED, sys.executable, *command.split()], check=False, capture_output=True, text=True
-    )
+    words = shlex.split(f"estimate --collection krr.json --output out --input {pattern}{options}")
+    assert where_permissions_hold(lambda: main(words)) == 2
     refused = f"got the file without read permission '{Path.cwd()}/R2.avro'\n"
-    assert ended.stderr == f"estimate: --input must match files that can be read, {refused}"
-    assert ended.returncode == 2
+    assert capfd.readouterr().err == f"estimate: --input must match files that can be read, {refused}"
     assert not Path("out").exists()
 
 

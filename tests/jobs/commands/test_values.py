@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import datetime
-import re
 import subprocess
 import sys
-import zoneinfo
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -33,11 +30,6 @@ COLLECTION = """{"version": 1, "id": "survey", "mechanism": {"id": "krr", "epsil
 def csv_file(folder: Path, text: str) -> str:
     (folder / "people.csv").write_text(text)
     return str(folder / "people.csv")
-
-
-def parquet_file(folder: Path, **columns: pa.Array) -> str:
-    pa.parquet.write_table(pa.table(columns), folder / "people.parquet", row_group_size=2)
-    return str(folder / "people.parquet")
 
 
 def everything(file: ValuesFile, rows_at_once: int = 2) -> tuple[list[str], list[int] | None]:
@@ -77,29 +69,6 @@ def test_a_column_that_is_not_there_is_refused(columns, sentence, tmp_path):
     assert refusal(lambda: ValuesFile(path, *columns)) == f"{path} {sentence}{cure}"
 
 
-def test_a_local_time_is_refused_or_of_the_time_zone_that_is_named(tmp_path):
-    path = csv_file(tmp_path, "value,event_time\n0,2024-07-01T12:00:00Z\n1,2024-07-01 12:00:00\n2,2024-01-01\n")
-    allowed = "must have an offset from UTC, such as Z or +01:00, unless --timezone is given"
-    assert refusal(lambda: everything(ValuesFile(path))) == f"{path} line 3: event_time {allowed}, got none"
-    zone = zoneinfo.ZoneInfo("Europe/Berlin")
-    expected = [
-        datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.timezone.utc),
-        datetime.datetime(2024, 7, 1, 12, tzinfo=zone),
-        datetime.datetime(2024, 1, 1, tzinfo=zone),
-    ]
-    found = everything(ValuesFile(path, timezone="Europe/Berlin"))
-    assert found == (["0", "1", "2"], [int(moment.timestamp() * 1000) for moment in expected])
-
-
-@pytest.mark.parametrize("text", ["2001-10-28 02:30:00", "2001-03-25T02:30:00"], ids=["twice", "not at all"])
-def test_a_local_time_of_two_moments_or_of_none_is_refused(text, tmp_path):
-    path = csv_file(tmp_path, f"value,event_time\n0,2001-06-01T00:00:00\n1,{text}\n")
-    allowed = "must have an offset from UTC where clocks are changed"
-    got = "got a time that Europe/Berlin has twice or not at all"
-    found = refusal(lambda: everything(ValuesFile(path, timezone="Europe/Berlin")))
-    assert found == f"{path} line 3: event_time {allowed}, {got}"
-
-
 def test_an_unknown_time_zone_is_refused():
     sentence = "--timezone must be the name of a time zone such as \"Europe/Berlin\", got 'Mars'"
     assert refusal(lambda: Clock("event_time", "Mars")) == sentence
@@ -131,52 +100,6 @@ def test_lines_are_counted_as_an_editor_counts_them(tmp_path):
     path = csv_file(tmp_path, f'note,value\n"two\nlines",0\n\n{SECRET}\n')
     assert (
         refusal(lambda: everything(ValuesFile(path))) == f"{path} line 5 must have the 2 columns of the header, got 1"
-    )
-
-
-def test_a_parquet_table_is_read_like_csv(tmp_path):
-    moments = [datetime.datetime(2024, 7, 1, hour, tzinfo=datetime.timezone.utc) for hour in range(5)]
-    times = [int(moment.timestamp() * 1000) for moment in moments]
-    codes = pa.array([3, 1, 2, 1, 1])
-    for values in (codes, codes.cast(pa.string()), codes.cast(pa.string()).dictionary_encode()):
-        for column in (
-            pa.array(moments),
-            pa.array([time // 1000 for time in times]),
-            pa.array([str(m) for m in moments]),
-        ):
-            path = parquet_file(tmp_path, value=values, event_time=column)
-            assert everything(ValuesFile(path), rows_at_once=3) == (["3", "1", "2", "1", "1"], times)
-
-
-def test_clocks_on_walls_in_parquet_need_a_time_zone(tmp_path):
-    path = parquet_file(tmp_path, value=pa.array(["0"]), event_time=pa.array([datetime.datetime(2024, 7, 1)]))
-    allowed = "must have an offset from UTC, such as Z or +01:00, unless --timezone is given"
-    assert refusal(lambda: everything(ValuesFile(path))) == f"{path} row 1: event_time {allowed}, got none"
-    berlin = datetime.datetime(2024, 7, 1, tzinfo=zoneinfo.ZoneInfo("Europe/Berlin"))
-    assert everything(ValuesFile(path, timezone="Europe/Berlin")) == (["0"], [int(berlin.timestamp() * 1000)])
-
-
-def test_parquet_columns_without_texts_are_refused(tmp_path):
-    path = parquet_file(tmp_path, value=pa.array([[0.5]]))
-    sentence = "column value must hold texts, numbers, truth values, dates or times, got list<element: double>"
-    assert refusal(lambda: everything(ValuesFile(path))) == sentence
-    path = parquet_file(tmp_path, value=pa.array(["0", "0", None]))
-    assert (
-        refusal(lambda: everything(ValuesFile(path)))
-        == f"{path} row 3: value must be a text or a number, got none in 1 of 3 rows; --missing skip leaves such rows "
-        "out, --missing keep reads the empty text"
-    )
-    path = parquet_file(tmp_path, value=pa.array(["0", "1"]), event_time=pa.array([999_999_999, None]))
-    cure = "--missing skip leaves such rows out"
-    sentence = f"{path} row 2: event_time must be RFC 3339 or seconds since 1970, got none; {cure}"
-    assert refusal(lambda: everything(ValuesFile(path))) == sentence
-
-
-def test_a_broken_parquet_file_is_refused(tmp_path):
-    path = Path(parquet_file(tmp_path, value=pa.array(["0"])))
-    path.write_bytes(path.read_bytes()[:-3])
-    assert (
-        refusal(lambda: ValuesFile(str(path))) == f"{path} must be a complete Parquet file (the content is not shown)"
     )
 
 
@@ -223,34 +146,6 @@ def test_simulate_ends_with_its_exit_code_whenever_a_row_is_bad(row, tmp_path):
     command = [sys.executable, "-m", "uldp_transforms.jobs", "simulate", *options]
     ends = [subprocess.run(command, capture_output=True, timeout=600, check=False) for _ in range(40)]
     assert {(end.returncode, end.stderr.count(b"\n")) for end in ends} == {(2, 1)}
-
-
-@pytest.mark.parametrize(
-    "text, line, got",
-    [
-        ("who,value\nann,1\nbob,0,3\n", 3, 3),
-        ("who,value\n\nann,1\n\nbob\n", 5, 1),
-        ('who,value\n"a\nb",1\n"c\nd"\n', 5, 1),
-        ("who,value\n" + "ann,1\n" * 3_000_000 + "bob,0,3\n", 3_000_002, 3),
-    ],
-)
-def test_a_row_of_another_length_is_named_by_its_line(text, line, got, tmp_path):
-    path = csv_file(tmp_path, text)
-    sentence = refusal(lambda: [0 for _ in ValuesFile(path).read(1 << 16)])
-    assert sentence == f"{path} line {line} must have the 2 columns of the header, got {got}"
-
-
-def test_times_are_rounded_down():
-    texts = np.array(["-0.0001", "0.9999", "1969-12-31T23:59:59.9999Z", "1970-01-01T00:00:00.000999999999Z"])
-    assert Clock("event_time", any_year=True).milliseconds(pa.array(texts), str).tolist() == [-1, 999, -1, 0]
-
-
-def test_every_sentence_is_one_sentence(tmp_path):
-    """They name a place, what is allowed, and what came."""
-    path = csv_file(tmp_path, "value,event_time\n0,soon\n")
-    assert re.fullmatch(
-        r".* line 2: event_time must .*, got \w+; --time_format names .*", refusal(lambda: everything(ValuesFile(path)))
-    )
 
 
 def test_a_value_may_have_a_line_end_wherever_the_file_is_divided(tmp_path, monkeypatch):

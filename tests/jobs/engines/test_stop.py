@@ -9,7 +9,6 @@ import threading
 import time
 from unittest import mock
 
-from uldp_transforms.jobs.engines.signals import stopped_by_signals
 from uldp_transforms.jobs.engines.stop import Stop
 
 # Raises a signal at each line of Python that waiting runs, one after the other, and before and after it.
@@ -69,35 +68,3 @@ def test_waiting_has_an_end() -> None:
             wakes.get.side_effect = queue.Empty
             assert not stop.wait(timeout)
         wakes.get.assert_called_once_with(timeout=expected)
-
-
-HELD = """
-import os, signal
-from uldp_transforms.jobs.engines.signals import stopped_by_signals
-
-def before(*_):
-    print("before", flush=True)
-
-signal.signal(signal.SIGTERM, before)
-with stopped_by_signals("program: stopping\\n") as stop:
-    for _ in range(2):
-        os.kill(os.getpid(), signal.SIGTERM)
-    assert stop.wait(600)
-os.kill(os.getpid(), signal.SIGTERM)
-"""
-
-
-def test_an_ignored_signal_stays_ignored() -> None:
-    """A shell starts background jobs so: Ctrl-C in its terminal is not for them."""
-    ignored = HELD.replace("signal.signal(signal.SIGTERM, before)", "signal.signal(signal.SIGTERM, signal.SIG_IGN)")
-    ignored = ignored.replace("assert stop.wait(600)", "assert not stop.is_set()")
-    found = subprocess.run([sys.executable, "-c", ignored], capture_output=True, text=True, timeout=300, check=False)
-    assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
-
-
-def test_signals_stop_a_block_and_are_as_before_afterwards() -> None:
-    command = [sys.executable, "-c", HELD]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert (found.returncode, found.stdout, found.stderr) == (0, "before\n", "program: stopping\n")
-    with stopped_by_signals() as stop:
-        assert not stop.is_set()

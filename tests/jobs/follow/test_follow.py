@@ -27,14 +27,13 @@ from tests.support.follow.kill_points import POINTS, configured
 from tests.support.ldp.dimensions import GROUPED
 from tests.support.messages_cases import KRR
 from tests.support.refusals.jobs.following import REFUSED, foreign_manifest
-from tests.support.spool_writer import begun
 from uldp_transforms.jobs import check, cli, estimate, reestimate
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow.follow_job import _record, follow_job, run_follow
 from uldp_transforms.jobs.follow.follow_reading import Reading, _groups
 from uldp_transforms.jobs.follow.follower import Follower
-from uldp_transforms.jobs.follow.spool_reading import SpoolSource, list_spool
+from uldp_transforms.jobs.follow.spool_reading import SpoolSource
 from uldp_transforms.jobs.follow.state import CountedFile
 from uldp_transforms.jobs.records.run_records import STOPPED
 from uldp_transforms.ldp import SpecError
@@ -106,15 +105,6 @@ def test_corrections_do_not_wait_for_a_clock_that_was_set(ahead, tmp_path):
         followed.steps(2, clock=lambda moment=moment: moment, late_every=60_000)
     followed.steps(1, clock=lambda: now + 120_000, late_every=60_000)
     followed.assert_exact()
-
-
-def test_windows_wait_for_files_that_were_begun_before_their_end(tmp_path):
-    followed = Followed(tmp_path)
-    part = begun(followed.spool)
-    since = list_spool(str(followed.spool)).begun
-    assert since is not None and time.time() * 1000 - 5000 < since <= time.time() * 1000
-    part.unlink()
-    assert list_spool(str(followed.spool)).begun is None
 
 
 def test_a_copy_under_another_name_does_not_count(tmp_path, capsys):
@@ -258,13 +248,6 @@ def test_a_program_that_is_killed_again_and_again_counts_exactly(tmp_path):
 @pytest.mark.skipif(not set_clock.LIBRARY.is_file(), reason=set_clock.NEEDED)
 def test_clocks_that_are_set_and_pauses_cost_no_report(tmp_path):
     print(follow_soak.soak(tmp_path, minutes=4, every=20, rate=10, clocks=True))
-
-
-def test_the_declared_share_of_liars_is_in_the_rows(tmp_path):
-    followed = Followed(tmp_path, "--min_reports", "10", "--liars", "0.01", of=(KRR,))
-    followed.add_file()
-    followed.steps(2)
-    assert {row["liars"] for row in followed.rows("estimates")} == {0.01}
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,6 @@ from uldp_transforms.jobs.follow.notices import Notices
 from uldp_transforms.jobs.follow.row_outbox import put_rows, write_outbox
 from uldp_transforms.jobs.follow.spool_reading import check_spool, list_spool
 from uldp_transforms.jobs.follow.state import NAME, CountedFile, FollowState, PendingWindow, run_of
-from uldp_transforms.jobs.follow.topic_identity import OtherTopicError, TopicIdentity
 from uldp_transforms.jobs.follow.topic_reading import Start, TopicSource, start_of
 from uldp_transforms.jobs.kafka.offsets import BrokersAwayError, Part
 from uldp_transforms.jobs.kafka.reader import KafkaReadError, Polled
@@ -393,16 +392,6 @@ def test_brokers_that_are_away_are_waited_for_and_named_once_a_minute(
     assert topic.reader.seek.call_args_list == [mock.call({0: 0, 1: 2})] * 2
 
 
-def test_what_brokers_deleted_is_unread(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    topic = Topic(monkeypatch)
-    begun = topic.source._begin(Start({0: 5, 1: 6}, {1: 4}))
-    assert begun.offsets == {0: 5, 1: 6}
-    [rejection] = begun.rejections
-    assert (rejection.reason.code, rejection.num_reports, rejection.num_messages) == ("not_as_listed", 0, 4)
-    assert (rejection.source, begun.entries) == ("t/1", [])
-    assert capsys.readouterr().err == "estimate: not counted: brokers deleted 4 records of t/1 before they were read\n"
-
-
 @pytest.mark.parametrize(
     ("later", "topic_id", "there", "added", "begins_again"),
     [
@@ -436,39 +425,6 @@ def test_a_topic_is_looked_at_once_a_minute(
     if begins_again:
         assert topic.news()[0].offsets == {0: 5, 1: 6, 2: 0}
     assert topic.source._looked == (100.0 + later if later >= 60 else 100.0)
-
-
-def identity_of(
-    monkeypatch: pytest.MonkeyPatch, known: str | None, found: str | None
-) -> tuple[TopicIdentity, Any, Any]:
-    asks, state = mock.Mock(), mock.Mock()
-    monkeypatch.setattr(topic_identity, "TopicIds", mock.Mock(return_value=asks))
-    state.topic_id.return_value, asks.ask.return_value = known, found
-    state.last_records.return_value = {0: (5, 100), 1: (7, 200), 2: (0, 300)}
-    return TopicIdentity("t", mock.Mock(), state), asks, state
-
-
-def test_a_topic_is_known_by_its_id_else_by_the_times_of_its_last_records(monkeypatch: pytest.MonkeyPatch) -> None:
-    same, asks, state = identity_of(monkeypatch, None, "id")
-    at = mock.Mock(return_value={0: 100})
-    monkeypatch.setattr(topic_identity, "_times_at", at)
-    same.check({0: 5, 1: 8})
-    assert at.call_args.args[2] == {0: 5, 2: 0}, "the other record is no longer there"
-    state.set_topic_id.assert_called_once_with("id")
-    same.check({})
-    assert at.call_count == 1 and asks.ask.call_count == 2
-    for found, kind, sentence in (("other", OtherTopicError, "(id id), got another"), (None, BrokersAwayError, "give")):
-        asks.ask.return_value = found
-        with pytest.raises(kind, match=sentence.replace("(", r"\(").replace(")", r"\)")):
-            same.check_id()
-    without, _, state = identity_of(monkeypatch, None, None)
-    without.check_id()
-    without.check({})
-    assert at.call_args.args[2] == {0: 5, 1: 7, 2: 0}
-    state.set_topic_id.assert_not_called()
-    at.return_value = {1: 201}
-    with pytest.raises(OtherTopicError, match=r"counted \(time 200 at offset 7 of partition 1\), got .* \(time 201\)"):
-        without.check({})
 
 
 def test_the_time_of_a_record_is_that_at_its_offset(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,13 +22,11 @@ from tests.support.follow.kill_points import POINTS
 from tests.support.kafka_cluster import Cluster
 from tests.support.ldp.dimensions import ARM, COUNTRY, GROUPED, SPEC
 from tests.support.messages_cases import KRR
-from tests.support.refusals.jobs.followed_topics import REFUSED, TWO
-from uldp_transforms.jobs import estimate
+from tests.support.refusals.jobs.followed_topics import REFUSED
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.follow import topic_reading
 from uldp_transforms.jobs.follow.follow_job import BROKEN, run_follow
 from uldp_transforms.jobs.follow.follower import Follower
-from uldp_transforms.jobs.follow.topic_reading import start_of
 from uldp_transforms.jobs.kafka.offsets import Part
 from uldp_transforms.ldp import Collection
 
@@ -198,13 +196,6 @@ def test_what_cannot_be_followed_is_refused(kind: type[Exception], call: Callabl
     assert said == sentence or (sentence.endswith(" ") and said.startswith(sentence))
 
 
-def test_reading_begins_where_counting_ended() -> None:
-    later = [part._replace(start=4) for part in TWO]
-    assert start_of("t", {}, TWO, later).offsets == {0: 4, 1: 4}
-    assert start_of("t", {0: 5, 1: 3}, TWO, later) == topic_reading.Start({0: 5, 1: 3}, {})
-    assert start_of("t", {1: 0}, TWO, TWO) == topic_reading.Start({0: 0, 1: 2}, {1: 2})
-
-
 def test_a_program_that_is_killed_counts_each_record_once(tmp_path: Path, kafka: Cluster, capsys: Any) -> None:
     followed, draw = FollowedTopic(tmp_path, kafka), random.Random(26)
     command = [sys.executable, "-m", "uldp_transforms.jobs", "estimate", *followed.argv()]
@@ -221,10 +212,3 @@ def test_a_program_that_is_killed_counts_each_record_once(tmp_path: Path, kafka:
         program.wait()
     followed.until_counted()
     followed.assert_exact()
-
-
-def test_a_refusal_leaves_nothing_behind(tmp_path: Path, kafka: Cluster, capsys: Any) -> None:
-    followed = FollowedTopic(tmp_path, kafka)
-    assert estimate.main([*followed.argv(), "--kafka_reader", "java"]) == 2
-    assert capsys.readouterr().err == "estimate: --follow cannot be combined with --kafka_reader, got both\n"
-    assert not followed.output.exists()

@@ -17,10 +17,9 @@ import pytest
 
 from tests.jobs.follow.spools import Followed, kill_at
 from tests.support.follow.followed_hours import HOUR, MINUTE, Hours, now
-from tests.support.messages_cases import KRR, NOON, UP, URR, collection
+from tests.support.messages_cases import KRR, NOON, URR, collection
 from tests.support.spool_writer import finished
 from uldp_transforms.jobs.follow import follower, known_ids_state, spool_reading
-from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.smoothed_rows import filter_row
 from uldp_transforms.rows.window_history import Neighbours, traits_of
@@ -171,14 +170,6 @@ def test_ids_are_forgotten_as_in_a_stream_and_nothing_counts_twice(once: tuple[s
     assert followed.verdicts() == {"received": 5, "accepted": 2, "too_old": 2, "too_early": 1}
 
 
-def test_a_directory_keeps_to_how_it_counts(tmp_path: Path) -> None:
-    followed = Followed(tmp_path, "--deduplicate", of=(KRR,))
-    followed.steps(1)
-    followed.window.remove("--deduplicate")
-    with pytest.raises(SpecError, match="--output must be a directory for the same windows"):
-        followed.steps(1)
-
-
 # ---------------------------------------------------------------------- smoothing
 
 
@@ -302,29 +293,3 @@ def test_unlisted_values_are_found_once_over_kills(tmp_path: Path) -> None:
 
 def _found(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("window_start", "num_reports", "value", "frequency", "ci_low", "ci_high"))
-
-
-def test_a_question_has_rows_by_group(tmp_path: Path) -> None:
-    """The same as those of a job over the files."""
-    of = [
-        dataclasses.replace(
-            Collection.from_json(each.to_json() | {"dimensions": [{"name": "arm", "values": arms}]}), question="asked"
-        )
-        for each, arms in ((KRR, ["a", "b"]), (UP, ["b", "c"]))
-    ]
-    followed = Followed(tmp_path, "--by", "arm", of=of)
-    _add(followed, followed.messages(600)[:-1])
-    followed.steps(1)
-    followed.run_batch()
-    both = [
-        {
-            (row["group"], row["window_start"]): ([each["frequency"] for each in row["estimates"]], row["num_reports"])
-            for row in followed.rows("estimates", folder)
-            if row["pooled"]
-        }
-        for folder in (followed.output, followed.batch)
-    ]
-    assert both[0] == both[1]
-    assert {group for group, _ in both[0]} == {"", "arm=a", "arm=b", "arm=c", "arm=other"}
-    totals = [window for group, window in both[0] if not group]
-    assert len([row for row in followed.rows("health") if row["pooled"]]) == len(totals), "groups have no health"

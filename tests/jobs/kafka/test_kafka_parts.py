@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,8 +23,8 @@ from uldp_transforms.jobs.kafka import reader as kafka_reader
 from uldp_transforms.jobs.kafka import reader_options
 from uldp_transforms.jobs.kafka.offsets import NO_END, BrokersAwayError, ConsumerSettings, Part, Share, parts_of
 from uldp_transforms.jobs.kafka.polled import FromTheBeginning, Offsets, PollKafka, Reading, groups_of
-from uldp_transforms.jobs.kafka.producer import KafkaSettings, NotDelivered, check_topic, deliver
-from uldp_transforms.jobs.kafka.reader import KafkaReadError, Polled, Pool, Reader
+from uldp_transforms.jobs.kafka.producer import KafkaSettings, NotDelivered, deliver
+from uldp_transforms.jobs.kafka.reader import KafkaReadError, Polled, Reader
 from uldp_transforms.jobs.kafka.settings import accepted, read_lines, read_settings, refuse_taken, variable_of, words_of
 from uldp_transforms.jobs.kafka.topic_ids import TopicIds
 from uldp_transforms.ldp.errors import SpecError
@@ -94,56 +93,6 @@ def polled_by(reader: Any, *came: Any) -> Polled | None:
 # ---------------------------------------------------------------------- the consumer
 
 
-def test_positions_and_times_are_those_of_the_last_records(reader: Any) -> None:
-    """Of each partition, whatever their order; a time never goes back."""
-    reader.seek({1: 5, 0: 0, 2: 9})
-    found = polled_by(reader, record(1, 6, 20), record(0, 3, 50), record(1, 5, 70), record(0, 4, 10, None))
-    assert found is not None
-    assert found.values == [b"a", b"a", b"a", b""]
-    assert [column.tolist() for column in found[1:]] == [[1, 0, 1, 0], [6, 3, 5, 4], [20, 50, 70, 10]]
-    assert {column.dtype for column in found[1:]} == {np.dtype(np.int64)}
-    assert reader.positions() == (7, 5, 9)
-    assert reader._times == {0: 50, 1: 70}
-    polled_by(reader, record(1, 7, 60), record(0, 5, 51))
-    assert reader._times == {0: 51, 1: 70}
-
-
-def test_a_reader_is_assigned_only_where_it_does_not_stand(reader: Any, consumer: mock.Mock, clock: Moment) -> None:
-    reader.seek({0: 5})
-    [[place]] = consumer.assign.call_args.args
-    assert (place.topic, place.partition, place.offset) == ("t", 0, 5)
-    polled_by(reader, record(0, 5), event("_PARTITION_EOF", 0, 6))
-    assert (reader._ends, reader._times) == ({0: 6}, {0: NOW})
-    clock.steady += 9
-    reader.seek({0: 6})
-    assert consumer.assign.call_count == 1 and reader._waiting_since == clock.steady
-    reader._fault = "of this test"
-    reader.seek({0: 5})
-    assert consumer.assign.call_count == 2
-    assert (reader._ends, reader._times, reader._fault) == ({}, {}, None)
-    reader.close()
-    consumer.close.assert_called_once_with()
-
-
-def test_a_dimension_is_set_from_the_headers_of_a_record(consumer: mock.Mock) -> None:
-    groups, settings = mock.Mock(), SimpleNamespace(consumer=lambda: consumer)
-    groups.in_message.side_effect = lambda value, headers: value + repr([*headers]).encode()
-    reader = Reader(settings, "t", "CreateTime", groups)  # type: ignore[arg-type]  # a stand-in
-    with_header, without = record(), record(value=None)
-    with_header.headers.return_value = [("cc", b"DE")]
-    assert [reader._message(each) for each in (with_header, without)] == [b"a[('cc', b'DE')]", b"[]"]
-
-
-@pytest.mark.parametrize("name", ["_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_TIMED_OUT"])
-def test_a_lost_connection_is_waited_out(name: str, reader: Any, caplog: pytest.LogCaptureFixture) -> None:
-    assert polled_by(reader, event(name)) is None
-    assert reader._said == "of this test"
-    assert polled_by(reader, record(), event(name)) is not None
-    assert polled_by(reader) is None
-    assert [each.getMessage() for each in caplog.records] == ["topic 't': of this test"] * 2
-    assert reader._said == "nothing"
-
-
 def test_another_fault_ends_reading_after_the_records_that_came_with_it(reader: Any) -> None:
     sentence = r"^topic 't' cannot be read: of this test$"
     with pytest.raises(KafkaReadError, match=sentence):
@@ -154,12 +103,6 @@ def test_another_fault_ends_reading_after_the_records_that_came_with_it(reader: 
     with pytest.raises(KafkaReadError, match=sentence):
         reader.poll(1.0)
     reader._consumer.consume.assert_not_called()
-
-
-@pytest.mark.parametrize(("kind", "name"), [(0, "none"), (2, "LogAppendTime")])
-def test_times_of_another_kind_are_refused(kind: int, name: str, reader: Any) -> None:
-    with pytest.raises(KafkaReadError, match=f"^topic 't' must have times of kind CreateTime, got {name}$"):
-        polled_by(reader, record(), record(kind=kind))
 
 
 def test_a_range_is_read_when_its_last_offset_is_or_nothing_is_left(reader: Any, clock: Moment) -> None:
@@ -230,32 +173,12 @@ def test_only_partitions_that_may_be_idle_are_asked_for(end: int, time: int, is_
     assert reader._at_their_ends(NOW) == []
 
 
-def test_partitions_are_those_that_brokers_name(reader: Any, consumer: mock.Mock) -> None:
-    consumer.list_topics.return_value.topics = {"t": SimpleNamespace(partitions={0: None, 3: None})}
-    assert reader.partitions() == {0, 3}
-    consumer.list_topics.assert_called_once_with("t", timeout=15.0)
-    consumer.list_topics.side_effect = KafkaException(error())
-    assert reader.partitions() == set()
-
-
 def test_records_before_an_offset() -> None:
     found = Polled([b"a", b"b", b"c"], *np.array([[0, 0, 0], [3, 5, 9], [1, 2, 3]]))
     for stop, number in ((3, 0), (4, 1), (5, 1), (6, 2), (9, 2), (10, 3)):
         part = found.before(stop)
         assert part.values == found.values[:number]
         assert [column.tolist() for column in part[1:]] == [column[:number].tolist() for column in found[1:]]
-
-
-def test_a_consumer_that_waits_for_more_than_a_minute_is_closed(clock: Moment) -> None:
-    pool, waiting, other = Pool(), mock.Mock(), mock.Mock()
-    pool.put_back("a", waiting)
-    clock.steady += 60.0
-    assert pool.take("b", lambda: other) is other
-    waiting.close.assert_not_called()
-    clock.steady += 0.1
-    pool.take("b", lambda: other)
-    waiting.close.assert_called_once_with()
-    assert pool.take("a", lambda: other) is other
 
 
 # ---------------------------------------------------------------------- offsets
@@ -451,37 +374,6 @@ def test_a_watermark_never_goes_back(before: int | None, found: int | None, afte
     assert watermark.current_watermark() == moment(after)
 
 
-def test_a_turn_gives_its_reader_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a second; one that fails is closed."""
-    steady = itertools.chain([100.0, 100.0, 100.0, 100.4, 101.0], itertools.repeat(101.0))
-    monkeypatch.setattr(kafka_polled, "time", SimpleNamespace(monotonic=lambda: next(steady)))
-    pool, reader, watermark, tracker = mock.Mock(), mock.Mock(), mock.Mock(), mock.Mock()
-    monkeypatch.setattr(kafka_polled, "_POOL", pool)
-    pool.take.return_value = reader
-    reading = Reading(settings=ConsumerSettings("b:1"), kind_of_times="x", idle_lag=7, partitions=frozenset({0, 1}))
-    fn, share = kafka_polled._StreamFn(reading), Share("t", (1, 3), (5, 6))
-    fn.setup()
-    reader.poll.side_effect = [of_offsets(5, 6), None]
-    reader.positions.return_value, reader.watermark.return_value = (7, 6), None
-    tracker.current_restriction.return_value, tracker.try_claim.return_value = (5, 6), True
-    watermark.current_watermark.return_value = MIN_TIMESTAMP
-    [output] = fn.process(share, tracker, watermark)
-    assert output.value[0] == [b"5", b"6"] and output.timestamp.micros == 1000 * (NOW + 6)
-    reader.seek.assert_called_once_with({1: 5, 3: 6})
-    assert [round(call.args[0], 3) for call in reader.poll.call_args_list] == [1.0, 0.6]
-    tracker.try_claim.assert_called_once_with((7, 6))
-    tracker.defer_remainder.assert_called_once_with()
-    reader.watermark.assert_called_once_with(7)
-    pool.put_back.assert_called_once_with((reading, share), reader)
-    reader.close.assert_not_called()
-    steady = itertools.chain([100.0], itertools.repeat(100.0))
-    reader.poll.side_effect = KafkaReadError("of this test")
-    with pytest.raises(KafkaReadError):
-        list(fn.process(share, tracker, watermark))
-    reader.close.assert_called_once_with()
-    assert pool.put_back.call_count == 1
-
-
 def test_a_reading_says_what_it_reads_and_how() -> None:
     reading = Reading(settings=ConsumerSettings("b:1"), kind_of_times="CreateTime")
     assert (reading.idle_lag, reading.readers, reading.partitions, reading.set_groups) == (2_000, 1, frozenset(), None)
@@ -586,18 +478,6 @@ def test_what_a_producer_is_told(tmp_path: Path) -> None:
         },
         logger=logging.getLogger("kafka"),
     )
-
-
-@pytest.mark.parametrize("name", [None, "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART"])
-def test_a_topic_of_rows_must_exist(name: str | None, producer: Any) -> None:
-    fault = None if name is None else error(name)
-    producer.list_topics.return_value.topics = {"t": SimpleNamespace(error=fault)}
-    if name == "UNKNOWN_TOPIC_OR_PART":
-        with pytest.raises(SpecError, match=r"^--topic must be a topic that exists, got 't': of this test$"):
-            check_topic(SETTINGS, "t", "--topic")
-    else:
-        check_topic(SETTINGS, "t", "--topic")
-    producer.list_topics.assert_called_once_with("t", timeout=15.0)
 
 
 # ---------------------------------------------------------------------- settings

@@ -120,10 +120,6 @@ def test_counts_of_a_store_are_those_of_a_folder_with_a_slash(monkeypatch: pytes
 
 
 REFUSED = {
-    "--collection c.json job job/counts.avro --output out": "DIR must name each file once, "
-    "because its reports would count twice, got '{0}/job/counts.avro' 2 times",
-    "--collection c.json job --output c.json": "--output must be a directory, got the file 'c.json'",
-    "--collection c.json none --output out": "DIR must match at least one file, got 'none'",
     "--collection c.json job --output out --alarm_every 7": "--alarm_every needs --smooth",
     "--collection c.json job --window all --smooth": "--smooth needs windows, got --window all",
     "--collection c.json job --window all --slide 1d": "--slide needs windows, got --window all",

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
-import numpy as np
 import pytest
 
 from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.jobs.reestimate import stored_counts as module
-from uldp_transforms.jobs.reestimate.regroup import check_stored, regrouped
+from uldp_transforms.jobs.reestimate.regroup import regrouped
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, stored_counts, total_of
-from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.json_and_avro import to_avro
 from uldp_transforms.rows.row_identity import name_of
@@ -238,47 +237,7 @@ def test_a_longer_window_that_ends_with_what_was_seen_is_whole() -> None:
     assert whole == set(longer)
 
 
-def test_windows_that_cannot_be_combined_are_refused() -> None:
-    check_stored([key(0, 10), key(10, 20), key(0, 20, "d"), key(50, 60)], HOUR)
-    refused = {
-        (
-            (0, 0),
-        ): "--window needs counts that were stored by window, got counts of a single window that holds all reports",
-        ((50, 70),): "--window must have base periods that consist of whole stored windows, got the stored window "
-        "1970-01-01T00:50:00Z to 1970-01-01T01:10:00Z",
-        (
-            (0, 20),
-            (10, 30),
-        ): "--window needs stored windows that do not overlap, got the stored window 1970-01-01T00:10:00Z to "
-        "1970-01-01T00:30:00Z, which begins before another one ends",
-    }
-    for spans, sentence in refused.items():
-        with pytest.raises(SpecError) as caught:
-            check_stored([key(*span) for span in spans], HOUR)
-        assert str(caught.value) == sentence
-
-
 # ------------------------------------------------------------------------------------------------------ what is refused
-
-
-def test_impossible_counts_are_refused_by_the_name_of_their_file() -> None:
-    found = module._checked("F", OF, [7], [5, 2])
-    assert found == CohortCounts(np.array([7]), np.array([[5, 2]]))
-    assert module._checked("F", OF, [0], [0, 0]).total == 0
-    assert module._checked("F", OF, [1 << 53], [1 << 53, 0]).total == 1 << 53
-    what = "F: counts of collection 'c' must"
-    for reports, cells, sentence in (
-        ([7, 1], [5, 2], f"{what} have 1 cohorts and 2 cells, got 2 and 2"),
-        ([7], [5, 2, 0], f"{what} have 1 cohorts and 2 cells, got 1 and 3"),
-        ([-1], [0, 0], f"{what} be from 0 to {1 << 53}, got a number outside this range"),
-        ([0], [1, -1], f"{what} be from 0 to {1 << 53}, got a number outside this range"),
-        ([(1 << 53) + 1], [0, 0], f"{what} be from 0 to {1 << 53}, got a number outside this range"),
-    ):
-        with pytest.raises(SpecError) as caught:
-            module._checked("F", OF, reports, cells)
-        assert str(caught.value) == sentence
-    with pytest.raises(SpecError, match=r"^F: .*collection 'c'.* got a violation in cohort 0$"):
-        module._checked("F", OF, [7], [5, 1])
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

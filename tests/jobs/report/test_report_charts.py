@@ -79,29 +79,6 @@ BAND, POINT = ("area", "low", "high"), ("point", "value", None)
 SMOOTHED = [("area", "smoothed_low", "smoothed_high"), ("line", "smoothed", None)]
 
 
-def test_a_trend_has_a_band_and_points_and_what_is_known_besides() -> None:
-    windows = [line(at) for at in range(3)]
-    assert layers_of(charts.trend_chart(trend(), windows, "UTC")) == [BAND, POINT]
-    smooth = {
-        "smoothed": np.array([0.2, 0.3, 0.4]),
-        "smoothed_low": np.array([0.15, 0.25, 0.6]),
-        "smoothed_high": np.full(3, 0.7),
-    }
-    of = trend(**smooth, truth=np.array([NAN, 0.3, NAN]), moved=np.array([False, True, False]))
-    chart = charts.trend_chart(of, windows, "UTC")
-    assert layers_of(chart) == [BAND, *SMOOTHED, POINT, ("line", "truth", None), ("rule", "", None)]
-    assert chart.to_dict()["layer"][-1]["transform"] == [{"filter": "datum.moved"}]
-    values = data_of(chart)
-    assert [row["smoothed"] for row in values] == [0.2, 0.3, None] and values[2]["smoothed_low"] is None
-    assert [row["moved"] for row in values] == [False, True, False] and [row["truth"] for row in values] == [
-        None,
-        0.3,
-        None,
-    ]
-    assert values[0]["said"] == "day 0: 20.0 % (10.0 to 30.0 %)"
-    assert [row["time"] for row in values] == [rows.BEGAN + at * DAY for at in range(3)]
-
-
 @pytest.mark.parametrize(("number", "layers"), [(60, [BAND, POINT]), (61, [BAND, ("line", "value", None)])])
 def test_of_many_windows_a_line_is_drawn(number: int, layers: list[Any]) -> None:
     """Instead of points; a smoothed line is enough."""
@@ -118,27 +95,6 @@ def test_unlisted_values_have_a_chart() -> None:
     more = [*windows, line(60, unlisted=0.1)]
     assert layers_of(charts._unexplained(more, "UTC")) == [BAND, mass, ("line", "truth", None)]
     assert data_of(charts._unexplained(windows, "UTC"))[0]["said"] == "day 0: 50.0 % (40.0 to 60.0 %)"
-
-
-def test_the_latest_window_has_its_values_with_intervals() -> None:
-    entries = [entry("a value with a long name", 0.3), entry("b", 0.2)]
-    found = charts._latest(entries, 120).to_dict()
-    assert [layer["mark"]["type"] for layer in found["layer"]] == ["rule", "point"]
-    values = data_of(charts._latest(entries))
-    assert [(row["place"], row["value"], row["share"], row["low"], row["high"], row["truth"]) for row in values] == [
-        (0, "a value wit\N{HORIZONTAL ELLIPSIS}g name", 0.3, pytest.approx(0.2), 0.4, None),
-        (1, "b", 0.2, 0.1, pytest.approx(0.3), None),
-    ]
-    assert values[0]["said"] == "a value with a long name: 30.0 % (20.0 to 40.0 %)" and len(values[0]["value"]) == 18
-    axis = found["layer"][0]["encoding"]["y"]["axis"]
-    assert axis["minExtent"] == 120 and axis["labelLimit"] == 120 and not axis["grid"] and not axis["ticks"]
-    data = found["data"] if "data" in found else found["layer"][0]["data"]
-    assert axis["labelExpr"] == f"data('{data['name']}')[datum.value].value" and data["values"] == values
-    x = found["layer"][0]["encoding"]["x"]
-    assert (x["field"], found["layer"][0]["encoding"]["x2"]["field"], x["scale"]["zero"]) == ("low", "high", True)
-    with_truth = charts._latest([entry(), entry("b", truth=0.0)]).to_dict()["layer"]
-    assert with_truth[-1]["mark"]["type"] == "tick" and with_truth[-1]["encoding"]["x"]["field"] == "truth"
-    assert found["height"] == {"step": 18}
 
 
 def without_versions(spec: Any) -> dict[str, Any]:
@@ -339,20 +295,6 @@ def test_a_legend_explains_what_is_drawn_and_no_more() -> None:
     assert texts_of(charts._legend([late, part(latest=None)])) == [latest, alone]
 
 
-def test_samples_of_a_legend_are_drawn_as_the_charts_draw() -> None:
-    rule = charts._sample("rule", "#123456", strokeWidth=4).to_dict()
-    assert (rule["mark"]["type"], rule["mark"]["color"], rule["mark"]["strokeWidth"]) == ("rule", "#123456", 4)
-    assert (rule["encoding"]["x"]["field"], rule["encoding"]["x2"]["field"]) == ("from", "to")
-    assert values_of(rule) == [{"from": 0, "to": 24, "at": 12}]
-    for name in ("point", "tick"):
-        sample = charts._sample(name, "#123456").to_dict()
-        assert sample["mark"]["type"] == name and sample["encoding"]["x"]["field"] == "at"
-    point = charts._sample("point", "#123456").to_dict()["mark"]
-    assert point["filled"] and point["opacity"] == 1
-    text = charts._explained("abc", [charts._sample("point", "#1")]).to_dict()
-    assert text["width"] == 52 and text["height"] == 16 and text["layer"][1]["mark"]["text"] == "abc"
-
-
 def test_names_of_trends_are_cut() -> None:
     found = charts.beside(charts._latest([entry()]), [("x" * 40, charts._latest([entry()]))])
     title = found["hconcat"][1]["vconcat"][0]["hconcat"][0]["title"]
@@ -380,31 +322,6 @@ def bar(low: float, high: float, share: float) -> Bar:
 
 def numbers(*bars: Bar, figures: Any = (), unit: str = "min", trends: Any = ()) -> NumberPart:
     return NumberPart(unit=unit, is_smooth=True, figures=figures, bars=bars, trends=trends)
-
-
-def test_a_curve_has_bins_a_band_and_a_mark_at_the_median() -> None:
-    of = numbers(bar(0, 10, 0.2), bar(10, 20, 0.5), figures=[figure(), figure("median", value=12.0)])
-    found = number_charts._curve(of, 120).to_dict()
-    assert [layer["mark"]["type"] for layer in found["layer"]] == ["rect", "rect", "rule", "rule", "text"]
-    values = data_of(number_charts._curve(of))
-    assert values[0]["said"] == "0 to 10 min: 20.0 % (10.0 to 30.0 %)"
-    assert [(row["begin"], row["end"], row["share"], round(row["low"], 9), row["high"]) for row in values] == [
-        *((0, 10, 0.2, 0.1, pytest.approx(0.3)), (10, 20, 0.5, 0.4, 0.6))
-    ]
-    encoding = found["layer"][0]["encoding"]
-    assert encoding["x"]["axis"]["title"] == "min " and encoding["x"]["scale"] == {
-        "type": "linear",
-        "zero": False,
-        "nice": False,
-    }
-    assert encoding["y"]["axis"]["minExtent"] == 120
-    assert [
-        (layer["encoding"]["y"]["field"], layer["encoding"].get("y2", {}).get("field")) for layer in found["layer"][:3]
-    ] == [*(("zero", "share"), ("low", "high"), ("share", None))]
-    assert values_of(found["layer"][3], found) == [{"at": 12.0, "name": "median"}]
-    plain = numbers(bar(0, 10, 0.2), figures=[figure()], unit="")
-    assert len(number_charts._curve(plain).to_dict()["layer"]) == 3
-    assert data_of(number_charts._curve(plain))[0]["said"] == "0 to 10: 20.0 % (10.0 to 30.0 %)"
 
 
 def test_bins_of_very_different_widths_are_on_a_logarithmic_axis() -> None:

@@ -170,10 +170,6 @@ def test_long_files_are_cut_and_texts_do_no_harm(folder: Path) -> None:
     assert "<script>alert" not in text and "\u202e" not in text
 
 
-def test_without_comparisons_there_is_no_such_section(folder: Path) -> None:
-    assert not [node for node in tree_of(page_of(folder)).all("section") if node.attributes.get("id") == "compared"]
-
-
 WRONG = [row("ant", 0.1, 0.1, 0.5) | wrong for wrong in ({"low": "0"}, {"high": float("nan")}, {"window_start": 7})]
 
 

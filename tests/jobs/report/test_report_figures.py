@@ -13,12 +13,12 @@ import pytest
 
 from uldp_transforms.jobs.report.compared import compared_rows
 from uldp_transforms.jobs.report.compared.compared_rows import comparisons_of
-from uldp_transforms.jobs.report.differences import Panel, PanelRows, reach_of
+from uldp_transforms.jobs.report.differences import Panel, reach_of
 from uldp_transforms.jobs.report.groups.group_facts import GroupsAsked, groups_of
 from uldp_transforms.jobs.report.numbers.number_facts import figure_panel, numbers_of
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.figures.figure import Figure, figures_of, name_of_quantile, name_of_share, table_of, trend_of
-from uldp_transforms.rows.figures.figure_words import NumberFormat, digits_of, format_of, said_of
+from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of, said_of
 
 DASH, NAN = "\N{EN DASH}", math.nan
 
@@ -43,13 +43,6 @@ def test_numbers_are_formatted_for_readers() -> None:
     ]
     ends: list[tuple[float | None, float | None]] = [(2.9, 5.8), (None, 5.8), (2.9, NAN), (NAN, None)]
     assert [NumberFormat(False, 1).span(*of) for of in ends] == ["2.9 to 5.8", "below 5.8", "from 2.9", DASH]
-
-
-def test_half_of_the_shortest_interval_shows_two_digits() -> None:
-    lengths = [2e-9, 0.000_021, 0.000_199, 0.19, 0.21, 1.9, 2.1, 19.0, 21.0, 199.0, 2e9]
-    assert [digits_of([length / 2, 1e12, 0.0, -1.0], False) for length in lengths] == [6, 6, 6, 3, 2, 2, 1, 1, 0, 0, 0]
-    assert digits_of([], False) == digits_of([0.0], False) == 3
-    assert digits_of([0.000_1], False) == 5 and digits_of([0.000_009_95], False) == 6
 
 
 def digits_of_one(of: Figure) -> int | None:
@@ -272,62 +265,6 @@ def test_shares_of_two_sides_are_subtracted() -> None:
     assert json.loads(fine.as_json())["value"] == [[0.1234568]] and " " not in fine.as_json()
 
 
-def test_ends_of_shares_are_lengthened_for_all_values() -> None:
-    """Standard errors take the place of cut ends, and of those inside of shares outside [0, 1]."""
-    rows, ratio, alone = PanelRows(2, list("abcde")), reach_of(9) / reach_of(1), reach_of(1)
-    names = ("value", "raw_frequency", "standard_error", "ci_low", "ci_high")
-    for side in (0, 1):
-        for entry in (
-            ("a", 0.5, 0.1, 0.3, 0.6),
-            ("b", 0.1, 0.1, 0.0, 0.4),
-            ("c", 0.9, 0.1, 0.7, 1.0),
-            ("d", -0.1, 0.1, 0.0, 0.2),
-            ("e", 1.2, 0.1, 0.8, 1.0),
-        ):
-            rows.add(side, [dict(zip(names, entry))])
-    panel = rows.panel(["x", "y"], 9, 100)
-    assert panel is not None
-    normal = 0.1 * alone
-    np.testing.assert_allclose(panel.value[0] - panel.low[0], ratio * np.array([0.2, normal, 0.2, normal, normal]))
-    np.testing.assert_allclose(panel.high[0] - panel.value[0], ratio * np.array([0.1, 0.3, normal, normal, normal]))
-    np.testing.assert_allclose(panel.inner[0], [NAN, NAN, NAN, 0.2 * ratio, 1 - 0.2 * ratio])
-
-
-def test_open_ends_of_figures_stay_open() -> None:
-    value = np.array([[10.0, 10.0, 10.0, 0.5], [4.0, 4.0, 4.0, 0.3]])
-    low = np.array([[7.0, NAN, 7.0, 0.4], [1.0, 1.0, NAN, 0.2]])
-    high = np.array([[14.0, 14.0, NAN, 0.6], [8.0, 8.0, 8.0, 0.4]])
-    is_share = [False, False, False, True]
-    tables = {"value": value, "low": low, "high": high, "inner": np.full_like(value, NAN)}
-    panel = Panel(values=list("abcd"), is_share=is_share, sides=["x", "y"], is_of_figures=True, **tables)
-    a, b, c, d = panel.differences(0, 1)
-    assert (a.value, a.low, a.high) == (6.0, pytest.approx(1.0), pytest.approx(11.0))
-    assert (b.low, b.high) == (None, pytest.approx(11.0)) and (c.low, c.high) == (pytest.approx(1.0), None)
-    assert [one.is_share for one in (a, b, c, d)] == is_share and [one.name for one in (a, d)] == ["a", "d"]
-    assert json.loads(panel.as_json())["shares"] == is_share
-
-
-def test_a_panel_has_the_last_sides_that_fit() -> None:
-    """At least two, however many values there are."""
-    names = ["one", "two", "three"]
-
-    def panel(values: list[str], most: int) -> list[str]:
-        rows = PanelRows(3, values)
-        for side in range(3):
-            known = {"value": "a", "raw_frequency": 0.1, "standard_error": 0.01, "ci_low": 0.08, "ci_high": 0.12}
-            rows.add(side, [known, {"value": "other"}])
-            rows.add(side, [{"value": "a", "raw_frequency": None}, {"value": "b"}])
-        found = rows.panel(names, 7, most)
-        assert found is not None and found.value[0, 0] == 0.1
-        assert found.low[0, 0] == pytest.approx(0.1 - 0.02 * reach_of(7) / reach_of(1))
-        return list(found.sides)
-
-    assert panel(["a"], 3) == panel(["a", "b"], 6) == names
-    assert panel(["a"], 2) == panel(["a"], 0) == panel(["a", "b"], 5) == panel(["a", "b"], 0) == names[1:]
-    empty = PanelRows(3, [])
-    assert empty.panel(names, 0, 100) is None
-
-
 # -------------------------------------------------------------------------------------------------------------- groups
 
 
@@ -535,20 +472,6 @@ def test_what_comparisons_are_of(tmp_path: Any) -> None:
     assert len(of.shares) == 2
 
 
-def test_versions_are_named_if_there_are_several(tmp_path: Any) -> None:
-    rows = [
-        line(collection_version=2),
-        line(collection_version=0),
-        line(collection_version=None),
-        line(collection_id="d"),
-    ]
-    names = [of.name for of in written(tmp_path, *rows)]
-    assert sorted(names) == ["c, all versions", "c, all versions", "c, version 2", "d"]
-    assert [of.name for of in written(tmp_path, line(collection_version=1), line(collection_version=2))] == [
-        *("c, version 1", "c, version 2")
-    ]
-
-
 def test_comparisons_are_old_if_counts_were_written_after_them(tmp_path: Any) -> None:
     written(tmp_path, line())
     counts = [tmp_path / f"counts-{at}.avro" for at in (1, 2)]
@@ -559,18 +482,6 @@ def test_comparisons_are_old_if_counts_were_written_after_them(tmp_path: Any) ->
         os.utime(tmp_path / "comparisons.jsonl", (10, 10))
         [of] = comparisons_of(str(tmp_path), 10)
         assert of.is_old is is_old
-
-
-def test_pictures_have_one_scale(tmp_path: Any) -> None:
-    [of] = written(tmp_path, line(q_value=0.5, low=-0.5, high=0.2), line("w", q_value=0.5, low=None, high=0.4))
-    assert of.reach == 0.5
-    assert [of.place(*at) for at in ((0.0,), (0.5,), (-0.25,), (None, 1), (None, -1), (None,))] == [
-        *("100.0", "195.0", "52.5", "195.0", "5.0", "100.0")
-    ]
-    [none] = written(tmp_path, line(q_value=0.5, low=None, high=None))
-    assert none.reach == 1.0
-    [zero] = written(tmp_path, line(q_value=0.5, low=0.0, high=0.0))
-    assert zero.reach == 1.0
 
 
 @pytest.mark.parametrize(

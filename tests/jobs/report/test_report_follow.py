@@ -190,20 +190,6 @@ def test_what_cannot_be_read_is_said_once_and_tried_again(tmp_path: Path, capsys
     assert ask(following)[0] == "200 OK"  # the last page that there was
 
 
-def test_a_page_is_made_only_for_other_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[Any] = []
-    gather = follow.gather
-    monkeypatch.setattr(follow, "gather", lambda asked: made.append(asked) or gather(asked))
-    rows.survey(tmp_path, VALUES, 1)
-    following = Following(Asked(directory=str(tmp_path), title="Same"))
-    for _ in range(3):
-        following.look()
-    assert len(made) == 1
-    rows.record(tmp_path, rows.collection(VALUES), run="20261123T000000.000Z-000000", end="failed")
-    following.look()
-    assert len(made) == 2
-
-
 def test_every_change_of_a_file_of_rows_is_seen(tmp_path: Path) -> None:
     """Another size at the same time, another time of the same size, and the file of totals."""
     rows.survey(tmp_path, VALUES, 1)

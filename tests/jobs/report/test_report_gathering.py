@@ -102,17 +102,6 @@ def test_the_latest_window_has_its_largest_values_first(folder: Path) -> None:
     assert whole.latest is not None and (whole.latest.others, whole.latest.other_share) == (5, 0)
 
 
-def test_trends_are_of_the_values_that_were_asked_for_and_of_the_largest(folder: Path) -> None:
-    part = part_of(folder, limits=Limits(trends=2), values=("cow", "none"))
-    assert [trend.figure.name for trend in part.trends] == ["cow", "bee"] and part.not_there == ["none"]
-    cow, bee = part.trends
-    np.testing.assert_allclose(cow.value, [0.05, NAN, NAN, 0.05])
-    np.testing.assert_allclose(bee.value, [0.5, NAN, 0.4, 0.5])
-    np.testing.assert_allclose(bee.low, [0.45, NAN, 0.35, 0.45])
-    np.testing.assert_allclose(bee.smoothed_high, [0.51, NAN, 0.41, 0.51])
-    assert np.isnan(bee.truth).all()
-
-
 def test_only_the_latest_windows_are_shown(folder: Path) -> None:
     part = part_of(folder, limits=Limits(windows=3))
     assert [line.name for line in part.windows] == ["Tue 7 Nov 2000", "Wed 8 Nov 2000", "Thu 9 Nov 2000"]
@@ -132,14 +121,6 @@ def test_a_comparison_of_windows_is_among_all_values_of_the_row(folder: Path) ->
     lying = [json.loads(line) | {"liars": 0.1} for line in (folder / "estimates.jsonl").read_text("utf-8").splitlines()]
     rows.write(folder, "estimates.jsonl", lying)
     assert part_of(folder).panel is None
-
-
-def test_nothing_is_shown_of_windows_without_numbers(tmp_path: Path) -> None:
-    of = rows.survey(tmp_path, VALUES, 1)
-    rows.write(tmp_path, "estimates.jsonl", [rows.estimate(of, 0, status="suppressed", num_reports=None)])
-    part = part_of(tmp_path, values=("ant",))
-    assert (part.latest, part.whole, part.trends, part.panel, part.found_in) == (None, None, [], None, "")
-    assert part.not_there == ["ant"] and not part.simulated and part.coverage == [] and part.groups == []
 
 
 def finding(of: Collection, window: int, *fired: str) -> dict[str, Any]:
@@ -189,31 +170,6 @@ def test_a_question_has_the_facts_of_its_versions(tmp_path: Path) -> None:
     part = part_of(tmp_path)
     assert dict(part.asked)["Pooled from"] == "survey version 1 (krr, epsilon 1); survey version 2 (krr, epsilon 1)"
     assert part.pooled and part.which == "all versions" and part.costs == []
-
-
-def discovered(of: Collection, window: int, value: str, share: float, **more: Any) -> dict[str, Any]:
-    row = rows.estimate(of, window)
-    numbers = {"value": value, "frequency": share, "ci_low": share - 0.1, "ci_high": share + 0.1, "q_value": 0.01}
-    return (
-        {name: row[name] for name in (*rows.span(0), "fingerprint", "run", "num_reports", "pane_index")}
-        | numbers
-        | more
-    )
-
-
-def test_discovered_values_are_of_the_latest_window_and_its_pane(folder: Path) -> None:
-    of = rows.collection(VALUES)
-    found = [discovered(of, 2, "old", 0.9), discovered(of, 3, "x", 0.3), discovered(of, 3, "y", 0.4)]
-    found += [discovered(of, 3, "z", 0.35), discovered(of, 3, "other pane", 0.9, pane_index=9)]
-    rows.write(folder, "discovered.jsonl", found)
-    part = part_of(folder, limits=Limits(rows=2))
-    assert [(one.figure.name, one.figure.value, one.q_value) for one in part.found] == [
-        ("y", 0.4, 0.01),
-        ("z", 0.35, 0.01),
-    ]
-    assert (part.found[0].figure.low, part.found[0].figure.high) == (pytest.approx(0.3), pytest.approx(0.5))
-    assert (part.found_in, part.found_left_out) == ("Thu 9 Nov 2000", 1)
-    assert part_of(folder, limits=Limits(rows=3)).found_left_out == 0
 
 
 def truth(**shares: float) -> Any:
@@ -296,27 +252,6 @@ def test_numbers_of_entries_of_older_jobs() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- whole periods
-
-
-def test_the_whole_period_and_its_groups(folder: Path) -> None:
-    """Groups have the period of all of them; without a table of everybody there is nothing to compare."""
-    of = rows.collection(VALUES)
-    span = {"window_start": rows.span(0)["window_start"], "window_end": rows.span(3)["window_end"]}
-    whole = rows.estimate(of, 0, entries(**SHARES), num_reports=3000) | span
-    groups = [
-        rows.estimate(of, 1, entries(ant=0.3), group="g=1", status="ok"),
-        rows.estimate(of, 2, entries(ant=0.6), group="g=2", status="ok"),
-    ]
-    rows.write(folder, "totals.jsonl", [whole, *groups])
-    part = part_of(folder)
-    assert part.whole is not None and part.whole.window.num_reports == 3000
-    assert part.whole.window.name == "6 Nov 2000 to 9 Nov 2000" and part.whole_numbers is None
-    [period] = part.groups
-    assert period.window == "the whole period, 7 Nov 2000 to 8 Nov 2000" and period.number == 2
-    assert [line.figure.name for line in period.lines] == ["ant", "ant"] and period.panel is not None
-    rows.write(folder, "totals.jsonl", [whole | {"estimates": []}, *groups])
-    part = part_of(folder)
-    assert part.whole is None and part.groups[0].lines == [] and part.groups[0].panel is None
 
 
 def test_groups_of_windows_come_before_those_of_the_whole_period(folder: Path) -> None:

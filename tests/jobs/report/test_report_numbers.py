@@ -15,7 +15,6 @@ from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.report.numbers.number_charts import curve_svg
 from uldp_transforms.jobs.report.numbers.number_facts import NumberPart, numbers_of
 from uldp_transforms.ldp import Collection
-from uldp_transforms.rows.figures.figure_words import NumberFormat
 
 
 def directory(folder: Path, item: Collection, told: list[dict[str, Any]]) -> Node:
@@ -133,12 +132,6 @@ def test_rows_of_before_the_curve(tmp_path: Path) -> None:
     assert table[2][1:] == [f"{told['numbers']['quantiles'][0]['value']:.1f}", table[2][2]]
 
 
-def test_other_collections_have_no_such_part() -> None:
-    assert numbers_of([{"status": "ok", "numbers": None}], "") is None
-    assert numbers_of([{"status": "suppressed"}], "") is None
-    assert numbers_of([], "") is None
-
-
 def test_wide_bins_have_a_logarithmic_axis() -> None:
     def part(edges: list[float]) -> NumberPart:
         item = collection(low=None, high=None, num_bins=None, edges=edges)
@@ -149,21 +142,3 @@ def test_wide_bins_have_a_logarithmic_axis() -> None:
     wide = part([1, 2, 4, 8, 16, 32, 64, 128, 256])
     assert [bar.figure.name for bar in wide.bars[:2]] == ["below 2", "2 to 4"]
     assert curve_svg(wide) != curve_svg(part([1, 2, 3, 4, 5, 6, 7, 8, 9]))
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "text"),
-    [
-        (1.25, 3.0, "1.2 to 3.0"),
-        (None, 3.0, "below 3.0"),
-        (1234.5, None, "from 1,234.5"),
-        (None, None, "\N{EN DASH}"),
-        (float("nan"), 3.0, "below 3.0"),
-    ],
-)
-def test_spans(low: float | None, high: float | None, text: str) -> None:
-    assert NumberFormat(False, 1).span(low, high) == text
-
-
-def test_texts() -> None:
-    assert (NumberFormat(False, 1).text(None), NumberFormat(False, 0).text(12345.6)) == ("\N{EN DASH}", "12,346")

@@ -20,15 +20,9 @@ from tests.support import report_rows as rows
 from tests.support.html_tree import Node, chromium, needs_chromium, table, tree_of
 from tests.support.pages.report_page import page_of
 from uldp_transforms.jobs import uldp
-from uldp_transforms.jobs.evaluate.trials import Outcome
-from uldp_transforms.jobs.report import charts, error_charts, facts, web_page
-from uldp_transforms.jobs.report.collection_facts import costs_of
-from uldp_transforms.jobs.report.texts_for_readers import in_words, shown
-from uldp_transforms.jobs.report.window_names import clock, name_of_window
-from uldp_transforms.rows.figures.figure import unlisted_share
-from uldp_transforms.rows.figures.figure_words import NumberFormat, digits_of, percent
+from uldp_transforms.jobs.report import charts, web_page
 from uldp_transforms.schemas import load
-from uldp_transforms.windows import moment_of, rfc3339
+from uldp_transforms.windows import moment_of
 
 
 @pytest.fixture(scope="module")
@@ -78,23 +72,6 @@ def test_what_was_asked_and_what_it_costs(tree: Node) -> None:
         ["one in each window of 30 days (30)", "30"],
         ["one in each window of a year (365)", "365"],
     ]
-
-
-@pytest.mark.parametrize(
-    ("length", "told"),
-    [
-        (20_000, {"100 reports": 100.0}),
-        (3_600_000, {"one in each window of a day (24)": 24.0, "one in each window of a week (168)": 168.0,
-                     "one in each window of 30 days (720)": 720.0}),
-        (30 * rows.DAY, {"one in each window of a year (12)": 12.0}),
-        (400 * rows.DAY, {}),
-    ],
-)  # fmt: skip
-def test_costs_are_told_of_as_many_reports_as_somebody_may_send(length: int, told: dict[str, float]) -> None:
-    """A year of windows of 20 s would be 1.6 million reports."""
-    starts, ends = ([rfc3339(rows.BEGAN + number * length) for number in (n, n + 1)] for n in (0, 1))
-    costs = costs_of(rows.collection(["a", "b"]), starts, ends)
-    assert {cost.reports: cost.epsilon for cost in costs} == {"one report": 1.0} | told
 
 
 def test_the_latest_window_by_size(tree: Node) -> None:
@@ -540,79 +517,6 @@ def test_nothing_sticks_out_in_a_browser(survey: Path, harmful: Path, tmp_path: 
 # ----------------------------------------------------------------------------------------------------- words, refusals
 
 
-def test_words() -> None:
-    assert [percent(share) for share in (0.1234, 0.0004, 0.000012, 0.0, -0.01, None, float("nan"))] == [
-        "12.3 %", "0.04 %", "0.001 %", "0.0 %", "-1.0 %", "\N{EN DASH}", "\N{EN DASH}"
-    ]  # fmt: skip
-    assert (NumberFormat().span(0.1, 0.2), NumberFormat().span(None, 0.2)) == ("10.0 to 20.0 %", "below 20.0 %")
-    two = NumberFormat(digits=2)
-    assert [two.text(share) for share in (0.1234, -0.00001, None)] == ["12.34 %", "0.00 %", "\N{EN DASH}"]
-    assert (NumberFormat(digits=3).span(0.1, 0.2), two.span(None, None)) == ("10.000 to 20.000 %", "\N{EN DASH}")
-    assert [digits_of(halves, True) for halves in ([], [None, 0.0], [0.02], [0.3, 0.0029, None], [1e-9], [0.5])] == [
-        1, 1, 1, 2, 4, 1
-    ]  # fmt: skip
-    assert (in_words(["a", "b"]), in_words(list("abcdefg"))) == ("a, b", "a, b, c, d, e and 2 more")
-    assert shown("a" * 130) == "a" * 119 + "\N{HORIZONTAL ELLIPSIS}"
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "zone", "name"),
-    [
-        ("2001-09-11T00:00:00Z", "2001-09-12T00:00:00Z", None, "Tue 11 Sep 2001"),
-        ("2001-10-27T22:00:00Z", "2001-10-28T23:00:00Z", "Europe/Berlin", "Sun 28 Oct 2001"),  # 25 hours
-        ("2001-09-30T22:00:00Z", "2001-10-31T23:00:00Z", "Europe/Berlin", "1 Oct 2001 to 31 Oct 2001"),
-        ("2001-09-11T13:00:00Z", "2001-09-11T14:00:00Z", "none/such", "11 Sep 2001, 13:00 to 14:00"),
-        ("2001-09-11T23:00:00Z", "2001-09-12T01:00:00Z", "UTC", "11 Sep 2001, 23:00 to 12 Sep 2001, 01:00"),
-        ("2001-09-11T13:00:20Z", "2001-09-11T13:00:40Z", None, "11 Sep 2001, 13:00:20 to 13:00:40"),
-        ("2001-09-11T13:00:00.400Z", "2001-09-11T13:00:00.800Z", None, "11 Sep 2001, 13:00:00.400 to 13:00:00.800"),
-        (None, None, None, "all reports"),
-    ],
-)
-def test_names_of_windows(start: str | None, end: str | None, zone: str | None, name: str) -> None:
-    assert name_of_window(start, end, clock(zone)) == name
-
-
-def windows_of(step: int, number: int) -> list[facts.WindowLine]:
-    """Consecutive windows of ``step`` seconds."""
-    first = moment_of("2026-11-22T22:40:00Z") // 1000
-    ends = [rfc3339(1000 * (first + step * place)) for place in range(number + 1)]
-    mass = {"unexplained_mass": 0.5, "unexplained_low": 0.4, "unexplained_high": 0.6}
-    return [
-        facts.WindowLine(
-            start=start, end=end, name="", status="ok", num_reports=1, unexplained=unlisted_share(mass, None),
-            is_open=False, holds_always=False,
-        )
-        for start, end in itertools.pairwise(ends)
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(("step", "labels"), [(600, {"22:50", "23:00"}), (20, {"22:40", "22:40:20", "22:41"})])
-def test_hours_of_an_axis_are_those_of_a_day(step: int, labels: set[str]) -> None:
-    drawn = set(re.findall(">([0-9:]+)</text>", charts.unexplained_svg(windows_of(step, 4), "UTC")))
-    assert labels <= drawn and not any(label.startswith("10:") for label in drawn)
-
-
-@pytest.mark.parametrize(
-    ("estimators", "names"),
-    [(["raw", "raw"], ["krr"]), (["raw", "projected"], ["krr, raw", "krr, projected"])],
-)
-def test_lines_of_several_estimators_are_named_by_them(
-    estimators: list[str], names: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(error_charts, "png_of", lambda chart: json.dumps(chart).encode())
-    found = [
-        Outcome(mechanism="krr", epsilon=epsilon, estimator=estimator, raw_error=0.1, error=0.1, covered=0.9)
-        for epsilon, estimator in zip((1.0, 2.0), estimators)
-    ]
-    first = json.loads(error_charts.picture_of_trials(found))["hconcat"][0]
-    assert first["encoding"]["color"]["scale"]["domain"] == names
-
-
-def test_up_to_sixty_windows_have_points() -> None:
-    few, many = (charts._unexplained(windows_of(600, number), "UTC").to_dict()["layer"] for number in (60, 61))
-    assert len(few) == len(many) + 1
-
-
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -623,8 +527,10 @@ def test_up_to_sixty_windows_have_points() -> None:
         ("{0} --output x.html --host ::1", "--host needs --follow, got DIR alone"),
         ("{0} --follow --serve 0 --output x.html", "--output must not be given with --follow, got both"),
         ("{0} --follow --serve 0 --png x.png", "--png must not be given with --follow, got both"),
+        ("{0} --follow --serve 0 --svg x.svg", "--svg must not be given with --follow, got both"),
         ("{0} --follow", "--follow needs --serve, got none"),
         ("{0} --follow --serve 65536", "--serve must be a port from 0 to 65535, got '65536'"),
+        ("{0} --follow --serve=-1", "--serve must be a port from 0 to 65535, got '-1'"),
         ("{0} --output x.html --rows 0", "--rows must be a whole number above 0, got '0'"),
         (
             "{0}/rows --output {0}/x.html --truth {0}/times.csv",

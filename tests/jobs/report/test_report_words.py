@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from uldp_transforms.jobs.report.collection_facts import (
     sensitive_values,
     shares_of_liars,
 )
-from uldp_transforms.jobs.report.facts import CollectionPart, Coverage
+from uldp_transforms.jobs.report.facts import Coverage
 from uldp_transforms.jobs.report.window_names import clock, local, name_of_window
 from uldp_transforms.ldp import Collection
 from uldp_transforms.rows.figures import figure_words
@@ -436,11 +435,6 @@ def test_the_step_between_windows_is_the_usual_one() -> None:
 
 
 # ----------------------------------------------------------------------------------------------------- plain data
-
-
-def test_a_part_is_named_by_its_version() -> None:
-    parts: Any = [SimpleNamespace(pooled=pooled, version=3) for pooled in (True, False)]
-    assert [CollectionPart.which.__get__(part) for part in parts] == ["all versions", "version 3"]
 
 
 def entry(**more: Any) -> Figure:

@@ -16,10 +16,10 @@ from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
 from tests.support.rows.rows_of_all_kinds import ROWS
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.files.flushed_rows import FlushRows
-from uldp_transforms.jobs.sinks import BigQueryTables, KafkaTopics, Output, PubSubTopics, RowFiles, Sink
+from uldp_transforms.jobs.sinks import BigQueryTables, Output, PubSubTopics, RowFiles, Sink
 from uldp_transforms.jobs.sinks.bigquery_tables import INSERTS, LOADS, WriteTable
 from uldp_transforms.jobs.sinks.joined_file import WriteJoinedFile
-from uldp_transforms.jobs.sinks.kafka_topics import JSON, ProduceRows, RecordOfRow
+from uldp_transforms.jobs.sinks.kafka_topics import JSON, RecordOfRow
 from uldp_transforms.jobs.sinks.pubsub_topics import _message, schema_attributes
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
 from uldp_transforms.jobs.sources import AvroFiles, PubSubSubscription, Source
@@ -200,16 +200,6 @@ def test_each_kind_of_rows_has_its_own_pubsub_topic(words: str, topics: dict[str
     assert {label.partition("/")[0]: step.full_topic for label, step in steps.items()} == named
     assert {step.with_attributes for step in steps.values()} == {True}
     assert sink_of(PubSubTopics, STREAM, PubSubSubscription) is None
-
-
-def test_each_kind_of_rows_has_its_own_kafka_topic() -> None:
-    words = " ".join(f"{option} {name}-topic" for name, option in KafkaTopics.KINDS.items())
-    sink = sink_of(KafkaTopics, f"{STREAM} {words} --kafka_config k", PubSubSubscription)
-    steps = steps_of(sink, ProduceRows)
-    assert {f"{label}/Produce" for label in steps} <= steps_of(sink, beam.ParDo).keys()
-    assert {label: step._topic for label, step in steps.items()} == {
-        f"Produce_{name}": f"{name}-topic" for name in KafkaTopics.KINDS
-    }
 
 
 def test_the_key_of_a_record_is_all_that_tells_its_row_from_others() -> None:

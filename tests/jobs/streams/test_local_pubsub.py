@@ -200,18 +200,6 @@ def test_a_stream_stops_before_its_memory_is_full(
     ) in capfd.readouterr().err
 
 
-def test_memory_is_that_of_this_process_and_its_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Or of its container, if that has less; both are known on Linux."""
-    limit = memory_limit.memory_limit()
-    assert limit is not None and 10_000_000 < memory_limit.memory_in_use() < limit
-    container = tmp_path / "memory.max"
-    for said, expected in (("1000000", 1_000_000), ("max", None), ("9000000000000000", None)):
-        container.write_text(f"{said}\n", encoding="ascii")
-        monkeypatch.setattr(memory_limit, "_LIMITS", (str(container),))
-        found = memory_limit.memory_limit()
-        assert found == expected if expected else (found or 0) >= limit
-
-
 def test_what_failed_is_not_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It comes again, to the next run; even if the engine goes on for a while before it gives up."""
     failing = threading.Event()
