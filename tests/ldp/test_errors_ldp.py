@@ -61,6 +61,7 @@ from uldp_transforms.ldp.mechanisms import (
     UtilityOptimizedSquareWave,
 )
 from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection, UtilityOptimizedSubsetSelection
+from uldp_transforms.ldp.planning import ClosedQuestion, least_epsilon
 from uldp_transforms.ldp.planning.number_forecast import forecast_numbers, needed_for_mean, plan_numbers
 from uldp_transforms.ldp.registry import EntryPoints, Table
 from uldp_transforms.ldp.sampling import WORD, SystemSource
@@ -1098,6 +1099,11 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         SpecError,
         lambda: forecast_numbers(TWO_VALUES, 0),
         "forecast_numbers.num_reports must be ",
+    ),
+    (
+        SpecError,
+        lambda: least_epsilon(ClosedQuestion(num_values=4, num_sensitive=2), 9),
+        "least_epsilon.target must be given, got none",
     ),
     (SpecError, lambda: needed_for_mean(OF_NUMBERS, 1.0, 0), "needed_for_mean.num_reports must be "),
     (

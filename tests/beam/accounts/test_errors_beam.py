@@ -1472,6 +1472,17 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ),
         )
     ),
+    *(
+        (SpecError, run(plan.configure, f"--reports 9 --num_values 4 {options}"), sentence)
+        for options, sentence in (
+            ("", "--epsilon or a target is required (--target_l1, --target_l2, --target_half_width), got neither"),
+            (
+                "--target_l2 1e-30",
+                "--target_l2 must be met by an epsilon of at most 16 with these reports, got 1e-30; allow a larger "
+                "error, or give --epsilon to see the reports that each mechanism needs",
+            ),
+        )
+    ),
 ]
 
 
