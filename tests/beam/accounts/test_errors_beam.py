@@ -617,6 +617,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (SpecError, lambda: cli.Parser().parse_args(["--more"]), "unrecognized arguments: --more"),
     (
         SpecError,
+        lambda: simulate.configure(["krr.json", "--value", "good.csv"]),
+        "unrecognized arguments: --value; did you mean --values?",
+    ),
+    (
+        SpecError,
         lambda: read_collections(["more.json"]),
         "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, "
         "client_window, client_timezone, question, dimensions, got 'more'",
@@ -653,11 +658,6 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (argparse.ArgumentTypeError, lambda: cli.name_and_value("=secret"), "must be NAME=VALUE (the value is not shown)"),
     (
         argparse.ArgumentTypeError,
-        lambda: cli.names("Arm"),
-        "must be names of dimensions with commas between them, got 'Arm'",
-    ),
-    (
-        argparse.ArgumentTypeError,
         lambda: cli.dimension_from("attribute")("Country=attribute:cc"),
         "must be NAME=attribute:KEY, such as country=attribute:cc, got 'Country=attribute:cc'",
     ),
@@ -690,8 +690,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         lambda: runners.check_options(["--more", "5"]),
-        "options must be listed in --help or belong to Apache Beam or to the job server at --job_endpoint, "
-        "got '--more'",
+        "unrecognized arguments: --more; options are those of --help all, of Apache Beam and of the job server at "
+        "--job_endpoint",
     ),
     (
         SpecError,
@@ -1085,7 +1085,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         other_totals,
         "totals.jsonl must contain rows of uldp reestimate --window all (the content is not shown)",
     ),
-    (SpecError, estimating("--by Arm"), "--by must be names of dimensions with commas between them, got 'Arm'"),
+    (
+        SpecError,
+        estimating("--by Arm"),
+        "JobSpec.by must name dimensions that a collection of the job has (none has any), got Arm",
+    ),
     (SpecError, estimating("--input other.avro"), "--input must have one value, got two different ones"),
     (SpecError, estimating("--streaming"), "--streaming needs --subscription or --kafka_topic, got --input"),
     (
