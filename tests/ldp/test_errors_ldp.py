@@ -61,6 +61,7 @@ from uldp_transforms.ldp.mechanisms import (
     UtilityOptimizedSquareWave,
 )
 from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection, UtilityOptimizedSubsetSelection
+from uldp_transforms.ldp.planning import ClosedQuestion, least_epsilon
 from uldp_transforms.ldp.planning.number_forecast import forecast_numbers, needed_for_mean, plan_numbers
 from uldp_transforms.ldp.registry import EntryPoints, Table
 from uldp_transforms.ldp.sampling import WORD, SystemSource
@@ -834,6 +835,10 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (lambda: plan_numbers(TWO_VALUES, 1, 9), "numbers need the alphabet ordered, got closed"),
     (lambda: plan_numbers(TWO_VALUES, 0, 9), "plan_numbers.epsilon must be "),
     (lambda: forecast_numbers(TWO_VALUES, 0), "forecast_numbers.num_reports must be "),
+    (
+        lambda: least_epsilon(ClosedQuestion(num_values=4, num_sensitive=2), 9),
+        "least_epsilon.target must be given, got none",
+    ),
     (lambda: needed_for_mean(OF_NUMBERS, 1.0, 0), "needed_for_mean.num_reports must be "),
     (lambda: needed_for_mean(OF_NUMBERS, 0.0, 9), "needed_for_mean.half_width must be a number above 0, got 0.0"),
     (

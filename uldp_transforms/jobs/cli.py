@@ -30,6 +30,11 @@ _SAYS_FULL = (*(f"[Errno {number}]" for number in _FULL), "database or disk is f
 
 _FIELD = re.compile(r"\b(JobSpec|Windows|CalendarWindows)\.\w+|^estimator\.id\b")
 
+_REQUIRED = "(the following arguments are|one of the arguments .* is) required"
+"""How argparse says that an argument, or one of a group, is missing."""
+
+_OPTION = re.compile(r"--\w+")
+
 Options = Mapping[str, Mapping[str, Any]]
 """Command-line options: their arguments for argparse; ``label``, the title in forms that show them; and ``is_common``,
 whether a short help shows them."""
@@ -179,14 +184,27 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         unknown = re.match(r"unrecognized arguments: (\S+)", message)
         near = "" if unknown is None else self.nearest_option(unknown[1])
-        if message.startswith("the following arguments are required"):  # one of them may be given under a wrong name
-            wrong = [word for word in self._words if word.partition("=")[0] not in self._option_string_actions]
-            near = next(filter(None, map(self.nearest_option, wrong)), "")
+        if re.match(_REQUIRED, message):  # one of them may be given under a wrong name
+            for word in self._unknown_words():
+                meant = self.nearest_option(word)
+                if meant and re.search(rf"{_OPTION.findall(meant)[0]}\b", message):
+                    raise SpecError(f"unrecognized arguments: {word.partition('=')[0]}{meant}")
         raise SpecError(re.sub(r"^argument (\S+): (?=must )", r"\1 ", message) + near)
 
+    def _unknown_words(self) -> list[str]:
+        """The words of the command line that are neither an option nor what follows one."""
+        before = ["", *self._words]
+        return [
+            word
+            for last, word in zip(before, self._words)
+            if word.partition("=")[0] not in self._option_string_actions and (word[:1] == "-" or last[:1] != "-")
+        ]
+
     def nearest_option(self, argument: str) -> str:
-        """A question that suggests the option most similar to an unknown one, for the end of a sentence; may be
-        empty."""
+        """A question that suggests the option that an unknown argument stands for, for the end of a sentence: the most
+        similar one, or ``--collection`` for a JSON file; may be empty."""
+        if argument[:1] != "-" and argument.endswith(".json") and "--collection" in self._option_string_actions:
+            return f"; did you mean --collection {argument}?"
         known = [option[2:] for option in self._option_string_actions if option.startswith("--")]
         meant = nearest(argument.partition("=")[0][2:], known) if argument.startswith("--") else None
         return "" if meant is None else f"; did you mean --{meant}?"
@@ -501,18 +519,14 @@ numbers = OptionType(_numbers, r"-?[0-9]*\.?[0-9]+(,-?[0-9]*\.?[0-9]+)*")
 """An argparse type: one or more numbers."""
 
 
-_NAMES = r"([a-z][a-z0-9_]*(,[a-z][a-z0-9_]*)*)?"
-
-
 def _names(text: str) -> list[str] | None:
-    given = ",".join(name.strip() for name in text.split(","))
-    if not re.fullmatch(_NAMES, given):
-        raise argparse.ArgumentTypeError(f"must be names of dimensions with commas between them, got {text!r}")
-    return given.split(",") if given else None
+    given = [name.strip() for name in text.split(",")]
+    return None if given == [""] else given
 
 
-names = OptionType(_names, _NAMES)
-"""An argparse type: names with commas between them; an empty text is as if the option were not given."""
+names = OptionType(_names, r"([a-z][a-z0-9_]*(,[a-z][a-z0-9_]*)*)?")
+"""An argparse type: names with commas between them, which the job compares with those of its collections; an empty text
+is as if the option were not given."""
 
 
 def _columns(text: str) -> list[str]:

@@ -183,12 +183,14 @@ def _own_main(name: str) -> Callable[[Sequence[str]], int]:
 
 def _run(words: Sequence[str]) -> int:
     """Run a program, or list all programs."""
-    if not words or words[0] in ("-h", "--help"):
+    if not words or words[0] in ("-h", "--help") or words == ["help"]:
         _print_help()
         return DONE
     if words[0] == "--version":
         print(f"uldp_transforms {__version__}, decoder: {decoder_name()}")
         return DONE
+    if words[0] == "help":
+        words = [words[1], "--help", *words[2:]]
     words = todays(words)
     try:
         program = main_of(words[0])
@@ -227,8 +229,9 @@ def _how_to_get(name: str) -> str:
 
     known = list(described())
     close = get_close_matches(name, known, n=1)
-    hint = f"; did you mean {close[0]}?" if close else ""
-    return f"PROGRAM must be one of {', '.join(known)}, got {describe(name)}{hint}"
+    if close:
+        return f"no program {describe(name)}; did you mean {close[0]}? uldp --help lists all programs"
+    return f"PROGRAM must be one of {', '.join(known)}, got {describe(name)}"
 
 
 def _companion_of(name: str) -> str:

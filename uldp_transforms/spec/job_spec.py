@@ -19,6 +19,7 @@ from typing_extensions import Unpack
 from uldp_transforms.ldp.alphabets.dimensions import roll_up_of
 from uldp_transforms.ldp.borrowing import need_of_borrowing
 from uldp_transforms.ldp.checks import describe, require_int
+from uldp_transforms.ldp.client_window import HOUR, ClientWindow
 from uldp_transforms.ldp.collection import Collection, canonical_candidates
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.discovery import can_discover, check_discovery
@@ -392,6 +393,20 @@ class JobSpec:
                 f"JobSpec.window must consist of whole client windows of collection {collection.id!r}, such "
                 f"as window {collection.client_window}{zone}, got {_in_words(self.windows)}"
             )
+
+    def rounding_warnings(self) -> list[str]:
+        """One sentence for each collection without client windows, if windows do not consist of whole hours: its
+        clients round event times down to the hour, so their reports count in other windows."""
+        if self.windows is None or self.windows.are_whole(ClientWindow(HOUR)):
+            return []
+        return [
+            f"collection {collection.id!r} names no client_window, so clients round event times down to the full hour "
+            "(UTC) unless the app sets a finer unit; windows that do not consist of such hours "
+            f"({_in_words(self.windows)}) then count reports of other times; add client_window to its next version, or "
+            "use windows of whole hours"
+            for collection in self.collections
+            if collection.asked is None
+        ]
 
     def check_candidates(self) -> None:
         """Refuse to estimate an open alphabet without candidates, or with too many; raises SpecError."""

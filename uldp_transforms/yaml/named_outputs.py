@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import logging
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -19,8 +20,11 @@ from uldp_transforms.beam import estimate_reports
 from uldp_transforms.beam.transforms.read_report_files import ReadFiles, ReadReportFiles
 from uldp_transforms.ldp.checks import describe, require_keys
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.spec.plain_values import SpecValues
 from uldp_transforms.spec.spec_fields import SPEC_FIELDS
+
+_LOG = logging.getLogger(__name__)
 
 PAYLOAD = "payload"
 """Name of the field that contains the message, in rows with several fields."""
@@ -41,6 +45,8 @@ class EstimateReports(beam.PTransform[Any, "dict[str, PCollection[Any]]"]):
         files: pattern of Avro container files of reports.
         values: values of the job's specification; see ``SpecValues``.
 
+    Logs a warning if windows do not fit the times to which clients round.
+
     Raises:
         SpecError: if a value is not allowed, or if an open alphabet has no candidates.
         OSError: if a file cannot be read.
@@ -54,7 +60,10 @@ class EstimateReports(beam.PTransform[Any, "dict[str, PCollection[Any]]"]):
         if files is not None and (not isinstance(files, str) or not files):
             raise SpecError(f"EstimateReports.files must be a pattern of file names, got {describe(files)}")
         self._files = files if files is None or "://" in files else os.path.abspath(files)
-        self._estimate = estimate_reports.EstimateReports(with_counts=True, **values)
+        spec = JobSpec.of(**values)
+        self._estimate = estimate_reports.EstimateReports(spec, with_counts=True)
+        for warning in spec.rounding_warnings():
+            _LOG.warning("EstimateReports: %s", warning)
 
     def expand(self, source: PBegin | PCollection[Any]) -> dict[str, PCollection[Any]]:
         outputs: Mapping[str, PCollection[Any]] = (self._messages(source) | "Estimate" >> self._estimate)._asdict()

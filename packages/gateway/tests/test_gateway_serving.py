@@ -265,6 +265,15 @@ def test_a_signal_ends_the_server_and_not_the_process() -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_windows_of_parts_of_hours_are_told_at_the_start(capsys: pytest.CaptureFixture[str]) -> None:
+    """Clients of a collection without client windows round event times to hours."""
+    for window, number in (("1h", 0), ("15m", 1)):
+        serve.build(configured(f"--spool s{number} --window {window}"), "http://x", Meters(print))
+        said = capsys.readouterr().err
+        assert said.count("names no client_window, so clients round event times down to the full hour") == number
+
+
+@pytest.mark.usefixtures("folder")
 def test_used_tokens_are_beside_the_reports_or_the_navigations(capsys: pytest.CaptureFixture[str]) -> None:
     signed = "--token_file keys --signed_tokens"
     assert serve._token_files(configured("--spool s --token_file keys")) is None

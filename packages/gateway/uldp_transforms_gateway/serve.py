@@ -61,6 +61,8 @@ def build(config: GatewayConfig, address: str, meters: Meters) -> Starlette:
     door = Door(limits, config.body_timeout, meters, origins, tokens)
     parts: list[Part] = []
     if config.spec is not None and delivery is not None:
+        for warning in config.spec.rounding_warnings():
+            _say(warning)
         parts.append(_reports(config, config.spec, delivery, door, meters))
     if log is not None:
         desk = NavigationDesk(log, door, meters, config.token_reports)

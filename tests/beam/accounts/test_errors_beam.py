@@ -627,6 +627,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (SpecError, lambda: cli.Parser().parse_args(["--more"]), "unrecognized arguments: --more"),
     (
         SpecError,
+        lambda: simulate.configure(["krr.json", "--value", "good.csv"]),
+        "unrecognized arguments: --value; did you mean --values?",
+    ),
+    (
+        SpecError,
         lambda: read_collections(["more.json"]),
         "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, "
         "client_window, client_timezone, question, dimensions, got 'more'",
@@ -663,11 +668,6 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (argparse.ArgumentTypeError, lambda: cli.name_and_value("=secret"), "must be NAME=VALUE (the value is not shown)"),
     (
         argparse.ArgumentTypeError,
-        lambda: cli.names("Arm"),
-        "must be names of dimensions with commas between them, got 'Arm'",
-    ),
-    (
-        argparse.ArgumentTypeError,
         lambda: cli.dimension_from("attribute")("Country=attribute:cc"),
         "must be NAME=attribute:KEY, such as country=attribute:cc, got 'Country=attribute:cc'",
     ),
@@ -700,8 +700,8 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         lambda: runners.check_options(["--more", "5"]),
-        "options must be listed in --help or belong to Apache Beam or to the job server at --job_endpoint, "
-        "got '--more'",
+        "unrecognized arguments: --more; options are those of --help all, of Apache Beam and of the job server at "
+        "--job_endpoint",
     ),
     (
         SpecError,
@@ -1095,7 +1095,11 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         other_totals,
         "totals.jsonl must contain rows of uldp reestimate --window all (the content is not shown)",
     ),
-    (SpecError, estimating("--by Arm"), "--by must be names of dimensions with commas between them, got 'Arm'"),
+    (
+        SpecError,
+        estimating("--by Arm"),
+        "JobSpec.by must name dimensions that a collection of the job has (none has any), got Arm",
+    ),
     (SpecError, estimating("--input other.avro"), "--input must have one value, got two different ones"),
     (SpecError, estimating("--streaming"), "--streaming needs --subscription or --kafka_topic, got --input"),
     (
@@ -1479,6 +1483,17 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
             (
                 "--num_values 4 --num_sensitive 4 --sensitive_share 0.5",
                 "--sensitive_share needs values that are not sensitive, got 0.5 without any",
+            ),
+        )
+    ),
+    *(
+        (SpecError, run(plan.configure, f"--reports 9 --num_values 4 {options}"), sentence)
+        for options, sentence in (
+            ("", "--epsilon or a target is required (--target_l1, --target_l2, --target_half_width), got neither"),
+            (
+                "--target_l2 1e-30",
+                "--target_l2 must be met by an epsilon of at most 16 with these reports, got 1e-30; allow a larger "
+                "error, or give --epsilon to see the reports that each mechanism needs",
             ),
         )
     ),

@@ -206,6 +206,17 @@ def test_versions_with_other_values_are_named_at_the_start(capsys: pytest.Captur
 
 
 @pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("window", ["1d", "10m"])
+def test_windows_of_parts_of_hours_are_named_at_the_start(window: str, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["--input", "in.avro", "--output", window, "--window", window, *COLLECTIONS]
+    assert estimate.main(argv) == 0
+    said = capsys.readouterr().err
+    assert ("names no client_window, so clients round event times down to the full hour (UTC)" in said) is (
+        window == "10m"
+    )
+
+
+@pytest.mark.usefixtures("files")
 def test_a_version_with_dimensions_is_pooled_as_a_whole_and_by_group() -> None:
     """The question counts each report once, in the job and from stored counts; the groups are of versions that ask."""
     form = NEW.to_json() | {"dimensions": [{"name": "arm", "values": ["a", "b"]}]}

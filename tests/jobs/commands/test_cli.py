@@ -233,20 +233,31 @@ ERRORS = [
     (
         "estimate",
         f"{ESTIMATE} --more",
-        "options must be listed in --help or belong to Apache Beam or to the job server at --job_endpoint, "
-        "got '--more'",
+        "unrecognized arguments: --more; options are those of --help all, of Apache Beam and of the job server at "
+        "--job_endpoint",
     ),
     (
         "estimate",
         f"{ESTIMATE} --windows 1h",
-        "options must be listed in --help or belong to Apache Beam or to the job server at --job_endpoint, "
-        "got '--windows'; did "
-        "you mean --window?",
+        "unrecognized arguments: --windows; did you mean --window?",
     ),
     (
         "estimate",
+        "--collection krr.json --inputs good.avro --output out",
+        "unrecognized arguments: --inputs; did you mean --input?",
+    ),
+    (
+        "estimate",
+        "krr.json --input good.avro --output out",
+        "unrecognized arguments: krr.json; did you mean --collection krr.json?",
+    ),
+    ("simulate", "krr.json --values good.csv --outptu x", "unrecognized arguments: --outptu; did you mean --output?"),
+    ("simulate", "krr.json --values good.csv --xyzzy x", "one of the arguments --output --topic is required"),
+    (
+        "estimate",
         f"{ESTIMATE} more",
-        "options must be listed in --help or belong to Apache Beam or to the job server at --job_endpoint, got 'more'",
+        "unrecognized arguments: more; options are those of --help all, of Apache Beam and of the job server at "
+        "--job_endpoint",
     ),
     ("estimate", f"{ESTIMATE} --num_workers many", "argument --num_workers: invalid int value: 'many'"),
     # estimate: its files

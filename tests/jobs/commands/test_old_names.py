@@ -104,8 +104,8 @@ def test_no_program_has_a_former_name() -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        ("c.json --valuse v.csv", "the following arguments are required: --values; did you mean --values?"),
-        ("c.json --value v.csv", "the following arguments are required: --values; did you mean --values?"),
+        ("c.json --valuse v.csv", "unrecognized arguments: --valuse; did you mean --values?"),
+        ("c.json --value v.csv", "unrecognized arguments: --value; did you mean --values?"),
         ("c.json --output o", "the following arguments are required: --values"),
     ],
 )

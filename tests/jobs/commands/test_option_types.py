@@ -74,7 +74,6 @@ def test_what_an_option_takes(read: Callable[[str], Any], text: str, value: Any)
         (cli.share, "x", "must be a number from 0 to 1, got 'x'"),
         *((cli.confidence, text, f"{LEVEL}{text!r}") for text in ("0", "1", "1.5", "x", "95", "0.9999999")),
         (cli.numbers, "1;2", "must be comma-separated numbers, got '1;2'"),
-        (cli.names, "a,,b", "must be names of dimensions with commas between them, got 'a,,b'"),
         (cli.name_and_value, "secret", "must be NAME=VALUE (the value is not shown)"),
         (cli.name_and_value, "=secret", "must be NAME=VALUE (the value is not shown)"),
         (

@@ -18,8 +18,9 @@ from tests.support.ldp.small_mechanisms import make
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.plan import plan_command as program
 from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import MECHANISMS
-from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, hashed_variance, plan
+from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, hashed_variance, least_epsilon, plan
 from uldp_transforms.ldp.planning.planned_question import Setup
 from uldp_transforms.ldp.utility import (
     amplification,
@@ -373,7 +374,16 @@ def test_an_epsilon_inf_below_epsilon_is_refused(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("", "the following arguments are required: --epsilon, --reports"),
+        ("", "the following arguments are required: --reports"),
+        (
+            "--num_values 4 --reports 9",
+            "--epsilon or a target is required (--target_l1, --target_l2, --target_half_width), got neither",
+        ),
+        (
+            "--num_values 4 --reports 9 --target_half_width 1e-4",
+            "--target_half_width must be met by an epsilon of at most 16 with these reports, got 0.0001; allow a "
+            "larger error, or give --epsilon to see the reports that each mechanism needs",
+        ),
         ("--num_values 4 --epsilon 17 --reports 9", "plan.epsilon must be a number in (0, 16], got 17.0"),
         ("--num_values 4 --epsilon 0 --reports 9", "--epsilon must be a number above 0, got '0'"),
         ("--num_values 4 --epsilon 1 --reports 1.5", "--reports must be a whole number above 0, got '1.5'"),
@@ -498,6 +508,58 @@ def test_half_width_targets(capsys):
         forecast = QUESTIONS["open"].without_privacy if row.setup is None else row.setup.forecast
         assert forecast(row.reports_needed).half_width <= 0.02
         assert forecast(row.reports_needed - 1).half_width > 0.02
+
+
+@questions
+@pytest.mark.parametrize(("loss", "target"), [("l1", 0.3), ("l2", 0.01), ("half_width", 0.05)])
+def test_the_smallest_epsilon_meets_the_target_and_a_step_less_does_not(name, loss, target):
+    given = {f"target_{loss}": target}
+    least = least_epsilon(QUESTIONS[name], N, **given)
+    assert least is not None
+    best = plan(QUESTIONS[name], least, N, **given).best
+    assert getattr(best, loss) <= target  # the recommended one, not only one of the rows
+    assert best.epsilon_needed == least
+    assert all(getattr(row, loss) > target for row in plan(QUESTIONS[name], least - 0.001, N, **given).rows[1:])
+
+
+def test_the_smallest_epsilon_may_not_exist():
+    assert least_epsilon(QUESTIONS["part"], 10, target_l2=1e-9) is None
+    with pytest.raises(SpecError, match=r"^least_epsilon\.target must be given, got none$"):
+        least_epsilon(QUESTIONS["part"], N)
+    with pytest.raises(SpecError, match=r"^least_epsilon\.target must be given at most once, got l1, l2$"):
+        least_epsilon(QUESTIONS["part"], N, target_l1=1, target_l2=1)
+
+
+def verdict_in(printed: str) -> str:
+    return next(line for line in printed.splitlines() if line.startswith("Target "))
+
+
+def test_the_verdict_on_a_target(tmp_path, capsys):
+    """Of the recommended collection: whether it meets the target, and what it needs; the words by hand."""
+    found = plan(QUESTIONS["part"], 1, N, target_half_width=0.02)
+    assert program.main(f"{COMMAND} --target_half_width 0.02".split()) == 0
+    best = found.best
+    missed = f"Target half width 0.02 missed: {best.half_width:.3g}; it needs epsilon {best.epsilon_needed:.3f}, or "
+    assert verdict_in(capsys.readouterr().out) == f"{missed}{best.reports_needed:,} reports."
+    assert program.main(f"{COMMAND} --target_l1 1.5".split()) == 0
+    met = plan(QUESTIONS["part"], 1, N, target_l1=1.5).best
+    assert verdict_in(capsys.readouterr().out) == f"Target l1 1.5 met: {met.l1:.3g}."
+    assert program.main(f"{COMMAND} --groups 4 --target_half_width 0.02".split()) == 0
+    assert verdict_in(capsys.readouterr().out).endswith(" reports of the smallest group.")
+    assert program.main(f"{COMMAND} --target_l2 1e-30".split()) == 0
+    assert verdict_in(capsys.readouterr().out).endswith("; no epsilon and no number of reports meet it.")
+
+
+@pytest.mark.parametrize("groups", ["", " --groups 4"])
+def test_without_epsilon_the_plan_is_for_the_smallest(tmp_path, capsys, groups):
+    path, reports = tmp_path / "c.json", N // 4 if groups else N
+    least = least_epsilon(QUESTIONS["part"], reports, target_half_width=0.1)
+    command = f"--num_values 40 --num_sensitive 7 --reports {N} --target_half_width 0.1 --output {path}{groups}"
+    assert program.main(command.split()) == 0
+    printed = capsys.readouterr().out
+    assert f" {reports:,} reports at epsilon {least:g}\n" in printed
+    assert verdict_in(printed).endswith(f". Epsilon {least:g} is the smallest that meets it.")
+    assert Collection.from_json(path).mechanism.epsilon == least
 
 
 def test_more_reports_do_not_help_against_collisions(capsys):

@@ -19,8 +19,11 @@ from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers
 from uldp_transforms.ldp.planning.number_forecast import (
     NeededForMean,
     forecast_numbers,
+    least_epsilon_of_mean,
+    mechanisms,
     needed_for_mean,
     plan_numbers,
+    with_mechanism,
 )
 
 PAGE = (Path(__file__).parents[3] / "docs" / "numbers.md").read_text(encoding="utf-8")
@@ -100,7 +103,10 @@ def test_what_a_half_width_needs_is_the_least(others: list[str]):
         for epsilon in (needed.epsilon + 1e-3, needed.epsilon - 2e-3)
     )
     assert enough < 2 < fewer
-    assert needed_for_mean(item, 1e-9, 10, shares) == NeededForMean(num_reports=None, epsilon=None)
+    half_width = needed_for_mean(item, 2.0, 10, shares).half_width
+    assert needed_for_mean(item, 1e-9, 10, shares) == NeededForMean(
+        num_reports=None, epsilon=None, half_width=half_width
+    )
 
 
 def test_means_of_simulations_are_as_far_away_as_planned():
@@ -124,6 +130,32 @@ def test_a_target_of_the_mean_is_printed(files: Path, capsys: pytest.CaptureFixt
     needed = needed_for_mean(collection(others=["none"]), 5.0, 5000)
     line = next(line for line in printed.splitlines() if line.startswith("sw") and f"{needed.num_reports:,}" in line)
     assert line.split() == ["sw", f"{needed.num_reports:,}", f"{needed.epsilon:.3f}"]
+
+
+def test_the_verdict_on_a_target_of_the_mean(files: Path, capsys: pytest.CaptureFixture[str]):
+    needed = needed_for_mean(collection(others=["none"]), 3.0, 5000)
+    assert run(files, "--collection IN/C.json --target_half_width 3") == 0
+    missed = f"Target half width 3 ms of the mean missed: {needed.half_width:.3g}; it needs "
+    missed += f"epsilon {needed.epsilon:.3f}, or {needed.num_reports:,} reports. With other"
+    assert missed in capsys.readouterr().out
+    assert run(files, "--collection IN/C.json --target_half_width 500") == 0
+    assert f"Target half width 500 ms of the mean met: {needed.half_width:.3g}. With" in capsys.readouterr().out
+
+
+def test_the_smallest_epsilon_that_meets_the_target_of_a_mean(files: Path, capsys: pytest.CaptureFixture[str]):
+    """That of the mechanism that needs least, which is recommended even if others have better quantiles."""
+    command = f"--collection {files}/C.json --reports 5000 --target_half_width 5 --output {files}/new.json"
+    assert program.main(command.split()) == 0
+    printed = capsys.readouterr().out
+    item = collection(others=["none"])
+    needed = [needed_for_mean(with_mechanism(item, make, 1.0), 5.0, 5000).epsilon for make in mechanisms(item.alphabet)]
+    least = min(epsilon for epsilon in needed if epsilon is not None)
+    assert f"5,000 reports at epsilon {least:g}\n" in printed
+    assert f" Epsilon {least:g} is the smallest that meets it. With other" in printed
+    made = Collection.from_json(str(files / "new.json"))
+    assert made.mechanism.epsilon == least
+    assert needed_for_mean(made, 5.0, 5000).half_width <= 5
+    assert least_epsilon_of_mean(item, 1e-9, 10) is None
 
 
 def test_a_log_scale_has_quantiles_alone():

@@ -47,8 +47,10 @@ def test_a_program_of_the_laboratory_whose_packages_are_missing_says_which(monke
 
 def test_an_unknown_program_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert uldp.main(["estimat"]) == uldp.WRONG_CONFIGURATION
-    said = f"uldp: PROGRAM must be one of {', '.join(programs())}, got 'estimat'; did you mean estimate?\n"
+    said = "uldp: no program 'estimat'; did you mean estimate? uldp --help lists all programs\n"
     assert capsys.readouterr() == ("", said)
+    assert uldp.main(["xyzzy"]) == uldp.WRONG_CONFIGURATION
+    assert capsys.readouterr() == ("", f"uldp: PROGRAM must be one of {', '.join(programs())}, got 'xyzzy'\n")
 
 
 def test_the_help_names_every_program(capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,7 +63,7 @@ def test_the_help_names_every_program(capsys: pytest.CaptureFixture[str]) -> Non
     ]
 
 
-@pytest.mark.parametrize("words", [[], ["-h"], ["--help"]])
+@pytest.mark.parametrize("words", [[], ["-h"], ["--help"], ["help"]])
 def test_the_help_is_printed_and_is_no_fault(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert uldp.main(words) == 0
     out, err = capsys.readouterr()
@@ -71,6 +73,18 @@ def test_the_help_is_printed_and_is_no_fault(words: list[str], capsys: pytest.Ca
     every = {name: described[name] for name in programs()}
     width = max(map(len, every))
     assert all(f"\n  {name:{width}}  {what}\n" in out for name, what in every.items())
+
+
+@pytest.mark.parametrize("words", [["estimate"], ["estimate", "all"]])
+def test_help_of_a_program(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    helps = []
+    for given in (["help", *words], [words[0], "--help", *words[1:]]):
+        with pytest.raises(SystemExit) as ended:
+            uldp.main(given)
+        assert ended.value.code == 0
+        helps.append(capsys.readouterr())
+    assert helps[0] == helps[1]
+    assert ("--job_server" in helps[0].out or len(helps[0].out) > 10_000) is (len(words) > 1)
 
 
 def test_the_version_names_the_decoder_that_is_used(capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +114,7 @@ def test_a_program_of_another_package_runs(
     assert uldp.main(["--help"]) == 0
     assert capsys.readouterr().out.split("\nof other packages:\n")[1].split()[:3] == ["more", "of", "uldp-more"]
     assert uldp.main(["moer"]) == 2
-    assert capsys.readouterr().err.endswith("got 'moer'; did you mean more?\n")
+    assert capsys.readouterr().err == "uldp: no program 'moer'; did you mean more? uldp --help lists all programs\n"
 
 
 def test_a_program_of_this_package_is_not_replaced(

@@ -124,6 +124,15 @@ def test_the_page_shows_the_files() -> None:
 # ---------------------------------------------------------------- what it takes
 
 
+@pytest.mark.parametrize("window", ["1h", "15m"])
+def test_windows_of_parts_of_hours_are_logged(window: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Clients of a collection without client windows round event times to hours."""
+    EstimateReports(collections=[KRR.to_json()], window=window)
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    begin = f"EstimateReports: collection {KRR.id!r} names no client_window, so clients round event times down to "
+    assert [one.startswith(begin) for one in said] == [True] * (window == "15m")
+
+
 def test_every_output_has_the_rows_of_python(folder: Path) -> None:
     pattern = folder / "reports" / "*.avro"
     text = steps(files=str(pattern), collections=[KRR.to_json()], window="12h", slide="6h", min_reports=1)

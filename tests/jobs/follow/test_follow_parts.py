@@ -523,7 +523,7 @@ def test_a_run_ends_with_a_code_a_sentence_and_a_record(
 
         steps = mock.Mock(side_effect=fault)
         monkeypatch.setattr(Follower, "step", steps)
-        monkeypatch.setattr(job_module, "warnings_of", lambda _: ["a warning"])
+        monkeypatch.setattr(job_module, "warnings_at_start", lambda _: ["a warning"])
         with mock.patch.object(signals.stop, "wait", wait), mock.patch.object(job.source, "close") as closed:
             assert run_follow(job, signals) == code
         assert signals.can_drain and pauses == ([1.0] if fault is None else [])

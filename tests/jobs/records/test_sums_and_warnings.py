@@ -15,8 +15,9 @@ from uldp_transforms.jobs.records.ledger_sums import (
     sums_of,
 )
 from uldp_transforms.jobs.records.lookalike_values import lookalikes, sentences_about_lookalikes
-from uldp_transforms.jobs.records.unknown_repeats import has_unknown_repeats, warnings_of
+from uldp_transforms.jobs.records.unknown_repeats import has_unknown_repeats, warnings_at_start, warnings_of
 from uldp_transforms.ldp import Collection
+from uldp_transforms.spec.job_spec import JobSpec
 
 NOTHING_UNREAD: dict[str, object] = {"unread_messages": {}, "unread_files": {}}
 
@@ -185,3 +186,41 @@ def test_versions_that_are_not_pooled_are_told() -> None:
         "question 'q' does not pool 'c' version 1, which has other values than the newest version; it keeps its own "
         "rows"
     ]
+
+
+@pytest.mark.parametrize(
+    ("windows", "said"),
+    [
+        ({"window": "1m"}, "window 1m"),
+        ({"window": "90m"}, "window 90m"),
+        ({"window": "1h", "slide": "10m"}, "window 1h, slide 10m"),
+        ({"window": "1h", "window_offset": "30m"}, "window 1h, window_offset 30m"),
+        ({"window": "1d", "timezone": "Asia/Kolkata"}, "window 1d, timezone Asia/Kolkata"),  # 5:30 ahead of UTC
+        ({"window": "1h"}, None),
+        ({"window": "1d", "slide": "1h"}, None),
+        ({"window": "1mo", "timezone": "Europe/Berlin"}, None),
+        ({}, None),
+    ],
+)
+def test_windows_of_parts_of_hours_are_told(windows: dict[str, str], said: str | None) -> None:
+    """For collections without client windows, because clients round event times to hours then."""
+    spec = JobSpec.of(collections=[collection("m").to_json(), collection("n").to_json()], **windows)
+    expected = [
+        f"collection {name!r} names no client_window, so clients round event times down to the full hour (UTC) unless "
+        f"the app sets a finer unit; windows that do not consist of such hours ({said}) then count reports of other "
+        "times; add client_window to its next version, or use windows of whole hours"
+        for name in ("m", "n")
+    ]
+    assert warnings_at_start(spec) == (expected if said else [])
+
+
+def test_client_windows_need_no_warning() -> None:
+    asked = JobSpec.of(collections=[collection("n", client_window="5m").to_json()], window="15m")
+    assert warnings_at_start(asked) == []
+
+
+def test_warnings_at_the_start_are_of_all_kinds() -> None:
+    pair = {"id": "closed", "values": ["abc", CYRILLIC]}
+    spec = JobSpec.of(collections=[collection("m", **MEMO, alphabet=pair).to_json()], window="1m")
+    memos, hours, alike = warnings_at_start(spec)
+    assert ("keeps memos" in memos, "full hour" in hours, "look alike" in alike) == (True, True, True)

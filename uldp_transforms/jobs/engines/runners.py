@@ -228,10 +228,8 @@ def check_options(beam_args: Sequence[str], hint: Callable[[str], str] = lambda 
         add_described(parser, described_options(known.job_endpoint, known.job_server_timeout))
         _, unknown = parser.parse_known_args(list(beam_args))
     if unknown:
-        raise SpecError(
-            "options must be listed in --help or belong to Apache Beam or to the job server at "
-            f"--job_endpoint, got {unknown[0]!r}{hint(unknown[0])}"
-        )
+        others = "; options are those of --help all, of Apache Beam and of the job server at --job_endpoint"
+        raise SpecError(f"unrecognized arguments: {unknown[0]}{hint(unknown[0]) or others}")
 
 
 def _subclasses(cls: type[PipelineOptions]) -> list[type[PipelineOptions]]:

@@ -38,7 +38,6 @@ from uldp_transforms.jobs.files.progress import of_this_process
 from uldp_transforms.jobs.follow.follow_job import follow_job, run_follow
 from uldp_transforms.jobs.records.cut_windows import cut_before
 from uldp_transforms.jobs.records.ledger_sums import UNREAD_FILES, periods_out_of_balance, summary, sums_of
-from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
 from uldp_transforms.jobs.records.run_accounts import kept, remove_accounts
 from uldp_transforms.jobs.records.run_records import (
     CANCELLED,
@@ -51,7 +50,7 @@ from uldp_transforms.jobs.records.run_records import (
     read_records,
     start_of_run,
 )
-from uldp_transforms.jobs.records.unknown_repeats import warnings_of
+from uldp_transforms.jobs.records.unknown_repeats import warnings_at_start
 from uldp_transforms.jobs.report.report_command import write_report_into
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import sentence_of_files, sentence_of_sums
@@ -93,7 +92,7 @@ def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
     forecast = RowForecast.of(job.spec)
     if dry or forecast.is_large:
         _say(forecast.sentence())
-    for warning in (*warnings_of(job.spec.collections), *sentences_about_lookalikes(job.spec.collections)):
+    for warning in warnings_at_start(job.spec):
         _say(warning)
     return job, pipeline
 

@@ -23,7 +23,6 @@ from uldp_transforms.jobs.follow.topic_reading import TopicSource, check_topic
 from uldp_transforms.jobs.kafka.reader import KafkaReadError
 from uldp_transforms.jobs.kafka.topic_options import first_moment, reading_options
 from uldp_transforms.jobs.records.ledger_sums import UNREAD_FILES, summary, sums_of
-from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
 from uldp_transforms.jobs.records.row_file_options import flush_every
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.records.run_records import (
@@ -37,7 +36,7 @@ from uldp_transforms.jobs.records.run_records import (
     read_records,
     start_of_run,
 )
-from uldp_transforms.jobs.records.unknown_repeats import warnings_of
+from uldp_transforms.jobs.records.unknown_repeats import warnings_at_start
 from uldp_transforms.jobs.spec_options import check_options_agree, given
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import sentence_of_files
@@ -180,7 +179,7 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
     forecast = RowForecast.of(job.spec)
     if forecast.is_large:
         say(forecast.sentence())
-    for warning in (*warnings_of(job.spec.collections), *sentences_about_lookalikes(job.spec.collections)):
+    for warning in warnings_at_start(job.spec):
         say(warning)
     try:
         record.write(job.directory.path)

@@ -11,12 +11,14 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.people_options import PEOPLE, people_in, refuse_people_options, say_missing
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.plan.collection_text import spec_text
+from uldp_transforms.jobs.plan.plan_targets import epsilon_of, verdict
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.confidence import CONFIDENCE, percent
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.planning.number_forecast import (
     NumberForecast,
     forecast_numbers,
+    least_epsilon_of_mean,
     needed_for_mean,
     plan_numbers,
 )
@@ -38,6 +40,7 @@ class NumberPlanning:
         output: file for the recommended collection; None: print it.
         target: half width that the mean's interval should have, in the unit of the numbers; None: no target.
         confidence: of the intervals.
+        is_least: whether epsilon is the smallest that meets the target.
     """
 
     collection: Collection
@@ -48,6 +51,7 @@ class NumberPlanning:
     output: str | None
     target: float | None
     confidence: float = CONFIDENCE
+    is_least: bool = False
 
 
 def read_number_arguments(args: argparse.Namespace) -> NumberPlanning:
@@ -60,14 +64,17 @@ def read_number_arguments(args: argparse.Namespace) -> NumberPlanning:
         raise SpecError(f"--collection must have the alphabet ordered, got {collection.alphabet.id}")
     if args.values is None:
         refuse_people_options(args, "--values")
+    shares, target = None if args.values is None else _shares_in_file(collection, args), args.target_half_width
+    epsilon = epsilon_of(args, lambda: least_epsilon_of_mean(collection, target, args.reports, shares, args.confidence))
     return NumberPlanning(
         collection=collection,
-        epsilon=args.epsilon,
+        epsilon=epsilon,
+        is_least=args.epsilon is None,
         num_reports=args.reports,
         values=args.values,
-        shares=None if args.values is None else _shares_in_file(collection, args),
+        shares=shares,
         output=args.output,
-        target=args.target_half_width,
+        target=target,
         confidence=args.confidence,
     )
 
@@ -89,7 +96,12 @@ def _shares_in_file(collection: Collection, args: argparse.Namespace) -> np.ndar
 def run_number_plan(planning: NumberPlanning) -> int:
     """Compute the plan, write the file, print the table."""
     found, best = plan_numbers(
-        planning.collection, planning.epsilon, planning.num_reports, planning.shares, planning.confidence
+        planning.collection,
+        planning.epsilon,
+        planning.num_reports,
+        planning.shares,
+        planning.confidence,
+        planning.target,
     )
     later = {
         number: forecast_numbers(best.collection, number, planning.shares, planning.confidence)
@@ -102,7 +114,7 @@ def run_number_plan(planning: NumberPlanning) -> int:
     lines = [*_heading(planning), "", *_table(found), "", *_explained(), ""]
     if planning.target is not None:
         lines += [*_needed(planning, planning.target, found), ""]
-    print("\n".join([*lines, *_advice(best), "", *_by_reports(later)]))
+    print("\n".join([*lines, *_advice(planning, best), "", *_by_reports(later)]))
     print(
         "\n" + spec_text(spec) if planning.output is None else f"The recommended collection: {planning.output}\n",
         end="",
@@ -155,6 +167,24 @@ def _needed(planning: NumberPlanning, target: float, found: list[NumberForecast]
     ]
 
 
+def _verdict(planning: NumberPlanning, best: NumberForecast) -> list[str]:
+    """Whether the recommended collection meets the target."""
+    target, unit = planning.target, planning.collection.alphabet.unit
+    if target is None:
+        return []
+    needed = needed_for_mean(best.collection, target, planning.num_reports, planning.shares, planning.confidence)
+    return [
+        verdict(
+            f"half width {target:g}{f' {unit}' if unit else ''} of the mean",
+            needed.half_width,
+            needed.half_width <= target,
+            is_least=planning.is_least,
+            epsilon=needed.epsilon,
+            reports=needed.num_reports,
+        )
+    ]
+
+
 def _explained() -> list[str]:
     return [
         "bytes: size of a report without its header. mean: the unbiased mean. sure: intervals that assume no smooth",
@@ -163,9 +193,9 @@ def _explained() -> list[str]:
     ]
 
 
-def _advice(best: NumberForecast) -> list[str]:
+def _advice(planning: NumberPlanning, best: NumberForecast) -> list[str]:
     mechanism, widths = best.collection.mechanism, "With other numbers of reports it has these half widths:"
-    return [" ".join([f"Recommended: {mechanism.id}.", *mechanism.caveats, widths])]
+    return [" ".join([f"Recommended: {mechanism.id}.", *mechanism.caveats, *_verdict(planning, best), widths])]
 
 
 def _by_reports(later: dict[int, NumberForecast]) -> list[str]:

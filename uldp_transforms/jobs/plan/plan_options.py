@@ -12,19 +12,20 @@ from uldp_transforms.jobs.files.people_options import PEOPLE, TABLE, people_in, 
 from uldp_transforms.jobs.files.value_lists import value_lines
 from uldp_transforms.jobs.plan.group_plan import GROUPS, GroupPlan, read_groups
 from uldp_transforms.jobs.plan.number_plan import NumberPlanning, read_number_arguments
+from uldp_transforms.jobs.plan.plan_targets import TARGETS, epsilon_of, targets_of
 from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.jobs.spec_options import spec_option
 from uldp_transforms.ldp.alphabets.dimensions import MAX_GROUPS
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
-from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion
+from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, least_epsilon
 from uldp_transforms.ldp.planning.open_question import FLAT, ZIPF
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Planning:
-    """Options of the planner."""
+    """Options of the planner; ``is_least`` tells whether epsilon is the smallest that meets the target."""
 
     question: ClosedQuestion | OpenQuestion
     epsilon: float
@@ -38,22 +39,12 @@ class Planning:
     groups: GroupPlan | None = None
     liars: float | None = None
     confidence: float = CONFIDENCE
+    is_least: bool = False
 
     @property
     def planned_reports(self) -> int:
         """Number of reports for which errors are computed: of the smallest group, if there are groups."""
         return self.num_reports if self.groups is None else self.groups.reports_of(self.num_reports)
-
-
-TARGETS: cli.Options = {
-    "--target_l1": {cli.IS_COMMON: True, "help": "target for the sum of absolute errors over all values"},
-    "--target_l2": {"help": "target for the sum of squared errors over all values"},
-    "--target_half_width": {
-        cli.IS_COMMON: True,
-        "help": "target for the half width of the interval of a sensitive value; with --collection: of the mean, "
-        "in its unit",
-    },
-}
 
 
 _QUESTION: cli.Options = {
@@ -105,8 +96,7 @@ _QUESTION: cli.Options = {
     "--epsilon": {
         cli.IS_COMMON: True,
         "type": cli.positive(float),
-        "required": True,
-        "help": "epsilon of one report, up to 16",
+        "help": "epsilon of one report, up to 16 (default: the smallest that meets the target)",
     },
     "--reports": {
         cli.IS_COMMON: True,
@@ -165,7 +155,6 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning | N
         require_charts()
     if args.epsilon_inf is not None and args.reports_per_person is None:
         raise SpecError(f"--epsilon_inf needs --reports_per_person, got {args.epsilon_inf:g} alone")
-    names = [name.removeprefix("--") for name in TARGETS]
     if args.liars is not None and not args.liars < 1:
         raise SpecError(f"--liars must be below 1, got {args.liars:g}")
     groups = read_groups(args)
@@ -174,14 +163,16 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning | N
         if groups.max_cohorts < 2:
             raise SpecError(f"--groups must be at most {MAX_GROUPS // 2:,} with --open, got {groups.number:,}")
         question = dataclasses.replace(question, max_cohorts=min(question.max_cohorts, groups.max_cohorts))
+    targets, reports = targets_of(args), args.reports if groups is None else groups.reports_of(args.reports)
     return Planning(
         question=question,
         groups=groups,
         liars=args.liars,
         confidence=args.confidence,
-        epsilon=args.epsilon,
+        epsilon=epsilon_of(args, lambda: least_epsilon(question, reports, confidence=args.confidence, **targets)),
+        is_least=args.epsilon is None,
         num_reports=args.reports,
-        targets={name: getattr(args, name) for name in names if getattr(args, name) is not None},
+        targets=targets,
         values=args.values,
         output=args.output,
         png=args.png,

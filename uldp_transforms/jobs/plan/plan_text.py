@@ -9,6 +9,7 @@ import numpy as np
 
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.plan.plan_options import Planning
+from uldp_transforms.jobs.plan.plan_targets import verdict
 from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON
@@ -117,6 +118,7 @@ def advice(planning: Planning, found: Plan) -> list[str]:
     rms = math.sqrt(best.l2 / planning.question.num_frequencies)
     lines = [
         f"Recommended: {described(setup.mechanism)}. The root mean square error of a frequency is {rms:.2g}.",
+        *_verdicts(planning, best),
     ]
     if best.l1 >= 1:
         lines.append(
@@ -132,6 +134,23 @@ def advice(planning: Planning, found: Plan) -> list[str]:
     clear = found.amplification.clear
     lines.append(lie + (f", {clear:.2f} of another one." if clear is not None else "."))
     return lines + setup.mechanism.caveats
+
+
+def _verdicts(planning: Planning, best: PlanRow) -> list[str]:
+    """Whether the recommended collection meets the target, if there is one."""
+    errors = {name: float(getattr(best, name.removeprefix("target_"))) for name in planning.targets}
+    return [
+        verdict(
+            f"{name.removeprefix('target_').replace('_', ' ')} {target:g}",
+            errors[name],
+            errors[name] <= target,
+            is_least=planning.is_least,
+            epsilon=best.epsilon_needed,
+            reports=best.reports_needed,
+            whose="" if planning.groups is None else " of the smallest group",
+        )
+        for name, target in planning.targets.items()
+    ]
 
 
 def over_time(planning: Planning, found: Plan) -> list[str]:

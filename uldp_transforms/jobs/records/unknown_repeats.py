@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.model import keeps_memos
 from uldp_transforms.ldp.versions import questions_of
+from uldp_transforms.spec.job_spec import JobSpec
 
 
 def has_unknown_repeats(collection: Collection) -> bool:
     """Whether a person's reports have noise in common, and the collection declares no client window."""
     return keeps_memos(collection) and collection.asked is None
+
+
+def warnings_at_start(spec: JobSpec) -> list[str]:
+    """All sentences that a program prints before it counts."""
+    return [
+        *warnings_of(spec.collections),
+        *spec.rounding_warnings(),
+        *sentences_about_lookalikes(spec.collections),
+    ]
 
 
 def warnings_of(collections: Iterable[Collection]) -> list[str]:

@@ -9,6 +9,7 @@ from uldp_transforms.ldp.planning.hashed_errors import hashed_variance as hashed
 from uldp_transforms.ldp.planning.open_question import OpenQuestion as OpenQuestion
 from uldp_transforms.ldp.planning.planning import Plan as Plan
 from uldp_transforms.ldp.planning.planning import PlanRow as PlanRow
+from uldp_transforms.ldp.planning.planning import least_epsilon as least_epsilon
 from uldp_transforms.ldp.planning.planning import plan as plan
 from uldp_transforms.ldp.planning.planning import reports_for_half_width as reports_for_half_width
 
@@ -22,6 +23,7 @@ __all__ = [
     "cohorts_to_distinguish",
     "distinguishable_share",
     "hashed_variance",
+    "least_epsilon",
     "plan",
     "reports_for_half_width",
 ]

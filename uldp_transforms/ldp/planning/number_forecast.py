@@ -88,6 +88,7 @@ def plan_numbers(
     num_reports: int,
     shares: np.ndarray | None = None,
     confidence: float = CONFIDENCE,
+    target: float | None = None,
 ) -> tuple[list[NumberForecast], NumberForecast]:
     """Compare all mechanisms that protect what the alphabet of a collection declares sensitive.
 
@@ -96,10 +97,11 @@ def plan_numbers(
         epsilon: of one report, in (0, 16].
         num_reports: n.
         shares, confidence: see ``forecast_numbers``.
+        target: for the half width of the mean; None: no target.
 
     Returns:
         the forecasts, and the recommended one: with the shortest report among those whose ``size`` is at most 5 %
-        above the least.
+        above the least. If some mechanisms meet the target, one of these is recommended.
 
     Raises:
         SpecError: for another alphabet, or if an argument is out of range.
@@ -110,9 +112,14 @@ def plan_numbers(
     found = [
         forecast_numbers(with_mechanism(collection, make, epsilon), num_reports, shares, confidence) for make in makers
     ]
-    limit = NEARLY_BEST * min(one.size for one in found)
+    good = found
+    if target is not None:
+        weights = _equal(collection) if shares is None else shares
+        halves = [_half_width_of_mean(one.collection, num_reports, weights, confidence) for one in found]
+        good = [one for one, half in zip(found, halves) if half <= target] or found
+    limit = NEARLY_BEST * min(one.size for one in good)
     best = min(
-        (one for one in found if one.size <= limit),
+        (one for one in good if one.size <= limit),
         key=lambda one: (one.collection.mechanism.payload_size, one.size),
     )
     return found, best
@@ -125,10 +132,12 @@ class NeededForMean:
     Attributes:
         num_reports: least number of reports; None if more than can be planned.
         epsilon: least epsilon with the planned number of reports, in steps of 1/1000; None if more than 16.
+        half_width: with the planned number of reports and the epsilon of the collection.
     """
 
     num_reports: int | None
     epsilon: float | None
+    half_width: float
 
 
 def needed_for_mean(
@@ -156,20 +165,46 @@ def needed_for_mean(
     if collection.alphabet.bin_centres is None:
         raise SpecError("a half width can be planned for a mean only, and numbers on the scale log have none")
     shares = _equal(collection) if shares is None else shares
-    z = float(normal_quantile(confidence))
-    needed = math.ceil(_variance_of_mean(collection, shares) * (z / half_width) ** 2)
+    half = _half_width_of_mean(collection, num_reports, shares, confidence)
+    needed = math.ceil(num_reports * (half / half_width) ** 2)
+    reports = needed if needed <= MAX_REPORTS else None
 
     def meets(step: int) -> bool:
         changed = with_mechanism(collection, type(collection.mechanism), step / STEPS_OF_EPSILON)
-        return z * math.sqrt(_variance_of_mean(changed, shares) / num_reports) <= half_width
+        return _half_width_of_mean(changed, num_reports, shares, confidence) <= half_width
 
     low, high = 0, round(MAX_EPSILON * STEPS_OF_EPSILON)
     if not meets(high):
-        return NeededForMean(num_reports=needed if needed <= MAX_REPORTS else None, epsilon=None)
+        return NeededForMean(num_reports=reports, epsilon=None, half_width=half)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if meets(middle) else (middle, high)
-    return NeededForMean(num_reports=needed if needed <= MAX_REPORTS else None, epsilon=high / STEPS_OF_EPSILON)
+    return NeededForMean(num_reports=reports, epsilon=high / STEPS_OF_EPSILON, half_width=half)
+
+
+def least_epsilon_of_mean(
+    collection: Collection,
+    half_width: float,
+    num_reports: int,
+    shares: np.ndarray | None = None,
+    confidence: float = CONFIDENCE,
+) -> float | None:
+    """Smallest epsilon with which some mechanism gives the mean an interval of this half width; None: none up to 16.
+
+    Args and errors: see ``needed_for_mean``; the mechanism of the collection has no effect.
+    """
+    _edges(collection)
+    needed = (
+        needed_for_mean(with_mechanism(collection, make, MAX_EPSILON), half_width, num_reports, shares, confidence)
+        for make in mechanisms(collection.alphabet)
+    )
+    return min((one.epsilon for one in needed if one.epsilon is not None), default=None)
+
+
+def _half_width_of_mean(collection: Collection, num_reports: int, shares: np.ndarray, confidence: float) -> float:
+    """Half width of the interval of the unbiased mean."""
+    z = float(normal_quantile(confidence))
+    return z * math.sqrt(_variance_of_mean(collection, shares) / num_reports)
 
 
 def _variance_of_mean(collection: Collection, shares: np.ndarray) -> float:

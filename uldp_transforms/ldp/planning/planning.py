@@ -23,7 +23,7 @@ STEPS_OF_EPSILON = 1000
 
 NEARLY_BEST = 1.05
 """Relative loss tolerance: among setups within 5 % of the least loss, the one with the shortest report is
-recommended.
+recommended; if some of them meet the target, among these.
 """
 
 
@@ -105,16 +105,8 @@ def plan(
         SpecError: if an argument is out of range.
     """
     require_epsilon("plan.epsilon", epsilon)
-    require_reports("plan.num_reports", num_reports)
-    check_confidence("plan.confidence", confidence)
     targets = {"l1": target_l1, "l2": target_l2, "half_width": target_half_width}
-    given = {name: target for name, target in targets.items() if target is not None}
-    if len(given) > 1:
-        raise SpecError(f"plan.target must be given at most once, got {', '.join(given)}")
-    for name, target in given.items():
-        require_number(f"plan.target_{name}", target, "a number above 0", is_number(target) and 0 < target < math.inf)
-    loss = next(iter(given), "l2")
-    aim = _Aim(num_reports, loss, targets[loss], confidence)
+    aim = _aim("plan", num_reports, targets, confidence)
     rows = list(_rows(question, epsilon, aim))
     best, setup = _recommended(rows, aim)
     return Plan(
@@ -125,6 +117,31 @@ def plan(
         detectable_frequency=_detectable(question, setup, num_reports),
         confidence=confidence,
     )
+
+
+def least_epsilon(
+    question: PlannedQuestion,
+    num_reports: int,
+    target_l1: float | None = None,
+    target_l2: float | None = None,
+    target_half_width: float | None = None,
+    confidence: float = CONFIDENCE,
+) -> float | None:
+    """Smallest epsilon, in steps of 1/1000, with which some setup meets the target; None: none up to 16 does.
+
+    Args:
+        question, num_reports, confidence: see ``plan``.
+        target_l1, target_l2, target_half_width: see ``plan``; exactly one must be given.
+
+    Raises:
+        SpecError: if an argument is out of range.
+    """
+    targets = {"l1": target_l1, "l2": target_l2, "half_width": target_half_width}
+    aim = _aim("least_epsilon", num_reports, targets, confidence)
+    if aim.target is None:
+        raise SpecError("least_epsilon.target must be given, got none")
+    needed = [_epsilon_needed(make, aim) for make in question.setups(num_reports).values()]
+    return min((epsilon for epsilon in needed if epsilon is not None), default=None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,6 +159,19 @@ class _Aim:
         is_width = self.loss == "half_width"
         error = forecast.half_width_at(self.confidence) if is_width else getattr(forecast, self.loss)
         return bool(error <= self.target)
+
+
+def _aim(name: str, num_reports: int, targets: dict[str, float | None], confidence: float) -> _Aim:
+    """The checked arguments of the function ``name``; raises SpecError."""
+    require_reports(f"{name}.num_reports", num_reports)
+    check_confidence(f"{name}.confidence", confidence)
+    given = {loss: target for loss, target in targets.items() if target is not None}
+    if len(given) > 1:
+        raise SpecError(f"{name}.target must be given at most once, got {', '.join(given)}")
+    for loss, target in given.items():
+        require_number(f"{name}.target_{loss}", target, "a number above 0", is_number(target) and 0 < target < math.inf)
+    loss = next(iter(given), "l2")
+    return _Aim(num_reports, loss, targets[loss], confidence)
 
 
 def _rows(question: PlannedQuestion, epsilon: float, aim: _Aim) -> Iterator[PlanRow]:
@@ -224,6 +254,7 @@ def _recommended(rows: list[PlanRow], aim: _Aim) -> tuple[PlanRow, Setup]:
 
     limit = NEARLY_BEST * min(map(error, candidates))
     good = [pair for pair in candidates if error(pair) <= limit]
+    good = [pair for pair in good if aim.target is not None and error(pair) <= aim.target] or good
     return min(good, key=lambda pair: (pair[1].mechanism.payload_size, pair[0].l2))
 
 
