@@ -26,6 +26,7 @@ from uldp_transforms.ldp.solvers import (
     sharpened,
 )
 from uldp_transforms.ldp.solvers.buckets import Buckets
+from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.observation import Observation
 from uldp_transforms.ldp.solvers.question import ask
 
@@ -345,3 +346,29 @@ def test_the_law_of_counts_has_two_more_reports() -> None:
     law = intervals._law_of_counts(raw, variances)
     np.testing.assert_allclose(law.slope * (np.maximum(raw, 0) + 2 * law.slope), variances)
     assert law.null.tolist() == law.curvature.tolist() == [0, 0, 0]
+
+
+# ---------------------------------------------------------------------- the fitted prior
+
+
+def laws() -> Noisy:
+    return Noisy(np.array([0.1, -0.02, 0.5]), np.array([1e-4, 4e-4, 0.0]), np.array([0.01, 0.0, 0.02]), 300.0)
+
+
+def test_more_than_2048_frequencies_are_binned_by_a_twentieth_of_a_standard_error() -> None:
+    """And by laws whose null or slope differ by 10 %."""
+    rng = generator("binned")
+    estimates, kinds = rng.normal(0, 3, 2049), rng.integers(0, 2, 2049)
+    null = np.where(kinds == 1, 1.0, 2.0)
+    noisy = Noisy(estimates, null, 0.1 * null, np.inf)
+    few = Noisy(estimates[:2048], null[:2048], 0.1 * null[:2048], np.inf)
+    same, ones, member = few.binned()
+    assert same is few and (ones == 1).all() and len(ones) == 2048 and member is None
+    points, counts, member = noisy.binned()
+    assert member is not None
+    keys = list(zip(np.floor(noisy.distances / 0.05).tolist(), null.tolist()))
+    assert len(counts) == len(set(keys)) and counts.sum() == 2049
+    assert len(set(zip(keys, member.tolist()))) == len(counts)
+    own = member == member[0]
+    assert points.estimates[member[0]] == pytest.approx(estimates[own].mean())
+    assert (points.null[member[0]], points.slope[member[0]]) == pytest.approx((null[0], 0.1 * null[0]))
