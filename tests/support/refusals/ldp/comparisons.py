@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError, compare, homogeneity
+from uldp_transforms.ldp.errors import NoReportsError
 from uldp_transforms.ldp.estimators import Estimate
 
 
@@ -74,5 +75,15 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         SpecError,
         lambda: homogeneity(collection(3, 1.0), [CohortCounts.empty(1, 3)]),
         "homogeneity needs two groups or more, got 1",
+    ),
+    (
+        SpecError,
+        lambda: homogeneity(collection(3, 1.0), [CohortCounts.empty(1, 3), CohortCounts.empty(1, 4)]),
+        "counts must have the shape (1, 3), got [(1, 3), (1, 4)]",
+    ),
+    (
+        NoReportsError,
+        lambda: homogeneity(collection(3, 1.0), [CohortCounts.empty(1, 3)] * 2),
+        "the versions of this question have no reports",
     ),
 ]
