@@ -59,7 +59,9 @@ CAPABILITIES = (
         r"ordered|square_wave|number|log_smooth|smooth_figures|figure_(history|rows)|stacked_priors_",
         r"\bnumbers\b|ordered|NumberEstimates|quantile",
     ),
-    Capability("groups", r"group|borrow|dimensions|stacked_priors|estimate_together", r"\bgroups?\b|dimensions|borrow|\bby\b="),
+    Capability(
+        "groups", r"group|borrow|dimensions|stacked_priors|estimate_together", r"\bgroups?\b|dimensions|borrow|\bby\b="
+    ),
     Capability("versions of questions", r"version(s|ed|_w|_h)|pool_versions|pooled", r"versions|pooled|same_question"),
     Capability(
         "comparisons and totals",
