@@ -21,9 +21,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from tests.support import memory_store
 from tests.support.rows.rows_of_all_kinds import ROWS, estimate_row
+from uldp_transforms.beam.runtime.joined_file import WriteJoinedFile, _JoinedFile, _WritePartsFn
 from uldp_transforms.collector.growing_files import GROWING, TABLE_ENTRIES
 from uldp_transforms.collector.row_bytes import file_of
-from uldp_transforms.jobs.sinks.joined_file import WriteJoinedFile, _JoinedFile, _WritePartsFn
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, ValueEstimate, WindowedEstimate
 
