@@ -40,7 +40,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "beam/runtime": (
         *("beam/state/test_coders.py", "beam/state/test_combine.py", "beam/windows", "beam/accounts/test_metrics.py"),
-        *("beam/test_runtime_parts.py", "beam/test_wiring.py"),
+        *("beam/test_runtime_parts.py", "beam/test_wiring.py", "jobs/sinks/test_one_file_of_rows.py"),
     ),
     "beam/transforms": (
         *("beam/accounts", "beam/state", "beam/windows", "beam/rows/test_rows.py"),
@@ -50,6 +50,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "collector": (
         *("collector", "beam/accounts", "beam/state", "beam/rows/test_rows.py"),
         *("jobs/follow/test_follow_parts.py", "ldp/test_edges.py", "messages/test_many_collections.py"),
+        "jobs/sinks/test_one_file_of_rows.py",
     ),
     "files": (
         "files",

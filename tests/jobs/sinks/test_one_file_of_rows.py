@@ -21,9 +21,9 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from tests.support import memory_store
 from tests.support.rows.rows_of_all_kinds import ROWS, estimate_row
+from uldp_transforms.beam.runtime.joined_file import WriteJoinedFile, _JoinedFile, _WritePartsFn
 from uldp_transforms.collector.growing_files import GROWING, TABLE_ENTRIES
 from uldp_transforms.collector.row_bytes import file_of
-from uldp_transforms.jobs.sinks.joined_file import WriteJoinedFile, _JoinedFile, _WritePartsFn
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, ValueEstimate, WindowedEstimate
 
@@ -136,10 +136,14 @@ def test_parts_of_another_file_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_several_workers_write_one_file(form: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "options", [{"direct_num_workers": 3, "direct_running_mode": "multi_threading"}, {"direct_runner_bundle_repeat": 1}]
+)
+def test_several_workers_and_repeated_bundles_write_one_file(
+    options: dict[str, Any], form: str, tmp_path: Path
+) -> None:
     path, number = tmp_path / f"rows.{form}", 40
-    options = PipelineOptions(direct_num_workers=3, direct_running_mode="multi_threading")
-    with beam.Pipeline(options=options) as pipeline:
+    with beam.Pipeline(runner="FnApiRunner", options=PipelineOptions(**options)) as pipeline:
         rows = pipeline | beam.Create(range(number)) | beam.Reshuffle() | beam.Map(row_of)
         _ = rows | WriteJoinedFile(str(path), form, ESTIMATE_SCHEMA)
     assert [each.name for each in tmp_path.iterdir()] == [path.name]

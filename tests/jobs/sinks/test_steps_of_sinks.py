@@ -14,11 +14,11 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
 
 from tests.support.rows.rows_of_all_kinds import ROWS
+from uldp_transforms.beam.runtime.joined_file import WriteJoinedFile
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.files.flushed_rows import FlushRows
 from uldp_transforms.jobs.sinks import BigQueryTables, Output, PubSubTopics, RowFiles, Sink
 from uldp_transforms.jobs.sinks.bigquery_tables import INSERTS, LOADS, WriteTable
-from uldp_transforms.jobs.sinks.joined_file import WriteJoinedFile
 from uldp_transforms.jobs.sinks.kafka_topics import JSON, RecordOfRow
 from uldp_transforms.jobs.sinks.pubsub_topics import _message, schema_attributes
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles

@@ -14,6 +14,7 @@ import fastavro
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import PCollection
 
+from uldp_transforms.beam.runtime.joined_file import WriteJoinedFile
 from uldp_transforms.collector.pending_rows import head_of, records_of
 from uldp_transforms.collector.row_bytes import ENCODED, JOINED
 from uldp_transforms.files import stores
@@ -22,7 +23,6 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.flushed_rows import FlushRows
 from uldp_transforms.jobs.records import run_accounts
 from uldp_transforms.jobs.records.row_file_options import OPTIONS, flush_every
-from uldp_transforms.jobs.sinks.joined_file import WriteJoinedFile
 from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.ldp.errors import SpecError

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from uldp_transforms.jobs.sinks.joined_file import _JoinedFile
+from uldp_transforms.beam.runtime.joined_file import _JoinedFile
 from uldp_transforms.rows.row_types import LEDGER_SCHEMA
 
 

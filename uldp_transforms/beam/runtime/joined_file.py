@@ -9,6 +9,7 @@ holds them in memory.
 from __future__ import annotations
 
 import contextlib
+import os
 import uuid
 from collections.abc import Iterable, Iterator
 from typing import IO, Any
@@ -50,7 +51,9 @@ class WriteJoinedFile(beam.PTransform[PCollection[Any], PCollection[None]]):
         once = rows.pipeline | "Once" >> beam.Create([None])
         joined = once | "Join" >> beam.Map(self._file.join, AsIter(parts))
         # parts are removed only when no engine repeats the step that joins them
-        return joined | "IsJoined" >> beam.Reshuffle() | "RemoveParts" >> beam.Map(self._file.remove_parts)
+        done: PCollection[None] = joined | "IsJoined" >> beam.Reshuffle()
+        removed: PCollection[None] = done | "RemoveParts" >> beam.Map(self._file.remove_parts)
+        return removed
 
 
 class _JoinedFile:
@@ -62,9 +65,14 @@ class _JoinedFile:
         self._form = form
         self._schema = schema
 
-    def new_part(self) -> str:
-        """Path of a part that does not exist yet."""
-        return stores.joined(self._folder, uuid.uuid4().hex)
+    def new_part(self) -> tuple[str, IO[bytes]]:
+        """Path of a new part, and the open file. Locally, the folder of the file must exist."""
+        path = stores.joined(self._folder, uuid.uuid4().hex)
+        if stores.in_store(path):
+            return path, stores.created(path)
+        with contextlib.suppress(FileExistsError):  # of another part
+            os.mkdir(self._folder)
+        return path, open(path, "wb")
 
     def growing(self, file: IO[bytes]) -> GrowingFile:
         """What writes rows to an empty part."""
@@ -115,8 +123,7 @@ class _Part:
     """An open part."""
 
     def __init__(self, joined: _JoinedFile):
-        self._path = joined.new_part()
-        self._file = stores.created(self._path)
+        self._path, self._file = joined.new_part()
         self.rows = joined.growing(self._file)
 
     def close(self) -> tuple[str, int]:
