@@ -1,7 +1,8 @@
 """The gateway: requests and reports per second of its CPU time, and how much packing saves in the stream.
 
 A gateway in a process of its own, on the loopback address, is sent a fixed number of messages over connections that are
-kept open. It publishes to the Pub/Sub server of the tests, or to a folder.
+kept open. It publishes to the Pub/Sub server of the tests, or to a folder. A bare starlette application gets the same
+requests.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import json
 import resource
 import signal
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -62,12 +66,33 @@ def packed(collection: Collection, number: int, size: int) -> list[bytes]:
 def main() -> None:
     collection = Collection.from_json(COLLECTION)
     print(f"the gateway, {CONNECTIONS} connections that stay open (per second of its CPU time; k-RR of 16 values)")
+    _bare(packed(collection, REQUESTS, 1))
     with live.broker():
         for target, options in (("Pub/Sub", ["--topic", live.TOPIC]), ("spool", ["--spool", "spool"])):
             for size in (1, 10, 100):
                 _measure(collection, target, options, size)
     print("what packing saves in the stream: the job on the local engine, from Pub/Sub's stand-in (CPU time a report)")
     _saving(collection)
+
+
+def _bare(messages: Sequence[bytes]) -> None:
+    """What the same requests cost without anything that the gateway does."""
+    program = [sys.executable, "-m", "labs.benchmarks.bare_application"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = f"http://127.0.0.1:{int(process.stdout.readline())}"
+        asyncio.run(posted_at_once(address, messages[:2_000], CONNECTIONS))
+        before = _cpu_at(address)
+        statuses = asyncio.run(posted_at_once(address, messages, CONNECTIONS))
+        seconds = _cpu_at(address) - before
+        process.terminate()
+    assert {status for part in statuses for status in part} == {200}
+    print(f"  bare starlette          {REQUESTS / seconds:9,.0f} requests/s", flush=True)
+
+
+def _cpu_at(address: str) -> float:
+    with urllib.request.urlopen(f"{address}/cpu") as response:
+        return float(json.load(response)["seconds"])
 
 
 def _measure(collection: Collection, target: str, options: list[str], size: int) -> None:

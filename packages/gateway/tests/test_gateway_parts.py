@@ -13,6 +13,8 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 
 from packages.gateway.tests.support.desks import SAID, Kept, batches_of, blocks_of, desk_for
 from tests.fuzz import fuzz
@@ -642,7 +644,7 @@ def test_a_fault_of_the_program_at_the_door_is_an_answer(monkeypatch: pytest.Mon
     monkeypatch.setattr("uldp_transforms_gateway.web._body", lambda *_: 1 // 0)
     meters = Meters(SAID.append)
     door = Door(Limits(10**6, 100, 10**7, meters), 60, meters)
-    request = mock.Mock(headers={}, scope={"client": None})
+    request = mock.Mock(scope={"client": None, "headers": []})
 
     async def answers() -> list[Any]:
         return [await door.answer(request, mock.Mock(), mock.Mock()) for _ in range(3)]
@@ -652,6 +654,28 @@ def test_a_fault_of_the_program_at_the_door_is_an_answer(monkeypatch: pytest.Mon
     assert {answer.headers["Retry-After"] for answer in found} == {"1"}
     assert SAID == ["reports cannot be delivered, and their senders are told: ZeroDivisionError"]
     assert b"uldp_gateway_delivery_failures_total 3.0\n" in meters.text()
+
+
+@pytest.mark.parametrize(
+    ("origins", "status"),
+    [((b"http://127.0.0.1", b"http://evil"), 200), ((b"http://evil", b"http://127.0.0.1"), 403)],
+)
+def test_of_repeated_headers_the_first_counts(origins: Sequence[bytes], status: int) -> None:
+    meters = Meters(SAID.append)
+    door = Door(Limits(10**6, 100, 10**7, meters), 60, meters)
+    headers = [(b"host", b"127.0.0.1"), *((b"origin", origin) for origin in origins)]
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"abc"}
+
+    async def deliver(message: bytes, _: Any) -> Response:
+        return Response(message)
+
+    async def answer() -> Response:
+        scope = {"type": "http", "method": "POST", "path": "/", "client": None, "headers": headers}
+        return await door.answer(Request(scope, receive), mock.Mock(deliver=deliver), mock.Mock())
+
+    assert asyncio.run(answer()).status_code == status
 
 
 def test_numbers_of_avro_are_those_of_the_specification() -> None:

@@ -376,7 +376,7 @@ def test_whoever_goes_away_is_no_fault_of_the_gateway(own: Meters) -> None:
     """Neither before the body is complete, nor while others of the same moment are judged."""
 
     async def goes() -> Answer:
-        request = mock.Mock(headers={}, scope={"client": None})
+        request = mock.Mock(headers={}, scope={"client": None, "headers": []})
         request.stream = mock.Mock(side_effect=web.ClientDisconnect)
         answer = await door_of(own).answer(request, mock.Mock(), mock.Mock())
         return answer.status_code, {}, bytes(answer.body)

@@ -15,6 +15,7 @@ from uldp_transforms.messages import wire
 from uldp_transforms.messages.decoder import MessageDecoder
 
 _MARKED = len(wire.REPORT_HEADER)
+_NOTHING: Counter[Reason] = Counter()  # of all messages of which nothing is refused; never changed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,7 +110,7 @@ class Admission:
 
 def _accepted(message: bytes, fingerprints: dict[bytes, bytes]) -> Verdict:
     fingerprint = fingerprints[message[1 : 1 + PREFIX_BYTES]]
-    return Verdict(fingerprint, wire.reports_in(message), Counter(), wire.has_ids(message))
+    return Verdict(fingerprint, wire.reports_in(message), _NOTHING, wire.has_ids(message))
 
 
 def _only_fingerprint(batches: Sequence[ReportBatch]) -> bytes:

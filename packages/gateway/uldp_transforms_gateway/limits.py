@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import ipaddress
 import time
 from collections import Counter
@@ -23,10 +24,13 @@ _DIGITS = 20
 
 def peer_of(client: tuple[str, int] | None) -> str:
     """The identity of a peer: an IPv4 address, or the /64 network of an IPv6 address; "" if unknown."""
-    if client is None:
-        return ""
+    return "" if client is None else _peer_at(client[0])
+
+
+@functools.lru_cache(maxsize=4096)
+def _peer_at(host: str) -> str:
     try:
-        address = ipaddress.ip_address(client[0])
+        address = ipaddress.ip_address(host)
     except ValueError:
         return ""
     if isinstance(address, ipaddress.IPv4Address):
@@ -131,9 +135,10 @@ class Limits:
         self._waiting = waiting
         self._waiting_bytes = waiting_bytes
         self._peer_bytes = waiting_bytes if peer_bytes is None else peer_bytes
-        self._meters = meters
         self._requests = 0
         self._bytes = 0
+        meters.waiting.set_function(lambda: self._requests)
+        meters.waiting_bytes.set_function(lambda: self._bytes)
         self._of_peers: Counter[str] = Counter()
         self._coming: dict[Body, None] = {}
 
@@ -169,7 +174,6 @@ class Limits:
         self._check_waiting()
         del self._coming[body]
         self._requests += 1
-        self._add(body, 0)
 
     def _could_free(self, lacking: int, needy: Body) -> bool:
         """Drop the oldest incomplete bodies, if that frees this much space; returns whether it does."""
@@ -209,5 +213,3 @@ class Limits:
         self._of_peers[body.peer] += size
         if not self._of_peers[body.peer]:
             del self._of_peers[body.peer]
-        self._meters.waiting.set(self._requests)
-        self._meters.waiting_bytes.set(self._bytes)

@@ -39,6 +39,7 @@ class Meters:
         self._say = say
         self._failed_at: float | None = None
         self._said_at: float | None = None
+        self._answers: dict[int, Counter] = {}
         disable_created_metrics()
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
@@ -62,10 +63,20 @@ class Meters:
         self.waiting = Gauge("requests_waiting", "complete requests without a response so far", **own)
         self.waiting_bytes = Gauge("bytes_waiting", "bytes of their bodies, and of bodies that are arriving", **own)
 
-    def judged(self, verdict: Verdict) -> None:
-        self._received.inc(verdict.accepted + verdict.refused.total())
-        self._accepted.inc(verdict.accepted)
-        for reason, number in verdict.refused.items():
+    def answered(self, status: int, seconds: float) -> None:
+        """Count a response to ``POST /reports``."""
+        self.seconds.observe(seconds)
+        if status not in self._answers:
+            self._answers[status] = self.requests.labels(str(status))
+        self._answers[status].inc()
+
+    def judged(self, *verdicts: Verdict) -> None:
+        """Count the reports of messages."""
+        accepted = sum(verdict.accepted for verdict in verdicts)
+        refused = sum((verdict.refused for verdict in verdicts if verdict.refused), Reasons[Reason]())
+        self._received.inc(accepted + refused.total())
+        self._accepted.inc(accepted)
+        for reason, number in refused.items():
             self._refused.labels(reason.code).inc(number)
 
     def too_large(self) -> None:

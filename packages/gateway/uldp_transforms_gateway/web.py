@@ -77,10 +77,12 @@ class Door:
             too_large: is called if the body is too large.
         """
         try:
-            self._origins.check(request.headers.get("origin"), request.headers.get("host"))
-            sender = self._tokens.check(request.headers.get("authorization"))
+            # of headers that are repeated, the first counts
+            said = {name: value.decode("latin-1") for name, value in reversed(request.scope["headers"])}
+            self._origins.check(said.get(b"origin"), said.get(b"host"))
+            sender = self._tokens.check(said.get(b"authorization"))
             sender.app.begin()
-            with self._limits.room_for(request.headers.get("content-length"), peer_of(request.scope["client"])) as room:
+            with self._limits.room_for(said.get(b"content-length"), peer_of(request.scope["client"])) as room:
                 body = await _body(request, room, sender.app, self._patience)
                 return await sender.sends(body, taker)
         except Refused as refused:
@@ -133,8 +135,7 @@ class Desk:
         """``POST /reports``."""
         begin = time.perf_counter()
         response = await self._door.answer(request, _Reports(self, request), self._meters.too_large)
-        self._meters.seconds.observe(time.perf_counter() - begin)
-        self._meters.requests.labels(str(response.status_code)).inc()
+        self._meters.answered(response.status_code, time.perf_counter() - begin)
         return response
 
     async def deliver(self, message: bytes, use: Use | None, headers: Sequence[tuple[bytes, bytes]]) -> Response:
@@ -162,7 +163,9 @@ class Desk:
             return JSONResponse({"reason": verdict.reason.code, "refused": refused}, STATUS[verdict.reason])
         await pack.delivered()
         status, word = self._done
-        return JSONResponse({word: verdict.accepted} | ({"refused": refused} if refused else {}), status)
+        if refused:
+            return JSONResponse({word: verdict.accepted, "refused": refused}, status)
+        return Response(b'{"%b":%d}' % (word.encode(), verdict.accepted), status, media_type=JSONResponse.media_type)
 
     async def _judged(self, message: bytes, use: Use | None) -> tuple[Verdict, Pack | None]:
         """Verdict of a message, and the pack with its accepted reports."""
@@ -192,8 +195,8 @@ class Desk:
             for batch in batches:
                 together[batch.fingerprint, has_ids(batch)].append(batch)
             packs = {kind: self._packer.add(*some) for kind, some in together.items()}
+            self._meters.judged(*verdicts)
             for verdict in verdicts:
-                self._meters.judged(verdict)
                 each, pack = next(waiting), packs.get((verdict.fingerprint, verdict.has_ids))
                 if pack is not None and each.use is not None:
                     pack.uses.append(each.use)
