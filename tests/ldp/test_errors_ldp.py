@@ -531,11 +531,11 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
         load_a_package_without_modules,
         "mechanism 'lost' of the package tiny cannot be added: No module named 'not_there'",
     ),
-    (SpecError, spec(mechanism={"id": "krr"}), "KaryRR needs the key 'epsilon', got no keys"),
+    (SpecError, spec(mechanism={"id": "krr"}), "mechanism needs the key 'epsilon', got no keys"),
     (
         SpecError,
         spec(mechanism={"id": "urap", "epsilon": 1, "num_symbols": 6}),
-        "UtilityOptimizedRappor takes the keys epsilon, epsilon_inf, theta, inversion, got 'num_symbols'",
+        "mechanism takes the keys epsilon, epsilon_inf, theta, inversion, got 'num_symbols'",
     ),
     # conformance
     (
