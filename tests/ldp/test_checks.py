@@ -29,6 +29,18 @@ def test_a_name_of_four_letters_or_more_may_mean_another(name: object, known: li
     assert nearest(name, known) == meant
 
 
+def test_needed_keys_come_first() -> None:
+    with pytest.raises(SpecError) as caught:
+        require_keys("X", {"epsilom": 1, "b": 2}, ["epsilon"], ["epsilon", "a"])
+    assert str(caught.value) == "X needs the key 'epsilon', got 'epsilom', 'b'; did you mean 'epsilon' by 'epsilom'?"
+    with pytest.raises(SpecError) as caught:
+        require_keys("X", {"mechanism": 1, "other": 2}, ["epsilon"], ["epsilon", "mechanism"])
+    assert str(caught.value) == "X needs the key 'epsilon', got 'mechanism', 'other'"
+    with pytest.raises(SpecError) as caught:
+        require_keys("X", {"epsilon": 1, "epsilom": 2}, ["epsilon"], ["epsilon", "a"])
+    assert str(caught.value) == "X takes the keys epsilon, a, got 'epsilom'; did you mean 'epsilon'?"
+
+
 def test_json_is_read_strictly() -> None:
     assert parse_json('{"a": [1, {"b": 2}], "c": {}}', "F") == {"a": [1, {"b": 2}], "c": {}}
     for text, sentence in (

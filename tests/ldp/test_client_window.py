@@ -42,6 +42,9 @@ def test_windows_of_a_place_are_those_of_calendar_windows(zone: str, text: str) 
     for time in times_around(zone):
         numbers = asked.number_of(time), asked.start_of(time), asked.end_of(time)
         assert numbers == (periods.number_of(time), periods.start_of(time), periods.end_of(time)), time
+    times = np.array(times_around(zone))
+    assert asked.starts_of(times).tolist() == [asked.start_of(time) for time in times.tolist()]
+    assert asked.starts_of(times[:0]).tolist() == []
 
 
 @pytest.mark.parametrize(("text", "length"), [("1m", 60_000), ("6h", 21_600_000), ("1d", DAY), ("1w", 7 * DAY)])
@@ -50,6 +53,7 @@ def test_windows_without_a_place_are_multiples_of_their_length(text: str, length
     for time in (-1, 0, 1, length - 1, length, 20_000 * DAY + 12_345):
         start = time // length * length
         assert (asked.start_of(time), asked.end_of(time)) == (start, start + length)
+        assert asked.starts_of(np.array([time, time])).tolist() == [start, start]
 
 
 def test_windows_in_a_span_are_counted() -> None:

@@ -474,10 +474,10 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
         load_a_package_without_modules,
         "mechanism 'lost' of the package tiny cannot be added: No module named 'not_there'",
     ),
-    (spec(mechanism={"id": "krr"}), "KaryRR needs the key 'epsilon', got no keys"),
+    (spec(mechanism={"id": "krr"}), "mechanism needs the key 'epsilon', got no keys"),
     (
         spec(mechanism={"id": "urap", "epsilon": 1, "num_symbols": 6}),
-        "UtilityOptimizedRappor takes the keys epsilon, epsilon_inf, theta, inversion, got 'num_symbols'",
+        "mechanism takes the keys epsilon, epsilon_inf, theta, inversion, got 'num_symbols'",
     ),
     # conformance
     (

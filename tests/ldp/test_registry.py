@@ -95,15 +95,33 @@ def test_an_object_is_built_from_its_fields_and_the_context() -> None:
     assert (built.given, built.needed, built.free, built.made, built.derived) == (3, "a", 0.5, [], 7)
     assert registry.build({"id": "one", "needed": "a", "free": 2.0, "made": [1]}, given=3).made == [1]
     for spec, sentence in (
-        ({"id": "one"}, "One needs the key 'needed', got no keys"),
-        ({"id": "one", "needed": "a", "given": 4}, "One takes the keys needed, free, made, got 'given'"),
-        ({"id": "one", "needed": "a", "derived": 4}, "One takes the keys needed, free, made, got 'derived'"),
+        ({"id": "one"}, "shape needs the key 'needed', got no keys"),
+        ({"id": "one", "needed": "a", "given": 4}, "shape takes the keys needed, free, made, got 'given'"),
+        ({"id": "one", "needed": "a", "derived": 4}, "shape takes the keys needed, free, made, got 'derived'"),
         ({"needed": "a"}, "shape.id must be one of one, got None"),
         ([], "shape must be a JSON object, got []"),
     ):
         with pytest.raises(SpecError) as caught:
             registry.build(spec, given=3)
         assert str(caught.value) == sentence
+
+
+def test_faults_of_fields_have_the_place_in_the_file() -> None:
+    """Of fields that the file has; those of the context are not in it, and other classes keep their names."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Narrow:
+        id = "narrow"
+        given: int
+        width: int
+
+        def __post_init__(self) -> None:
+            raise SpecError("Narrow.width must be below Narrow.given and Narrow.widths, got NotNarrow.width")
+
+    registry: Registry[Any] = Registry("shape", [Narrow])
+    with pytest.raises(SpecError) as caught:
+        registry.build({"id": "narrow", "width": 1}, given=3)
+    assert str(caught.value) == "shape.width must be below Narrow.given and Narrow.widths, got NotNarrow.width"
 
 
 def test_a_table_keeps_its_order_and_has_each_option_once(packages: Path) -> None:

@@ -54,11 +54,12 @@ def require_mapping(owner: str, value: object) -> Mapping[str, Any]:
 
 def require_keys(owner: str, spec: Mapping[str, Any], needed: Iterable[str], allowed: Collection[str]) -> None:
     """Check that a JSON object has all needed keys and only allowed ones."""
-    missing = [name for name in needed if name not in spec]
-    if missing:
-        raise SpecError(f"{owner} needs the key {missing[0]!r}, got {_few(map(repr, spec)) or 'no keys'}")
-    known = set(allowed)
+    missing, known = [name for name in needed if name not in spec], set(allowed)
     unknown = [name for name in spec if name not in known]
+    if missing:
+        given = next((name for name in unknown if nearest(name, missing[:1])), None)
+        near = "" if given is None else f"; did you mean {missing[0]!r} by {given!r}?"
+        raise SpecError(f"{owner} needs the key {missing[0]!r}, got {_few(map(repr, spec)) or 'no keys'}{near}")
     if unknown:
         meant = nearest(unknown[0], allowed)
         near = "" if meant is None else f"; did you mean {meant!r}?"

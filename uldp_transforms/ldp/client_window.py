@@ -10,6 +10,8 @@ import re
 import zoneinfo
 from typing import Any
 
+import numpy as np
+
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 
@@ -71,6 +73,18 @@ class ClientWindow:
     def start_of(self, time: int) -> int:
         """The start of the window that contains a time; both in milliseconds since 1970 UTC."""
         return self._first(range(time - self.length - DAY, time + 1), self.number_of(time))
+
+    def starts_of(self, times: np.ndarray) -> np.ndarray:
+        """The starts of the windows that contain times; both (n,) int64, in milliseconds since 1970 UTC."""
+        if self.timezone is None:
+            return times // self.length * self.length
+        unique, inverse = np.unique(times, return_inverse=True)
+        starts, at = np.empty_like(unique), 0
+        while at < len(unique):  # window by window
+            start = self.start_of(int(unique[at]))
+            after = int(np.searchsorted(unique, self.end_of(int(unique[at]))))
+            starts[at:after], at = start, after
+        return starts[inverse]
 
     def end_of(self, time: int) -> int:
         """The end of the window that contains a time, which is the start of the next; both in milliseconds since 1970

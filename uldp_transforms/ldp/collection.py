@@ -337,7 +337,8 @@ class Collection(Model):
 
         Args:
             counts: of this collection's reports.
-            estimator: id, see ``ESTIMATORS``.
+            estimator: id, see ``ESTIMATORS``. The default of jobs is ``eb``, that of this method the unbiased linear
+                estimate, ``empirical``.
             candidates: values to estimate; in an open alphabet, in addition to its public list, without which they are
                 needed. None: all values of a closed one.
 

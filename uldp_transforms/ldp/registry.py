@@ -7,6 +7,7 @@ or the complete table, is requested; importing this package loads none.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -88,7 +89,8 @@ class Registry(Generic[T]):
             context: fields that are not in the JSON object.
 
         Raises:
-            SpecError: if a key is missing or unknown, or the class refuses a value.
+            SpecError: if a key is missing or unknown, or the class refuses a value; names keys by their place in the
+                JSON object, such as ``mechanism.epsilon``, and not by the class.
         """
         fields = dict(require_mapping(self.kind, spec))
         cls = self[fields.pop("id", None)]
@@ -98,8 +100,12 @@ class Registry(Generic[T]):
             for name, f in allowed.items()
             if f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
         ]
-        require_keys(cls.__name__, fields, needed, allowed)
-        return cls(**context, **fields)
+        require_keys(self.kind, fields, needed, allowed)
+        try:
+            return cls(**context, **fields)
+        except SpecError as error:
+            of_class = rf"\b{cls.__name__}\.(?=({'|'.join(allowed)})\b)"
+            raise SpecError(re.sub(of_class, f"{self.kind}.", str(error))) from None
 
 
 class Table(list[T]):

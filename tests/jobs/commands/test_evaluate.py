@@ -157,7 +157,7 @@ def test_a_picture(people: Path) -> None:
     [
         ("--mechanisms krr,x", f"--mechanisms must be ids from {', '.join(sorted(MECHANISMS))}, got 'krr,x'"),
         ("--epsilons 1,x", "--epsilons must be comma-separated numbers, got '1,x'"),
-        ("--epsilons 17", "KaryRR.epsilon must be a number in (0, 16], got 17.0"),
+        ("--epsilons 17", "mechanism.epsilon must be a number in (0, 16], got 17.0"),
         (
             "--estimators eb,x",
             "--estimators must be ids from eb, em, empirical, ml, normalized, projected, threshold, got 'eb,x'",

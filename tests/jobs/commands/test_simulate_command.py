@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 import types
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import numpy as np
 import pytest
 from google.cloud import pubsub_v1
@@ -17,7 +19,7 @@ from tests.servers.pubsub.pubsub_server import PubsubServer
 from uldp_transforms.jobs.engines import google_clients
 from uldp_transforms.jobs.simulate import simulate_command as program
 from uldp_transforms.jobs.simulate.simulated_people import SimulatedPeople
-from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp import Budget, Client, Collection, FileStorage
 from uldp_transforms.ldp.client.keyed_words import COHORT, MEMO, KeyedSource
 from uldp_transforms.messages import wire
 
@@ -128,6 +130,30 @@ def test_packs_that_just_fit(capsys: pytest.CaptureFixture[str]) -> None:
     Path("B.json").write_text(json.dumps(SPEC | bits), encoding="utf-8")
     assert (wire.MAX_MESSAGE_BYTES - 100) / wire.packed_bytes(Collection.from_json("B.json")) == 333_330
     assert configured("--output R.avro --form packed --pack 333330", "B.json").pack == 333_330
+
+
+@pytest.mark.parametrize(
+    "window", [{}, {"client_window": "15m"}, {"client_window": "1d", "client_timezone": "Europe/Berlin"}]
+)
+@pytest.mark.parametrize("times", ["event_time", "when"])
+def test_times_are_those_of_clients(window: dict[str, str], times: str) -> None:
+    """In files with times, and of now; exact for a collection that leaves the window to the app."""
+    Path("C.json").write_text(json.dumps(SPEC | window), encoding="utf-8")
+    given = [1_000_000_001, 1_000_003_602, 1_000_086_403]
+    Path("V.csv").write_text(f"value,{times}\n" + "".join(f"cat,{moment}\n" for moment in given), encoding="utf-8")
+    before = time.time_ns() // 1_000_000
+    assert program.main(["C.json", "--values", "V.csv", "--output", "R.avro"]) == 0
+    after = time.time_ns() // 1_000_000
+    with open("R.avro", "rb") as file:
+        found = [record["event_time"] for record in fastavro.reader(file)]
+    client = Client(Collection.from_json("C.json"), FileStorage("device"), Budget(epsilon=16.0))
+    if times == "event_time":
+        reports = [client.report("cat", moment * 1000) for moment in given]
+        of_client = [int(one.event_times[0]) for one in reports if one]
+        assert found == (of_client if window else [moment * 1000 for moment in given])
+    else:
+        first, last = map(client._rounded if window else int, (before, after))
+        assert all(first <= moment <= last for moment in found)
 
 
 # ---------------------------------------------------------------------- devices

@@ -1,4 +1,8 @@
-"""Simulates clients: values in, perturbed reports out, as an Avro file or on a Pub/Sub topic."""
+"""Simulates clients: values in, perturbed reports out, as an Avro file or on a Pub/Sub topic.
+
+Event times are rounded down to the client_window of the collection, as clients do. Without one they are kept exact,
+while clients round them down to the hour unless the app sets a finer unit.
+"""
 
 from __future__ import annotations
 
@@ -181,6 +185,8 @@ def _batches(simulation: Simulation, rows_at_once: int) -> Iterator[ReportBatch]
                 continue
             values = _in_collection(simulation, rows.columns[simulation.values.column])
             times = np.full(len(values), time.time_ns() // 1_000_000) if rows.times is None else rows.times
+            if simulation.collection.asked is not None:
+                times = simulation.collection.asked.starts_of(times)
             dimensions = {name: rows.columns[column] for name, column in simulation.dimensions.items()}
             own, others = _by_setter(simulation.collection, dimensions)
             try:
