@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from uldp_transforms.ldp.checks import (
-    nearest,
-    parse_json,
-)
+from uldp_transforms.ldp.checks import nearest, parse_json, require_keys
 from uldp_transforms.ldp.errors import SpecError
 
 
