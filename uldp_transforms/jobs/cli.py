@@ -524,7 +524,7 @@ def _names(text: str) -> list[str] | None:
     return None if given == [""] else given
 
 
-names = OptionType(_names, r"([a-z][a-z0-9_]*(,[a-z][a-z0-9_]*)*)?")
+names = OptionType(_names, r".*")
 """An argparse type: names with commas between them, which the job compares with those of its collections; an empty text
 is as if the option were not given."""
 
