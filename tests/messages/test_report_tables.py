@@ -175,6 +175,7 @@ FAULTS: dict[str, tuple[dict[str, Any], Reason]] = {
     "no cohort": ({"cohort": None}, Reason.MALFORMED),
     "no payload": ({"payload": None}, Reason.MALFORMED),
     "a negative cohort": ({"cohort": -1}, Reason.COHORT_RANGE),
+    "a cohort that would wrap": ({"cohort": 1 - (1 << 16)}, Reason.COHORT_RANGE),
     "a large cohort": ({"cohort": 1 << 16}, Reason.COHORT_RANGE),
     "a cohort of another collection": ({"cohort": 3}, Reason.COHORT_RANGE),
     "a longer payload": ({"payload": b"\x01\x00"}, Reason.PAYLOAD_LENGTH),
@@ -449,7 +450,8 @@ def test_a_cell_that_is_repeated_takes_no_memory(column: str) -> None:
         ([b"a", b"b"] * 5_000, True, True),  # few
         ([b"a", b"b"] * 5_000, False, False),  # each stored anew
         ([b"%16d" % i for i in range(10_000)], True, False),  # ids
-        ([b"%2000d" % i for i in range(10_000)], True, True),  # long
+        ([b"%2000d" % i for i in range(10_000)], False, True),  # long
+        ([b"%16d" % i for i in range(5_000)] + [bytes(100_000)] * 1_000, True, True),  # a long one, repeated
     ],
 )
 def test_cells_that_are_short_and_rarely_repeated_are_read_as_they_are(

@@ -18,12 +18,13 @@ export function windowsOf({ milliseconds, timezone }) {
     }
     return high;
   };
-  const end = (time) => first(number(time) + 1, time + milliseconds + 2 * DAY);
-  let [from, to] = [0, 0]; // the window of the call before: in a time zone, a search is slow
+  let [known, begin] = [NaN, NaN]; // the window of the call before: in a time zone, a search is slow
   const start = (time) => {
-    if (!(from <= time && time < to)) [from, to] = [first(number(time), Math.floor(time)), end(time)];
-    return from;
+    const wanted = number(time);
+    if (wanted !== known) [known, begin] = [wanted, first(wanted, Math.floor(time))];
+    return begin;
   };
+  const end = (time) => first(number(time) + 1, time + milliseconds + 2 * DAY);
   return { number, start, end };
 }
 

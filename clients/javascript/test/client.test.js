@@ -10,6 +10,7 @@ import { formOf } from "../src/form.js";
 import { keptStreams } from "../src/hashing.js";
 import { SAMPLERS } from "../src/samplers.js";
 import { symbolsOf } from "../src/symbols.js";
+import { windowsOf } from "../src/windows.js";
 import { secureWords } from "../src/words.js";
 
 const VECTORS = new URL("../../../schemas/vectors/collections.json", import.meta.url);
@@ -149,6 +150,18 @@ test("event times are the beginning of the client's window", async () => {
         await assert.rejects(Client.open(form, { timeUnit }), { name: "UldpError", message });
       }
       assert.throws(() => client.report("flu", NaN), { name: "UldpError", message: /^eventTime must be .*, got NaN$/ });
+    }
+  }
+});
+
+test("a client whose window is of a time zone rounds each time to the window of its own", async () => {
+  for (const { client: form, times } of windows.filter(({ client }) => client.client_window.timezone)) {
+    if (form.sampler.sampler === "memo") continue;
+    const inOrder = times.filter(({ start }) => start >= 0);
+    assert.ok(inOrder.length > 1);
+    const { start } = windowsOf(form.client_window);
+    for (const { event_time, start: expected } of [...inOrder, ...inOrder.toReversed(), ...inOrder]) {
+      for (let call = 0; call < 2; call++) assert.equal(start(event_time), expected, form.canonical);
     }
   }
 });
