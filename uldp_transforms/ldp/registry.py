@@ -105,7 +105,7 @@ class Registry(Generic[T]):
             return cls(**context, **fields)
         except SpecError as error:
             of_class = rf"\b{cls.__name__}\.(?=({'|'.join(allowed)})\b)"
-            raise SpecError(re.sub(of_class, f"{self.kind}.", str(error))) from None
+            raise SpecError(re.sub(of_class, f"{self.kind}.", str(error))) from error
 
 
 class Table(list[T]):

@@ -1,14 +1,18 @@
-"""Warnings about collections at the start of a job: an unknown number of reports per person, versions not pooled."""
+"""Warnings about collections at the start of a job: an unknown number of reports per person, versions not pooled,
+windows to which event times do not fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.model import keeps_memos
 from uldp_transforms.ldp.versions import questions_of
-from uldp_transforms.spec.job_spec import JobSpec
+
+if TYPE_CHECKING:  # checks of directories do not need it
+    from uldp_transforms.spec.job_spec import JobSpec
 
 
 def has_unknown_repeats(collection: Collection) -> bool:
