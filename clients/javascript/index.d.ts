@@ -55,8 +55,11 @@ export interface MessageStorage {
 }
 
 export interface QueueOptions {
-  /** Resolves when the message was received (or will never be), rejects if it has to be sent again. */
-  send(message: Uint8Array): Promise<void>;
+  /**
+   * Resolves when the message was received, to `false` if it will never be, and rejects if it has to be sent again. The
+   * reports of a pack that was refused are sent one by one.
+   */
+  send(message: Uint8Array): Promise<boolean | void>;
   /** Memory if absent. */
   storage?: MessageStorage;
   /**

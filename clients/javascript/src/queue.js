@@ -12,8 +12,12 @@ export class Queue {
   #packSize;
   #sending;
   #failed = []; // keys of the pack that has to be sent again
+  #alone = new Set(); // keys of a pack that was refused, which says nothing of each of its reports
 
-  /** `send` resolves when the message was received (or will never be), and rejects if it has to be sent again. */
+  /**
+   * `send` resolves when the message was received, to `false` if it will never be, and rejects if it has to be sent again.
+   * The reports of a pack that was refused are sent one by one.
+   */
   constructor({ send, storage = new MemoryStorage(), packSize = 10 }) {
     require(Number.isSafeInteger(packSize) && packSize > 0, `packSize must be whole and above 0, got ${packSize}`);
     [this.#send, this.#storage, this.#packSize] = [send, storage, packSize];
@@ -39,8 +43,9 @@ export class Queue {
       const keys = this.#pack(texts);
       this.#failed = keys;
       const message = packed(keys.map((key) => fromHex(texts.get(key))));
-      await this.#send(message);
-      await this.#forget(keys, texts);
+      const isRefused = (await this.#send(message)) === false;
+      if (isRefused && keys.length > 1) keys.forEach((key) => this.#alone.add(key));
+      else await this.#forget(keys, texts);
       this.#failed = [];
     }
     return stored;
@@ -50,6 +55,7 @@ export class Queue {
     for (const key of keys) {
       await this.#storage.delete(key);
       texts.delete(key);
+      this.#alone.delete(key);
     }
   }
 
@@ -57,8 +63,9 @@ export class Queue {
   #pack(texts) {
     if (this.#failed.length && this.#failed.every((key) => texts.has(key))) return this.#failed;
     const [[key, oldest]] = texts;
-    if (!oldest.startsWith(SINGLE)) return [key];
-    const alike = [...texts].filter(([, text]) => text.startsWith(oldest.slice(0, 2 * START)));
+    if (!oldest.startsWith(SINGLE) || this.#alone.has(key)) return [key];
+    const start = oldest.slice(0, 2 * START);
+    const alike = [...texts].filter(([other, text]) => text.startsWith(start) && !this.#alone.has(other));
     return alike.slice(0, this.#packSize).map(([key]) => key);
   }
 }

@@ -118,6 +118,28 @@ test("a pack that failed is sent again as it was, before what came later; none i
   assert.deepEqual(seen.slice(2), [seen[0], third]);
 });
 
+test("the reports of a refused pack are sent one by one, and each refusal is of one report", async () => {
+  const seen = [];
+  const storage = new MemoryStorage();
+  const messages = BATCHES[0].messages.map(bytesOf);
+  let broken = false;
+  const send = async (bytes) => {
+    seen.push(bytes);
+    if (broken) throw new Error("no network");
+    if (seen.length === 2) broken = true;
+    return bytes[0] === 2 && bytes[9] !== messages[1][9]; // single, and another one than the second
+  };
+  const queue = new Queue({ send, storage, packSize: 3 });
+  for (const message of messages.slice(0, 3)) await queue.add(message);
+  await assert.rejects(queue.flush(), { message: "no network" });
+  broken = false;
+  for (const message of messages.slice(3)) await queue.add(message);
+  assert.equal(await queue.flush(), 4);
+  assert.deepEqual(seen.map(([form]) => form), [4, 2, 2, 2, 2, 4, 2, 2]);
+  assert.deepEqual([1, 2, 3, 4, 6, 7].map((i) => seen[i]), [0, 1, 1, 2, 3, 4].map((i) => messages[i]));
+  assert.equal(await queue.flush(), 0);
+});
+
 test("a pack of which another page has sent a part is made anew", async () => {
   const seen = [];
   const storage = new MemoryStorage();

@@ -82,7 +82,7 @@ GOOD_AND_BAD = {
     cli.positive().pattern: (["1", "100"], ["0", "-1", "1.5", "all"]),
     cli.share.pattern: (["0", "0.5", ".99", "1"], ["", "-1", "1.5", "2", "all", "nan"]),
     cli.confidence.pattern: (["0.5", ".99", "0.95"], ["", "0", "1", "1.5", "95", "0.0", "-0.5"]),
-    cli.names.pattern: (["", "arm", "country,arm"], ["Arm", "arm,", "arm;country", "1"]),
+    cli.names.pattern: (["", "arm", "country,arm", "Arm", "arm;country"], []),
     cli.dimension_from("attribute").pattern: (
         ["country=attribute:cc", "a_1=attribute:x-y:z"],
         [
