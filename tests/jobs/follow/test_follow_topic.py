@@ -181,7 +181,7 @@ def test_a_topic_that_cannot_be_read_ends_the_run_with_a_sentence(tmp_path: Path
     job = followed.job("--kafka_timestamps", "LogAppendTime")
     assert run_follow(job, Signals("estimate")) == BROKEN
     said = capsys.readouterr().err
-    assert said.startswith(f"estimate: following --kafka_topic {followed.topic}; each window")
+    assert f"estimate: following --kafka_topic {followed.topic}; each window" in said
     assert f"\nestimate: the run failed: topic {followed.topic!r} must have times of kind LogAppendTime, got" in said
     assert said.endswith("the next start continues where this one stopped\n")
     followed.until_counted()
