@@ -182,7 +182,9 @@ def test_a_topic_that_cannot_be_read_ends_the_run_with_a_sentence(tmp_path: Path
     followed.send()
     job = followed.job("--kafka_timestamps", "LogAppendTime")
     assert run_follow(job, Signals("estimate")) == BROKEN
-    said = capsys.readouterr().err
+    warnings = job.spec.rounding_warnings()
+    *begun, said = capsys.readouterr().err.split("\n", len(warnings))
+    assert begun == [f"estimate: {warning}" for warning in warnings] != []
     assert said.startswith(
         f"estimate: the run failed: topic {followed.topic!r} must have times of kind LogAppendTime, got"
     )
