@@ -173,6 +173,12 @@ class Parser(argparse.ArgumentParser):
         formatter.add_text(f"{self.prog} --help all shows all options.")
         return formatter.format_help()
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value that is no choice, in words that do not depend on the version of Python."""
+        if action.choices is not None and value not in action.choices:
+            name = action.option_strings[-1] if action.option_strings else action.metavar or action.dest
+            raise SpecError(f"{name} must be one of {', '.join(map(str, action.choices))}, got {value!r}")
+
     def actions(self) -> list[argparse.Action]:
         """All options and arguments, in the order of the help."""
         return list(self._actions)

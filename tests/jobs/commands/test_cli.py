@@ -113,7 +113,7 @@ ERRORS = [
     ("simulate", f"{SIMULATE} --pack 0", "--pack must be a whole number above 0, got '0'"),
     ("simulate", f"{SIMULATE} --pack 1.5", "--pack must be a whole number above 0, got '1.5'"),
     ("simulate", f"{SIMULATE} --seed=-1", "--seed must be a non-negative whole number, got '-1'"),
-    ("simulate", f"{SIMULATE} --form both", "argument --form: invalid choice: 'both' "),
+    ("simulate", f"{SIMULATE} --form both", "--form must be one of single, packed, got 'both'"),
     ("simulate", f"{SIMULATE} --more", "unrecognized arguments: --more"),
     ("simulate", f"{SIMULATE} --see 5", "unrecognized arguments: --see 5"),
     (
@@ -190,7 +190,7 @@ ERRORS = [
         f"{STREAM} --window 1h --release final --early_every 1m",
         "--early_every cannot be combined with --release final, got both",
     ),
-    ("estimate", f"{ESTIMATE} --release never", "argument --release: invalid choice: 'never' "),
+    ("estimate", f"{ESTIMATE} --release never", "--release must be one of corrected, final, got 'never'"),
     ("estimate", f"{ESTIMATE} --streaming", "--streaming needs --subscription or --kafka_topic, got --input"),
     (
         "estimate",
@@ -217,7 +217,11 @@ ERRORS = [
             "--expansion_service localhost:8097",
         )
     ),
-    ("estimate", f"{KAFKA} --kafka_timestamps Now", "argument --kafka_timestamps: invalid choice: 'Now' "),
+    (
+        "estimate",
+        f"{KAFKA} --kafka_timestamps Now",
+        "--kafka_timestamps must be one of CreateTime, LogAppendTime, got 'Now'",
+    ),
     (
         "estimate",
         f"{STREAM} --window 1h --subscription s",

@@ -120,7 +120,7 @@ def test_the_command_prints_a_script(capsys):
     assert uldp.main(["completion", "fish"]) == 0
     assert capsys.readouterr().out == script_of("fish") + "\n"
     assert uldp.main(["completion", "tcsh"]) == 2
-    assert "invalid choice: 'tcsh'" in capsys.readouterr().err
+    assert capsys.readouterr().err == "completion: shell must be one of bash, zsh, fish, got 'tcsh'\n"
 
 
 def test_a_parser_is_asked_without_running_its_program(capsys):

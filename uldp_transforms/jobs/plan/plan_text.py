@@ -90,7 +90,7 @@ def legend(planning: Planning) -> list[str]:
         "bytes: size of a report without its header. l1, l2: sum over all values of |error| and of error squared.",
         f"half width: half the width of the {percent(planning.confidence)} interval of a sensitive value's frequency.",
         "change: smallest change of a sensitive value's frequency between two such windows that is found 4 times in 5.",
-        "lie: number of honest reports that one freely chosen report can count as.",
+        "lie: how many honest reports one false report can count as.",
     ]
     if isinstance(planning.question, OpenQuestion):
         lines.append(
