@@ -7,7 +7,7 @@ import functools
 import math
 
 import numpy as np
-from scipy import optimize, sparse
+from scipy import sparse
 
 _SMALLEST = 1e-300
 _MIXED_IN = 1e-3  # weight of the uniform distribution in the start, so that each observed outcome is possible
@@ -79,6 +79,8 @@ class Likelihood:
         """
         if self._table is None:
             return None
+        from scipy import optimize  # noqa: PLC0415  # programs that need no maximum start faster
+
         roots = np.sqrt(self.counts)
         rows = np.vstack([(roots / fitted)[:, np.newaxis] * self._table, np.full(self.rows.shape[1], self.total**0.5)])
         try:
