@@ -145,7 +145,7 @@ def test_intervals_that_contain_the_truth_are_counted(found: delays.Delays) -> N
 
 def test_command_lines_of_the_programs_that_the_demo_runs(tmp_path: Path) -> None:
     data, out = demo.DATA, Path("out")
-    simulated = ["--collection", f"{data}/c.json", "--values", "v.parquet", "--output", "r.avro"]
+    simulated = [f"{data}/c.json", "--values", "v.parquet", "--output", "r.avro"]
     simulated += ["--form", "packed", "--pack", "1000"]
     assert demo.simulate_arguments("c.json", Path("v.parquet"), Path("r.avro"), None) == simulated
     assert demo.simulate_arguments("c.json", Path("v.parquet"), Path("r.avro"), 0) == [*simulated, "--seed", "0"]

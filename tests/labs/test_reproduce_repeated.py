@@ -78,7 +78,8 @@ def test_pages_state_the_exact_shares() -> None:
     exact = {(row["symbols"], row["windows"]): row["expected"] for row in reduced().rows if row["way"] == "fresh"}
     assert exact[50, 365] == pytest.approx(0.8838, abs=5e-5)
     readme, model = (" ".join((ROOT / name).read_text(encoding="utf-8").split()) for name in PAGES)
-    assert f"identifies the value of {100 * exact[50, 365]:.0f} % of all people among 50 values" in readme
+    share = f"{100 * exact[50, 365]:.0f} %"
+    assert f"over 50 values, the one reported most often is the true one for {share} of all people" in readme
     for symbols in repeated_reports.SYMBOLS:
         shares = " / ".join(f"{exact[symbols, number]:.2f}".removeprefix("0") for number in (30, 100, 365))
         assert f"| {symbols} | 30 / 100 / 365 | {shares} |" in model
