@@ -1181,6 +1181,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: evaluate._ids("krr", BrokenTable("mechanism", ())),
         "mechanism 'x' of the package broken cannot be added: none",
     ),
+    (SpecError, estimating("--window 1h --release never"), "--release must be one of corrected, final, got 'never'"),
     (SpecError, estimating("--slide 1h"), "--slide needs --window, got none"),
     (SpecError, estimating("--smooth"), "--smooth needs --window, got none"),
     (
