@@ -247,7 +247,7 @@ def test_an_estimator(tree: Tree) -> None:
     lawless = ESTIMATOR.replace(" + max(1 - shares.sum(), 0) / len(shares)", "").replace("max(shares.sum(), 1)", "1")
     tree.write("uldp_transforms/ldp/estimators/cut.py", lawless)
     tree.fails("-c", checked, because="must keep the laws of estimators, got frequencies that sum to ")
-    tree.fails("-m", "pytest", "-q", *suites, because=" failed")
+    tree.fails("-m", "pytest", "-q", *suites, because="FAILED tests/ldp/test_conformance.py")
 
 
 REFUSALS = {
