@@ -340,8 +340,10 @@ def test_a_field_of_a_row(tree: Tree) -> None:
     touched = {path.rpartition("/")[2] for path in tree.touched()}
     assert touched - {ledger, windows} <= named(recipe("Adding a field of a row"))
     written = (
-        "import json; from tests.rows import test_schemas as t; "
-        "row = t.estimate_row(0); read = json.loads(t.to_json(row)); value = t.flat(row)[0]; "
+        "import json; from tests.support.rows import rows_of_all_kinds as t; "
+        "from uldp_transforms.rows.json_and_avro import to_json; "
+        "from uldp_transforms.rows.windowed_estimate import flat; "
+        "row = t.estimate_row(0); read = json.loads(to_json(row)); value = flat(row)[0]; "
         "print(row.estimates[0].example == 2 * t.ESTIMATE.ci_low[0] == read['estimates'][0]['example'], "
         "value.example == row.estimates[0].example, t.ledger_row(0).example)"
     )

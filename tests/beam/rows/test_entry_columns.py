@@ -29,23 +29,24 @@ def test_columns_of_an_estimate_are_its_entries(of: Collection, show: int | None
     asked = None if of.alphabet.known_values else VALUES
     estimate = ESTIMATORS["projected"]().estimate(of, counts, asked)
     low, high = estimate.display_intervals(show or len(VALUES))
-    entries = [
-        ValueEstimate(
-            value=estimate.values[place],
-            frequency=float(estimate.frequencies[place]),
-            standard_error=float(estimate.standard_errors[place]),
-            ci_low=float(estimate.ci_low[place]),
-            ci_high=float(estimate.ci_high[place]),
-            raw_frequency=float(estimate.raw_frequencies[place]),
-            display_low=float(low[number]),
-            display_high=float(high[number]),
-            common_variance=None if estimate.common_variances is None else float(estimate.common_variances[place]),
-        )
+    stated = [
+        {
+            "value": estimate.values[place],
+            "frequency": float(estimate.frequencies[place]),
+            "standard_error": float(estimate.standard_errors[place]),
+            "ci_low": float(estimate.ci_low[place]),
+            "ci_high": float(estimate.ci_high[place]),
+            "raw_frequency": float(estimate.raw_frequencies[place]),
+            "display_low": float(low[number]),
+            "display_high": float(high[number]),
+            "common_variance": None if estimate.common_variances is None else float(estimate.common_variances[place]),
+        }
         for number, place in enumerate(estimate.largest(show or len(VALUES)).tolist())
     ]
     columns = value_estimates(estimate, show)
     assert isinstance(columns, EntryColumns)
-    assert list(columns) == entries
+    entries = list(columns)
+    assert [{name: getattr(entry, name) for name in stated[0]} for entry in entries] == stated
     assert columns == entries
     assert columns == EntryColumns.of(entries)
     assert len(columns) == len(entries)
