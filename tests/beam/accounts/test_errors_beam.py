@@ -598,12 +598,12 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     ),
     (
         SpecError,
-        lambda: EstimateReports(JobSpec(collections=(KRR,)), with_values=1),  # type: ignore[arg-type]
+        lambda: EstimateReports(JobSpec(collections=(KRR,)), with_values=1),  # type: ignore[arg-type]  # no switch
         "EstimateReports.with_values must be true or false, got 1",
     ),
     (
         SpecError,
-        lambda: EstimateReports(JobSpec(collections=(KRR,)), columns=None),  # type: ignore[arg-type]
+        lambda: EstimateReports(JobSpec(collections=(KRR,)), columns=None),  # type: ignore[arg-type]  # no switch
         "EstimateReports.columns must be true or false, got None",
     ),
     (

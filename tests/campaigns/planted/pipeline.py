@@ -67,11 +67,10 @@ PIPELINE = (
     ),
     Plant(
         "versions that are forgotten early",
-        "self._keep = as_duration(after + spec.allowed_lateness + spec.slack)",
-        "self._keep = as_duration(after + spec.slack)",
+        "return as_duration(after), as_duration(after + spec.allowed_lateness + spec.slack)",
+        "return as_duration(after), as_duration(after + spec.slack)",
         "a late pane of one version replaces the pooled row of all by a row of that version alone",
         ("test_pool_versions.py::test_versions_are_pooled_as_long_as_reports_may_be_late",),
-        within="_HoldVersionsFn",
     ),
     Plant(
         "groups that borrow from nobody",

@@ -11,10 +11,13 @@ from typing import Any
 
 from apache_beam.transforms import trigger
 from apache_beam.transforms.window import GlobalWindow
+from apache_beam.utils.timestamp import Duration
 from apache_beam.utils.windowed_value import PaneInfoTiming
 
+from uldp_transforms.beam.runtime.beam_windows import as_duration
 from uldp_transforms.rows.samples.sample import reason_to_withhold
 from uldp_transforms.spec.job_spec import JobSpec
+from uldp_transforms.spec.spec_fields import FINAL
 from uldp_transforms.windows import now, rfc3339
 
 CLOCK_SKEW = 5_000
@@ -37,6 +40,15 @@ def cadence(early_every: int | None, late_every: int) -> trigger.TriggerFn:
         early=trigger.AfterProcessingTime(early_every // 1000) if early_every else None,
         late=trigger.AfterProcessingTime(late_every // 1000) if late_every else trigger.AfterCount(1),
     )
+
+
+def due_and_kept(spec: JobSpec) -> tuple[Duration, Duration]:
+    """From the end of a window: until its panes on time have come, and until none comes any more.
+
+    Panes on time have the last timestamp of their window, released ones that of their release.
+    """
+    after = spec.release_delay + 1 if spec.release == FINAL else 0
+    return as_duration(after), as_duration(after + spec.allowed_lateness + spec.slack)
 
 
 def place_of(window: Any, pane: Any, run: str | None = None) -> dict[str, Any]:

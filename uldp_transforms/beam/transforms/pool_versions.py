@@ -17,9 +17,10 @@ from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
 
 from uldp_transforms.beam.runtime import metrics
-from uldp_transforms.beam.runtime.beam_windows import ParDoInto, as_duration, in_window, key_and_window
+from uldp_transforms.beam.runtime.beam_windows import ParDoInto, in_window, key_and_window
 from uldp_transforms.beam.runtime.coders import KEYED_BYTES, KEYED_COUNTS, CohortCountsCoder
 from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
+from uldp_transforms.beam.runtime.panes import due_and_kept
 from uldp_transforms.beam.transforms.measured_rows import measured_rows
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows
 from uldp_transforms.beam.transforms.window_samples import WindowSamples
@@ -28,7 +29,6 @@ from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.group_keys import fingerprint_of
 from uldp_transforms.spec.job_spec import JobSpec
-from uldp_transforms.spec.spec_fields import FINAL
 
 _FINGERPRINT = 32
 _INDEX = 8  # bytes
@@ -180,10 +180,7 @@ class _HoldVersionsFn(beam.DoFn):
 
     def __init__(self, spec: JobSpec):
         self._estimator = _Estimator(spec)
-        # panes on time have the last timestamp of their window, released ones that of their release
-        after = spec.release_delay + 1 if spec.release == FINAL else 0
-        self._due = as_duration(after)
-        self._keep = as_duration(after + spec.allowed_lateness + spec.slack)
+        self._due, self._keep = due_and_kept(spec)
 
     def start_bundle(self) -> None:
         metrics.start_bundle()
