@@ -1,8 +1,8 @@
 """The command ``estimate`` by the entries of its rows (values x windows x groups): CPU time and memory, from files to
 rows; and the steps of one process without an engine.
 
-``python -m labs.benchmarks entries`` prints, for each further entry, the time and the memory that it adds. Forecasts of
-``uldp plan`` use the figures of a run on an idle machine (``jobs/forecast.py``).
+``python -m labs.benchmarks entries`` prints, for each further entry, the time and the memory that it adds; ``job(168)``
+is a week. ``uldp_transforms.spec.row_forecast`` has the figures that forecasts use.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ JSON_BYTES = 340
 AVRO_BYTES = 70
 """The most bytes of an entry in Avro, for numbers that are all different; if most are 0, it has a sixth of that."""
 
-SECONDS = 15e-6
+SECONDS = 9e-6
 """CPU time of an entry, for the estimate by ``eb``, its intervals and both files."""
 
 JOB_BYTES, COUNT_BYTES = 300e6, 45
