@@ -95,7 +95,6 @@ CAPABILITIES = (
         r"completion",
     ),
     Capability("simulate", r"jobs/simulate", r"simulate\b"),
-    Capability("conformance", r"conformance", r"conformance"),
     Capability("deduplication", r"deduplicate|known_(ids|reports)", r"dedup"),
 )
 """Features of the package; all other files are its core. A file of two of them is of the first."""

@@ -91,6 +91,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_other_peoples_tables.py", "jobs/commands/test_table_formats.py"),
     ),
     "jobs/follow": ("jobs/follow",),
+    "packages/conformance": ("packages/conformance/tests",),
     "packages/gateway": ("packages/gateway/tests",),
     "packages/gateway/apps": (
         *("packages/gateway/tests/test_app_limits.py", "packages/gateway/tests/test_signed_tokens.py"),
@@ -183,17 +184,21 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "ldp/borrowing": ("ldp/test_borrow.py", "ldp/versions/test_borrowed_versions.py"),
     "ldp/client": ("ldp/client", "ldp/test_client_window.py", "ldp/test_limits.py", "clients/test_vectors.py"),
     "ldp/comparisons": ("ldp/comparisons", "ldp/versions/test_liars_pooled.py"),
-    "ldp/conformance": ("ldp/test_conformance.py",),
     "ldp/counts": ("ldp/counts", "ldp/test_edges.py", "beam/state/test_count_patterns.py"),
     "ldp/discovery": ("ldp/discovery",),
-    "ldp/estimators": ("ldp/estimators", "ldp/numbers", "ldp/test_conformance.py", "ldp/test_edges.py"),
+    "ldp/estimators": (
+        "ldp/estimators",
+        "ldp/numbers",
+        "packages/conformance/tests/test_conformance.py",
+        "ldp/test_edges.py",
+    ),
     "ldp/mechanisms": (
         *("ldp/mechanisms", "ldp/counts", "ldp/test_privacy.py", "ldp/test_edges.py", "ldp/test_limits.py"),
-        *("ldp/test_conformance.py", "ldp/test_sampling.py"),
+        *("packages/conformance/tests/test_conformance.py", "ldp/test_sampling.py"),
     ),
     "ldp/mechanisms/channels": (
         *("ldp/mechanisms", "ldp/numbers", "ldp/test_privacy.py", "ldp/test_edges.py", "ldp/test_limits.py"),
-        *("ldp/test_conformance.py", "ldp/test_sampling.py"),
+        *("packages/conformance/tests/test_conformance.py", "ldp/test_sampling.py"),
     ),
     "ldp/planning": ("ldp/planning", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
     "ldp/smoothing": ("ldp/smoothing",),

@@ -72,7 +72,8 @@ def test_its_programs_are_those_that_the_core_expects(companion: Companion) -> N
     """And each is found where it is installed, as in this environment."""
     fields = said_by(companion.folder / "setup.py")
     assert fields["name"] == companion.distribution
-    points = dict(re.split(r"\s*=\s*", line) for line in fields["entry_points"][uldp.ENTRY_POINTS])
+    lines = fields.get("entry_points", {}).get(uldp.ENTRY_POINTS, ())
+    points = dict(re.split(r"\s*=\s*", line) for line in lines)
     programs = {name for name, folder in uldp.COMPANIONS.items() if folder == companion.folder.name}
     assert points.keys() == programs
     for name, target in points.items():
@@ -124,7 +125,7 @@ def test_the_core_never_names_it(companion: Companion) -> None:
 
 
 FORMER = {
-    *(f"{CORE}/ldp/{module}.py" for module in ("clear_numbers", "regression")),
+    *(f"{CORE}/ldp/{module}.py" for module in ("clear_numbers", "conformance/__init__", "regression")),
     *(f"{CORE}/jobs/report/{module}.py" for module in ("follow", "gathering")),
 }
 """Former names of modules, which stay for one release."""
@@ -177,5 +178,5 @@ def test_tests_of_the_core_do_without_it(companion: Companion) -> None:
 
 def test_every_folder_is_a_companion(companion: Companion) -> None:
     folders = {path.name for path in (ROOT / "packages").iterdir() if path.is_dir() and not path.name.startswith("_")}
-    assert folders == set(uldp.COMPANIONS.values()) == {each.folder.name for each in COMPANIONS}
+    assert folders == {each.folder.name for each in COMPANIONS} > set(uldp.COMPANIONS.values())
     assert len(list(Path(companion.folder).glob("*/__init__.py"))) == 1

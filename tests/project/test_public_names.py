@@ -57,6 +57,7 @@ def test_a_module_without_its_name_is_a_fault_of_the_import() -> None:
 MOVED = {
     "uldp_transforms.ldp.regression": ("uldp_transforms_survey.regression", "regress"),
     "uldp_transforms.ldp.clear_numbers": ("uldp_transforms_survey.clear_numbers", "share_of"),
+    "uldp_transforms.ldp.conformance": ("uldp_transforms_conformance", "check_mechanism"),
     "uldp_transforms.jobs.report.follow": ("uldp_transforms_report.follow", "Following"),
     "uldp_transforms.jobs.report.gathering": ("uldp_transforms_report.gathering", "Asked"),
 }

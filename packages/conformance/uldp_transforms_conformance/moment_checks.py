@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from uldp_transforms.ldp.conformance.enumeration import distributions, enumerated, single_counts
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms_conformance.enumeration import distributions, enumerated, single_counts
 
 _ROUNDING, _EXACT_TO = 1e-9, 1e-12
 

@@ -18,19 +18,19 @@ from scipy import special
 
 from uldp_transforms.ldp.alphabets import Alphabet, Closed, Ordered
 from uldp_transforms.ldp.collection import Collection
-from uldp_transforms.ldp.conformance.enumeration import as_array, distributions, enumerated, single_counts
-from uldp_transforms.ldp.conformance.moment_checks import (
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.errors import ConformanceError, SpecError
+from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.privacy import MAX_CELLS, audit
+from uldp_transforms.ldp.sampling import WordSource, word_source
+from uldp_transforms_conformance.enumeration import as_array, distributions, enumerated, single_counts
+from uldp_transforms_conformance.moment_checks import (
     check_effects,
     check_json,
     check_moments,
     check_outcomes,
     check_single_symbols,
 )
-from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
-from uldp_transforms.ldp.errors import ConformanceError, SpecError
-from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
-from uldp_transforms.ldp.privacy import MAX_CELLS, audit
-from uldp_transforms.ldp.sampling import WordSource, word_source
 
 FALSE_ALARM = 1e-9
 """Maximum probability that a correct instance fails the checks of its drawn reports."""

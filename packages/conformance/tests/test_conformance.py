@@ -17,14 +17,6 @@ from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Estimate, SpecError
 from uldp_transforms.ldp.alphabets import ALPHABETS, Hashed
-from uldp_transforms.ldp.conformance import (
-    ConformanceError,
-    check_estimator,
-    check_mechanism,
-    estimator_checks,
-    estimator_laws,
-    mechanism_checks,
-)
 from uldp_transforms.ldp.estimators import Empirical, Estimator, Projected, Threshold
 from uldp_transforms.ldp.estimators.estimator import Decoder, PostProcessed, everybody
 from uldp_transforms.ldp.mechanisms import (
@@ -39,6 +31,14 @@ from uldp_transforms.ldp.mechanisms import (
     UtilityOptimizedSquareWave,
 )
 from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
+from uldp_transforms_conformance import (
+    ConformanceError,
+    check_estimator,
+    check_mechanism,
+    estimator_checks,
+    estimator_laws,
+    mechanism_checks,
+)
 
 SMALL = {name: [case for case in cases if case.num_symbols < 10][::2] for name, cases in MECHANISM_CASES.items()}
 

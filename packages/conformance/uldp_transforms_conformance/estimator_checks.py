@@ -10,11 +10,11 @@ import numpy as np
 
 from uldp_transforms.ldp.alphabets import Alphabet, Closed, Hashed, Ordered, Permuted, Prefixes, Tagged
 from uldp_transforms.ldp.collection import Collection
-from uldp_transforms.ldp.conformance.estimator_laws import VALUES, laws_of_estimators
 from uldp_transforms.ldp.errors import ConformanceError
 from uldp_transforms.ldp.estimators import Estimator
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.sampling import WordSource
+from uldp_transforms_conformance.estimator_laws import VALUES, laws_of_estimators
 
 _TOKENS = ("a", "n", "t", "b", "ee", "c", "at", "d", "o", "g", "e", "l", "k")
 
