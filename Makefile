@@ -158,7 +158,7 @@ lock: $(TOOLS)/.installed  ## the newest versions that the setup.py files allow,
 	$(LOCK) requirements/test.in --output-file requirements/test.txt
 	$(LOCK) requirements/test.in --constraint requirements/oldest.in --output-file requirements/oldest.txt
 	$(LOCK) setup.py --extra gcp --extra docs --constraint requirements/test.txt --output-file requirements/docs.txt
-	$(LOCK) setup.py --extra gcp --extra plot --constraint requirements/test.txt --output-file requirements/plot.txt
+	$(LOCK) requirements/plot.in --constraint requirements/test.txt --output-file requirements/plot.txt
 	$(LOCK) requirements/gateway.in --constraint requirements/test.txt --output-file requirements/gateway.txt
 	$(LOCK) setup.py --extra gcp --constraint requirements/test.txt --output-file requirements/run.txt
 	$(LOCK) requirements/peers.in --constraint requirements/test.txt --output-file requirements/peers.txt

@@ -20,7 +20,7 @@ SHIPPED = {
 
 PYTHONS = ("3", "3.10", "3.11", "3.12", "3.13")
 
-PLOT = ["matplotlib>=3.8,<4", "altair>=6,<7", "vl-convert-python>=1.9,<2", "jinja2>=3.1,<4"]
+MATPLOTLIB = "matplotlib>=3.8,<4"
 GCP = ["apache-beam[gcp]>=2.74,<3", "google-cloud-pubsub>=2.21,<3"]
 KAFKA = ["confluent-kafka>=2.8,<3"]
 YAML = ["apache-beam[yaml]>=2.74,<3"]
@@ -35,6 +35,7 @@ TEST = [
     "hypothesis>=6.100,<7",
     "jsonschema>=4.20,<5",
     "kubernetes-validate>=1.30,<2",
+    MATPLOTLIB,
     "packaging>=23.2",
     "polars>=1,<3",
     "pyiceberg[sql-sqlite]>=0.9,<1",
@@ -67,6 +68,7 @@ class BuildWithContract(build_py):
 
 
 VERSION = runpy.run_path(str(HERE / NAME / "version.py"))["__version__"]
+PLOT = [MATPLOTLIB, f"uldp-transforms-report=={VERSION}"]
 
 setup(
     name="uldp-transforms",
@@ -90,13 +92,7 @@ setup(
     cmdclass={"build_py": BuildWithContract},
     packages=find_packages(include=[f"{NAME}*"]),
     package_dir={"": "."},  # an editable installation is then a plain path, which type checkers follow
-    package_data={
-        NAME: ["py.typed"],
-        f"{NAME}.jobs.report": ["*.jinja", "*.css", "*.js"],
-        f"{NAME}.jobs.report.compared": ["*.jinja"],
-        f"{NAME}.jobs.report.groups": ["*.jinja"],
-        f"{NAME}.jobs.report.numbers": ["*.jinja"],
-    },
+    package_data={NAME: ["py.typed"]},
     entry_points={"console_scripts": [f"uldp = {NAME}.jobs.uldp:main"]},
     install_requires=[
         "apache-beam>=2.74,<3",
@@ -118,6 +114,6 @@ setup(
         "yaml": YAML,
         "docs": DOCS,
         "lint": LINT,
-        "test": [*GCP, *KAFKA, *PLOT, *YAML, *LINT, *TEST],
+        "test": [*GCP, *KAFKA, *YAML, *LINT, *TEST],
     },
 )

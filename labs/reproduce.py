@@ -77,7 +77,7 @@ def configure(argv: Sequence[str]) -> Reproduction:
         try:
             import matplotlib  # noqa: F401, PLC0415  # an optional extra, slow to import
         except ImportError:
-            parser.error("the picture needs matplotlib, the extra 'plot': pip install '.[plot]'")
+            parser.error("the picture needs matplotlib, the extra 'plot': pip install '.[plot]' ./packages/report")
         output.mkdir(parents=True, exist_ok=True)
     chosen = () if args.list else EXPERIMENTS if args.all else (experiments[args.name],)
     return Reproduction(

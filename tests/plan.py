@@ -320,11 +320,11 @@ PLAN = (
             ),
             "packages/gateway/tests/test_gateway_parts.py": ("test_verdicts_are_those_of_the_reference",),
             "jobs/kafka/test_kafka_topics.py": ("test_topics_have_the_rows_of_the_files",),
-            "jobs/report/test_hostile_names.py": (
+            "packages/report/tests/test_hostile_names.py": (
                 "test_every_chart_is_drawn",
                 "test_estimates_in_notebooks_are_drawn",
             ),
-            "jobs/report/test_report_page.py": ("test_pages_of_any_size_are_bounded",),
+            "packages/report/tests/test_report_page.py": ("test_pages_of_any_size_are_bounded",),
             "jobs/sinks/test_parquet.py": ("test_a_stream_writes_the_rows_of_its_other_files",),
             "jobs/sinks/test_tables.py": ("test_rows_go_from_the_new_source_to_the_new_sink",),
             "labs/test_dev_queue.py": ("test_what_is_published_is_pulled_until_a_signal",),
@@ -358,8 +358,13 @@ PLAN = (
             ),
             "jobs/commands/test_table_formats.py": (
                 "test_every_program_reads_every_format",
-                "test_every_program_with_times_reads_every_form_of_them",
+                "test_simulate_reads_every_form_of_times",
                 "test_every_program_names_the_cure_of_other_files",
+            ),
+            "packages/report/tests/test_truth_tables.py": (
+                "test_every_format_is_read",
+                "test_every_form_of_times_is_read",
+                "test_the_cure_of_other_files_is_named",
             ),
             "ldp/alphabets/test_open_uldp.py": ("test_exact_counts_give_the_truth",),
             "ldp/alphabets/test_several_hashes.py": ("test_the_noise_is_at_least_h_times_that_of_one",),
@@ -446,13 +451,13 @@ PLAN = (
                 "test_a_canary_that_is_refused_says_so",
                 "test_a_lost_output_is_restored_without_a_loss",
             ),
-            "jobs/report/test_report_follow.py": (
+            "packages/report/tests/test_report_follow.py": (
                 "test_the_page_keeps_up_with_the_rows",
                 "test_what_else_is_asked",
                 "test_a_port_that_is_taken",
             ),
-            "jobs/report/test_report_tools.py": ("test_a_large_page_opens",),
-            "jobs/report/test_row_frame.py": ("test_rows_of_other_programs_are_read_too",),
+            "packages/report/tests/test_report_tools.py": ("test_a_large_page_opens",),
+            "jobs/records/test_row_frame.py": ("test_rows_of_other_programs_are_read_too",),
             "jobs/sinks/test_consume.py": (
                 "test_all_programs_print_the_same",
                 "test_the_columns_for_a_table_are_printed",

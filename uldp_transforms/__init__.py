@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from uldp_transforms.beam.transforms.release_once import ReleaseOnce as ReleaseOnce
     from uldp_transforms.beam.transforms.smooth_estimates import SmoothEstimates as SmoothEstimates
     from uldp_transforms.calendar_windows import CalendarWindows as CalendarWindows
-    from uldp_transforms.jobs.report.row_frame import read_rows as read_rows
+    from uldp_transforms.jobs.records.row_frame import read_rows as read_rows
     from uldp_transforms.messages.wire import to_message as to_message
     from uldp_transforms.rows.json_and_avro import as_dict as as_dict
     from uldp_transforms.rows.json_and_avro import to_avro as to_avro
@@ -54,7 +54,7 @@ else:
         "WindowedEstimate": "beam.runtime.row_coders",
         "Windows": "windows",
         "as_dict": "rows.json_and_avro",
-        "read_rows": "jobs.report.row_frame",
+        "read_rows": "jobs.records.row_frame",
         "to_avro": "rows.json_and_avro",
         "to_json": "rows.json_and_avro",
         "to_message": "messages.wire",

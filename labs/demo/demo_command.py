@@ -29,12 +29,9 @@ from labs.demo.demo_text import day_table, summary
 from labs.demo.departures import read_departures, write_departures
 from uldp_transforms.jobs import cli, estimate
 from uldp_transforms.jobs.files.values_file import ValuesFile
+from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.jobs.reestimate.reestimate_command import configure as reestimation
 from uldp_transforms.jobs.reestimate.reestimate_command import write_periods
-from uldp_transforms.jobs.report.gathering import Asked
-from uldp_transforms.jobs.report.report_command import require_charts
-from uldp_transforms.jobs.report.report_command import write as write_report
-from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
@@ -71,7 +68,7 @@ def configure(argv: Sequence[str]) -> Demo:
     demo = Demo(**vars(parser.parse_args(argv)))
     if demo.seed is not None and not 0 <= demo.seed < 1 << 63:
         raise SpecError(f"--seed must be a whole number from 0 to 2**63 - 1, got {demo.seed}")
-    require_charts()
+    drawing("report")
     Path(demo.output, "reports").mkdir(parents=True, exist_ok=True)
     return demo
 
@@ -103,8 +100,12 @@ def job(demo: Demo) -> int:
         candidates = ["--candidates", str(DATA / CANDIDATES)]
         write_periods(reestimation([str(output), "--window", "all", *candidates, *limits()]))
         say("drawing estimates.png, writing index.html (uldp report)")
+        from uldp_transforms_report.gathering import Asked  # noqa: PLC0415  # configure says how to get it
+        from uldp_transforms_report.truth_file import Truth  # noqa: PLC0415
+        from uldp_transforms_report.written_report import write  # noqa: PLC0415
+
         page = Asked(directory=str(output), title=TITLE, truth=Truth(ValuesFile(str(values))))
-        write_report(page, str(output / "index.html"), str(output / "estimates.png"))
+        write(page, str(output / "index.html"), str(output / "estimates.png"))
     say("comparing with the truth")
     outcomes = [
         compare(spec, read_estimates(output, spec.id), truth, read_changes(output, spec.id)) for spec in specs.values()

@@ -1,6 +1,6 @@
 """Runs the whole system on one machine: a survey page, the gateway, a queue, the streaming job, and a results page.
 
-Simulated people answer too. Ends with Ctrl-C. Needs the gateway and the extras gcp and plot.
+Simulated people answer too. Ends with Ctrl-C. Needs the gateway, the report and the extra gcp.
 """
 
 from __future__ import annotations

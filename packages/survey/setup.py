@@ -47,6 +47,6 @@ setup(
     install_requires=[f"uldp-transforms=={version()}"],  # with numpy, scipy and pyarrow
     extras_require={
         "kafka": [f"uldp-transforms[kafka]=={version()}"],
-        "plot": [f"uldp-transforms[plot]=={version()}"],
+        "plot": [f"uldp-transforms-report=={version()}"],
     },
 )

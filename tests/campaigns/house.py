@@ -65,7 +65,7 @@ CAPABILITIES = (
     Capability("versions of questions", r"version(s|ed|_w|_h)|pool_versions|pooled", r"versions|pooled|same_question"),
     Capability(
         "comparisons and totals",
-        r"compar|jobs/total|homogeneity|report/differences|whole_period|pair_rows|sides|two_directories|found_in_words",
+        r"compar|jobs/total|homogeneity|whole_period|pair_rows|sides|two_directories|found_in_words",
         r"compar|whole_period|rows_of_counts",
     ),
     Capability("liars", r"liars|poisoning", r"liar"),
@@ -78,15 +78,13 @@ CAPABILITIES = (
         r"(\b|_)memos?(\b|_)|epsilon_inf|client_window",
     ),
     Capability("tagged values", r"alphabets/tagged|personalised", r"tagged|personalised"),
-    Capability(
-        "planner and evaluate", r"ldp/planning|ldp/utility|jobs/plan/|jobs/evaluate|error_charts", r"planning|forecast"
-    ),
+    Capability("planner and evaluate", r"ldp/planning|ldp/utility|jobs/plan/|jobs/evaluate", r"planning|forecast"),
     Capability("sentinels and health", r"sentinel|window_health|bit_patterns|bit_totals", r"sentinel|bit_patterns"),
     Capability("following", r"jobs/follow", r"follow_job|--follow|following"),
     Capability("Kafka", r"kafka", r"kafka"),
     Capability("Pub/Sub", r"pubsub", r"pubsub"),
     Capability("BigQuery and SQL", r"bigquery|jobs/sql", r"bigquery"),
-    Capability("pages and pictures", r"jobs/report|display", r"jobs\.report"),
+    Capability("pages and pictures", r"jobs/(pictures|records/row_)|display", r"drawing\("),
     Capability("stored counts", r"jobs/(reestimate|compact|check)|stored_counts|superseded", r"reestimate|superseded"),
     Capability("records and ledger", r"jobs/records|accounts/|ledger", r"ledger"),
     Capability("engines", r"jobs/(engines|workers)|local_pubsub", r"engines\."),
@@ -97,7 +95,6 @@ CAPABILITIES = (
         r"completion",
     ),
     Capability("simulate", r"jobs/simulate", r"simulate\b"),
-    Capability("conformance", r"conformance", r"conformance"),
     Capability("deduplication", r"deduplicate|known_(ids|reports)", r"dedup"),
 )
 """Features of the package; all other files are its core. A file of two of them is of the first."""

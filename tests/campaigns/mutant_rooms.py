@@ -63,6 +63,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_describe.py", "jobs/commands/test_discover.py", "jobs/commands/test_sql.py"),
         *("jobs/commands/test_old_names.py", "jobs/commands/test_short_help.py", "jobs/commands/test_uldp.py"),
         "jobs/commands/test_option_types.py",
+        "jobs/commands/test_plan_sentences.py",
         *("packages/gateway/tests/test_signed_tokens.py", "jobs/commands/test_workers_command.py"),
         *("ldp/test_privacy.py", "clients/test_vectors.py", "jobs/commands/test_completion.py"),
         "beam/test_spec_fields.py",
@@ -90,6 +91,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_other_peoples_tables.py", "jobs/commands/test_table_formats.py"),
     ),
     "jobs/follow": ("jobs/follow",),
+    "packages/conformance": ("packages/conformance/tests",),
     "packages/gateway": ("packages/gateway/tests",),
     "packages/gateway/apps": (
         *("packages/gateway/tests/test_app_limits.py", "packages/gateway/tests/test_signed_tokens.py"),
@@ -103,6 +105,29 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "packages/gateway/outlets": (
         "packages/gateway/tests/test_outlets.py",
         "packages/gateway/tests/test_gateway_errors.py",
+    ),
+    "packages/report": ("packages/report/tests",),
+    "packages/report/*.js": (
+        *("packages/report/tests/test_page_script.py", "packages/report/tests/test_scales_script.py"),
+        *("packages/report/tests/test_follow_script.py", "packages/report/tests/test_report_page.py"),
+        *("packages/report/tests/test_report_tools.py", "packages/report/tests/test_report_follow.py"),
+        *("packages/report/tests/test_report_compared.py", "packages/report/tests/test_report_groups.py"),
+    ),
+    "packages/report/compared": (
+        "packages/report/tests/test_report_figures.py",
+        "packages/report/tests/test_report_compared.py",
+        "packages/report/tests/test_report_everything.py",
+    ),
+    "packages/report/groups": (
+        "packages/report/tests/test_report_figures.py",
+        "packages/report/tests/test_report_groups.py",
+        "jobs/commands/test_groups_page.py",
+    ),
+    "packages/report/numbers": (
+        "packages/report/tests/test_report_figures.py",
+        "packages/report/tests/test_report_charts.py",
+        "packages/report/tests/test_report_numbers.py",
+        "ldp/numbers/test_page.py",
     ),
     "packages/survey": (
         *("packages/survey/tests/test_regression.py", "packages/survey/tests/test_regress.py"),
@@ -141,28 +166,6 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("jobs/commands/test_smooth_groups.py", "jobs/commands/test_discover.py", "jobs/commands/test_sql.py"),
         *("jobs/commands/test_borrow_option.py", "jobs/commands/test_total.py"),
     ),
-    "jobs/report": ("jobs/report",),
-    "jobs/report/*.js": (
-        *("jobs/report/test_page_script.py", "jobs/report/test_scales_script.py", "jobs/report/test_follow_script.py"),
-        *("jobs/report/test_report_page.py", "jobs/report/test_report_tools.py", "jobs/report/test_report_follow.py"),
-        *("jobs/report/test_report_compared.py", "jobs/report/test_report_groups.py"),
-    ),
-    "jobs/report/compared": (
-        "jobs/report/test_report_figures.py",
-        "jobs/report/test_report_compared.py",
-        "jobs/report/test_report_everything.py",
-    ),
-    "jobs/report/groups": (
-        "jobs/report/test_report_figures.py",
-        "jobs/report/test_report_groups.py",
-        "jobs/commands/test_groups_page.py",
-    ),
-    "jobs/report/numbers": (
-        "jobs/report/test_report_figures.py",
-        "jobs/report/test_report_charts.py",
-        "jobs/report/test_report_numbers.py",
-        "ldp/numbers/test_page.py",
-    ),
     "jobs/simulate": (
         *("jobs/commands/test_simulate_command.py", "jobs/commands/test_simulated_people.py"),
         *("jobs/commands/test_people_options.py", "jobs/commands/test_values.py"),
@@ -181,17 +184,21 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     "ldp/borrowing": ("ldp/test_borrow.py", "ldp/versions/test_borrowed_versions.py"),
     "ldp/client": ("ldp/client", "ldp/test_client_window.py", "ldp/test_limits.py", "clients/test_vectors.py"),
     "ldp/comparisons": ("ldp/comparisons", "ldp/versions/test_liars_pooled.py"),
-    "ldp/conformance": ("ldp/test_conformance.py",),
     "ldp/counts": ("ldp/counts", "ldp/test_edges.py", "beam/state/test_count_patterns.py"),
     "ldp/discovery": ("ldp/discovery",),
-    "ldp/estimators": ("ldp/estimators", "ldp/numbers", "ldp/test_conformance.py", "ldp/test_edges.py"),
+    "ldp/estimators": (
+        "ldp/estimators",
+        "ldp/numbers",
+        "packages/conformance/tests/test_conformance.py",
+        "ldp/test_edges.py",
+    ),
     "ldp/mechanisms": (
         *("ldp/mechanisms", "ldp/counts", "ldp/test_privacy.py", "ldp/test_edges.py", "ldp/test_limits.py"),
-        *("ldp/test_conformance.py", "ldp/test_sampling.py"),
+        *("packages/conformance/tests/test_conformance.py", "ldp/test_sampling.py"),
     ),
     "ldp/mechanisms/channels": (
         *("ldp/mechanisms", "ldp/numbers", "ldp/test_privacy.py", "ldp/test_edges.py", "ldp/test_limits.py"),
-        *("ldp/test_conformance.py", "ldp/test_sampling.py"),
+        *("packages/conformance/tests/test_conformance.py", "ldp/test_sampling.py"),
     ),
     "ldp/planning": ("ldp/planning", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
     "ldp/smoothing": ("ldp/smoothing",),
@@ -205,8 +212,9 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("beam/windows/test_pool_versions.py", "jobs/commands/test_reestimate.py"),
     ),
     "rows/figures": (
-        *("jobs/report/test_report_figures.py", "jobs/report/test_report_words.py"),
-        "jobs/report/test_report_gathering.py",
+        *("packages/report/tests/test_report_figures.py", "packages/report/tests/test_report_words.py"),
+        *("packages/report/tests/test_report_gathering.py", "jobs/commands/test_compare_words.py"),
+        "jobs/commands/test_numbers_by_group.py",
     ),
     "rows/samples": (
         *("rows/test_row_parts.py", "beam/rows/test_number_figures.py", "beam/test_steps_alone.py"),
@@ -234,7 +242,7 @@ REFUSALS = {
 
 
 def room_of(path: str) -> str:
-    """The room of a file: ``ldp/smoothing``, ``jobs/report/*.js``, ``labs/demo``, ``packages/gateway/apps``,
+    """The room of a file: ``ldp/smoothing``, ``packages/report/*.js``, ``labs/demo``, ``packages/gateway/apps``,
     ``clients/javascript``, ``native``; "" is the library's own folder."""
     for whole in (JAVASCRIPT, NATIVE):
         if Path(path).is_relative_to(whole):

@@ -18,10 +18,10 @@ import pytest
 from labs.demo import delays, demo_outcome, departures
 from labs.demo import demo_command as demo
 from tests.support.tolerance import binomial_limits
-from uldp_transforms.jobs.report import charts
-from uldp_transforms.jobs.report.gathering import Asked, gather
-from uldp_transforms.jobs.report.numbers import number_charts
 from uldp_transforms.ldp import Collection
+from uldp_transforms_report import charts
+from uldp_transforms_report.gathering import Asked, gather
+from uldp_transforms_report.numbers import number_charts
 
 DAYS = ["2001-02-14T00:00:00Z", "2001-02-15T00:00:00Z"]
 AIRPORTS = ["us-flights", "us-flights-sensitive"]
@@ -152,7 +152,7 @@ def test_table_lists_the_busiest_and_the_sensitive_airports(run: Run) -> None:
 
 
 def test_page_is_a_report_beside_the_truth(run: Run) -> None:
-    """What such a page has, its own tests say (``tests/jobs/report``)."""
+    """What such a page has, the tests of ``packages/report`` say."""
     assert f"<h1>{demo.TITLE}</h1>" in run.page
     assert [f"{name}</bdi>, version {version}</h2>" in run.page for name, version in zip(COLLECTIONS, (1, 1, 2))] == [
         True
@@ -179,10 +179,11 @@ def test_picture_is_not_empty(run: Run) -> None:
 def test_without_a_charting_library_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    monkeypatch.setitem(sys.modules, "uldp_transforms_report.written_report", None)
     assert demo.main(["--output", str(tmp_path / "new")]) == 2
     assert (
-        capsys.readouterr().err == "demo: a report needs vl_convert; install the extra 'plot': pip install '.[plot]'\n"
+        capsys.readouterr().err == "demo: a report needs uldp_transforms_report.written_report; in a checkout: pip "
+        "install . ./packages/report\n"
     )
     assert not (tmp_path / "new").exists()
 

@@ -20,9 +20,9 @@ def package() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def needs_of_companions() -> list[str]:
-    """What all companions require."""
-    return [need for each in companions() for need in said_by(each.folder / "setup.py")["install_requires"]]
+def needs_of_companions() -> dict[str, list[str]]:
+    """What each companion requires, by its folder."""
+    return {each.folder.name: said_by(each.folder / "setup.py")["install_requires"] for each in companions()}
 
 
 @pytest.fixture

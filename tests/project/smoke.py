@@ -58,7 +58,7 @@ def refused(folder: Path, command: str) -> str:
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         version = uldp(Path(folder), "--version").strip()
-        for program in ("gateway", "survey"):
+        for program in ("gateway", "report", "survey"):
             uldp(Path(folder), f"{program} --help")
         frequencies = estimated(Path(folder))
         uldp(Path(folder), "completion bash")

@@ -60,7 +60,7 @@ def test_a_lock_has_versions_and_hashes_only(lock: str) -> None:
 
 @pytest.mark.parametrize("extra", ["run", "plot", "kafka", "gateway", "yaml", "docs", "lint", "test", "oldest"])
 def test_locks_are_within_the_ranges_of_the_package(
-    extra: str, package: dict[str, Any], needs_of_companions: list[str]
+    extra: str, package: dict[str, Any], needs_of_companions: dict[str, list[str]]
 ) -> None:
     """For every version of Python and platform; linters and Beam YAML come with the tests."""
     assert set(package["extras_require"]) == {
@@ -76,7 +76,13 @@ def test_locks_are_within_the_ranges_of_the_package(
     }
     needed = [Requirement(text) for text in (*package["install_requires"], *package["extras_require"]["gcp"])]
     needed += [Requirement(text) for text in package["extras_require"].get("test" if extra == "oldest" else extra, ())]
-    needed += [Requirement(text) for text in needs_of_companions] if extra in ("gateway", "test", "oldest") else []
+    with_them = {
+        "gateway": ("gateway",),
+        "plot": ("report",),
+        "test": needs_of_companions,
+        "oldest": needs_of_companions,
+    }
+    needed += [Requirement(text) for folder in with_them.get(extra, ()) for text in needs_of_companions[folder]]
     needed = [requirement for requirement in needed if not requirement.name.startswith("uldp-transforms")]
     for environment in environments():
         locked = audit.expected([extra if extra in LOCKS else "test"], environment)

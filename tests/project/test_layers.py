@@ -70,7 +70,10 @@ EVERYWHERE = SOURCES | {
 }
 """Modules of the core and of its companions."""
 
-FORMER = {f"{PACKAGE}.ldp.clear_numbers", f"{PACKAGE}.ldp.regression"}
+FORMER = {
+    *(f"{PACKAGE}.ldp.{name}" for name in ("clear_numbers", "regression")),
+    *(f"{PACKAGE}.jobs.report.{name}" for name in ("follow", "gathering")),
+}
 """Modules that stay for one release, and give the names of the module of a companion that has theirs."""
 
 FOLDERS = sorted({path.parent for path in EVERYWHERE.values()})
@@ -152,13 +155,7 @@ def test_rooms_without_beam_import_none(name: str) -> None:
 EXACT = ("audit", "check", "export")
 PROGRAMS = (
     *("compact", "compare.compare_command", "describe", "estimate.start", "evaluate.evaluate_command"),
-    *(
-        "plan.plan_command",
-        "reestimate.reestimate_command",
-        "report.report_command",
-        "simulate.simulate_command",
-        "sql",
-    ),
+    *("plan.plan_command", "reestimate.reestimate_command", "simulate.simulate_command", "sql"),
 )
 """Programs that import no Beam; the first ones no ``scipy.stats`` either, which takes longer than all else together."""
 

@@ -11,11 +11,11 @@ import pytest
 
 from requirements.companions import companions
 
-PACKAGE = Path(__file__).parents[2] / "uldp_transforms"
+FOLDERS = (Path(__file__).parents[2] / "uldp_transforms", *(each.sources for each in companions()))
 HOME = "ldp/confidence.py"
 """Where the default is."""
 
-EXAMPLES = {HOME, "jobs/report/levels.py"}
+EXAMPLES = {HOME, "levels.py"}
 """Files whose docstrings show what a level looks like as text."""
 
 TEXT = re.compile(r"\b9(5|7\.5)(\s|&nbsp;)?%|\b(one|once) in twenty\b|\b0?\.95 confidence")
@@ -34,8 +34,7 @@ def levels_in(source: str) -> Iterator[str]:
 
 
 def test_no_program_writes_a_level() -> None:
-    folders = (PACKAGE, *(each.sources for each in companions()))
-    files = {str(path.relative_to(folder)): path for folder in folders for path in folder.rglob("*.py")}
+    files = {str(path.relative_to(folder)): path for folder in FOLDERS for path in folder.rglob("*.py")}
     assert set(files) >= EXAMPLES
     found = {name: list(levels_in(path.read_text(encoding="utf-8"))) for name, path in files.items()}
     assert [name for name, told in found.items() if told and name not in EXAMPLES] == [], found
@@ -43,7 +42,8 @@ def test_no_program_writes_a_level() -> None:
 
 
 def test_no_page_writes_a_level() -> None:
-    files = [path for kind in TEMPLATES for path in PACKAGE.rglob(kind) if ".min." not in path.name]
+    places = [(folder, kind) for folder in FOLDERS for kind in TEMPLATES]
+    files = [path for folder, kind in places for path in folder.rglob(kind) if ".min." not in path.name]
     assert len(files) > 5
     assert [str(path) for path in files if TEXT.search(path.read_text(encoding="utf-8"))] == []
 

@@ -94,7 +94,7 @@ def test_the_wheel_has_everything(wheel: Path) -> None:
         if path.is_file() and path.suffix not in (".py", ".pyc", ".md")  # pages are for readers of the repository
     }
     kinds = {path.rpartition(".")[2] for path in beside}
-    assert kinds == {"typed", "css", "jinja", "js"}
+    assert kinds == {"typed"}
     contract = [*(ROOT / "schemas").glob("*.*s*"), *(ROOT / "schemas").glob("sql/*.sql")]
     assert len(contract) > 20
     shipped = {f"{NAME}/_shipped/{path.relative_to(ROOT).as_posix()}" for path in contract}

@@ -106,7 +106,7 @@ def test_a_room_is_a_folder() -> None:
     for path, room in (
         ("uldp_transforms/windows.py", ""),
         ("uldp_transforms/ldp/mechanisms/channels/square_wave.py", "ldp/mechanisms/channels"),
-        ("uldp_transforms/jobs/report/page.js", "jobs/report/*.js"),
+        ("packages/report/uldp_transforms_report/page.js", "packages/report/*.js"),
         ("packages/gateway/uldp_transforms_gateway/web.py", "packages/gateway"),
         ("packages/gateway/uldp_transforms_gateway/apps/uses.py", "packages/gateway/apps"),
         ("labs/live/ask.js", "labs/live/*.js"),

@@ -54,17 +54,24 @@ def test_a_module_without_its_name_is_a_fault_of_the_import() -> None:
     assert str(caught.value).startswith("uldp_transforms.Gone cannot be imported: ")
 
 
-MOVED = {"regression": "regress", "clear_numbers": "share_of"}
-"""Modules of ``uldp_transforms.ldp`` that are now in a companion, and a name of each."""
+MOVED = {
+    "uldp_transforms.ldp.regression": ("uldp_transforms_survey.regression", "regress"),
+    "uldp_transforms.ldp.clear_numbers": ("uldp_transforms_survey.clear_numbers", "share_of"),
+    "uldp_transforms.ldp.conformance": ("uldp_transforms_conformance", "check_mechanism"),
+    "uldp_transforms.jobs.report.follow": ("uldp_transforms_report.follow", "Following"),
+    "uldp_transforms.jobs.report.gathering": ("uldp_transforms_report.gathering", "Asked"),
+}
+"""Former names of modules that are now in a companion, today's names, and a name of each."""
 
 
-@pytest.mark.parametrize("module", MOVED)
-def test_a_name_that_has_moved_is_found_with_a_warning(module: str) -> None:
-    former, home = f"uldp_transforms.ldp.{module}", f"uldp_transforms_survey.{module}"
+@pytest.mark.parametrize("former", MOVED)
+def test_a_name_that_has_moved_is_found_with_a_warning(former: str) -> None:
+    home, name = MOVED[former]
     with pytest.warns(DeprecationWarning) as caught:
-        found = getattr(importlib.import_module(former), MOVED[module])
-    assert found is getattr(importlib.import_module(home), MOVED[module])
-    assert [str(each.message) for each in caught] == [f"{former} is now {home} of the package uldp-transforms-survey"]
+        found = getattr(importlib.import_module(former), name)
+    assert found is getattr(importlib.import_module(home), name)
+    package = home.partition(".")[0].replace("_", "-")
+    assert [str(each.message) for each in caught] == [f"{former} is now {home} of the package {package}"]
     assert caught[0].filename == __file__
 
 

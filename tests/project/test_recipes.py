@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from requirements.companions import search_path
 from tests.project.documents import ROOT, blocks
 
 NOT_COPIED = shutil.ignore_patterns(".*", "build", "dist", "site", "*.egg-info", "__pycache__", "node_modules")
@@ -113,7 +114,7 @@ class Tree:
         assert done.returncode == 1 and because in done.stdout + done.stderr, done.stdout + done.stderr
 
     def _done(self, *command: str) -> subprocess.CompletedProcess[str]:
-        environment = os.environ | {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = os.environ | {"PYTHONPATH": search_path(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
         arguments = [sys.executable, *command]
         return subprocess.run(arguments, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
 
@@ -177,7 +178,12 @@ def test_a_mechanism(tree: Tree) -> None:
     assert {path.rpartition("/")[2] for path in tree.touched()} - {"example.py"} <= named(recipe("Adding a mechanism"))
     assert all(tree.only_grew(path) for path in VECTORS)
     tree.test("tests/clients/test_vectors.py", "tests/clients/test_independent.py", "tests/project/test_ids.py")
-    tree.test("tests/project/test_pages.py", "tests/ldp/test_conformance.py", "-k", "example or page or conform")
+    tree.test(
+        "tests/project/test_pages.py",
+        "packages/conformance/tests/test_conformance.py",
+        "-k",
+        "example or page or conform",
+    )
 
 
 @pytest.mark.slow
@@ -239,15 +245,16 @@ def test_an_estimator(tree: Tree) -> None:
     tree.run("-m", "tests.support.golden")
     assert tree.touched() == by_hand | {"docs/estimate-reports.md", "deploy/dataflow/metadata.json"}
     assert {path.rpartition("/")[2] for path in tree.touched()} - {"cut.py"} <= named(recipe("Adding an estimator"))
-    checked = "from uldp_transforms.ldp import conformance, estimators; conformance.check_estimator(estimators.Cut)"
+    checked = "from uldp_transforms.ldp.estimators import Cut; "
+    checked += "from uldp_transforms_conformance import check_estimator; check_estimator(Cut)"
     tree.run("-c", checked)
-    suites = ["tests/ldp/test_conformance.py", "-k", "cut"]
+    suites = ["packages/conformance/tests/test_conformance.py", "-k", "cut"]
     tree.test(*suites)
     tree.test("tests/ldp/estimators/test_estimators.py", "tests/project/test_readme.py", "-k", "cut or list_every_id")
     lawless = ESTIMATOR.replace(" + max(1 - shares.sum(), 0) / len(shares)", "").replace("max(shares.sum(), 1)", "1")
     tree.write("uldp_transforms/ldp/estimators/cut.py", lawless)
     tree.fails("-c", checked, because="must keep the laws of estimators, got frequencies that sum to ")
-    tree.fails("-m", "pytest", "-q", *suites, because="FAILED tests/ldp/test_conformance.py")
+    tree.fails("-m", "pytest", "-q", *suites, because="FAILED packages/conformance/tests/test_conformance.py")
 
 
 REFUSALS = {

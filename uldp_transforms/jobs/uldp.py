@@ -73,7 +73,13 @@ LABORATORY = {
 """Programs of a checkout, which are not installed, and their descriptions; each is a module or package of ``labs`` with
 ``main(argv)``."""
 
-COMPANIONS = {"gateway": "gateway", "survey": "survey", "regress": "survey", "navigations": "survey"}
+COMPANIONS = {
+    "gateway": "gateway",
+    "report": "report",
+    "survey": "survey",
+    "regress": "survey",
+    "navigations": "survey",
+}
 """Programs of companions, and the folder in packages/ of each, which is installed as ``uldp-transforms-FOLDER``."""
 
 ENTRY_POINTS = "uldp_transforms.programs"
@@ -155,7 +161,7 @@ def programs_of_others() -> dict[str, EntryPoint]:
     return {
         entry.name: entry
         for entry in entry_points(group=ENTRY_POINTS)
-        if entry.name not in own or (entry.name in COMPANIONS and _package_of(entry) == _companion_of(entry.name))
+        if entry.name not in own or (entry.name in COMPANIONS and _package_of(entry) == companion_of(entry.name))
     }
 
 
@@ -214,7 +220,7 @@ def _print_help() -> None:
         if lines:
             print(f"\n{group}:", *lines, sep="\n")
     if absent:
-        print("\nnot installed:", ", ".join(f"{name} (package {_companion_of(name)})" for name in sorted(absent)))
+        print("\nnot installed:", ", ".join(f"{name} (package {companion_of(name)})" for name in sorted(absent)))
     print("\nuldp PROGRAM --help explains one of them.")
 
 
@@ -222,7 +228,7 @@ def _how_to_get(name: str) -> str:
     """How to install the companion of a program, or which programs there are."""
     if name in COMPANIONS:
         where = f"in a checkout: pip install ./packages/{COMPANIONS[name]}"
-        return f"{name} needs the package {_companion_of(name)}, which is not installed ({where})"
+        return f"{name} needs the package {companion_of(name)}, which is not installed ({where})"
     from difflib import get_close_matches  # noqa: PLC0415  # for faults only
 
     from uldp_transforms.ldp.checks import describe  # noqa: PLC0415  # imports numpy and scipy
@@ -234,7 +240,7 @@ def _how_to_get(name: str) -> str:
     return f"PROGRAM must be one of {', '.join(known)}, got {describe(name)}"
 
 
-def _companion_of(name: str) -> str:
+def companion_of(name: str) -> str:
     """The name of the package that has a program of a companion."""
     return f"uldp-transforms-{COMPANIONS[name]}"
 

@@ -6,7 +6,6 @@ import html
 import json
 import math
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from uldp_transforms import schemas
+from uldp_transforms.jobs import pictures
 from uldp_transforms.jobs.files.tables import table_of
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.ldp import SpecError
@@ -415,13 +415,13 @@ def test_options_of_navigations() -> None:
             navigations_command.configure(["a", "--quantile", text])
 
 
-def test_a_page_needs_the_extra_before_anything_is_read(
+def test_a_page_needs_its_package_before_anything_is_read(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    monkeypatch.setattr(pictures, "entry_points", lambda **_: ())
     assert navigations_command.configure(["a"]).html is None
     assert navigations_command.main(["a", "--html", "p.html"]) == 2
-    expected = "a report needs vl_convert; install the extra 'plot': pip install '.[plot]'\n"
+    expected = "a report needs the package uldp-transforms-report; in a checkout: pip install . ./packages/report\n"
     assert capsys.readouterr().err == f"navigations: {expected}"
 
 

@@ -54,7 +54,7 @@ from uldp_transforms.collector.rejected_share import RejectedShareError, Watch
 from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.files.folder_lock import lock_folder
 from uldp_transforms.files.text_files import read_lines, read_text
-from uldp_transforms.jobs import check, cli, sql, tokens, uldp
+from uldp_transforms.jobs import check, cli, pictures, sql, tokens, uldp
 from uldp_transforms.jobs.engines import google_clients, runners
 from uldp_transforms.jobs.engines.job_server import described_options
 from uldp_transforms.jobs.estimate import run as estimate
@@ -66,13 +66,12 @@ from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.plan import plan_command as plan
 from uldp_transforms.jobs.pubsub import pubsub_access
 from uldp_transforms.jobs.records import run_records as runs
+from uldp_transforms.jobs.records import whole_period
+from uldp_transforms.jobs.records.row_directory import RowDirectory
 from uldp_transforms.jobs.records.run_accounts import read_accounts
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.jobs.reestimate.stored_counts import _check_no_copies
-from uldp_transforms.jobs.report import charts, report_command, whole_period
-from uldp_transforms.jobs.report.reading import RowDirectory
-from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.lazy_names import moved_names
 from uldp_transforms.ldp import Collection, SpecError
@@ -373,7 +372,7 @@ def a_name_that_its_module_does_not_have() -> None:
 
 def demo_without_charts() -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "altair", None)
+        patch.setattr(pictures, "entry_points", lambda **_: ())
         demo.configure(["--output", "demo"])
 
 
@@ -899,11 +898,6 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: list(check._rejected("unread")),
         "unread/rejected.avro must contain rows of uldp estimate (the content is not shown)",
     ),
-    (
-        SpecError,
-        lambda: charts.svg_of({"data": {"values": [{}]}, "mark": "point", "title": "toString"}),
-        "charts must be drawn by vl-convert with all of their 1 marks, got 0",
-    ),
     (SpecError, estimating("--manifest no*.json"), "--manifest must match at least one file, got 'no*.json'"),
     (
         SpecError,
@@ -1304,7 +1298,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (
         SpecError,
         demo_without_charts,
-        "a report needs altair; install the extra 'plot': pip install '.[plot]'",
+        "a report needs the package uldp-transforms-report; in a checkout: pip install . ./packages/report",
     ),
     (
         SpecError,
@@ -1423,19 +1417,7 @@ SENTENCES: list[tuple[type[Exception], Callable[[], Any], str]] = [
         "form must be one of pandas, arrow, polars, got 'list'",
     ),
     (SpecError, lambda: uldp_transforms.read_rows("."), ". must contain rows of uldp estimate, got none"),
-    # report
-    (
-        SpecError,
-        run(report_command.configure, ". --output p.html --serve 0"),
-        "--serve needs --follow, got DIR alone",
-    ),
-    (argparse.ArgumentTypeError, lambda: report_command._port("65536"), "must be a port from 0 to 65535, got '65536'"),
-    (SpecError, lambda: Truth(ValuesFile("no-rows.csv")), "no-rows.csv must have at least one value, got none"),
-    (
-        SpecError,
-        lambda: Truth(ValuesFile("other.csv", "values")).shares("2024-01-01T00:00:00Z", "2024-01-02T00:00:00Z", ["0"]),
-        "other.csv must have the column event_time for rows with windows, got none",
-    ),
+    # rows of a directory
     (
         SpecError,
         lambda: RowDirectory("reported").windows(),

@@ -13,8 +13,7 @@ import fastavro
 import pytest
 
 from tests.support import views
-from uldp_transforms.jobs.report.compared.compared_rows import comparisons_of
-from uldp_transforms.jobs.report.row_frame import _table, read_rows
+from uldp_transforms.jobs.records.row_frame import _table, read_rows
 from uldp_transforms.rows.json_and_avro import to_avro, to_json
 from uldp_transforms.rows.renamed_fields import fill_replaced, former_names, replaced_names, with_new_names
 from uldp_transforms.rows.row_types import COMPARED_SCHEMA, ComparedValue
@@ -127,8 +126,6 @@ def test_comparisons_of_older_releases_are_read(tmp_path: Path) -> None:
     row = json.loads(to_json(compared(figure="quantile", figure_at=0.9)))
     older = {name: value for name, value in row.items() if name != "figure_at"}
     (tmp_path / "comparisons.jsonl").write_text(f"{json.dumps(older)}\n{json.dumps(row)}\n", "utf-8")
-    [found] = comparisons_of(str(tmp_path), 5)
-    assert found
     (tmp_path / "estimates.jsonl").write_text("", "utf-8")
     table = read_rows(str(tmp_path), "comparisons", "arrow")
     assert table.column("figure_at").to_pylist() == table.column("at").to_pylist() == [0.9, 0.9]

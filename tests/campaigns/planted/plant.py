@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 _PRODUCT = (
     *("uldp_transforms/**/*.py", "uldp_transforms/**/*.js", "packages/*/uldp_transforms_*/**/*.py"),
+    "packages/*/uldp_transforms_*/**/*.js",
     *("clients/**/*.py", "clients/javascript/src/*.js"),
 )
 _NATIVE = ("native/*.c", "native/*.h")

@@ -23,11 +23,11 @@ from uldp_transforms.jobs.compare.findings import Findings
 from uldp_transforms.jobs.compare.sides import Family, Side
 from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.jobs.reestimate.added_windows import check_apart
-from uldp_transforms.jobs.report.compared.compared_rows import clearest_rows
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError, homogeneity
 from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
 from uldp_transforms.ldp.comparisons.p_values import p_text
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.rows.figures.clearest_rows import clearest_rows
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.sample import Owner, Sample

@@ -8,7 +8,6 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.jobs.follow.spools import Followed
@@ -16,9 +15,9 @@ from tests.support.jobs.reestimated import COLLECTIONS, FILES, again, estimated,
 from tests.support.messages_cases import KRR as OF_SPOOL
 from tests.support.messages_cases import write_files
 from uldp_transforms.jobs import uldp
-from uldp_transforms.jobs.report.differences import PanelRows, reach_of
-from uldp_transforms.jobs.report.levels import Levels
 from uldp_transforms.ldp import planning
+from uldp_transforms.ldp.confidence import CONFIDENCE
+from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
 
 KRR = COLLECTIONS[0]
 JOB = "--collection krr.json --window 5m --min_reports 20"
@@ -82,7 +81,7 @@ def test_a_plan_is_for_intervals_of_the_level(confidence: float) -> None:
     """With many reports half widths are in proportion to normal quantiles; so many reports as it says suffice."""
     question = planning.ClosedQuestion(num_values=4, num_sensitive=4)
     usual, found = (planning.plan(question, 2.0, 10**7, confidence=level) for level in (0.95, confidence))
-    ratio = reach_of(1, confidence) / reach_of(1)
+    ratio = normal_quantile(confidence) / normal_quantile(CONFIDENCE)
     for one, other in zip(usual.rows, found.rows):
         assert other.half_width == pytest.approx(ratio * one.half_width, rel=1e-3)
         assert (other.l1, other.l2, other.change) == (one.l1, one.l2, one.change)
@@ -92,25 +91,3 @@ def test_a_plan_is_for_intervals_of_the_level(confidence: float) -> None:
     assert number is not None
     halves = [setup.forecast(each).half_width_at(confidence) for each in (number, number - 1)]
     assert halves[0] <= 0.01 < halves[1]
-
-
-def test_windows_of_two_levels_are_compared_at_the_higher_one() -> None:
-    """Intervals of both sides become those of the higher level; the page names it, and both levels of the rows."""
-    entry = {"value": "a", "raw_frequency": 0.5, "standard_error": 0.1}
-    panels = []
-    for levels in ((0.8, 0.99), (0.99, 0.99)):
-        rows = PanelRows(2, ["a"])
-        for side, level in enumerate(levels):
-            half = reach_of(1, level) * 0.1
-            rows.add(side, [entry | {"ci_low": 0.5 - half, "ci_high": 0.5 + half}], level)
-        panel = rows.panel(["x", "y"], 1, 100)
-        assert panel is not None and str(panel.levels) == "99 %"
-        panels.append(panel)
-    np.testing.assert_allclose(panels[0].low, panels[1].low)
-    np.testing.assert_allclose(panels[0].high, panels[1].high)
-    both = Levels.of([{"confidence": 0.99}, {"confidence": 0.8}, {"confidence": None}, {}, None])
-    assert str(both) == "80 % or 95 % or 99 %" and (both.misses, both.q_values) == (
-        "1 % or 5 % or 20 %",
-        ".01 or .05 or .2",
-    )
-    assert Levels((0.95,)).holds_of_largest == 60

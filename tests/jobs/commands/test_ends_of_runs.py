@@ -164,7 +164,7 @@ def test_a_page_is_written_of_results_that_are_there(
         written.append(directory)
         raise OSError(errno.EACCES, "Permission denied", "report.html")
 
-    monkeypatch.setattr(run, "write_report_into", write)
+    monkeypatch.setattr(run, "drawing", {"report": write}.__getitem__)
     job, record = job_of(STREAM)
     for report in (False, True):
         run._ended(dataclasses.replace(job, report=report), record, end)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from uldp_transforms.jobs import pictures
 from uldp_transforms.jobs.evaluate import evaluate_command as program
 from uldp_transforms.jobs.evaluate import number_trials, trials
 from uldp_transforms.jobs.evaluate.number_trials import NumberOutcome, NumberTrial, evaluate_numbers
@@ -303,13 +303,13 @@ def test_what_is_printed_around_the_table(
     assert written.startswith('[\n {\n  "mechanism": "krr",\n')
 
 
-def test_a_picture_needs_the_extra_before_anything_is_tried(
+def test_a_picture_needs_its_package_before_anything_is_tried(
     people: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    monkeypatch.setattr(pictures, "entry_points", lambda **_: ())
     assert configured(people).num_reports == 8
     assert program.main(["--values", str(people), "--png", "p.png"]) == 2
-    expected = "a report needs vl_convert; install the extra 'plot': pip install '.[plot]'\n"
+    expected = "a report needs the package uldp-transforms-report; in a checkout: pip install . ./packages/report\n"
     assert capsys.readouterr().err == f"evaluate: {expected}"
 
 

@@ -21,9 +21,9 @@ from scipy import stats
 from tests.support.estimated import estimate_window
 from tests.support.tolerance import RATE, generator, normal_limit
 from uldp_transforms.jobs import check, estimate
+from uldp_transforms.jobs.records.collection_facts import facts_of
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
-from uldp_transforms.jobs.report.collection_facts import facts_of
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS

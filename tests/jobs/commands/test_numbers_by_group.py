@@ -12,11 +12,11 @@ import pytest
 from tests.support.messages_cases import write_files
 from tests.support.tolerance import generator
 from uldp_transforms.jobs import estimate, simulate, uldp
+from uldp_transforms.jobs.records.whole_period import FILE
 from uldp_transforms.jobs.reestimate.stored_counts import stored_counts
-from uldp_transforms.jobs.report.numbers.number_facts import FEW_REPORTS
-from uldp_transforms.jobs.report.whole_period import FILE
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers
+from uldp_transforms.rows.figures.few_reports import FEW_REPORTS
 
 TIMES = Collection.from_json(
     {"id": "times", "version": 1, "mechanism": {"id": "sw", "epsilon": 2.0}}

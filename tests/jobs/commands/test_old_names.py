@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.project.documents import ROOT
-from tests.support.programs_of_core import parsers
-from uldp_transforms.jobs import old_names, uldp
+from uldp_transforms.jobs import cli, old_names, uldp
 from uldp_transforms.jobs.old_names import OLD_OPTIONS, OLD_PROGRAMS, OldOption, in_new_words
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.version import __version__
@@ -18,6 +17,11 @@ def numbers(release: str) -> tuple[int, ...]:
     return tuple(map(int, release.split(".")))
 
 
+def parser_of(program: str) -> cli.Parser:
+    """The parser of a program of this package or of a companion."""
+    return cli.parser_of(uldp.main_of(program))
+
+
 @pytest.mark.parametrize("row", [*OLD_PROGRAMS.values(), *ROWS], ids=lambda row: f"{row.__class__.__name__} {row}"[:40])
 def test_no_former_name_outlives_its_release(row: OldOption) -> None:
     assert numbers(row.since) < numbers(row.until)
@@ -26,7 +30,7 @@ def test_no_former_name_outlives_its_release(row: OldOption) -> None:
 
 @pytest.mark.parametrize("row", OLD_OPTIONS, ids=lambda row: f"{row.program} {row.old}")
 def test_the_new_form_exists_and_the_former_one_does_not(row: OldOption) -> None:
-    known = {name: one for one in parsers()[row.program].actions() for name in one.option_strings or [one.metavar]}
+    known = {name: one for one in parser_of(row.program).actions() for name in one.option_strings or [one.metavar]}
     new = row.new.split()
     options = [word for word in new if word.startswith("--")]
     assert all(option in known for option in options)
@@ -111,5 +115,5 @@ def test_no_program_has_a_former_name() -> None:
 )
 def test_a_misspelt_option_is_named_although_another_one_is_missing(words: str, sentence: str) -> None:
     with pytest.raises(SpecError) as caught:
-        parsers()["simulate"].parse_args(words.split())
+        parser_of("simulate").parse_args(words.split())
     assert str(caught.value) == sentence

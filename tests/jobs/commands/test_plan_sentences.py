@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 import types
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from uldp_transforms.jobs import pictures
 from uldp_transforms.jobs.plan import plan_command, plan_options, plan_text
 from uldp_transforms.jobs.plan.collection_text import spec_text
 from uldp_transforms.jobs.plan.group_plan import GroupPlan, Told, heading_of_groups, told_by
@@ -518,13 +518,13 @@ def test_options_are_kept() -> None:
     assert read("--num_values 9 --groups 8").groups == GroupPlan(number=8, smallest=0.125)
 
 
-def test_a_picture_needs_the_extra_before_anything_is_planned(
+def test_a_picture_needs_its_package_before_anything_is_planned(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    monkeypatch.setattr(pictures, "entry_points", lambda **_: ())
     assert read("--num_values 9").png is None
     assert plan_command.main(["--num_values=9", "--epsilon=1", "--reports=9", "--png=p.png"]) == 2
-    expected = "a report needs vl_convert; install the extra 'plot': pip install '.[plot]'\n"
+    expected = "a report needs the package uldp-transforms-report; in a checkout: pip install . ./packages/report\n"
     assert capsys.readouterr().err == f"plan: {expected}"
 
 

@@ -20,8 +20,8 @@ from tests.support.refusals.jobs.totals import REFUSED
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import read_records
+from uldp_transforms.jobs.records.whole_period import totals_of
 from uldp_transforms.jobs.reestimate import reestimate_command
-from uldp_transforms.jobs.report.whole_period import totals_of
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.json_and_avro import to_json

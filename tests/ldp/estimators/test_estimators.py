@@ -1,6 +1,6 @@
 """Estimates against the truth and against their own standard errors.
 
-Laws that hold of the estimators of other packages too are in ``ldp/test_conformance.py``.
+Laws that hold of the estimators of other packages too are in ``packages/conformance/tests/test_conformance.py``.
 
 Letters: C cohorts, k symbols (buckets), S values, R replicates of a window of n reports.
 """

@@ -1,6 +1,6 @@
 """Small instances of every mechanism against the complete enumeration of their reports, in exact numbers.
 
-Laws that hold of the mechanisms of other packages too are in ``ldp/test_conformance.py``.
+Laws that hold of the mechanisms of other packages too are in ``packages/conformance/tests/test_conformance.py``.
 
 Letters: K symbols of which v sensitive, W payload bytes, Y payloads that a client can send, E = e**epsilon.
 """

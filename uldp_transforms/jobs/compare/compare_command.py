@@ -28,9 +28,9 @@ from uldp_transforms.jobs.compare.pair_rows import rows_of_pairs
 from uldp_transforms.jobs.compare.sides import Family, Pair, groups_of, windows_of
 from uldp_transforms.jobs.compare.two_directories import names_of, sides_of_both
 from uldp_transforms.jobs.records.recorded_collections import collections_of
+from uldp_transforms.jobs.records.row_directory import COMPARISONS
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, files_of_counts, stored_counts
-from uldp_transforms.jobs.report.compared.compared_rows import FILE
 from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.comparisons.compare import MAX_PAIRS
@@ -104,7 +104,9 @@ def _parser() -> cli.Parser:
             "allow; they are then of the shares among honest people (default: that of the runs in DIR)",
         ),
     )
-    parser.add_argument("--output", metavar="FILE", help=f"where to write the rows: a file (default: {FILE} in DIR)")
+    parser.add_argument(
+        "--output", metavar="FILE", help=f"where to write the rows: a file (default: {COMPARISONS} in DIR)"
+    )
     for name in _ESTIMATES:
         parser.add_argument(f"--{name}", **spec_option(name))
     return parser
@@ -132,7 +134,7 @@ def configure(argv: Sequence[str]) -> Comparing:
             for directory, option, of_runs in zip(directories, ("DIR", "--with"), records_of)
         ],
         names=None if args.other is None else names_of(args.directory, args.other),
-        output=args.output or stores.joined(args.directory, FILE),
+        output=args.output or stores.joined(args.directory, COMPARISONS),
         by=spec.by,
         against=args.against,
         anytime=args.anytime,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from uldp_transforms.jobs.report.compared.compared_rows import clearest_rows
 from uldp_transforms.ldp.comparisons.compare import EXACT
 from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, SHARE_ABOVE
 from uldp_transforms.ldp.confidence import confidence_or_default, error_rate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
+from uldp_transforms.rows.figures.clearest_rows import clearest_rows
 from uldp_transforms.rows.figures.figure import is_without_zero
 from uldp_transforms.rows.row_types import ComparedValue
 

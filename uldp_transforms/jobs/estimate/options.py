@@ -25,9 +25,9 @@ from uldp_transforms.jobs.estimate import __doc__ as description
 from uldp_transforms.jobs.files.progress import PROGRESS
 from uldp_transforms.jobs.follow.follow_options import COLLECTION, FOLLOW, name_excluded
 from uldp_transforms.jobs.message_attributes import ATTRIBUTES
+from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.records.run_records import new_run_id, read_records
-from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.jobs.sinks import SINKS, Sink
 from uldp_transforms.jobs.sources import SOURCES, Source
 from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_options
@@ -112,7 +112,7 @@ def read_arguments(argv: Sequence[str]) -> Job:
     chosen = named.variant(args)
     _check(args, options, chosen)
     if args.report:
-        require_charts()
+        drawing("report")
     args.run = _run_that_goes_on(args.output) if goes_on(beam_args) else new_run_id()
     directory = RunDirectory(args.output, args.run, bounded=chosen.bounded, launched=is_only_launched(options))
     args.rows = directory.rows

@@ -36,6 +36,7 @@ from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import Job, command_line, read_arguments
 from uldp_transforms.jobs.files.progress import of_this_process
 from uldp_transforms.jobs.follow.follow_job import follow_job, run_follow
+from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.jobs.records.cut_windows import cut_before
 from uldp_transforms.jobs.records.ledger_sums import UNREAD_FILES, periods_out_of_balance, summary, sums_of
 from uldp_transforms.jobs.records.run_accounts import kept, remove_accounts
@@ -51,7 +52,6 @@ from uldp_transforms.jobs.records.run_records import (
     start_of_run,
 )
 from uldp_transforms.jobs.records.unknown_repeats import warnings_at_start
-from uldp_transforms.jobs.report.report_command import write_report_into
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import sentence_of_files, sentence_of_sums
 from uldp_transforms.spec.row_forecast import RowForecast
@@ -257,7 +257,7 @@ def _cut_windows() -> str:
 def _write_report(directory: str) -> None:
     """Write the page and the picture of all results; a failure here does not affect the results."""
     try:
-        write_report_into(directory)
+        drawing("report")(directory)
     except Exception as error:
         _say(f"no report was written: {root_cause(error)}")
 

@@ -24,7 +24,7 @@ from uldp_transforms.jobs.files.people_options import PEOPLE, TABLE, people_in, 
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.files.value_lists import value_lines
 from uldp_transforms.jobs.files.values_file import ValuesFile
-from uldp_transforms.jobs.report.report_command import require_charts
+from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.jobs.spec_options import spec_option
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.confidence import percent
@@ -55,7 +55,7 @@ def configure(argv: Sequence[str]) -> Evaluation | NumberTrial:
         if getattr(args, name) is not None and not args.open:
             raise SpecError(f"--{name} can be given only with --open, got {getattr(args, name)}")
     if args.png is not None:
-        require_charts()
+        drawing("trials")
     numbers = None if args.collection is None else Collection.from_json(args.collection).alphabet
     file = people_in(args.values, args, listed={"": (numbers and numbers.known_values) or ()})
     values, held = _people(file)
@@ -217,10 +217,8 @@ def job(task: Evaluation | NumberTrial) -> int:
         with whole_file(task.json) as file:
             file.write(json.dumps([dataclasses.asdict(of) for of in outcomes], indent=1).encode())
     if task.png is not None:
-        from uldp_transforms.jobs.report.error_charts import picture_of_trials  # noqa: PLC0415  # an optional extra
-
         with whole_file(task.png) as file:
-            file.write(picture_of_trials(tried(outcomes), trial.confidence))
+            file.write(drawing("trials")(tried(outcomes), trial.confidence))
     return cli.DONE
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.jobs.plan.collection_text import spec_text
 from uldp_transforms.jobs.plan.group_plan import advice_on_groups, heading_of_groups
 from uldp_transforms.jobs.plan.group_power import advice_on_liars
@@ -39,10 +40,8 @@ def job(planning: Planning | NumberPlanning) -> int:
     )
     spec = recommended(planning, found)
     if planning.png is not None:
-        from uldp_transforms.jobs.report.error_charts import picture_of_plan  # noqa: PLC0415  # an optional extra
-
         with whole_file(planning.png) as picture:
-            picture.write(picture_of_plan([_drawn(row) for row in found.rows], found.confidence))
+            picture.write(drawing("plan")([_drawn(row) for row in found.rows], found.confidence))
     if planning.output is not None:
         with open(planning.output, "w", encoding="utf-8") as file:
             file.write(spec_text(spec))

@@ -10,10 +10,10 @@ from typing import Any
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.people_options import PEOPLE, TABLE, people_in, refuse_people_options, say_missing
 from uldp_transforms.jobs.files.value_lists import value_lines
+from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.jobs.plan.group_plan import GROUPS, GroupPlan, read_groups
 from uldp_transforms.jobs.plan.number_plan import NumberPlanning, read_number_arguments
 from uldp_transforms.jobs.plan.plan_targets import TARGETS, epsilon_of, targets_of
-from uldp_transforms.jobs.report.report_command import require_charts
 from uldp_transforms.jobs.spec_options import spec_option
 from uldp_transforms.ldp.alphabets.dimensions import MAX_GROUPS
 from uldp_transforms.ldp.confidence import CONFIDENCE
@@ -152,7 +152,7 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning | N
     if args.collection is not None:
         return read_number_arguments(args)
     if args.png is not None:
-        require_charts()
+        drawing("plan")
     if args.epsilon_inf is not None and args.reports_per_person is None:
         raise SpecError(f"--epsilon_inf needs --reports_per_person, got {args.epsilon_inf:g} alone")
     if args.liars is not None and not args.liars < 1:

@@ -32,6 +32,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
+from uldp_transforms.jobs.records.whole_period import FILE
 from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
 from uldp_transforms.jobs.reestimate.stored_counts import (
     Row,
@@ -43,7 +44,6 @@ from uldp_transforms.jobs.reestimate.stored_counts import (
 )
 from uldp_transforms.jobs.reestimate.total_texts import lines_of_period
 from uldp_transforms.jobs.reestimate.whole_periods import Period, periods
-from uldp_transforms.jobs.report.whole_period import FILE
 from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.reestimate.whole_periods import Period
-from uldp_transforms.jobs.report.numbers.number_facts import NumberPart, numbers_of
-from uldp_transforms.ldp.confidence import percent
+from uldp_transforms.ldp.confidence import confidence_or_default, percent
 from uldp_transforms.ldp.estimators.display import interval_text
+from uldp_transforms.rows.figures.few_reports import advice_on_few_reports
+from uldp_transforms.rows.figures.figure import Figure, figures_of
 from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_types import WindowedEstimate
@@ -30,10 +31,15 @@ def lines_of_period(spec: JobSpec, period: Period) -> Iterator[str]:
     drawn = "" if row.borrowed is None else f"; shares are drawn towards those of all reports by {row.borrowed:.0%}"
     simulated = "; some or all reports are simulated" if row.simulated else ""
     yield f"{printable(name)}, {when}: {reports} in {windows}, status {row.status}{left_out}{drawn}{simulated}"
-    figures = numbers_of([json.loads(to_json(row))], _unit(spec, row))
-    if figures is not None:
-        yield from aligned(list(_figures(figures)))
-        yield from [figures.advice] * bool(figures.advice)
+    plain = json.loads(to_json(row))
+    unit = _unit(spec, row)
+    if figures := figures_of(plain, unit):
+        is_smooth = bool(plain["numbers"]["curve"])
+        advice = advice_on_few_reports(row.num_reports, is_smooth)
+        interval = f"{percent(confidence_or_default(row.confidence))} interval"
+        titles = unit or "value", f"smooth {interval}" if is_smooth else interval, "without smoothness"
+        yield from aligned(list(_figures(figures, titles, sure_first=bool(advice))))
+        yield from [advice] * bool(advice)
         return
     entries = sorted(row.estimates, key=lambda entry: -entry.frequency)
     shares = [(one.value, one.frequency, one.display_low, one.display_high) for one in entries]
@@ -74,14 +80,18 @@ def _unit(spec: JobSpec, row: WindowedEstimate) -> str:
     return spec.models_of(bytes.fromhex(row.fingerprint))[-1].alphabet.unit
 
 
-def _figures(numbers: NumberPart) -> Iterator[tuple[str, ...]]:
-    """A table of the figures of numbers, in their unit, and of shares of people; of few reports, the interval that does
-    not depend on smoothness is first."""
-    interval = f"{numbers.levels} interval"
-    titles = [f"smooth {interval}" if numbers.is_smooth else interval, "without smoothness"]
-    order = slice(None, None, -1 if numbers.advice else 1)
-    yield "figure", numbers.unit or "value", *titles[order]
-    for figure in numbers.figures:
+def _figures(figures: Sequence[Figure], titles: Sequence[str], sure_first: bool) -> Iterator[tuple[str, ...]]:
+    """A table of the figures of numbers, in their unit, and of shares of people.
+
+    Args:
+        figures: figures of a row.
+        titles: of the value, its interval, and the interval that does not depend on smoothness.
+        sure_first: whether the latter comes first, as for few reports.
+    """
+    order = slice(None, None, -1 if sure_first else 1)
+    value, *intervals = titles
+    yield "figure", value, *intervals[order]
+    for figure in figures:
         form = NumberFormat(False, 4) if figure.is_share else format_of(figure)
         ends = ((figure.low, figure.high), (figure.sure_low, figure.sure_high))
         spans = [form.span(*each) for each in ends]

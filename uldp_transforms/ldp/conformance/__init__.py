@@ -1,8 +1,7 @@
-"""Conformance checks of mechanisms and estimators, for authors of other packages and for this package's tests.
+"""The former name of ``uldp_transforms_conformance``."""
 
-No test framework is needed: a fault raises ``ConformanceError``, whose message names the instance and the fault.
-"""
+from __future__ import annotations
 
-from uldp_transforms.ldp.conformance.estimator_checks import check_estimator as check_estimator
-from uldp_transforms.ldp.conformance.mechanism_checks import check_mechanism as check_mechanism
-from uldp_transforms.ldp.errors import ConformanceError as ConformanceError
+from uldp_transforms.lazy_names import moved_names
+
+__getattr__ = moved_names(__name__, "uldp_transforms_conformance")

@@ -16,7 +16,7 @@ from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.jobs.kafka.reader import KafkaReadError
 from uldp_transforms.jobs.kafka.secrets import refuse_secrets
-from uldp_transforms.jobs.report.report_command import require_charts
+from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.ldp.confidence import INTERVAL
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms_survey import navigations
@@ -115,7 +115,7 @@ def configure(argv: Sequence[str]) -> Question:
         given = "--kafka_topic" if args.kafka_topic else "--bootstrap_servers"
         raise SpecError(f"--kafka_topic and --bootstrap_servers must be given together, got {given} alone")
     if args.html is not None:
-        require_charts()
+        drawing("report")
     properties = tuple(args.kafka_property or ())
     refuse_secrets(properties, "--kafka_consumer_config")
     return Question(

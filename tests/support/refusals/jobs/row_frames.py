@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from uldp_transforms.jobs.report.row_frame import _frame
+from uldp_transforms.jobs.records.row_frame import _frame
 
 REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
     (

@@ -1,0 +1,41 @@
+"""Checks of mechanisms and estimators, beside uldp-transforms: ``pip install . ./packages/conformance``."""
+
+import re
+import runpy
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).resolve().parent
+CORE = HERE.parents[1] / "uldp_transforms" / "version.py"
+NAME = "uldp_transforms_conformance"
+
+
+def version() -> str:
+    """The version of the core in the same checkout; an sdist carries its own."""
+    if CORE.is_file():
+        return str(runpy.run_path(str(CORE))["__version__"])
+    return re.findall(r"^Version: (.+)$", (HERE / "PKG-INFO").read_text(encoding="utf-8"), re.M)[0]
+
+
+setup(
+    name="uldp-transforms-conformance",
+    version=version(),
+    description="Conformance checks of uldp-transforms for locally private mechanisms and estimators of other packages",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Developers",
+        "Operating System :: OS Independent",
+        "Programming Language :: Python :: 3",
+        "Topic :: Software Development :: Testing",
+        "Typing :: Typed",
+    ],
+    python_requires=">=3.10",
+    packages=find_packages(include=[f"{NAME}*"]),
+    package_dir={"": "."},  # an editable installation is then a plain path, which type checkers follow
+    package_data={NAME: ["py.typed"]},
+    install_requires=[f"uldp-transforms=={version()}"],  # with numpy and scipy
+)

@@ -1,0 +1,170 @@
+"""Groups on the page of a directory: the latest window, value by value."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from packages.report.tests.support.page_tools import choose, names, saved
+from packages.report.tests.support.report_page import page_of
+from tests.rigs import axe
+from tests.support import report_rows as rows
+from tests.support.browser import Browser, browser, needs_browser
+from tests.support.html_tree import Node, tree_of
+from tests.support.messages_cases import write_files
+from uldp_transforms.jobs import estimate, simulate
+
+HOSTILE = "arm=<script>alert(1)</script>"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two windows of two values; in the second one, two groups have numbers and a third one has none."""
+    of = rows.survey(tmp_path, ["ant", "bee"], 2)
+    shares = [rows.entry("ant", 0.6), rows.entry("bee", 0.4)]
+    own = [rows.entry("ant", 0.7, 0.03), rows.entry("bee", 0.3, 0.03)]
+    written = [
+        *(rows.estimate(of, at, shares, group="") for at in range(2)),
+        rows.estimate(of, 0, own, group="arm=old", num_reports=5),
+        rows.estimate(of, 1, own, group="arm=new", num_reports=300),
+        rows.estimate(of, 1, shares, group=HOSTILE, num_reports=700),
+        rows.estimate(of, 1, [], group="arm=few", num_reports=None, status="suppressed"),
+    ]
+    rows.write(tmp_path, "estimates.jsonl", written)
+    return tmp_path
+
+
+def cells(tree: Node, table: str = "part-1-groups-table") -> list[list[str]]:
+    found = [one for one in tree.all("table") if one.attributes.get("id") == table]
+    return [[cell.text for cell in line.all("th", "td")] for one in found for line in one.all("tr")][1:]
+
+
+def test_groups_of_a_value_stand_together(folder: Path) -> None:
+    tree = tree_of(page_of(folder))
+    assert cells(tree) == [
+        ["ant", HOSTILE, "60.0 %", "58.0 to 62.0 %", "700"],
+        ["ant", "arm=new", "70.0 %", "64.1 to 75.9 %", "300"],
+        ["bee", HOSTILE, "40.0 %", "38.0 to 42.0 %", "700"],
+        ["bee", "arm=new", "30.0 %", "24.1 to 35.9 %", "300"],
+    ]
+    assert "By group: Tue 7 Nov 2000" in tree.text
+    assert "Without numbers: arm=few ." in tree.text  # as text of elements
+
+
+def test_two_groups_are_compared(folder: Path) -> None:
+    """The last one minus the one before; both intervals hold at once with 95 % confidence."""
+    page = tree_of(page_of(folder))
+    half = 100 * 2.241402727604947 * (0.03**2 + 0.01**2) ** 0.5  # the quantile of 1 - 0.05 / 2 / 2
+    [caption] = [node.text for node in page.all("caption") if node.text.startswith("Differences: arm")]
+    assert caption == f"Differences: arm=new minus {HOSTILE}"
+    assert cells(page, "part-1-groups-compare-table") == [
+        ["ant", "+10.0", f"{10 - half:+.1f} to {10 + half:+.1f}", "yes"],
+        ["bee", "-10.0", f"{-10 - half:+.1f} to {-10 + half:+.1f}", "yes"],
+    ]
+
+
+def test_groups_of_the_whole_period(folder: Path) -> None:
+    """As ``uldp reestimate`` writes them, beside those of the latest window; a group may begin later than others."""
+    of = rows.collection(["ant", "bee"])
+    shares = [rows.entry("ant", 0.6), rows.entry("bee", 0.4)]
+    period = {"window_start": rows.span(0)["window_start"], "window_end": rows.span(1)["window_end"]}
+    written = [rows.estimate(of, None, shares, group=group) | period for group in ("", "arm=new", "arm=old")]
+    written[1]["window_start"] = rows.span(1)["window_start"]
+    rows.write(folder, "totals.jsonl", written)
+    page = tree_of(page_of(folder))
+    assert "By group: the whole period, 6 Nov 2000 to 7 Nov 2000" in page.text
+    assert "if 20 groups are equal, the interval of the largest holds in only 60 of 100 cases" in page.text
+    assert round(100 * 0.975**20) == 60
+    assert [line[1] for line in cells(page, "part-1-groups-2-table")] == ["arm=new", "arm=old"] * 2
+    assert [line[1] for line in cells(page, "part-1-groups-2-compare-table")] == ["0.0", "0.0"]
+    assert len(cells(page)) == 4
+
+
+@needs_browser
+def test_groups_are_searched_sorted_compared_and_saved(folder: Path) -> None:
+    page_of(folder)
+    with browser(folder) as window:
+        window.open((folder / "page.html").as_uri())
+        groups, compared = "#part-1-groups-table", "#part-1-groups-compare-table"
+        choose(window, "[data-find='part-1-groups-table'] input[type=search]", "new")
+        assert names(window, groups) == ["ant", "bee"]
+        saved_rows = json.loads(saved(window, f"[data-table='{groups[1:]}'] [data-form=json]"))
+        assert [(one["value"], one["group"], one["low"]) for one in saved_rows] == [
+            ("ant", "arm=new", pytest.approx(0.6412)),
+            ("bee", "arm=new", pytest.approx(0.2412)),
+        ]
+        window.click(f"{groups} th[data-name=share] .sort")
+        assert names(window, groups) == ["ant", "bee"]
+        before = window.text(compared)
+        choose(window, "[data-compare='part-1-groups-compare-table'] label:nth-child(1) select", "0")
+        assert set(window.text(f"{compared} td:nth-child(2)")) == {"\N{EN DASH}"}  # a group and itself
+        choose(window, "[data-compare='part-1-groups-compare-table'] label:nth-child(2) select", "1")
+        assert window.text(f"{compared} td:nth-child(2)") == "-10.0"
+        choose(window, "[data-compare='part-1-groups-compare-table'] label:nth-child(1) select", "1")
+        choose(window, "[data-compare='part-1-groups-compare-table'] label:nth-child(2) select", "0")
+        assert window.text(compared) == before
+
+
+def test_a_page_without_groups_has_no_table_of_them(tmp_path: Path) -> None:
+    rows.survey(tmp_path, ["ant", "bee"], 2)
+    assert cells(tree_of(page_of(tmp_path))) == []
+
+
+def test_the_page_has_what_the_job_estimates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares of names and figures of numbers, from reports to the page."""
+    monkeypatch.chdir(tmp_path)
+    arms = [{"name": "arm", "values": ["control", "new"]}]
+    krr = {"id": "krr", "epsilon": 2.0}
+    closed = {"id": "closed", "values": ["well", "badly"]}
+    ordered = {"id": "ordered", "low": 0, "high": 8, "num_bins": 8, "unit": "h"}
+    forms = {
+        "names": {"alphabet": closed, "mechanism": krr},
+        "numbers": {"alphabet": ordered, "mechanism": {"id": "sw", "epsilon": 2.0}},
+    }
+    for name, form in forms.items():
+        write_files(tmp_path, {f"{name}.json": json.dumps({"id": name, "version": 1, "dimensions": arms} | form)})
+        value = ("well", "badly") if name == "names" else ("3", "5")
+        lines = [f"2026-03-01T12:00:00Z,{value[at % 3 == 0]},{arms[0]['values'][at % 2]}" for at in range(600)]
+        Path("V.csv").write_text("\n".join(["event_time,value,arm", *lines]), encoding="utf-8")
+        collection = ["--collection", f"{name}.json"]
+        options = ["--values", "V.csv", "--output", f"{name}.avro", "--form", "packed", "--seed", "1"]
+        assert simulate.main([*collection, *options]) == 0
+        options = ["--input", f"{name}.avro", "--output", name, "--window", "1d", "--by", "arm"]
+        assert estimate.main([*collection, *options]) == 0
+        found = cells(tree_of(page_of(tmp_path / name)))
+        [own] = [row for row in _rows(tmp_path / name) if row["group"] == "arm=new"]
+        of_group = [line for line in found if line[1] == "arm=new"]
+        assert len(of_group) == len(found) / 2 and {line[4] for line in of_group} == {f"{own['num_reports']}"}
+        if name == "names":
+            shares = {entry["value"]: entry["frequency"] for entry in own["estimates"]}
+            assert {line[0]: float(line[2].removesuffix(" %")) for line in of_group} == {
+                value: pytest.approx(100 * share, abs=0.51) for value, share in shares.items()
+            }
+        else:
+            assert [line[0] for line in of_group] == ["mean", "p10", "median", "p90", "sum"]
+            assert float(of_group[0][2]) == pytest.approx(own["numbers"]["mean"]["value"], abs=0.051)
+
+
+def _rows(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "estimates.jsonl").read_text("utf-8").splitlines()]
+
+
+@needs_browser
+@pytest.mark.skipif(axe.missing() is not None, reason=str(axe.missing()))
+def test_axe_finds_no_violation(folder: Path) -> None:
+    page_of(folder)
+    with browser(folder) as window:
+        _look(window, folder)
+
+
+def _look(window: Browser, folder: Path) -> None:
+    window.open((folder / "page.html").as_uri())
+    for width in (1280, 400):
+        window.resize(width, 1000)
+        assert window.run("return document.documentElement.scrollWidth <= window.innerWidth")
+        window.run(
+            axe.SCRIPT.read_text("utf-8") + "; axe.run().then(found => { window.found = { all: found.violations } })"
+        )
+        assert window.wait_for("return window.found")["all"] == []

@@ -1,0 +1,200 @@
+"""Content of a page as plain data, collected by ``gathering`` and displayed by ``charts`` and ``web_page``.
+
+Shares are in [0, 1]; times are RFC 3339; W windows in order of time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from uldp_transforms.ldp.confidence import CONFIDENCE
+from uldp_transforms.rows.figures.figure import Figure, Trend
+from uldp_transforms_report.compared.compared_rows import Comparisons
+from uldp_transforms_report.differences import Panel
+from uldp_transforms_report.groups.group_facts import GroupPart
+from uldp_transforms_report.levels import Levels
+from uldp_transforms_report.numbers.number_facts import NumberPart
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Limits of the page's content; the page states what it leaves out.
+
+    Attributes:
+        trends: maximum number of values with their own chart.
+        windows: maximum number of windows in charts, the latest ones.
+        rows: maximum number of rows of a table.
+        numbers: maximum number of windows of a trend that are also in a table.
+        cells: maximum number of windows times values that can be compared.
+    """
+
+    trends: int = 24
+    windows: int = 400
+    rows: int = 200
+    numbers: int = 31
+    cells: int = 100_000
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WindowLine:
+    """One window of one collection.
+
+    Attributes:
+        start, end: bounds of the window; None for a global window.
+        name: name of the window for readers.
+        status: status of its row.
+        num_reports: number of reports; None if withheld.
+        unexplained: share of people with an unlisted value; its numbers may be unknown.
+        is_open: whether the window had not ended when its row was emitted.
+        holds_always: whether its intervals are anytime-valid rather than for a single look.
+    """
+
+    start: str | None
+    end: str | None
+    name: str
+    status: str
+    num_reports: int | None
+    unexplained: Figure
+    is_open: bool
+    holds_always: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Latest:
+    """The latest window with numbers, or the whole period as one window.
+
+    Attributes:
+        window: the window.
+        entries: the displayed values, in descending order of share.
+        others: number of estimated values that are not displayed.
+        other_share: total share of those among them that are in the row.
+        levels: confidence of the intervals.
+    """
+
+    window: WindowLine
+    entries: Sequence[Figure]
+    others: int
+    other_share: float
+    levels: Levels
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Alarm:
+    """Finding of a sentinel in a window; of a change, also in a group."""
+
+    window: str
+    group: str
+    name: str
+    sentence: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Found:
+    """A discovered value, in the latest window with any."""
+
+    figure: Figure
+    q_value: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """Number of intervals that contain the truth."""
+
+    what: str
+    held: int
+    number: int
+
+    @property
+    def share(self) -> float:
+        return self.held / self.number
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Cost:
+    """Privacy cost of the reports of one person: their number, and their total epsilon."""
+
+    reports: str
+    epsilon: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Account:
+    """Ledger sums of a collection, or of reports without a known collection."""
+
+    name: str
+    received: int
+    accepted: int
+    duplicates: int
+    rejected: dict[str, int]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CollectionPart:
+    """Content about one version of one collection, or about a question with all its versions.
+
+    ``numbers`` is what is said of an ordered alphabet, and ``whole_numbers`` the same of the whole period; None
+    without. ``groups`` are those of the latest window and of the whole period. Sentinels examined ``judged`` windows,
+    and ``watched`` of them were examined for changes. ``changed`` has the name of the latest window in which a
+    value changed. ``panel`` has the numbers for comparing windows; None if fewer than two windows have numbers.
+    ``whole`` has the shares of the whole period, if they are known. ``levels`` are the confidences of the windows'
+    intervals. ``not_there`` are requested values without a
+    chart.
+    """
+
+    id: str
+    version: int
+    fingerprint: str
+    pooled: bool
+    numbers: NumberPart | None
+    whole_numbers: NumberPart | None
+    groups: Sequence[GroupPart]
+    asked: Sequence[tuple[str, str]]
+    costs: Sequence[Cost]
+    statuses: Sequence[tuple[str, int]]
+    windows: Sequence[WindowLine]
+    windows_left_out: int
+    latest: Latest | None
+    whole: Latest | None
+    trends: Sequence[Trend]
+    changed: Mapping[str, str]
+    panel: Panel | None
+    not_there: Sequence[str]
+    alarms: Sequence[Alarm]
+    alarms_left_out: int
+    judged: int
+    watched: int
+    found: Sequence[Found]
+    found_in: str
+    found_left_out: int
+    coverage: Sequence[Coverage]
+    simulated: bool
+    levels: Levels
+
+    @property
+    def which(self) -> str:
+        """Which version it is, in words."""
+        return "all versions" if self.pooled else f"version {self.version}"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Report:
+    """Content of a page."""
+
+    title: str
+    note: str
+    directory: str
+    zone: str
+    runs: Sequence[tuple[str, str, str, str, str]]
+    runs_left_out: int
+    accounts: Sequence[Account]
+    balanced: bool | None
+    unread: Sequence[str]
+    parts: Sequence[CollectionPart]
+    has_truth: bool
+    compared: Sequence[Comparisons] = ()
+
+    @property
+    def levels(self) -> Levels:
+        """The confidences of the intervals of all collections."""
+        return Levels(tuple(sorted({one for part in self.parts for one in part.levels.confidences})) or (CONFIDENCE,))

@@ -1,0 +1,87 @@
+"""Charts of numbers: the histogram with its band, and figures over the windows."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from uldp_transforms.ldp.estimators.display import as_title
+from uldp_transforms.rows.figures.figure import MEDIAN
+from uldp_transforms.rows.figures.figure_words import percent, words_of
+from uldp_transforms_report.charts import INK, LABELS, SMOOTHED, beside, data_of, svg_text, trend_chart
+from uldp_transforms_report.facts import CollectionPart
+from uldp_transforms_report.numbers.number_facts import Bar, NumberPart
+from uldp_transforms_report.texts_for_readers import shown
+
+_MANY_TIMES = 8.0  # ratio of the widths of bins above which the axis is logarithmic
+
+
+def curve_svg(part: NumberPart) -> str:
+    """The share of people in each bin, with its band, and a mark at the median."""
+    return svg_text(_curve(part), width=520, height=220)
+
+
+def panel(part: CollectionPart, zone: str) -> dict[str, Any]:
+    """The picture of a collection of numbers: the curve of the latest window, and figures over the windows."""
+    assert part.numbers is not None and part.latest is not None
+    window, numbers = part.latest.window, part.numbers
+    reports = [f"{window.num_reports:,} reports"] if window.num_reports else []
+    colours = "Blue: smooth. Grey: intervals without smoothness"
+    if numbers.trends and numbers.trends[0].is_smoothed:
+        colours = "Blue: smoothed over windows. Grey: each window alone"
+    title = alt.TitleParams(f"{shown(part.id)}, {part.which}: {window.name}", subtitle=[*reports, colours])
+    names = [f"{trend.figure.name}, {numbers.unit}" if numbers.unit else trend.figure.name for trend in numbers.trends]
+    trends = [dataclasses.replace(one, figure=dataclasses.replace(one.figure, unit="")) for one in numbers.trends]
+    curve = _curve(numbers, LABELS).properties(width=260, height=220, title=title)
+    return beside(curve, [(name, trend_chart(trend, part.windows, zone)) for name, trend in zip(names, trends)])
+
+
+def _curve(part: NumberPart, least: float = 0) -> Any:
+    """The histogram; the labels of its shares take at least ``least`` pixels."""
+    rows = [
+        {
+            "begin": bar.begin,
+            "end": bar.end,
+            "share": bar.figure.value,
+            "low": bar.figure.low,
+            "high": bar.figure.high,
+            "said": f"{bar.figure.name}{f' {part.unit}' if part.unit else ''}: {words_of(bar.figure)}",
+        }
+        for bar in part.bars
+    ]
+    x = alt.X(
+        "begin:Q",
+        scale=alt.Scale(type="log" if _is_logarithmic(part.bars) else "linear", zero=False, nice=False),
+        axis=alt.Axis(title=as_title(part.unit) or None, grid=False, format=",.6~g", tickCount=8, labelOverlap=True),
+    )
+    share = alt.Axis(title=None, format=".2~p", tickCount=4, minExtent=least)
+    base = alt.Chart(data_of(rows)).encode(x=x, x2="end:Q", description="said:N")
+    bars = base.mark_rect(color=SMOOTHED, opacity=0.16, aria=True).encode(y=alt.Y("zero:Q", axis=share), y2="share:Q")
+    bars = bars.transform_calculate(zero="0")
+    bands = base.mark_rect(color=SMOOTHED, opacity=0.28).encode(y=alt.Y("low:Q", axis=share), y2="high:Q")
+    tops = base.mark_rule(color=SMOOTHED, strokeWidth=2).encode(y=alt.Y("share:Q", axis=share))
+    layers = [bars, bands, tops]
+    median = next((figure.value for figure in part.figures if figure.name == MEDIAN), None)
+    if median is not None:
+        mark = alt.Chart(data_of([{"at": median, "name": MEDIAN}])).encode(x=alt.X("at:Q"))
+        layers.append(mark.mark_rule(color=INK, strokeDash=[2, 3]))
+        layers.append(mark.mark_text(color=INK, align="left", dx=4, fontSize=11).encode(y=alt.value(6), text="name:N"))
+    return alt.layer(*layers)
+
+
+def _is_logarithmic(bars: Sequence[Bar]) -> bool:
+    """Whether the bins are above 0 and of so different widths that a linear axis would hide most of them."""
+    widths = [bar.end - bar.begin for bar in bars]
+    return bars[0].begin > 0 and max(widths) > _MANY_TIMES * min(widths)
+
+
+def sentence_of_curve(part: NumberPart) -> str:
+    """Text alternative of the histogram: its highest bar."""
+    bins = [bar.figure for bar in part.bars]
+    top = max(bins, key=lambda one: -math.inf if one.value is None or math.isnan(one.value) else one.value)
+    after = f" {part.unit}" if part.unit else ""
+    return f"Share of people in {len(bins)} bins, most in {top.name}{after}: {percent(top.value)}"

@@ -1,0 +1,132 @@
+"""Figures of numbers as plain data, from the field ``numbers`` of rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from uldp_transforms.rows.figures.few_reports import advice_on_few_reports
+from uldp_transforms.rows.figures.figure import COLUMNS, SUM, Figure, Trend, figures_of, table_of, trend_of
+from uldp_transforms_report.differences import Panel
+from uldp_transforms_report.levels import USUAL, Levels
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Bar:
+    """One bin of the curve: its share with its band, and edges for drawing."""
+
+    figure: Figure
+    begin: float
+    end: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NumberPart:
+    """What a page says about the numbers of a collection.
+
+    Attributes:
+        unit: unit of the numbers; may be empty.
+        is_smooth: whether figures are smooth estimates.
+        figures: those of the latest window with numbers.
+        bars: its curve; empty if the row has none.
+        trends: of the mean and the quantiles; empty if there is one window.
+        num_reports: of the latest window with numbers; None if unknown.
+        levels: confidences of the intervals of the figures; ``trend_levels`` of all windows.
+    """
+
+    unit: str
+    is_smooth: bool
+    figures: Sequence[Figure]
+    bars: Sequence[Bar]
+    trends: Sequence[Trend]
+    num_reports: int | None = None
+    levels: Levels = USUAL
+    trend_levels: Levels = USUAL
+
+    @property
+    def advice(self) -> str:
+        """What to know about smooth intervals of few reports; empty if there are none."""
+        return advice_on_few_reports(self.num_reports, self.is_smooth)
+
+
+def numbers_of(rows: Sequence[Mapping[str, Any]], unit: str) -> NumberPart | None:
+    """The part about W rows in order of time; None if the latest row with estimates has no figures of numbers."""
+    told = [row for row in rows if row["status"] == "ok"]
+    if not told:
+        return None
+    numbers = told[-1].get("numbers") or {}
+    by_window = [{figure.name: figure for figure in figures_of(row, unit)} for row in rows]
+    figures = figures_of(told[-1], unit)
+    if not figures:
+        return None
+    return NumberPart(
+        unit=unit,
+        is_smooth=bool(numbers.get("curve")),
+        figures=figures,
+        bars=_bars(numbers.get("curve") or ()),
+        trends=[
+            trend_of(figure, table_of([found.get(figure.name) for found in by_window]))
+            for figure in figures
+            if _has_trend(figure) and len(rows) > 1
+        ],
+        num_reports=told[-1].get("num_reports"),
+        levels=Levels.of(told[-1:]),
+        trend_levels=Levels.of(told),
+    )
+
+
+def figure_panel(sides: Sequence[str], rows: Sequence[Mapping[str, Any]], unit: str) -> Panel | None:
+    """The figures of windows or groups, for comparing two of them; None if fewer than two rows have some.
+
+    Args:
+        sides: names of the windows or groups.
+        rows: their rows.
+        unit: unit of the numbers.
+    """
+    by_side = {side: {one.name: one for one in figures_of(row, unit)} for side, row in zip(sides, rows)}
+    told = {side: figures for side, figures in by_side.items() if figures}
+    if len(told) < 2:
+        return None
+    last = [*told.values()][-1]
+    found = np.array([table_of([own.get(name) for name in last]) for own in told.values()])
+    tables = {name: found[:, :, COLUMNS.index(name)] for name in ("value", "low", "high")}
+    is_share = [one.is_share for one in last.values()]
+    inner = np.full_like(tables["value"], np.nan)
+    return Panel(
+        values=[*last],
+        is_share=is_share,
+        sides=[*told],
+        inner=inner,
+        is_of_figures=True,
+        levels=Levels.of(row for side, row in zip(sides, rows) if side in told),
+        **tables,
+    )
+
+
+def _has_trend(figure: Figure) -> bool:
+    return not figure.is_share and figure.name != SUM
+
+
+def _bars(curve: Sequence[Mapping[str, Any]]) -> list[Bar]:
+    """The bins; the two open ones are drawn with the widths of their neighbours."""
+    if len(curve) < 3:
+        return []
+    low, high = [one["low"] for one in curve], [one["high"] for one in curve]
+    low[0] = 2 * high[0] - high[1]
+    high[-1] = 2 * low[-1] - low[-2]
+    names = [f"{one['low']:g} to {one['high']:g}" for one in curve[1:-1]]
+    return [
+        Bar(
+            figure=Figure(
+                name=name, is_share=True, value=one["share"], low=one["display_low"], high=one["display_high"]
+            ),
+            begin=begin,
+            end=end,
+        )
+        for name, begin, end, one in zip(
+            [f"below {curve[0]['high']:g}", *names, f"from {curve[-1]['low']:g}"], low, high, curve
+        )
+    ]

@@ -1,0 +1,131 @@
+"""The page: a template filled with facts and charts, which escapes every text."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from uldp_transforms.ldp.comparisons.p_values import p_text
+from uldp_transforms.ldp.confidence import percent as percent_of
+from uldp_transforms.ldp.discovery.discover import FALSE_DISCOVERIES
+from uldp_transforms.rows.figures import figure_words
+from uldp_transforms.rows.figures.figure import Figure
+from uldp_transforms.version import __version__
+from uldp_transforms_report import charts
+from uldp_transforms_report.differences import as_json
+from uldp_transforms_report.facts import Limits, Report
+from uldp_transforms_report.numbers import number_charts
+from uldp_transforms_report.texts_for_readers import ends_of, group_words, in_words, named, shown, with_values
+
+_HERE = Path(__file__).parent
+_IN_CHART = 25  # maximum number of values in the chart of the latest window
+_CHARTS: Mapping[str, Callable[..., str]] = {
+    "latest": charts.latest_svg,
+    "trend": charts.trend_svg,
+    "unexplained": charts.unexplained_svg,
+    "curve": number_charts.curve_svg,
+}
+"""Names of the charts in the template."""
+
+STATUSES = {
+    "ok": "has numbers",
+    "suppressed": "not enough data: fewer reports than the job's minimum",
+    "partial": "incomplete: the stream started or stopped within the window",
+    "insufficient_cohorts": "not enough data: too few cohorts for this many candidates",
+    "ill_conditioned": "no numbers: these candidates cannot be distinguished",
+    "empty": "not enough data: no reports with information",
+    "not_converged": "no numbers: the estimator did not converge",
+}
+"""Status of a window -> its meaning for readers of the page."""
+
+
+def only_itself(more: Sequence[str] = ()) -> str:
+    """Content security policy: the page may load nothing, and run and apply only its own scripts and style, by hash.
+
+    Args:
+        more: further sources of scripts, of a page with a server.
+    """
+    scripts = " ".join([*more, _hash("page.js"), _hash("page_scales.js")])
+    return (
+        f"default-src 'none'; style-src {_hash('page.css')}; script-src {scripts}; base-uri 'none'; form-action 'none'"
+    )
+
+
+@functools.cache
+def _part(name: str) -> str:
+    """A file beside this one, as the page contains it."""
+    return f"\n{(_HERE / name).read_text(encoding='utf-8')}"
+
+
+@functools.cache
+def _hash(name: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(_part(name).encode()).digest()).decode()}'"
+
+
+@functools.cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"percent": figure_words.percent, "shown": shown, "named": named}
+    environment.filters |= {"with_values": with_values, "group_words": group_words}
+    environment.globals |= {
+        "in_percent": figure_words.NumberFormat(),
+        "format_of": figure_words.format_of,
+        "format_of_trend": figure_words.format_of_trend,
+        "words_of": figure_words.words_of,
+        "said_of": figure_words.said_of,
+        "ends_of": ends_of,
+        "values_of": _values_of,
+        "in_words": in_words,
+        "p_text": p_text,
+        "false_discoveries": percent_of(FALSE_DISCOVERIES),
+        "statuses": STATUSES,
+        "drawn": _drawn,
+        "sentence_of": charts.sentence_of,
+        "broken_of": charts.broken_of,
+        "sentence_of_curve": number_charts.sentence_of_curve,
+    }
+    return environment.get_template("page.html.jinja")
+
+
+def page(report: Report, limits: Limits, *, script: str | None = None) -> str:
+    """A self-contained HTML page.
+
+    Args:
+        report: content of the page.
+        limits: limits that were applied to the content.
+        script: address of a script that updates the page; None: the page is static.
+    """
+    return _template().render(
+        report=report,
+        limits=limits,
+        in_chart=_IN_CHART,
+        style=Markup(_part("page.css")),
+        tools=Markup(_part("page.js")),
+        scales=Markup(_part("page_scales.js")),
+        policy=only_itself() if script is None else None,
+        script=script,
+        version=__version__,
+    )
+
+
+def _drawn(name: str, *arguments: Any) -> Markup:
+    """Draw a chart; its texts are escaped when it is drawn."""
+    return Markup(_CHARTS[name](*arguments))
+
+
+def _values_of(figures: Iterable[Figure]) -> Markup:
+    """The value of each line of a table as it is in the rows, for the page's script."""
+    return Markup(as_json({"values": [one.name for one in figures]}))

@@ -1,0 +1,52 @@
+"""Rows that are read without their entries, against rows that are parsed whole."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from uldp_transforms.jobs.records import row_directory
+from uldp_transforms.jobs.records.row_directory import RowDirectory
+
+PLACE: dict[str, Any] = {
+    "collection_id": "c", "collection_version": 1, "fingerprint": "00", "window_start": None, "window_end": None,
+    "status": "ok", "run": "a", "pane_index": 0, "num_reports": 10,
+}  # fmt: skip
+TEXTS = ["a", "x}], ", '"}], "', '{"value": ', 'a "estimates": [{"', "\\", '\\"}], ', "\u2028", "}]", ""]
+
+
+def row(texts: list[str], **after: Any) -> dict[str, Any]:
+    return PLACE | {"estimates": [{"value": text, "frequency": 0.5} for text in texts]} | after
+
+
+@pytest.mark.parametrize("texts", [[], *([text] for text in TEXTS), TEXTS, TEXTS[::-1]])
+@pytest.mark.parametrize("after", [{}, {"group": None}, {"dimensions": [{"name": "}], ", "value": "x"}], "group": ""}])
+def test_all_other_fields_and_the_number_of_entries_are_read(texts: list[str], after: dict[str, Any]) -> None:
+    given = row(texts, **after)
+    for line in (json.dumps(given), json.dumps(given, ensure_ascii=False), json.dumps(given, separators=(",", ":"))):
+        found = row_directory._without_entries(line.encode())
+        assert found | {"estimates": None} == given | {"estimates": None}
+        assert len(found["estimates"]) == len(texts)
+
+
+def test_windows_and_groups_are_read_once_and_without_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two windows and two groups, four lines are parsed, none with its entries."""
+    rows = [row(["a", "b"], group=group) | {"run": run} for run in "ab" for group in (None, "arm=new")]
+    (tmp_path / "estimates.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+    parsed = list[int]()
+    loads = json.loads
+
+    def counted(text: str | bytes) -> Any:
+        if isinstance(text, bytes):  # others are schemas
+            parsed.append(text.count(b"0.5"))
+        return loads(text)
+
+    monkeypatch.setattr(row_directory.json, "loads", counted)
+    directory = RowDirectory(str(tmp_path))
+    windows, groups = directory.windows(), directory.groups()
+    assert [(one["run"], one["num_shown"]) for one in windows + groups] == [("b", 2), ("b", 2)]
+    assert parsed == [0, 0, 0, 0]
+    assert [len(entries) for _, entries in directory.entries(windows)] == [2]
