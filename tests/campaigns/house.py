@@ -65,7 +65,7 @@ CAPABILITIES = (
     Capability("versions of questions", r"version(s|ed|_w|_h)|pool_versions|pooled", r"versions|pooled|same_question"),
     Capability(
         "comparisons and totals",
-        r"compar|jobs/total|homogeneity|whole_period|pair_rows|sides|two_directories|found_in_words",
+        r"compar|jobs/total|homogeneity|report/.*/differences|whole_period|pair_rows|sides|two_directories|found_in_words",
         r"compar|whole_period|rows_of_counts",
     ),
     Capability("liars", r"liars|poisoning", r"liar"),
@@ -78,13 +78,15 @@ CAPABILITIES = (
         r"(\b|_)memos?(\b|_)|epsilon_inf|client_window",
     ),
     Capability("tagged values", r"alphabets/tagged|personalised", r"tagged|personalised"),
-    Capability("planner and evaluate", r"ldp/planning|ldp/utility|jobs/plan/|jobs/evaluate", r"planning|forecast"),
+    Capability(
+        "planner and evaluate", r"ldp/planning|ldp/utility|jobs/plan/|jobs/evaluate|error_charts", r"planning|forecast"
+    ),
     Capability("sentinels and health", r"sentinel|window_health|bit_patterns|bit_totals", r"sentinel|bit_patterns"),
     Capability("following", r"jobs/follow", r"follow_job|--follow|following"),
     Capability("Kafka", r"kafka", r"kafka"),
     Capability("Pub/Sub", r"pubsub", r"pubsub"),
     Capability("BigQuery and SQL", r"bigquery|jobs/sql", r"bigquery"),
-    Capability("pages and pictures", r"jobs/(pictures|records/row_)|display", r"drawing\("),
+    Capability("pages and pictures", r"jobs/(pictures|records/row_)|packages/report/|display", r"drawing\("),
     Capability("stored counts", r"jobs/(reestimate|compact|check)|stored_counts|superseded", r"reestimate|superseded"),
     Capability("records and ledger", r"jobs/records|accounts/|ledger", r"ledger"),
     Capability("engines", r"jobs/(engines|workers)|local_pubsub", r"engines\."),
@@ -133,25 +135,28 @@ class House:
     """The package of a checkout, counted.
 
     Attributes:
-        sources: by path below the package.
-        room: name of the capability of each path; empty for the core.
+        sources: modules of the core, by path below it.
+        everywhere: those and the modules of companions, which have the path below the checkout.
+        room: name of the capability of each path; empty for none.
     """
 
     def __init__(self, root: Path = ROOT):
         folder = root / PACKAGE
         self.sources = {str(path.relative_to(folder)): source_of(path) for path in sorted(folder.rglob("*.py"))}
+        beside = (path for each in companions(root) for path in sorted(each.sources.rglob("*.py")))
+        self.everywhere = self.sources | {str(path.relative_to(root)): source_of(path) for path in beside}
         self.room = {
-            path: next((one.name for one in CAPABILITIES if re.search(one.room, path)), "") for path in self.sources
+            path: next((one.name for one in CAPABILITIES if re.search(one.room, path)), "") for path in self.everywhere
         }
 
     @property
     def code(self) -> int:
-        """Code lines of the package."""
+        """Code lines of the core."""
         return sum(len(source.code) for source in self.sources.values())
 
     def own(self, capability: Capability) -> int:
         """Code lines of a capability."""
-        return sum(len(self.sources[path].code) for path in self.files(capability))
+        return sum(len(self.everywhere[path].code) for path in self.files(capability))
 
     def files(self, capability: Capability) -> list[str]:
         return [path for path, name in self.room.items() if name == capability.name]
@@ -159,7 +164,7 @@ class House:
     def hooks(self, capability: Capability) -> dict[str, list[int]]:
         """Numbers of the lines that name a capability, by path."""
         found: dict[str, list[int]] = {}
-        for path, source in self.sources.items():
+        for path, source in self.everywhere.items():
             if self.room[path] == capability.name or path.endswith((*GENERATED, *STEPS)):
                 continue
             code = source.code - (_rows_of_table(source, capability.words) if path.endswith(TABLE) else set())
@@ -239,7 +244,7 @@ def hooks_of(root: Path, name: str) -> Iterator[str]:
     [capability] = [one for one in CAPABILITIES if one.name == name]
     for path, lines in sorted(house.hooks(capability).items(), key=lambda item: -len(item[1])):
         yield f"{len(lines):4} {path}"
-        yield from (f"       {at:4} {house.sources[path].lines[at - 1].strip()}" for at in lines)
+        yield from (f"       {at:4} {house.everywhere[path].lines[at - 1].strip()}" for at in lines)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
