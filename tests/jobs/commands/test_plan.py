@@ -510,16 +510,25 @@ def test_half_width_targets(capsys):
         assert forecast(row.reports_needed - 1).half_width > 0.02
 
 
-@questions
-@pytest.mark.parametrize(("loss", "target"), [("l1", 0.3), ("l2", 0.01), ("half_width", 0.05)])
-def test_the_smallest_epsilon_meets_the_target_and_a_step_less_does_not(name, loss, target):
+TARGETS = {"l1": 0.3, "l2": 0.01, "half_width": 0.05}
+
+
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [
+        *((name, loss) for name in ("part", "open") for loss in TARGETS),  # of a list, and of an open alphabet
+        *(("share", "l1"), ("listed-share", "l1"), ("all", "l2"), ("one", "half_width"), ("listed", "half_width")),
+    ],
+)
+def test_the_smallest_epsilon_meets_the_target_and_a_step_less_does_not(name, loss):
+    target = TARGETS[loss]
     given = {f"target_{loss}": target}
     least = least_epsilon(QUESTIONS[name], N, **given)
     assert least is not None
     best = plan(QUESTIONS[name], least, N, **given).best
     assert getattr(best, loss) <= target  # the recommended one, not only one of the rows
     assert best.epsilon_needed == least
-    assert all(getattr(row, loss) > target for row in plan(QUESTIONS[name], least - 0.001, N, **given).rows[1:])
+    assert all(getattr(row, loss) > target for row in plan(QUESTIONS[name], least - 0.001, N).rows[1:])
 
 
 def test_the_smallest_epsilon_may_not_exist():
