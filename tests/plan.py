@@ -430,7 +430,6 @@ PLAN = (
                 "test_files_give_the_rows_of_the_local_engine",
                 "test_the_main_job_releases_the_rows_of_the_local_engine",
             ),
-            "jobs/engines/test_without_google.py": ("test_what_needs_them_says_so",),
             "jobs/engines/test_yaml.py": (
                 "test_the_example_writes_what_python_gets",
                 "test_the_stream_example_publishes_what_was_counted",

@@ -6,8 +6,6 @@ import functools
 import io
 import os
 import signal
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from tests.support import memory_store
+from tests.support import forked, memory_store
 from tests.support.rows.rows_of_all_kinds import ROWS, estimate_row
 from uldp_transforms.beam.runtime.joined_file import WriteJoinedFile, _JoinedFile, _WritePartsFn
 from uldp_transforms.collector import growing_files
@@ -199,8 +197,7 @@ with beam.Pipeline() as pipeline:
 
 def test_a_job_that_is_killed_leaves_rows_only_in_parts(tmp_path: Path) -> None:
     """Rows are on the disk before the job ends, under no name that a reader takes for a complete file."""
-    done = subprocess.run([sys.executable, "-c", _JOB, str(tmp_path)], check=False, stderr=subprocess.DEVNULL)
-    assert done.returncode == -signal.SIGKILL
+    assert forked.run(_JOB, [str(tmp_path)], folder=tmp_path).returncode == -signal.SIGKILL
     assert {path.name for path in tmp_path.iterdir()} == {f"estimates.{form}.parts-r" for form in FORMS}
     least = {"jsonl": 0, "avro": len(file_of([], "avro", ESTIMATE_SCHEMA)), "parquet": len(b"PAR1")}
     for form in FORMS:
