@@ -76,10 +76,7 @@ FILES = {
     "cut-header.csv.gz": CSV_GZ[:6],
     "broken.csv.gz": CSV_GZ[:20] + bytes(20) + CSV_GZ[40:],
     "good.avro": container([(1, single())]),
-    "good.txt": "a\nb\n",
-    "empty.txt": "\n\n",
     "twice.txt": "a\nb\na\n",
-    "latin.txt": b"\xe4\n",
     "file": "",
 }
 

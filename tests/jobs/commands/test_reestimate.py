@@ -428,8 +428,6 @@ def test_what_is_wrong_is_one_line(argv: str, sentence: str, folder: Path, capfd
     write_counts(
         good=[good],
         day=hours(1, length=DAY),
-        sliding=[good, counts_row(KRR, 0, 9, PERIOD // 2)],
-        all=[counts_row(KRR, 0, 9, None)],
         narrow=[good._replace(cells=good.cells[:6])],
         uneven=[good._replace(num_reports=[1, 2])],
         negative=[good._replace(cells=[-1, *good.cells[1:]])],
