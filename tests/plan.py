@@ -1,6 +1,6 @@
 """Which tests wait for ``make slow``, and why: the only list that divides the suite, besides ``pytest.mark.slow``.
 
-A test is named by its file below tests/, or below the root for a companion's, and its function.
+A test is named by its file below tests/, or below the root for those of companions and labs/, and its function.
 ``tests/support/suite.py`` marks them as slow; ``keep`` says how
 many of their cases stay in ``make test``. A test that is asked for by the id of one case runs, unless no case of it
 stays: then add ``-m slow``.
@@ -46,9 +46,9 @@ PLAN = (
                 "test_errors_are_those_of_theory",
             ),
             "jobs/commands/test_plan.py": ("test_needed_epsilons_meet_the_target_and_a_step_less_does_not",),
-            "labs/test_group_coverage.py": ("test_the_reduced_experiment_finds_what_the_page_says",),
-            "labs/test_reproduce_numbers.py": ("test_smooth_intervals_hold_in_all_settings",),
-            "labs/test_reproduce_tang.py": ("test_simulated_errors_are_the_expected_ones",),
+            "labs/tests/test_group_coverage.py": ("test_the_reduced_experiment_finds_what_the_page_says",),
+            "labs/tests/test_reproduce_numbers.py": ("test_smooth_intervals_hold_in_all_settings",),
+            "labs/tests/test_reproduce_tang.py": ("test_simulated_errors_are_the_expected_ones",),
             "ldp/comparisons/test_compare_numbers.py": (
                 "test_intervals_of_differences_hold",
                 "test_smooth_intervals_of_differences_hold_and_are_shorter",
@@ -98,17 +98,17 @@ PLAN = (
                 "test_needed_reports_meet_the_target_and_one_less_does_not",
                 "test_no_row_promises_less_error_than_no_privacy",
             ),
-            "labs/test_reproduce_carriers.py": ("test_a_repetition_finds_what_q_values_find",),
-            "labs/test_reproduce_kairouz.py": (
+            "labs/tests/test_reproduce_carriers.py": ("test_a_repetition_finds_what_q_values_find",),
+            "labs/tests/test_reproduce_kairouz.py": (
                 "test_finds_what_the_documentation_says",
                 "test_draws_its_rows",
                 "test_drawn_counts_have_the_moments_of_the_reports",
             ),
-            "labs/test_reproduce_tang.py": (
+            "labs/tests/test_reproduce_tang.py": (
                 "test_draws_its_rows",
                 "test_finds_what_the_documentation_says",
             ),
-            "labs/test_reproduce_uldp.py": ("test_estimates_that_are_distributions_lose_at_most_everything",),
+            "labs/tests/test_reproduce_uldp.py": ("test_estimates_that_are_distributions_lose_at_most_everything",),
             "ldp/alphabets/test_hashed_uldp.py": ("test_estimates_are_right_where_listed_values_are_protected_too",),
             "ldp/alphabets/test_open_uldp.py": (
                 "test_standard_errors_and_intervals",
@@ -327,12 +327,12 @@ PLAN = (
             "packages/report/tests/test_report_page.py": ("test_pages_of_any_size_are_bounded",),
             "jobs/sinks/test_parquet.py": ("test_a_stream_writes_the_rows_of_its_other_files",),
             "jobs/sinks/test_tables.py": ("test_rows_go_from_the_new_source_to_the_new_sink",),
-            "labs/test_dev_queue.py": ("test_what_is_published_is_pulled_until_a_signal",),
+            "labs/tests/test_dev_queue.py": ("test_what_is_published_is_pulled_until_a_signal",),
             "jobs/streams/test_local_pubsub.py": (
                 "test_a_stream_that_is_told_to_stop_has_counted_everything",
                 "test_late_reports_that_wait_are_in_the_last_row",
             ),
-            "labs/test_notebooks.py": ("test_every_cell_runs",),
+            "labs/tests/test_notebooks.py": ("test_every_cell_runs",),
             "ldp/client/test_client.py": ("test_what_was_sent_before_a_kill_is_not_answered_anew",),
             "beam/state/test_count_patterns.py": (
                 "test_streams_have_the_findings_of_numpy_with_copies_and_conflicts",
@@ -410,7 +410,7 @@ PLAN = (
                 "test_pooled_rows_fit_the_tables_of_bigquery",
             ),
             "clients/test_javascript.py": ("test_memos_of_people_are_estimated",),
-            "labs/test_demo.py": ("test_delays_are_numbers_beside_the_truth",),
+            "labs/tests/test_demo.py": ("test_delays_are_numbers_beside_the_truth",),
             "jobs/commands/test_discover.py": (
                 "test_candidates_and_the_search_go_together",
                 "test_windows_that_are_suppressed_have_no_rows",
@@ -435,7 +435,6 @@ PLAN = (
                 "test_files_give_the_rows_of_the_local_engine",
                 "test_the_main_job_releases_the_rows_of_the_local_engine",
             ),
-            "jobs/engines/test_without_google.py": ("test_what_needs_them_says_so",),
             "jobs/engines/test_yaml.py": (
                 "test_the_example_writes_what_python_gets",
                 "test_the_stream_example_publishes_what_was_counted",
@@ -469,9 +468,9 @@ PLAN = (
                 "test_duckdb_reads_all_files_of_a_stream",
             ),
             "jobs/streams/test_estimate_streaming.py": ("test_stream_from_subscription_to_files_and_topic",),
-            "labs/test_live.py": ("test_a_click_is_counted",),
-            "labs/test_reproduce_carriers.py": ("test_the_commands_find_them_and_the_page_shows_it",),
-            "labs/test_reproduce_uldp.py": (
+            "labs/tests/test_live.py": ("test_a_click_is_counted",),
+            "labs/tests/test_reproduce_carriers.py": ("test_the_commands_find_them_and_the_page_shows_it",),
+            "labs/tests/test_reproduce_uldp.py": (
                 "test_rows_are_flat",
                 "test_the_picture_can_be_drawn",
                 "test_the_reduced_experiment_shows_what_the_paper_claims",

@@ -1,11 +1,11 @@
 """The size of the package, and for each capability its own code lines and the lines elsewhere that name it.
 
-``python -m tests.campaigns.house [CHECKOUT]`` prints code lines and files of the core and
-its companions, import arrows and circles, and a table of the core: files
-and code lines of each capability, its hooks, and hooks / own lines, which is the price of a capability. Code lines are
-those without docstrings, comments, blanks and imports. Every file belongs to the first capability whose pattern its
-path matches. A hook is a code line of another file that has one of its words. Not counted are the capability's
-row in the table of fields, fields of ``Asked``, the steps of ``rows_of``, and files that are made by ``make golden``.
+``python -m tests.campaigns.house [CHECKOUT]`` prints code lines and files of the core, ``labs/`` and the companions,
+each with those of its tests, import arrows and circles, and a table of the core: files and code lines of each
+capability, its hooks, and hooks / own lines, which is the price of a capability. Code lines are those without
+docstrings, comments, blanks and imports. Every file belongs to the first capability whose pattern its path matches. A
+hook is a code line of another file that has one of its words. Not counted are the capability's row in the table of
+fields, fields of ``Asked``, the steps of ``rows_of``, and files that are made by ``make golden``.
 ``--hooks NAME`` prints the hooks of a capability.
 """
 
@@ -27,6 +27,7 @@ from requirements.companions import companions
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "uldp_transforms"
+LABS = "labs"
 GENERATED = ("rows/row_types.py", "beam/moved_modules.py")
 """Files that are made from others, or name modules by their former places."""
 
@@ -228,6 +229,10 @@ def lines_of(root: Path) -> Iterator[str]:
     tests = code_of(root / "tests")
     arrows, circles = sum(map(len, house.arrows.values())), "no circle" if house.is_without_circles else "circles"
     yield f"{house.code:,} code lines in {len(house.sources):,} files, {tests:,} of tests"
+    if (root / LABS).is_dir():
+        code, files = code_of(root / LABS), len(list((root / LABS).rglob("*.py")))
+        tests, of_tests = code_of(root / LABS / "tests"), len(list((root / LABS / "tests").rglob("*.py")))
+        yield f"{LABS}: {code - tests:,} code lines in {files - of_tests} files, {tests:,} of tests"
     for each in companions(root):
         files, tests = len(list(each.sources.rglob("*.py"))), code_of(each.tests)
         yield f"{each.distribution}: {code_of(each.sources):,} code lines in {files} files, {tests:,} of tests"

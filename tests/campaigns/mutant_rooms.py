@@ -20,6 +20,7 @@ from tests.campaigns.mutations import Finder, Mutant
 ROOT = Path(__file__).parents[2]
 LIBRARY = "uldp_transforms"
 PACKAGES = "packages"
+LABS = "labs"
 BESIDE = (
     *("labs/demo", "labs/live", "tests/servers/pubsub"),
     *(str(each.sources.relative_to(ROOT)) for each in companions(ROOT)),
@@ -223,14 +224,14 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "spec": ("spec", "beam/windows/test_windows_of_beam.py", "beam/test_spec_fields.py", "beam/test_wiring.py"),
     "yaml": ("jobs/engines/test_yaml.py",),
-    "labs/demo": ("labs/test_demo_figures.py", "labs/test_demo.py", "labs/test_demo_event.py"),
-    "labs/live": ("labs/test_live_parts.py", "labs/test_live.py"),
-    "labs/live/*.js": ("labs/test_live_scripts.py", "labs/test_live.py"),
-    "tests/servers/pubsub": ("servers", "labs/test_dev_queue.py"),
+    "labs/demo": ("labs/tests/test_demo_figures.py", "labs/tests/test_demo.py", "labs/tests/test_demo_event.py"),
+    "labs/live": ("labs/tests/test_live_parts.py", "labs/tests/test_live.py"),
+    "labs/live/*.js": ("labs/tests/test_live_scripts.py", "labs/tests/test_live.py"),
+    "tests/servers/pubsub": ("servers", "labs/tests/test_dev_queue.py"),
     str(NATIVE): ("messages/test_compiled.py", "messages/test_decoding.py", "messages/test_fuzz.py"),
 }
-"""Files and folders below tests/, or below the root for a companion's, whose tests judge the mutants of a room. The
-JavaScript client has its own tests."""
+"""Files and folders below tests/, or below the root for those of companions and labs/, whose tests judge the mutants of
+a room. The JavaScript client has its own tests."""
 
 REFUSALS = {
     "": "beam/accounts/test_errors_beam.py",
@@ -287,7 +288,7 @@ def draw(mutants: Sequence[Mutant], room: str, number: int, seed: int) -> list[M
 def judges_of(folder: Path, room: str) -> list[str]:
     """The files of tests that judge mutants of a room; none for the client in JavaScript."""
     names = [*TESTS_OF_ROOM.get(room, ()), *filter(None, [REFUSALS.get(room.partition("/")[0])])]
-    roots = {name: folder if Path(name).parts[0] == PACKAGES else folder / "tests" for name in names}
+    roots = {name: folder if Path(name).parts[0] in (LABS, PACKAGES) else folder / "tests" for name in names}
     places = [place for name in names for place in sorted(roots[name].glob(name))]
     found = [test for place in places for test in (sorted(place.rglob("test_*.py")) if place.is_dir() else [place])]
     return [str(test.relative_to(folder)) for test in dict.fromkeys(found) if not test.stem.startswith(LEFT_OUT)]

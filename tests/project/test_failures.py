@@ -15,7 +15,9 @@ from tests.support.failures import FAMILIES, SOURCE, Failure, failures
 
 TESTS = Path(__file__).parents[1]
 FILES = {
-    path.name: path for folder in (TESTS, *(each.tests for each in companions())) for path in folder.rglob("test_*.py")
+    path.name: path
+    for folder in (TESTS, TESTS.parent / "labs" / "tests", *(each.tests for each in companions()))
+    for path in folder.rglob("test_*.py")
 }
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import functools
-import math
 from pathlib import Path
 
 import pytest
 
-from requirements.companions import companions
 from tests.campaigns.house import CAPABILITIES, House, main
 
 LIMIT, WIDE = 0.1, 0.15
@@ -97,17 +95,22 @@ def test_circles_are_found(tmp_path: Path) -> None:
     assert not House(root).is_without_circles
 
 
-def test_the_program_prints_a_line_for_each_capability(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 0
-    head, *lines = capsys.readouterr().out.splitlines()
-    *packages, arrows = [line for line in lines if "code lines" in line or "import arrows" in line]
-    lines = lines[-len(CAPABILITIES) :]
-    assert head.startswith(f"{house().code:,} code lines in {len(house().sources)} files")
-    assert [line.partition(":")[0] for line in packages] == [each.distribution for each in companions()]
-    assert arrows.endswith("no circle")
+def test_the_program_prints_a_line_for_each_capability(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = _write(
+        tmp_path, ldp__utility__poisoning="def bound(liars):\n    return liars\n", ldp__model="SHARE = liars\n"
+    )
+    for name, text in {"setup.py": "", "ours/__init__.py": "A = 1\n", "tests/test_ours.py": "B = 1\nC = 1\n"}.items():
+        path = tmp_path / "packages" / "ours" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    assert main([str(root)]) == 0
+    head, companion, arrows, _, *lines = capsys.readouterr().out.splitlines()
+    assert head == "3 code lines in 2 files, 0 of tests"
+    assert companion == "ours: 1 code lines in 1 files, 2 of tests"
+    assert arrows == "0 import arrows, no circle"
     for one, line in zip(CAPABILITIES, lines, strict=True):
-        own, hooks, ratio = house().price(one)
-        assert line.removeprefix(one.name).split()[1:] == [f"{own:,}", f"{hooks:,}", f"{ratio:.2f}"]
-        assert math.isfinite(ratio)
-    assert main(["--hooks", "liars"]) == 0
-    assert "with_liars" in capsys.readouterr().out
+        assert line.removeprefix(one.name).split() == (
+            ["1", "2", "1", "0.50"] if one.name == "liars" else ["0"] * 3 + ["0.00"]
+        )
+    assert main([str(root), "--hooks", "liars"]) == 0
+    assert capsys.readouterr().out == "   1 ldp/model.py\n          1 SHARE = liars\n"

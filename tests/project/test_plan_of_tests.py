@@ -17,7 +17,7 @@ NAMED = {(path, name) for group in PLAN for path, names in group.tests.items() f
 
 @pytest.mark.parametrize("path", sorted({path for path, _ in NAMED}))
 def test_tests_that_wait_exist(path: str) -> None:
-    folder = TESTS.parent if path.startswith("packages/") else TESTS
+    folder = TESTS.parent if path.startswith(("labs/", "packages/")) else TESTS
     tree = ast.parse((folder / path).read_text(encoding="utf-8"))
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     assert {name for file, name in NAMED if file == path} <= functions

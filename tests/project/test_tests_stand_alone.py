@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.project.sources import ROOT, path_of, statements, tree_of
 
-FOLDERS = ("tests", "packages/*/tests")
+FOLDERS = ("tests", "labs/tests", "packages/*/tests")
 """Where tests are."""
 
 

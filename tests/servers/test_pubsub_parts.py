@@ -25,9 +25,7 @@ from tests.servers.pubsub.local_topics import create_topic
 from tests.servers.pubsub.pubsub_refusals import (
     Refused,
     check_deadline,
-    check_messages,
     check_new_name,
-    check_supported,
     statuses,
 )
 from tests.servers.pubsub.pubsub_server import PubsubServer
@@ -411,63 +409,6 @@ def data_of(messages: list[pb.ReceivedMessage]) -> list[bytes]:
     return [each.message.data for each in messages]
 
 
-def test_messages_have_ids_and_times_and_reach_the_subscriptions_of_their_topic(server: Any) -> None:
-    server._create_topic(pb.Topic(name=f"{TOPIC}-2"), None)
-    before = datetime.now(tz=timezone.utc)
-    assert publish(server, b"early") == ["1"]
-    server._create_subscription(pb.Subscription(name=OTHER, topic=TOPIC), None)
-    assert publish(server, b"a", b"b") == ["2", "3"]
-    assert publish(server, b"elsewhere", topic=f"{TOPIC}-2") == ["4"]
-    assert server.backlog(SUBSCRIPTION) == 3
-    found = pull(server, 2)
-    assert data_of(found) == [b"early", b"a"]
-    assert [each.message.message_id for each in found] == ["1", "2"]
-    assert before <= found[0].message.publish_time <= datetime.now(tz=timezone.utc)
-    assert server.backlog(SUBSCRIPTION) == 3
-    assert data_of(pull(server, 2)) == [b"b"]
-    assert pull(server) == []
-    assert data_of(pull(server, name=OTHER)) == [b"a", b"b"]
-    assert len({each.ack_id for each in found}) == 2 and found[0].ack_id.startswith(f"{SUBSCRIPTION}:")
-
-
-def test_a_server_is_open_until_it_is_left() -> None:
-    found: Any = PubsubServer()
-    assert not found._closing and found.address == ""
-    with found:
-        found._create_topic(pb.Topic(name=TOPIC), None)
-        assert found._get_topic(pb.GetTopicRequest(topic=TOPIC), None).name == TOPIC
-        with found._changed:
-            assert publish(found, b"a", b"b") == ["1", "2"]
-    assert found._closing
-
-
-def test_a_message_is_ready_until_somebody_has_it(server: Any, clock: Clock) -> None:
-    subscription = server._subscriptions[SUBSCRIPTION]
-    assert subscription.has_ready() is False
-    publish(server, b"a")
-    assert subscription.has_ready() is True
-    for number in (0, -1):
-        with pytest.raises(Refused, match=f"^max_messages must be positive, got {number}\\.$"):
-            pull(server, number)
-    assert data_of(pull(server, 1)) == [b"a"]
-    assert subscription.has_ready() is False
-    clock.now += 10
-    assert subscription.has_ready() is True
-
-
-def test_acknowledged_messages_are_gone_unless_the_request_is_lost(server: Any) -> None:
-    server._lost_acks = 1
-    publish(server, b"a", b"b")
-    first, second = pull(server)
-    for expected, ids in ((2, [first.ack_id]), (1, [first.ack_id, "unknown"]), (1, [first.ack_id])):
-        server._acknowledge(pb.AcknowledgeRequest(subscription=SUBSCRIPTION, ack_ids=ids), None)
-        assert server.backlog(SUBSCRIPTION) == expected
-    postpone(server, 0, first.ack_id)
-    assert pull(server) == []
-    postpone(server, 0, second.ack_id)
-    assert data_of(pull(server)) == [b"b"]
-
-
 def postpone(server: Any, seconds: int, *ids: str) -> None:
     request = pb.ModifyAckDeadlineRequest(subscription=SUBSCRIPTION, ack_ids=ids, ack_deadline_seconds=seconds)
     server._modify_ack_deadline(request, None)
@@ -501,18 +442,6 @@ def test_a_lease_that_is_extended_ends_later(server: Any, clock: Clock) -> None:
     assert again.message.data == b"a" and again.ack_id != first.ack_id
 
 
-def test_in_order_means_one_message_of_a_key_at_a_time(server: Any) -> None:
-    ordered = pb.Subscription(name=OTHER, topic=TOPIC, enable_message_ordering=True)
-    server._create_subscription(ordered, None)
-    for data, key in ((b"1a", "1"), (b"2a", "2"), (b"1b", "1"), (b"x", ""), (b"y", ""), (b"2b", "2")):
-        publish(server, data, key=key)
-    first = pull(server, name=OTHER)
-    assert data_of(first) == [b"1a", b"2a", b"x", b"y"]
-    assert pull(server, name=OTHER) == []
-    server._acknowledge(pb.AcknowledgeRequest(subscription=OTHER, ack_ids=[first[1].ack_id]), None)
-    assert data_of(pull(server, name=OTHER)) == [b"2b"]
-
-
 @pytest.mark.parametrize(("room", "expected"), [(3, 3), (2.5, 2), (2, 2), (1, 1), (0.5, 1)])
 def test_a_response_has_the_messages_that_fit_but_one_at_least(
     room: float, expected: int, server: Any, monkeypatch: pytest.MonkeyPatch
@@ -543,23 +472,6 @@ def test_a_client_that_has_gone_leases_nothing(looks: int, server: Any) -> None:
     assert server._take(SUBSCRIPTION, 1, 0, Context()) == []
     server._closing = False
     assert data_of(pull(server)) == [b"a"]
-
-
-def test_topics_and_subscriptions_are_deleted(server: Any) -> None:
-    server._create_topic(pb.Topic(name="projects/p/topics/earlier"), None)
-    server._create_topic(pb.Topic(name="projects/p2/topics/first"), None)
-    listed = server._list_topics(pb.ListTopicsRequest(project="projects/p"), None).topics
-    assert [topic.name for topic in listed] == ["projects/p/topics/earlier", TOPIC]
-    publish(server, b"kept")
-    server._delete_topic(pb.DeleteTopicRequest(topic=TOPIC), None)
-    with pytest.raises(Refused):
-        publish(server, b"lost")
-    assert server._subscriptions[SUBSCRIPTION].config.topic == "_deleted-topic_"
-    assert data_of(pull(server)) == [b"kept"]
-    server._delete_subscription(pb.DeleteSubscriptionRequest(subscription=SUBSCRIPTION), None)
-    for call in (server._get_subscription, server._delete_subscription):
-        with pytest.raises(Refused):
-            call(pb.GetSubscriptionRequest(subscription=SUBSCRIPTION), None)
 
 
 def test_a_port_is_free_or_refused() -> None:
@@ -616,25 +528,6 @@ def test_names_follow_the_rules_of_the_service(name: str, is_good: bool) -> None
 @pytest.mark.parametrize(("seconds", "is_good"), [(-1, False), (0, True), (600, True), (601, False)])
 def test_a_deadline_is_ten_minutes_at_most(seconds: int, is_good: bool) -> None:
     assert code_of(check_deadline, seconds) == (None if is_good else StatusCode.INVALID_ARGUMENT)
-
-
-def test_messages_have_content_of_their_senders() -> None:
-    data, named = pb.PubsubMessage(data=b"a"), pb.PubsubMessage(attributes={"a": "", "b": ""})
-    for messages, is_good in (
-        ([data, named], True),
-        ([], False),
-        ([data, pb.PubsubMessage()], False),
-        ([data, pb.PubsubMessage(data=b"a", attributes={"a": "", "goog-x": ""})], False),
-    ):
-        assert code_of(check_messages, messages) == (None if is_good else StatusCode.INVALID_ARGUMENT)
-
-
-def test_features_are_named_that_are_not_there() -> None:
-    config = pb.Topic(name=TOPIC, kms_key_name="k", message_retention_duration={"seconds": 600})
-    with pytest.raises(Refused, match=r"^This server does not support kms_key_name, message_retention_duration\.$"):
-        check_supported(config, {"name"})
-    assert code_of(check_supported, config, {"name"}) == StatusCode.UNIMPLEMENTED
-    assert code_of(check_supported, config, {"name", "kms_key_name", "message_retention_duration"}) is None
 
 
 @pytest.mark.parametrize(

@@ -294,6 +294,9 @@ def test_a_deleted_topic_leaves_its_subscription_and_messages(
     publisher.delete_topic(topic=TOPIC)
     assert subscriber.get_subscription(subscription=subscription).topic == "_deleted-topic_"
     assert payloads(pull_until(subscriber, subscription, 1)) == [b"kept"]
+    subscriber.delete_subscription(subscription=subscription)
+    with pytest.raises(exceptions.NotFound):
+        subscriber.get_subscription(subscription=subscription)
 
 
 Call = Callable[[Any, Any], object]

@@ -138,7 +138,7 @@ def json_text(value: Any, indent: str = "", before: str = "") -> str:
 
 def tests_of_golden_files() -> Iterator[str]:
     """Ids of the tests that ask for a golden file, as pytest takes them."""
-    folders = (ROOT / "tests", ROOT / "packages")
+    folders = (ROOT / "tests", ROOT / "labs", ROOT / "packages")
     for path in sorted(path for folder in folders for path in folder.rglob("test_*.py")):
         for function in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(function, ast.FunctionDef) and function.name.startswith("test_"):

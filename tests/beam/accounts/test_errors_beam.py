@@ -34,7 +34,7 @@ from tests.support.messages_cases import KRR, collection, container, single, wri
 from tests.support.refusals import jobs as refusals_of_jobs
 from tests.support.refusals import kafka_secrets, manifests
 from tests.support.refusals.jobs.workers import ended_silently
-from tests.support.refusals.raised import calls_of, refusals_of, without_a_row
+from tests.support.refusals.raised import calls_of, raised, refusals_of, without_a_row
 from tests.support.refusals.tables import rows_of
 from uldp_transforms import (
     DecodeReports,
@@ -1492,11 +1492,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("kind", "call", "sentence"), SENTENCES, ids=[row[2][:60] for row in SENTENCES])
 @pytest.mark.usefixtures("folder")
 def test_sentence(kind, call, sentence):
-    with pytest.raises(kind) as caught:
-        call()
-    said = str(caught.value).replace(os.getcwd(), "HERE")
+    error = raised(call).error
+    said = str(error).replace(os.getcwd(), "HERE")
     assert said.startswith(sentence) if sentence.endswith(" ") else said == sentence
-    assert type(caught.value) is kind
+    assert type(error) is kind
 
 
 # ---------------------------------------------------------------------- the table is complete

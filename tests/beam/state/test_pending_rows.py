@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import functools
 import io
 import json
 import re
@@ -87,6 +88,12 @@ def test_rows_of_today_have_their_plain_bytes_after_the_shape(kind: str) -> None
 
 def made(part: Any) -> st.SearchStrategy[Any]:
     """Values of an Avro type, often those with few bytes or with bytes of zero."""
+    return _made(json.dumps(part))
+
+
+@functools.cache  # a strategy is checked once
+def _made(text: str) -> st.SearchStrategy[Any]:
+    part = json.loads(text)
     if isinstance(part, list):
         return st.none() | made(part[1])
     return SCALARS[part] if isinstance(part, str) else COMPLEX[part["type"]](part)

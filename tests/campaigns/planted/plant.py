@@ -18,6 +18,7 @@ _PRODUCT = (
     *("clients/**/*.py", "clients/javascript/src/*.js"),
 )
 _NATIVE = ("native/*.c", "native/*.h")
+_TESTS = ("tests/**/*.py", "labs/tests/**/*.py", "packages/*/tests/**/*.py")
 _BESIDE = ("labs/demo/*.py", "labs/live/*.py", "labs/live/*.js", "tests/servers/pubsub/*.py")
 
 
@@ -114,7 +115,7 @@ def _sources() -> dict[str, str]:
 
 @functools.cache
 def _tests() -> tuple[str, ...]:
-    paths = (path for pattern in ("tests/**/*.py", "packages/*/tests/**/*.py") for path in sorted(ROOT.glob(pattern)))
+    paths = (path for pattern in _TESTS for path in sorted(ROOT.glob(pattern)))
     return tuple(str(path.relative_to(ROOT)) for path in paths)
 
 

@@ -408,12 +408,6 @@ def test_the_end_of_the_range_is_in_an_interval_that_is_open_there(true: float) 
             "--open --max_cohorts 4",
             "--open can be given only without --collection, got True",
         ),
-        ("--estimators eb,ml", "--estimators can be given only without --collection, got eb,ml"),
-        (
-            "--mechanisms krr,urr,uss",
-            "--mechanisms must only name sw, krr, rappor, ss, hr with --collection, got urr, uss",
-        ),
-        ("--value_column name", "--values must have a number, got 2 texts that stand for none"),
     ],
 )
 def test_options_that_numbers_do_not_have(

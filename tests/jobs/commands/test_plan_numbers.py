@@ -215,12 +215,7 @@ def test_a_file_of_values_and_one_for_the_collection(files: Path, capsys: pytest
         ("--num_values 4", "--num_values can be given only without --collection, got 4"),
         ("--open", "--open can be given only without --collection, got True"),
         ("--target_l1 0.5", "--target_l1 can be given only without --collection, got 0.5"),
-        ("--value_column age", "--value_column can be given only with --values, got age"),
         ("--values IN/empty.csv", "IN/empty.csv must have at least 1 value, got none"),
-        (
-            "--values IN/V.csv --value_column other",
-            "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got 1 other text(s)",
-        ),
         ("--collection IN/closed.json", "--collection must have the alphabet ordered, got closed"),
     ],
 )

@@ -470,9 +470,6 @@ def test_questions_of_numbers(options: str, question: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ("", "--num_values must be given without --open, got none"),
-        ("--open", "--num_candidates must be given with --open, got none"),
-        ("--num_values 9 --num_candidates 2", "--num_candidates can be given only with --open, got 2"),
         ("--num_values 9 --frequencies flat", "--frequencies can be given only with --open, got flat"),
         ("--num_values 9 --max_cohorts 2", "--max_cohorts can be given only with --open, got 2"),
         ("--num_values 9 --sensitive x", "--sensitive can be given only with --values, got x"),

@@ -381,8 +381,6 @@ FROM = "--collection krr.json --output again"
 SHAPE = "counts of collection 'krr' must have 3 cohorts and 9 cells, got"
 NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got a different file"
 ERRORS = [
-    (f"{FROM} good.avro --slide 1h", "--slide needs --window, got none"),
-    (f"{FROM} good.avro --timezone Europe/Berlin", "--timezone needs --window, got none"),
     (
         f"{FROM} good.avro --window 1d --timezone Berlin",
         "--timezone must be the name of a time zone such as \"Europe/Berlin\", got 'Berlin'",
@@ -397,31 +395,12 @@ ERRORS = [
         "--window must have base periods that consist of whole stored windows, got the stored window "
         "1970-01-01T00:00:00Z to 1970-01-02T00:00:00Z",
     ),
-    (
-        f"{FROM} sliding.avro --window 1d",
-        "--window needs stored windows that do not overlap, got the stored window 1970-01-01T00:05:00Z to "
-        "1970-01-01T00:15:00Z, which begins before another one ends",
-    ),
-    (
-        f"{FROM} all.avro --window 1d",
-        "--window needs counts that were stored by window, got counts of a single window that holds all reports",
-    ),
     ("", "the following arguments are required: DIR"),
-    (f"{FROM} . --more", "unrecognized arguments: --more"),
-    (
-        f"{FROM} good.avro '[g]ood.avro'",
-        "DIR must name each file once, because its reports would count twice, got 'FOLDER/good.avro' 2 times",
-    ),
     (
         f"{FROM} ran.avro copy.avro",
         "DIR must name each count once, because its reports would count twice, got those of run a in two directories",
     ),
     (f"{FROM} none.avro", "DIR must match at least one file, got 'none.avro'"),
-    (f"{FROM} empty", "DIR must match at least one file, got 'empty/counts*.avro'"),
-    (
-        "--collection krr.json good.avro --output good.avro",
-        "--output must be a directory, got the file 'good.avro'",
-    ),
     (f"{FROM} good.avro --collection none.json", "none.json: No such file or directory"),
     (f"{FROM} good.avro --candidates none.txt", "none.txt: No such file or directory"),
     (f"{FROM} good.avro --min_reports 0", "--min_reports must be a whole number above 0, got '0'"),
@@ -449,8 +428,6 @@ def test_what_is_wrong_is_one_line(argv: str, sentence: str, folder: Path, capfd
     write_counts(
         good=[good],
         day=hours(1, length=DAY),
-        sliding=[good, counts_row(KRR, 0, 9, PERIOD // 2)],
-        all=[counts_row(KRR, 0, 9, None)],
         narrow=[good._replace(cells=good.cells[:6])],
         uneven=[good._replace(num_reports=[1, 2])],
         negative=[good._replace(cells=[-1, *good.cells[1:]])],

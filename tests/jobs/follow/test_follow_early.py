@@ -66,6 +66,14 @@ def test_a_window_has_rows_before_its_end_at_its_end_and_afterwards(tmp_path: Pa
     followed.assert_exact()
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Early:
+    """A job that nothing kills."""
+    followed = Early(tmp_path_factory.mktemp("whole"))
+    _run(followed)
+    return followed
+
+
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize(
     "point",
@@ -75,11 +83,10 @@ def test_a_window_has_rows_before_its_end_at_its_end_and_afterwards(tmp_path: Pa
         *("before estimates", "after estimates", "before emptying", "after emptying"),
     ],
 )
-def test_a_kill_at_any_point_loses_and_repeats_no_row(point: str, number: int, tmp_path: Path) -> None:
+def test_a_kill_at_any_point_loses_and_repeats_no_row(point: str, number: int, whole: Early, tmp_path: Path) -> None:
     """The number counts the times at which a step reaches the point, so each step is killed that does."""
-    followed, whole = Early(tmp_path / "killed"), Early(tmp_path / "whole")
+    followed = Early(tmp_path)
     _run(followed, kill_at(point, number))
-    _run(whole)
     assert followed.timings() == whole.timings() == ["EARLY", "EARLY", "ON_TIME", "LATE"]
     rows = [
         [{name: value for name, value in row.items() if name != "run"} for row in each.rows("estimates")]

@@ -18,13 +18,13 @@ from uldp_transforms.jobs.follow.follower import Follower
 from uldp_transforms.messages.files.spool_names import manifest_path
 
 
-def test_one_request_with_60_000_hours_makes_no_windows_of_them(tmp_path: Path) -> None:
+def test_one_request_with_6_000_hours_makes_no_windows_of_them(tmp_path: Path) -> None:
     followed, arrival = Hours(tmp_path), now()
-    followed.add_reports([arrival - i * HOUR for i in range(-30_000, 30_000)])
+    followed.add_reports([arrival - i * HOUR for i in range(-3_000, 3_000)])
     followed.steps(2)
     found = followed.verdicts()
-    assert found["received"] == 60_000 == found["accepted"] + found["too_old"] + found["too_early"]
-    assert found["accepted"] <= 3 and found["too_early"] >= 29_999
+    assert found["received"] == 6_000 == found["accepted"] + found["too_old"] + found["too_early"]
+    assert found["accepted"] <= 3 and found["too_early"] >= 2_999
     assert len(followed.rows("estimates")) <= 3
 
 

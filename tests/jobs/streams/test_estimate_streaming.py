@@ -6,8 +6,6 @@ import csv
 import datetime
 import json
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +19,7 @@ import pytest
 from google.cloud import pubsub_v1
 
 from tests.servers import pubsub_servers
-from tests.support import cases, replay
+from tests.support import cases, forked, replay
 from tests.support.live import PATIENCE
 from tests.support.live import rows as rows_in
 from tests.support.looks import without_intervals
@@ -33,7 +31,6 @@ from uldp_transforms.messages import wire
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA
 from uldp_transforms.windows import Windows
 
-ROOT = Path(__file__).parents[3]
 PROJECT = "projects/test-project"
 REPORTS, ESTIMATES, REFUSED = (f"{PROJECT}/topics/{name}" for name in ("reports", "estimates", "refused"))
 FROM_REPORTS, FROM_ESTIMATES, FROM_REFUSED = (
@@ -101,11 +98,11 @@ def topics(server: str) -> Iterator[Topics]:
 
 
 @contextmanager
-def started(options: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def started(options: list[str], log: Path) -> Iterator[Any]:
     """The job in a process of its own, which does not outlive the test."""
+    program = "import sys; from uldp_transforms.jobs.uldp import main; sys.exit(main())"
     with log.open("wb") as errors:
-        command = [sys.executable, "-m", "uldp_transforms.jobs", "estimate", *options]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors)
+        process = forked.start(program, ["estimate", *options], errors, errors)
         try:
             yield process
         finally:
@@ -195,9 +192,7 @@ def balances(rows: list[dict[str, Any]]) -> bool:
     return not any(difference.values())
 
 
-def wait_until(
-    done: Callable[[], bool], process: subprocess.Popen[bytes], log: Path, pause: Callable[[], None]
-) -> None:
+def wait_until(done: Callable[[], bool], process: Any, log: Path, pause: Callable[[], None]) -> None:
     """Look again until it is so, with a pause that waits for something; a dead process or a long time is a failure."""
     end = time.monotonic() + PATIENCE
     while not done():

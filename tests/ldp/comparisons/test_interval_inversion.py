@@ -46,12 +46,12 @@ def sides_of(of: Collection, number: int, rng: np.random.Generator) -> tuple[Est
     return first, second
 
 
-@pytest.mark.parametrize(("number", "start"), [(100, 0), (3_000, 2), (60_000, 4)])
+@pytest.mark.parametrize(("number", "start"), [(100, 0), (3_000, 4), (60_000, 8)])
 def test_p_values_are_those_of_all_quantiles(number: int, start: int) -> None:
-    """Of half of all pairs of a mechanism and an alphabet, with rare values, equal ones, and ones beyond the last
+    """Of a quarter of all pairs of a mechanism and an alphabet, with rare values, equal ones, and ones beyond the last
     quantile."""
     rng, compared = np.random.default_rng(number), 0
-    for of in list(ALL_COLLECTIONS.values())[start::6]:
+    for of in list(ALL_COLLECTIONS.values())[start::12]:
         pair = _Pair.of(*sides_of(of, number, rng), 0.95, None)
 
         def of_look(z: Any, pair: _Pair = pair) -> Any:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -31,13 +32,26 @@ def refusals_of(sources: Mapping[str, Path]) -> dict[tuple[str, int], str]:
     }
 
 
+class Raised(NamedTuple):
+    """How a call ends: its error, and file and line of each call that led to it."""
+
+    error: Exception
+    places: tuple[tuple[str, int], ...]
+
+
+@functools.cache
+def raised(call: Callable[[], Any]) -> Raised:
+    """The error of a call, which is made once: in the folder of the test that asks first."""
+    with pytest.raises(Exception) as caught:  # which one it is: the test of the sentences
+        call()
+    return Raised(caught.value.with_traceback(None), tuple(_places(caught.tb)))
+
+
 def without_a_row(refusals: Mapping[tuple[str, int], str], calls: Iterable[Callable[[], Any]]) -> list[str]:
     """The refusals that no call comes through; each call must raise."""
     missing = set(refusals.values())
     for call in calls:
-        with pytest.raises(Exception) as caught:  # which one it is: the test of the sentences
-            call()
-        missing -= {refusals[place] for place in _places(caught.tb) if place in refusals}
+        missing -= {refusals[place] for place in raised(call).places if place in refusals}
     return sorted(missing)
 
 
