@@ -20,7 +20,7 @@ from uldp_transforms.ldp.mechanisms.binomial_law import (
 )
 
 _STEPS = 30  # of Newton's method, which needs three to five; bisection where it fails
-_CLOSE = 1e-13
+_CLOSE = 1e-7  # relative length of a step whose square is negligible, so that no further one is needed
 
 
 def binomial_intervals(
@@ -41,13 +41,18 @@ def binomial_intervals(
         return clopper_pearson(successes, trials, normal_quantile(confidence))
     if np.ndim(confidence):
         (needed,) = np.nonzero(~np.isnan(confidence))
-        low, high = np.full((2, len(successes)), np.nan)
-        counts, tails = successes[needed], (1 - np.asarray(confidence)[needed]) / 2
-        low[needed], high[needed] = _lower(counts, trials, tails), 1 - _lower(trials - counts, trials, tails)
-        return low, high
+        ends = np.full((2, len(successes)), np.nan)
+        ends[:, needed] = _ends(successes[needed], trials, (1 - np.asarray(confidence)[needed]) / 2)
+        return ends[0], ends[1]
     counts, which = np.unique(successes, return_inverse=True)
-    tails = np.full(len(counts), (1 - float(confidence)) / 2)
-    return _lower(counts, trials, tails)[which], 1 - _lower(trials - counts, trials, tails)[which]
+    low, high = _ends(counts, trials, np.full(len(counts), (1 - float(confidence)) / 2))
+    return low[which], high[which]
+
+
+def _ends(successes: np.ndarray, trials: int, tails: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper ends: the upper one is the lower one of the reports that are not counted."""
+    lower = _lower(np.append(successes, trials - successes), trials, np.append(tails, tails))
+    return lower[: len(successes)], 1 - lower[len(successes) :]
 
 
 def _lower(successes: np.ndarray, trials: int, tails: np.ndarray) -> np.ndarray:
