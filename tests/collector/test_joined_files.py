@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 from typing import Any
 
@@ -46,6 +47,20 @@ def read(file: bytes, form: str) -> list[Any]:
     if form == "avro":
         return list(fastavro.reader(io.BytesIO(file)))
     return pq.read_table(pa.BufferReader(file)).to_pylist()
+
+
+@pytest.mark.parametrize("sizes", [[], [1], [20_000, 1, 1], [900] * 60])
+def test_a_file_is_what_fastavro_writes(sizes: list[int]) -> None:
+    """Byte by byte, though rows are not decoded: as many blocks, and in each as many rows."""
+    rows = [{"run": "x" * size, "entries": [NEW["entries"][0]] * (size % 3), "confidence": None} for size in sizes]
+    parsed, records = fastavro.parse_schema(TODAY), []
+    for row in rows:
+        out = io.BytesIO()
+        fastavro.schemaless_writer(out, parsed, row)
+        records.append(out.getvalue())
+    expected = io.BytesIO()
+    fastavro.writer(expected, TODAY, rows, sync_marker=hashlib.sha256(b"".join(records)).digest()[:16])
+    assert avro_file(records, TODAY) == expected.getvalue()
 
 
 @pytest.mark.parametrize("form", ["avro", "parquet"])

@@ -15,6 +15,7 @@ from tests.support.rows.history_rows import entry, row_of
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.sentinels import Finding
 from uldp_transforms.ldp.smoothing import Alarms, Change, Past, Shares, judge
+from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.figure_history import rows_of_figures, series_of_figures
 from uldp_transforms.rows.row_types import NumberFigures, WindowedEstimate
 from uldp_transforms.rows.smoothed_rows import _finding, _joined, _sentence, _shown, filter_row, smooth_rows
@@ -92,7 +93,7 @@ def test_smoothed_entries_by_hand() -> None:
 
     def smoothed(t: int, row: WindowedEstimate) -> dict[str, tuple[float, ...]]:
         [shown] = _shown([(t, row)], windows, shares)
-        assert isinstance(shown.estimates, list)
+        assert isinstance(shown.estimates, EntryColumns)
         assert [one.raw_frequency for one in shown.estimates] == [0.5, 0.7]
         return {one.value: (one.smoothed_frequency, one.smoothed_low, one.smoothed_high) for one in shown.estimates}
 

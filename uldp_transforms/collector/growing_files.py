@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import abc
 import hashlib
-import io
 import shutil
 import zlib
 from collections.abc import Sequence
@@ -16,12 +15,13 @@ from typing import IO, Any
 
 import fastavro
 
-from uldp_transforms.collector.row_bytes import avro_record, json_line
+from uldp_transforms.collector.row_bytes import avro_block, avro_head, avro_record, json_line
 from uldp_transforms.files import stores
-from uldp_transforms.rows.json_and_avro import avro_long
 
 BLOCK_BYTES = 1 << 16
 """Minimum size of an Avro block, before compression."""
+
+_CODEC = "deflate"
 
 TABLE_ENTRIES = 1 << 16
 """Minimum number of rows and entries in a row group of Parquet."""
@@ -72,9 +72,8 @@ class _AvroBlocks(GrowingFile):
         self._parsed = fastavro.parse_schema(schema)
         self._records: list[bytes] = []
         self._size = 0
-        head = _avro_head(schema, name)
-        self._marker = head[-16:]
-        file.write(head)
+        self._marker = _marker_of(name)
+        file.write(avro_head(schema, self._marker, _CODEC))
 
     def add(self, row: Any) -> None:
         record = avro_record(row, self._parsed)
@@ -87,12 +86,12 @@ class _AvroBlocks(GrowingFile):
         if self._records:
             pack = zlib.compressobj(wbits=-zlib.MAX_WBITS)
             block = pack.compress(b"".join(self._records)) + pack.flush()
-            self._file.write(avro_long(len(self._records)) + avro_long(len(block)) + block + self._marker)
+            self._file.write(avro_block(len(self._records), block, self._marker))
             self._records, self._size = [], 0
 
     @classmethod
     def join(cls, paths: Sequence[str], file: IO[bytes], schema: Any, name: str) -> None:
-        head = _avro_head(schema, name)
+        head = avro_head(schema, _marker_of(name), _CODEC)
         file.write(head)
         for path in paths:
             with stores.opened(path) as part:
@@ -101,11 +100,8 @@ class _AvroBlocks(GrowingFile):
                 shutil.copyfileobj(part, file)
 
 
-def _avro_head(schema: Any, name: str) -> bytes:
-    """The beginning of an Avro object container file, up to its first block; it ends with the marker."""
-    head = io.BytesIO()
-    fastavro.writer(head, schema, (), codec="deflate", sync_marker=hashlib.sha256(name.encode()).digest()[:16])
-    return head.getvalue()
+def _marker_of(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()[:16]
 
 
 class _ParquetGroups(GrowingFile):

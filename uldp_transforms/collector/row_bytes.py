@@ -12,8 +12,11 @@ from typing import Any
 import fastavro
 
 from uldp_transforms.rows.entry_columns import EntryColumns
-from uldp_transforms.rows.json_and_avro import entries_to_avro, to_avro, to_json
+from uldp_transforms.rows.json_and_avro import avro_long, entries_to_avro, to_avro, to_json
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA
+
+_BLOCK_BYTES = 16_000
+"""Minimum size of a block of a file that is not compressed, as fastavro has it."""
 
 
 def json_line(row: Any, schema: Any) -> bytes:
@@ -53,9 +56,34 @@ def json_file(lines: Sequence[bytes], schema: Any) -> bytes:
 
 def avro_file(records: Sequence[bytes], schema: Any) -> bytes:
     """The content of an Avro object container file; equal records give equal bytes."""
-    out, marker = io.BytesIO(), hashlib.sha256(b"".join(records)).digest()[:16]
-    fastavro.writer(out, schema, _decoded(records, schema), sync_marker=marker)
-    return out.getvalue()
+    marker = hashlib.sha256(b"".join(records)).digest()[:16]
+    return b"".join([avro_head(schema, marker, "null"), *_blocks(records, marker)])
+
+
+def avro_head(schema: Any, marker: bytes, codec: str) -> bytes:
+    """The beginning of an Avro object container file, up to its first block; it ends with the marker."""
+    head = io.BytesIO()
+    fastavro.writer(head, schema, (), codec=codec, sync_marker=marker)
+    return head.getvalue()
+
+
+def avro_block(number: int, content: bytes, marker: bytes) -> bytes:
+    """A block of an Avro object container file, with this number of records."""
+    return b"".join([avro_long(number), avro_long(len(content)), content, marker])
+
+
+def _blocks(records: Sequence[bytes], marker: bytes) -> Iterator[bytes]:
+    """Records in blocks, each of which ends as soon as it has ``_BLOCK_BYTES``."""
+    pending: list[bytes] = []
+    size = 0
+    for record in records:
+        pending.append(record)
+        size += len(record)
+        if size >= _BLOCK_BYTES:
+            yield avro_block(len(pending), b"".join(pending), marker)
+            pending, size = [], 0
+    if pending:
+        yield avro_block(len(pending), b"".join(pending), marker)
 
 
 def parquet_file(records: Sequence[bytes], schema: Any) -> bytes:

@@ -72,7 +72,7 @@ def smooth_rows(
         for t, place, row in zip(at, own, smooth):
             shown[place] = row
             changes[place].append(_change(kind, rows[place], windows, series, alarms, t))
-    yield from ((row._replace(estimates=list(row.estimates)), _joined(told)) for row, told in zip(shown, changes))
+    yield from ((row, _joined(told)) for row, told in zip(shown, changes))
 
 
 def _figures_by_kind(rows: Sequence[WindowedEstimate]) -> Iterator[tuple[WindowedEstimate, ...]]:
@@ -136,8 +136,6 @@ def _shown(
 ) -> Iterator[WindowedEstimate]:
     """Rows with smoothed entries: the distribution nearest to the smoothed means, and intervals around the means that
     are extended to contain it. The rows come with their positions in ``shares``.
-
-    Rows are made one at a time, because a year of objects would keep the garbage collector busy.
     """
     chosen = np.array([t for t, _ in rows], dtype=np.int64)
     means, low, high = (part[chosen] for part in (shares.means, shares.low, shares.high))
@@ -152,8 +150,7 @@ def _shown(
         columns = EntryColumns.of(row.estimates)
         if columns.values not in places:
             places[columns.values] = places_of(columns.values, windows.values)
-        smooth = columns.with_columns(_SMOOTHED, own[:, places[columns.values]])
-        yield row._replace(estimates=list(smooth))
+        yield row._replace(estimates=columns.with_columns(_SMOOTHED, own[:, places[columns.values]]))
 
 
 def _change(kind: _Kind, row: WindowedEstimate, windows: Neighbours, series: Series, alarms: Alarms, t: int) -> Finding:

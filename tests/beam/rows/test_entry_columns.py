@@ -7,9 +7,11 @@ import json
 import numpy as np
 import pytest
 from apache_beam import coders
+from apache_beam.utils.timestamp import MIN_TIMESTAMP
 
 from tests.support.rows.smoothed_rows import DAY, HASHED, KRR, VALUES, rows_of
 from tests.support.tolerance import generator
+from uldp_transforms.beam.transforms.smooth_estimates import _in_window
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.entry_columns import EntryColumns, packed, unpacked
@@ -88,12 +90,14 @@ def test_both_rows_come_back_from_their_bytes(of: Collection) -> None:
 
 def test_rows_that_are_handed_through_have_lists_again() -> None:
     """A window of no reports has entries, but takes no part; alone, and among others."""
+    health = health_of_window(KRR, KRR.count(KRR.perturb(["v1"] * 200)), PLACE, None, None)
     rows = [
         row._replace(estimates=EntryColumns.of(row.estimates)) for row in rows_of(KRR, range(3), generator("lists"))
     ]
     rows[1] = rows[1]._replace(num_reports=0)
     for some in (rows, rows[1:2]):
-        found = [row.estimates for row, _ in smooth_rows(some, 1.0, 1000)]
+        smooth = [_in_window(row, health, None, MIN_TIMESTAMP) for row, _ in smooth_rows(some, 1.0, 1000)]
+        found = [both.value[0].estimates for both in smooth]
         assert [type(entries) for entries in found] == [list] * len(some)
         assert [len(entries) for entries in found] == [20] * len(some)
 

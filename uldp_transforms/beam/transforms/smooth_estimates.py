@@ -193,7 +193,7 @@ def _in_window(row: WindowedEstimate, health: WindowHealth, change: Finding | No
         metrics.count(change.fired, metrics.ALARMS, change.name)
         health = with_change(health, change)
     window, end = _interval(*bounds_of(row))
-    return WindowedValue((row, health), end if moment is MIN_TIMESTAMP else max(moment, end), (window,))
+    return WindowedValue((with_list(row), health), end if moment is MIN_TIMESTAMP else max(moment, end), (window,))
 
 
 @functools.lru_cache(maxsize=4096)  # shared by collections with the same windows

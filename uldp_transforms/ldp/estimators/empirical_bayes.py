@@ -14,7 +14,7 @@ from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators.estimator import Decoder, Estimate, Problem, or_error
 from uldp_transforms.ldp.estimators.few_values import FEW, shares_of_few
 from uldp_transforms.ldp.estimators.stacked_priors import Frequencies, posterior_means
-from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.linear import LinearEstimate, estimate_linear
@@ -147,7 +147,7 @@ def noise_of(question: Question, linear: LinearEstimate) -> Noisy:
     own = np.flatnonzero(question.own)
     if len(own):
         symbols = question.table(question.own)[0]
-        slope[own] = _own_slopes(mechanism)[symbols] / n
+        slope[own] = mechanism.own_slopes[symbols] / n
     hashed = np.flatnonzero(~question.own)
     if len(hashed):
         assert isinstance(mechanism, SetReportMechanism), "others need values with symbols of their own"
@@ -171,17 +171,6 @@ def _given_total(noisy: Noisy, chosen: np.ndarray, mass: float) -> Noisy:
     held = part.estimates.sum()
     scale = mass / held
     return Noisy(scale * part.estimates, scale**2 * part.null, scale * part.slope, float(held / part.slope.mean()))
-
-
-def _own_slopes(mechanism: Mechanism) -> np.ndarray:
-    """(K,) increase of n times the variance of each symbol's estimate per unit of its frequency p, without the p^2
-    term.
-
-    It does not depend on the other frequencies, so it is computed at an arbitrary distribution.
-    """
-    even = np.full(mechanism.num_symbols, 1 / mechanism.num_symbols)
-    slopes: np.ndarray = (mechanism.variances_alone(even) - mechanism.null_variances(even)) / even + even
-    return slopes
 
 
 def _hashed_slope(mechanism: SetReportMechanism, num_buckets: int) -> float:

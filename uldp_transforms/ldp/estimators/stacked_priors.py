@@ -106,11 +106,12 @@ def _grid(noisy: Noisy, bound: np.ndarray, num_atoms: int) -> tuple[np.ndarray, 
     small = np.geomspace(least, 5 * smallest.max(axis=1), SMALL, axis=1)
     owner = np.nonzero(above)[0]
     cells = np.floor(distances[above] / APART)
-    keys, member, counts = np.unique(np.stack([owner, cells]), axis=1, return_inverse=True, return_counts=True)
-    owners = keys[0].astype(np.int64)
+    num_cells = cells.max(initial=0) + 1
+    keys, member, counts = np.unique(owner * num_cells + cells, return_inverse=True, return_counts=True)
+    owners = (keys // num_cells).astype(np.int64)
     large = np.full((len(bound), num_atoms - SMALL - 2), np.inf)
     rank = np.arange(len(owners)) - np.searchsorted(owners, owners)
-    large[owners, rank] = np.bincount(member.ravel(), noisy.estimates[above], len(owners)) / counts
+    large[owners, rank] = np.bincount(member, noisy.estimates[above], len(owners)) / counts
     atoms = np.concatenate([np.zeros_like(bound), small, bound, large], axis=1)
     order = np.argsort(atoms, axis=1, kind="stable")
     atoms = np.take_along_axis(atoms, order, 1)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-_MOST_STEPS = 100  # of Newton's method, which needs six or seven
-_NEAR = 1e-9  # in logits
+_MOST_STEPS = 100  # of Newton's method, which needs about five
+_NEAR = 1e-6  # in logits: length of a step whose square is negligible, so that no further one is needed
 # Standard units from the mode within which r is 0 but for rounding: this, and this times the scale.
 _AT_MODE, _ROUNDED = 1e-3, 5e-7
 _FEWEST = 0.5  # smaller counts are treated as 0
@@ -41,9 +41,13 @@ def clopper_pearson(
         low (K,), high (K,).
     """
     found = np.clip(successes, 0, trials)
-    low = np.where(found < _FEWEST, 0.0, _beta_quantile(np.maximum(found, _FEWEST), trials - found + 1, -z))
-    missing = trials - found
-    high = np.where(missing < _FEWEST, 1.0, _beta_quantile(found + 1, np.maximum(missing, _FEWEST), z))
+    missing, z = trials - found, np.broadcast_to(z, found.shape)
+    low, high = _beta_quantile(
+        np.stack([np.maximum(found, _FEWEST), found + 1]),
+        np.stack([missing + 1, np.maximum(missing, _FEWEST)]),
+        np.stack([-z, z]),
+    )
+    low, high = np.where(found < _FEWEST, 0.0, low), np.where(missing < _FEWEST, 1.0, high)
     return np.where(np.isnan(z), np.nan, low), np.where(np.isnan(z), np.nan, high)
 
 
@@ -94,10 +98,13 @@ def _beta_quantile(a: np.ndarray, b: np.ndarray, z: float | np.ndarray) -> np.nd
         near = np.abs(away) < _AT_MODE + _ROUNDED * scale
         fallen = at_mode - a * scipy.special.log_expit(at) - b * scipy.special.log_expit(-at)
         r = np.where(near, 1, np.copysign(np.sqrt(2 * np.maximum(fallen, 0)), away))
-        u = np.where(near, 1, (total * scipy.special.expit(at) - a) / scale)
-        excess = np.where(near, away + skew, r + np.log(u / r) / r) - z
+        share = scipy.special.expit(at)
+        u = np.where(near, 1, (total * share - a) / scale)
+        turn = np.log(u / r)
+        excess = np.where(near, away + skew, r + turn / r) - z
+        slope = np.where(near, 1, 1 + total * share * (1 - share) / (u * scale) ** 2 - (1 + turn) / r**2)
         most = (np.abs(away) / 2 + 1) / scale  # from far out a full step could overshoot the mode
-        step = np.clip(excess * r / (u * scale), -most, most)
+        step = np.clip(excess * r / (u * scale * slope), -most, most)
         at = at - step
         if not (np.abs(step) > _NEAR).any():
             break

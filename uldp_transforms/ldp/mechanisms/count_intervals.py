@@ -20,7 +20,7 @@ from uldp_transforms.ldp.mechanisms.binomial_law import (
 )
 
 _STEPS = 30  # of Newton's method, which needs three to five; bisection where it fails
-_CLOSE = 1e-13
+_CLOSE = 1e-7  # relative length of a step whose square is negligible, so that no further one is needed
 
 
 def binomial_intervals(
@@ -39,25 +39,32 @@ def binomial_intervals(
     """
     if strict:
         return clopper_pearson(successes, trials, normal_quantile(confidence))
-    if np.ndim(confidence):
-        (needed,) = np.nonzero(~np.isnan(confidence))
-        low, high = np.full((2, len(successes)), np.nan)
-        counts, tails = successes[needed], (1 - np.asarray(confidence)[needed]) / 2
-        low[needed], high[needed] = _lower(counts, trials, tails), 1 - _lower(trials - counts, trials, tails)
-        return low, high
-    counts, which = np.unique(successes, return_inverse=True)
-    tails = np.full(len(counts), (1 - float(confidence)) / 2)
-    return _lower(counts, trials, tails)[which], 1 - _lower(trials - counts, trials, tails)[which]
+    levels = np.broadcast_to(confidence, successes.shape)
+    (needed,) = np.nonzero(~np.isnan(levels))
+    kinds, which = np.unique(successes[needed] + 1j * levels[needed], return_inverse=True)
+    ends = np.full((2, len(successes)), np.nan)
+    ends[:, needed] = np.stack(_ends(kinds.real, trials, (1 - kinds.imag) / 2))[:, which]
+    return ends[0], ends[1]
+
+
+def _ends(successes: np.ndarray, trials: int, tails: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper ends: the upper one is the lower one of the reports that are not counted."""
+    lower = _lower(np.append(successes, trials - successes), trials, np.append(tails, tails))
+    return lower[: len(successes)], 1 - lower[len(successes) :]
 
 
 def _lower(successes: np.ndarray, trials: int, tails: np.ndarray) -> np.ndarray:
-    """The probabilities for which at least these numbers of successes have the probabilities ``tails``; (K,) each."""
-    some, rare = successes > 0, (successes > 0) & (2 * successes <= trials)
+    """The probabilities for which at least these numbers of successes have the probabilities ``tails``; (K,) each.
+
+    Newton's method begins at the quantile of Jeffreys' posterior, which is near the mid-P end (Brown, Cai and DasGupta
+    2001).
+    """
+    rare, often = (successes > 0) & (2 * successes <= trials), 2 * successes > trials
     low = np.zeros(len(successes))
-    low[some] = scipy.special.betaincinv(successes[some], trials - successes[some] + 1, tails[some])
-    x, tail, below = successes[rare], tails[rare], low[rare]
-    above = scipy.special.betaincinv(x + 1, trials - x, tail)
-    at = (below + above) / 2
+    low[often] = scipy.special.betaincinv(successes[often], trials - successes[often] + 1, tails[often])
+    x, tail = successes[rare], tails[rare]
+    at = scipy.special.betaincinv(x + 0.5, trials - x + 0.5, tail)
+    below, above = np.zeros(len(x)), np.ones(len(x))
     for _ in range(_STEPS if len(x) else 0):
         so_many, more = scipy.special.betainc(x, trials - x + 1, at), scipy.special.betainc(x + 1, trials - x, at)
         excess = so_many + more - 2 * tail

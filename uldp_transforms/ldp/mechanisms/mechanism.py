@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import functools
 from collections.abc import Hashable, Iterator
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
@@ -405,6 +406,16 @@ class Mechanism(abc.ABC):
     def variances_alone(self, frequencies: np.ndarray) -> np.ndarray:
         """``variances`` for ``invert_alone``."""
         return self.variances(frequencies)
+
+    @functools.cached_property
+    def own_slopes(self) -> np.ndarray:
+        """(K,) increase of ``variances_alone`` of each symbol per unit of its frequency p, without the -p^2 term.
+
+        It does not depend on the other frequencies, so it is computed at an arbitrary distribution.
+        """
+        even = np.full(self.num_symbols, 1 / self.num_symbols)
+        slopes: np.ndarray = (self.variances_alone(even) - self.null_variances(even)) / even + even
+        return slopes
 
     @abc.abstractmethod
     def null_variances(self, frequencies: np.ndarray) -> np.ndarray:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from uldp_transforms.ldp.smoothing.variation import mixed
+
 LEAST_HISTORY = 8
 """Number of windows with a value before a change can be reported: for daily windows, a week and a day."""
 
@@ -55,7 +57,7 @@ def lasting_evidence(
         after = later[t]
         after *= evidence + begun[t]
         np.minimum(after, _MOST, out=after)
-        evidence = np.minimum(moves[t] @ (posterior[t] * after) / (moves[t] @ posterior[t]), _MOST)
+        evidence = np.minimum(mixed(moves[t], posterior[t] * after) / mixed(moves[t], posterior[t]), _MOST)
     return later, evidence
 
 

@@ -65,6 +65,7 @@ np.fill_diagonal(_NEAR, 0)
 
 _OWN = KIND(2)  # weight of the first weights, in values, beside the values of a collection
 _UNSEEN = KIND(1e8)  # variance of a missing estimate
+_ALONE = 256  # values whose products are so small that BLAS uses one thread: several would wait for each other
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -389,6 +390,12 @@ def redrawn(common: np.ndarray) -> np.ndarray:
     return moves
 
 
+def mixed(weights: np.ndarray, of_laws: np.ndarray) -> np.ndarray:
+    """Products ``weights @ of_laws`` of (G,) or (G, G) weights with numbers (..., G, S) of laws and values."""
+    parts = [weights @ of_laws[..., begin : begin + _ALONE] for begin in range(0, of_laws.shape[-1], _ALONE)]
+    return np.concatenate(parts, axis=-1) if len(parts) > 1 else weights @ of_laws
+
+
 def _odds(memory: Memory, likely: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Odds and common weights of B + 1 moments, and weights (B, G, S) given the windows between them, from their
     likelihoods (B, G, S).
@@ -403,10 +410,10 @@ def _odds(memory: Memory, likely: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
     for t, told in enumerate(likely):
         new, weights, given = odds[t + 1], common[t], posterior[t]
         np.multiply(odds[t], told, out=new)
-        new /= weights @ new
+        new /= mixed(weights, new)
         np.multiply(new, weights[:, np.newaxis], out=given)
         weights = (np.add.reduce(given, axis=1) + _OWN * FIRST_WEIGHTS) / values
-        np.divide(redrawn(common[t]) @ given, common[t][:, np.newaxis], out=new)
-        new /= weights @ new
+        np.divide(mixed(redrawn(common[t]), given), common[t][:, np.newaxis], out=new)
+        new /= mixed(weights, new)
         common[t + 1] = weights
     return odds, common, posterior

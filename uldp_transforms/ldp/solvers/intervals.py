@@ -77,8 +77,7 @@ def moved_inside(
     low, high = (end + (nearest - raw) for end in ends or intervals(confidence, strict))
     outside = nearest != raw
     if outside.any():
-        levels = np.where(outside, confidence, np.nan) if np.ndim(confidence) else confidence
-        at_edge = intervals(levels, strict, at_edge=True)
+        at_edge = intervals(np.where(outside, confidence, np.nan), strict, at_edge=True)
         low = np.where(raw > 1, np.minimum(low, at_edge[0]), low)
         high = np.where(raw < 0, np.maximum(high, at_edge[1]), high)
     return nearest, low, high

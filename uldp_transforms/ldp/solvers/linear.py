@@ -144,7 +144,8 @@ def _of_symbols(
     low, high = _at_expected(mechanism, counts, plausible, np.ceil, confidence, strict)
     for symbol in np.flatnonzero(mechanism.invert(counts)[0] > 1).tolist():
         everybody = np.eye(1, len(plausible), symbol)[0]
-        low[symbol] = _at_expected(mechanism, counts, everybody, np.floor, confidence, strict)[0][symbol]
+        level = np.where(everybody > 0, confidence, np.nan)
+        low[symbol] = _at_expected(mechanism, counts, everybody, np.floor, level, strict)[0][symbol]
     return low, high
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -166,17 +166,19 @@ class PooledVersions:
         information, pulls, squares = np.zeros_like(whole), np.zeros(len(held)), 0.0
         ranks, known, corrected = 0, np.ones_like(whole), np.zeros(4)
         telling, covariance = 0, self.covariance_of_report(0, held)
-        for size, gap in zip(sizes, alone - raw):
-            sums = self._sums_to_compare(0, held, size, covariance)
+        for sums, places in self._parts_by_sums(held, sizes, covariance):
             inverse, rank = whole, len(held) - certain
             if len(sums) < len(held):
                 inverse, rank = self._inverse_of_sums(0, held, sums, covariance)
-            pull = inverse @ gap
-            information += size * inverse
-            pulls += size * pull
-            squares += float(size * (gap @ pull))
-            ranks, telling, known = ranks + rank, telling + bool(len(sums)), known + sums.T @ sums
-            corrected += (1 - size / sizes.sum()) ** 2 * self._corrections(0, held, sums, size, covariance)
+            own, gaps = sizes[places], alone[places] - raw
+            pulled = gaps @ inverse
+            information += own.sum() * inverse
+            pulls += own @ pulled
+            squares += float(own @ (pulled * gaps).sum(axis=1))
+            ranks, telling = ranks + len(own) * rank, telling + len(own) * bool(len(sums))
+            known += sums.T @ sums
+            others = 1 - own / sizes.sum()
+            corrected += (others**2 / own).sum() * self._corrections(0, held, sums, 1, covariance)
         if telling < 2:
             return None
         steps = _solve(_contrasts(_contrasts(information).T), pulls[:-1] - pulls[-1])
@@ -184,6 +186,22 @@ class PooledVersions:
         statistic = max(squares - 2 * float(moved @ pulls) + float(moved @ information @ moved), 0.0)
         degrees = ranks - int(np.linalg.matrix_rank(known, hermitian=True)) + 1
         return Agreement(statistic, degrees, chi_square_tail(statistic, degrees, corrected)) if degrees > 0 else None
+
+    def _parts_by_sums(
+        self, held: np.ndarray, sizes: np.ndarray, covariance: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The sums that parts compare, and the positions of these parts, from those with the fewest reports on."""
+        order = np.argsort(sizes, kind="stable")
+        numbers, begins = np.unique(sizes[order], return_index=True)
+        sums, members = np.zeros((0, 0)), list[np.ndarray]()
+        for number, places in zip(numbers.tolist(), np.split(order, begins[1:])):
+            own = self._sums_to_compare(0, held, number, covariance)
+            if members and not np.array_equal(own, sums):
+                yield sums, np.concatenate(members)
+                members = []
+            sums = own
+            members.append(places)
+        yield sums, np.concatenate(members)
 
     def agreement(self, alone: np.ndarray, plausible: np.ndarray, sizes: np.ndarray) -> Agreement | None:
         """The test whether versions agree; None if it has no degrees of freedom.
