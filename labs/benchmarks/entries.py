@@ -22,7 +22,7 @@ import numpy as np
 
 from labs.benchmarks.measure import cpu_seconds
 from uldp_transforms.collector.growing_files import GROWING
-from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, VALUE_SCHEMA
@@ -46,13 +46,13 @@ class Cost(NamedTuple):
     megabytes: float
 
 
-def collection(groups: int = GROUPS - 1) -> Collection:
-    """A collection of 500 values, whose people state one of some groups."""
+def collection(groups: int = GROUPS - 1, values: int = VALUES) -> Collection:
+    """A collection of some values, whose people state one of some groups."""
     return Collection.from_json(
         {
             "id": "entries",
             "version": 1,
-            "alphabet": {"id": "closed", "values": [f"value {number}" for number in range(VALUES)]},
+            "alphabet": {"id": "closed", "values": [f"value {number}" for number in range(values)]},
             "mechanism": {"id": "krr", "epsilon": 4},
             "num_cohorts": 1,
             "dimensions": [{"name": "g", "values": [f"g{number}" for number in range(groups - 1)]}],
@@ -60,20 +60,25 @@ def collection(groups: int = GROUPS - 1) -> Collection:
     )
 
 
-def _values(number: int, rng: np.random.Generator) -> list[str]:
-    weights = 1 / np.arange(1, VALUES + 1)
-    return [f"value {place}" for place in rng.choice(VALUES, number, p=weights / weights.sum())]
+def _values(number: int, rng: np.random.Generator, values: int = VALUES) -> list[str]:
+    weights = 1 / np.arange(1, values + 1)
+    return [f"value {place}" for place in rng.choice(values, number, p=weights / weights.sum())]
 
 
-def _records(of: Collection, hours: int) -> Iterator[dict[str, Any]]:
-    """Packed reports, hour by hour."""
-    rng = np.random.default_rng(1)
+def window_reports(of: Collection, times: np.ndarray, rng: np.random.Generator) -> ReportBatch:
+    """Reports at these times in milliseconds; the i-th value of the collection has a share proportional to 1 / i."""
     names = of.dimensions[0].all_values
+    groups = {"g": rng.choice(names, len(times)).tolist()}
+    return of.perturb(_values(len(times), rng, of.mechanism.num_symbols), rng, times, groups)
+
+
+def records(of: Collection, hours: int, reports: int = REPORTS) -> Iterator[dict[str, Any]]:
+    """Packed reports, hour by hour, of which each group has this number in an hour."""
+    rng = np.random.default_rng(1)
+    number = reports * len(of.dimensions[0].all_values)
     for hour in range(hours):
-        number = REPORTS * len(names)
         times = _BEGIN + hour * HOUR + np.arange(number) * HOUR // number
-        groups = {"g": rng.choice(names, number).tolist()}
-        yield wire.batch_record(of.perturb(_values(number, rng), rng, times, groups))
+        yield wire.batch_record(window_reports(of, times, rng))
 
 
 def job(hours: int, *options: str) -> Cost:
@@ -82,7 +87,7 @@ def job(hours: int, *options: str) -> Cost:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "c.json").write_text(json.dumps(of.to_json()), encoding="utf-8")
         with Path(folder, "r.avro").open("wb") as out:
-            fastavro.writer(out, wire.BATCH_SCHEMA, _records(of, hours))
+            fastavro.writer(out, wire.BATCH_SCHEMA, records(of, hours))
         words = [f"--input={folder}/r.avro", f"--collection={folder}/c.json", f"--output={folder}/rows"]
         command = [sys.executable, "-m", "uldp_transforms.jobs", "estimate", *words, "--window=1h", "--by=g", *options]
         child = subprocess.Popen(command, stderr=subprocess.DEVNULL)

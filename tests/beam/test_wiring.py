@@ -9,6 +9,7 @@ from typing import Any
 import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.pipeline import PipelineVisitor
 from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.transforms.window import FixedWindows, GlobalWindows, SlidingWindows, WindowFn
 
@@ -23,6 +24,8 @@ from uldp_transforms import (
     JobSpec,
     ReadReportFiles,
 )
+from uldp_transforms.beam.transforms.gather_messages import GATHERED
+from uldp_transforms.collector.ledger_entries import LedgerEntry
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import LATENESS_SLACK
@@ -108,3 +111,25 @@ def test_the_output_of_files_goes_through_the_pipe_as_it_is(tmp_path: Path, grou
         for name, outputs, expected in (("whole", whole, [(5, {}), unread]), ("part", part, [(5, {})])):
             numbers = outputs.ledger | f"Numbers {name}" >> beam.Map(lambda row: (row.received, row.unread_files))
             assert_that(numbers, equal_to(expected), label=f"Check {name}")
+
+
+class _Flattened(PipelineVisitor):  # type: ignore[misc]  # Beam has no types here
+    """Collects the types of elements that pass a ``Flatten``."""
+
+    def __init__(self) -> None:
+        self.types: list[Any] = []
+
+    def visit_transform(self, node: Any) -> None:
+        if isinstance(node.transform, beam.Flatten):
+            self.types += [elements.element_type for elements in node.inputs]
+
+
+def test_messages_of_files_in_groups_pass_no_flatten(tmp_path: Path) -> None:
+    """Beam's local engine holds all that passes one: the messages of a whole job, several times over."""
+    write_files(tmp_path, {"a.avro": container([])})
+    pipeline = beam.Pipeline(options=PipelineOptions([]))
+    _ = pipeline | ReadReportFiles(f"{tmp_path}/*.avro", grouped=True) | EstimateReports(FIXED)
+    seen = _Flattened()
+    pipeline.visit(seen)
+    assert LedgerEntry in seen.types
+    assert GATHERED not in seen.types

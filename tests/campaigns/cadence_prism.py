@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("every", type=int, nargs=2, metavar="SECONDS", help="late_every and flush_every")
     args = parser.parse_args(argv)
-    prism.fetch()
+    prism.PRISM.fetch()
     with tempfile.TemporaryDirectory() as name:
         output = Path(name)
         run(output, args.seconds, *args.every)

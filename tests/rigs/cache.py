@@ -99,6 +99,40 @@ class GoProgram:
         return None if path.exists() else f"{path} is not there: {self.command} builds it"
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GoCommand:
+    """A command of a published module in Go, of one version; Go's checksum database vouches for the source.
+
+    Attributes:
+        module: with the path of the command.
+        version: such as v2.1.0.
+        folder: of the cache.
+        command: that builds it here.
+    """
+
+    module: str
+    version: str
+    folder: Path
+    command: str
+
+    @property
+    def binary(self) -> Path:
+        """Where the command stands once it is built."""
+        return self.folder / self.module.rpartition("/")[2]
+
+    def fetch(self) -> Path:
+        """The command; built unless it is in the cache (a few minutes)."""
+        if not self.binary.exists():
+            require_program("go", f"build {self.binary}")
+            environment = {**os.environ, "GOBIN": str(self.folder)}
+            subprocess.run(["go", "install", f"{self.module}@{self.version}"], env=environment, check=True)
+        return self.binary
+
+    def missing(self) -> str | None:
+        """Why the command cannot run here; None if it can."""
+        return None if self.binary.exists() else f"{self.binary} is not there: {self.command} builds it"
+
+
 def require_program(name: str, what: str) -> None:
     """End this program with a sentence unless another one is there.
 

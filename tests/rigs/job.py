@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.rigs.cache import ROOT
@@ -48,6 +49,12 @@ def collection(folder: Path) -> Path:
     return path
 
 
+def chosen(usual: Sequence[str], options: Sequence[str]) -> list[str]:
+    """Options, and those of the usual ones whose names they do not have; the main job takes one value for each."""
+    names = {option.partition("=")[0] for option in options}
+    return [*(option for option in usual if option.partition("=")[0] not in names), *options]
+
+
 def run(folder: Path, pattern: str, output: Path, options: list[str]) -> float:
     """Run the main job with windows of 6 hours, one every 3 hours, and return the seconds that it took.
 
@@ -55,7 +62,7 @@ def run(folder: Path, pattern: str, output: Path, options: list[str]) -> float:
         folder: of the collection, and for the log ``{output}.log``.
         pattern: of files of reports.
         output: directory for the rows.
-        options: of Beam.
+        options: of Beam, or of the job instead of the usual ones.
 
     Raises:
         RuntimeError: the job did not end well.
@@ -68,7 +75,7 @@ def run(folder: Path, pattern: str, output: Path, options: list[str]) -> float:
         f"--collection={collection(folder)}",
         f"--input={pattern}",
     ]
-    command += [f"--output={output}", "--window=6h", "--slide=3h", "--write_counts", *options]
+    command += [f"--output={output}", *chosen(["--window=6h", "--slide=3h", "--write_counts"], options)]
     log = output.with_name(f"{output.name}.log")
     begin = time.monotonic()
     with log.open("wb") as out:

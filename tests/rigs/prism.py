@@ -1,49 +1,46 @@
 """The main job on Prism, Beam's own portable engine, written in Go: does it write the rows of the local engine?
 
-Needs Go for the first run, which builds Prism from its module; Go's checksum database vouches for the source.
+Needs Go for the first run, which builds Prism and the entry point of Beam's containers (``container_worker``).
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import apache_beam as beam
 
-from tests.rigs.cache import CACHE, require_program
+from tests.rigs.cache import CACHE, GoCommand
 from tests.rigs.compare import differences
+from tests.rigs.container_worker import BOOT
 from tests.rigs.job import make_reports, run
 
 VERSION = f"v{beam.__version__}"
-PRISM = CACHE / f"prism-{VERSION}" / "prism"
-MODULE = "github.com/apache/beam/sdks/v2/go/cmd/prism"
+"""Of the engine: that of the installed Beam."""
+
+PRISM = GoCommand(
+    module="github.com/apache/beam/sdks/v2/go/cmd/prism",
+    version=VERSION,
+    folder=CACHE / f"prism-{VERSION}",
+    command="make prism",
+)
 REPORTS = 1_000_000
-
-
-def fetch() -> Path:
-    """The engine of the installed version of Beam; built unless it is in the cache (a few minutes)."""
-    if not PRISM.exists():
-        require_program("go", f"build {PRISM}")
-        environment = {**os.environ, "GOBIN": str(PRISM.parent)}
-        subprocess.run(["go", "install", f"{MODULE}@{VERSION}"], env=environment, check=True)
-    return PRISM
 
 
 def missing() -> str | None:
     """Why Prism cannot run here; None if it can."""
-    return None if PRISM.exists() else f"{PRISM} is not there: make prism builds it"
+    return PRISM.missing()
 
 
 def options() -> list[str]:
     """Options of a job for Prism, whose Python worker is the process that starts the job."""
-    return ["--runner=PrismRunner", f"--prism_location={PRISM}", "--prism_log_level=error"]
+    return ["--runner=PrismRunner", f"--prism_location={PRISM.binary}", "--prism_log_level=error"]
 
 
 def main() -> int:
-    fetch()
+    PRISM.fetch()
+    BOOT.fetch()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_reports(folder, "single", 20_000)

@@ -22,7 +22,7 @@ AVRO_BYTES = 70
 SECONDS = 9e-6
 """CPU time of an entry, for the estimate by ``eb``, its intervals and both files."""
 
-JOB_BYTES, COUNT_BYTES = 300e6, 45
+JOB_BYTES, COUNT_BYTES = 300e6, 20
 """Memory of a job over files, and of the counts of an entry, which the local engine keeps. Rows do not wait in memory.
 """
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rigs.flink import cached, faults, rest, trial, upgrade
+from tests.rigs.flink import cached, faults, kafka_rows, rest, stream, trial, upgrade
 from tests.rigs.flink.launched import launch
 from tests.rigs.flink.processes import free_port
 from tests.rigs.flink.standalone import Standalone
@@ -140,3 +140,13 @@ def test_a_trial_that_fails_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsy
     assert not folders[0].exists()
     assert trial.try_out(lambda folder: "a table") == 0
     assert capsys.readouterr().out.endswith("\na table\n")
+
+
+@pytest.mark.parametrize("name", kafka_rows.JOBS)
+def test_commands_of_jobs_name_each_option_once(name: str) -> None:
+    """As the main job demands: what a rig asks for replaces what is usual."""
+    own = [f"--window={kafka_rows.WINDOW}s", *kafka_rows.JOBS[name]]
+    words = stream.command(Path("c.json"), Path("rows"), own)[4:]
+    assert set(own) < set(words)
+    names = [word.partition("=")[0] for word in words]
+    assert len(names) == len(set(names)) > len(own)

@@ -25,7 +25,7 @@ from tests.rigs.flink.kafka import broker, create_topic, expansion_service
 from tests.rigs.flink.processes import process
 from tests.rigs.flink.traffic import LATENESS, PARTITIONS, WINDOW, Sent, send
 from tests.rigs.flink.trial import try_out_traffic
-from tests.rigs.job import collection
+from tests.rigs.job import chosen, collection
 from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME
 
 Ledger = dict[str | None, Counter[str]]
@@ -154,7 +154,8 @@ def job(folder: Path, name: str, options: Sequence[str], flink: Cluster) -> Iter
 
 
 def command(spec: Path, output: Path, options: Sequence[str]) -> list[str]:
-    """The command of the main job, but for the options of its engine."""
+    """The command of the main job, but for the options of its engine; options replace usual ones of their names."""
+    usual = [f"--window={WINDOW}ms", f"--allowed_lateness={LATENESS}ms", "--min_reports=1", "--flush_every=5s"]
     return [
         sys.executable,
         "-m",
@@ -162,12 +163,8 @@ def command(spec: Path, output: Path, options: Sequence[str]) -> list[str]:
         "estimate",
         f"--collection={spec}",
         f"--output={output}",
-        f"--window={WINDOW}ms",
-        f"--allowed_lateness={LATENESS}ms",
-        "--min_reports=1",
-        "--flush_every=5s",
         "--experiments=use_deprecated_read",
-        *options,
+        *chosen(usual, options),
     ]
 
 

@@ -96,7 +96,7 @@ class DecodeReports(beam.PTransform[Any, DecodedReports]):
         decoder = MessageDecoder(spec.catalog, spec.gate, spec.deduplicate)
         gathered, ledger = messages | "Gather" >> GatherMessages(spec)
         ledgers = [ledger]
-        if isinstance(source, ReadFiles):
+        if isinstance(source, ReadFiles) and kind_of_messages(messages) is not GATHERED:
             repeated, ledger = source.counted | "GatherCounted" >> GatherMessages(spec)
             gathered = (gathered, repeated) | "WithCounted" >> beam.Flatten()
             gathered.element_type = GATHERED

@@ -66,7 +66,8 @@ class ReadReportFiles(beam.PTransform["PBegin | PCollection[str]", ReadFiles]):
     A file or block that cannot be read becomes a ``Rejection``, which counts it as an unread file and never as a
     report; the job continues with the rest of the input. Pass the whole output to ``EstimateReports``: it also accounts
     for unread files, for files that were not read to the end, and for files with simulated reports (``simulated``, one
-    element per file), and ``messages`` does not contain rows that stand for several reports (``counted``).
+    element per file), and for rows that stand for several reports. These are in ``messages`` if ``grouped``, so that no
+    engine has to hold all messages to join two outputs, and otherwise in ``counted``.
 
     Examples:
         >>> import apache_beam as beam
@@ -218,7 +219,7 @@ class _ReadFn(beam.DoFn):
             yield TaggedOutput("ledger", handed_on(-1))
 
     def _tagged(self, items: Iterator[Item]) -> Iterator[Any]:
-        return _tagged(self._groups.add(items) if self._grouped else _each_message(items))
+        return _tagged(self._groups.add(items) if self._grouped else _each_message(items), self._grouped)
 
     def _read_listed(self, metadata: Any, name: str, account: Account) -> Iterator[Item]:
         """Read the messages of a listed file, and reject missing content."""
@@ -272,11 +273,12 @@ def _open(metadata: Any) -> Iterator[IO[bytes]]:
         raise OSError(error.errno, error.strerror, metadata.path) from error
 
 
-def _tagged(items: Iterator[bytes | Gathered | RepeatedMessages | Rejection]) -> Iterator[Any]:
-    """Tag messages and rejections; rejected reports also count as received."""
+def _tagged(items: Iterator[bytes | Gathered | RepeatedMessages | Rejection], grouped: bool) -> Iterator[Any]:
+    """Tag rejections, and repeated messages unless messages are in groups; rejected reports also count as received."""
     for item in items:
         if isinstance(item, RepeatedMessages):
-            yield TaggedOutput("counted", (item, []))
+            group = (item, list[int]())
+            yield group if grouped else TaggedOutput("counted", group)
         elif isinstance(item, Rejection):
             metrics.count(item.num_reports, metrics.RECEIVED)
             metrics.count_rejected(item)
