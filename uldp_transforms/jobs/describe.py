@@ -249,7 +249,8 @@ def variance_at(collection: Collection, symbol: int, share: float) -> float:
     """
     mechanism, alphabet = collection.mechanism, collection.alphabet
     size, hashes = mechanism.num_symbols, alphabet.num_hashes
-    own = alphabet.known_values is not None or symbol >= alphabet.num_sensitive
+    known = alphabet.known_values
+    own = symbol >= alphabet.num_sensitive or (known is not None and bool(alphabet.has_own_symbol(known[:1]).all()))
     held = share if own else share + (1 - share) * hashes / max(alphabet.num_sensitive, 1)
     frequencies = np.full(size, (1 - held) / max(size - 1, 1))
     frequencies[symbol] = held
