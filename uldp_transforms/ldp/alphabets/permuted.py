@@ -121,7 +121,8 @@ class Permuted(Alphabet):
         if not _tells_apart(self, num_cohorts):
             raise SpecError(
                 f"Collection.alphabet.seed must name permutations that tell {len(self.folded)} values apart in "
-                f"{num_cohorts} cohorts, got {self.seed}, whose buckets leave some shares open; use another seed, or more cohorts"
+                f"{num_cohorts} cohorts, got {self.seed}, whose buckets leave some shares open; use another seed, or "
+                "more cohorts"
             )
 
 
