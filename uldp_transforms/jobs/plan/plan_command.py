@@ -35,6 +35,7 @@ def job(planning: Planning | NumberPlanning) -> int:
         planning.epsilon,
         planning.planned_reports,
         confidence=planning.confidence,
+        byte_cost=planning.byte_cost,
         **planning.targets,
     )
     spec = recommended(planning, found)
@@ -53,7 +54,7 @@ def job(planning: Planning | NumberPlanning) -> int:
         "",
         *table(planning, found),
         "",
-        *legend(planning),
+        *legend(planning, found),
         "",
         *advice(planning, found),
     ]
