@@ -99,6 +99,8 @@ def alphabet_of(spec: dict[str, Any]) -> dict[str, Any]:
     }[given["id"]]
     alphabet = defaults | {key: value for key, value in given.items() if value is not None}
     alphabet.pop("background", None)
+    if given["id"] == "permuted" and alphabet.get("num_hashes") == 1:
+        del alphabet["num_hashes"]
     return alphabet
 
 
@@ -360,6 +362,16 @@ def payload_layout(sampler: dict[str, Any], k: int, v: int) -> dict[str, Any]:
 # ---------------------------------------------------------------------- the client's form
 
 
+def permutation_of(alphabet: dict[str, Any], k: int, seed: str) -> tuple[dict[str, Any], int, int]:
+    """The rule, K and v of a permuted alphabet."""
+    sensitive = alphabet.get("sensitive", alphabet["values"])
+    listed = [value for value in alphabet["values"] if value not in sensitive]
+    rule = {"rule": "permutation", "num_buckets": k, "seed": seed}
+    rule["values"] = [value for value in alphabet["values"] if value in sensitive]
+    rule |= {"num_hashes": alphabet["num_hashes"]} if alphabet.get("num_hashes", 1) > 1 else {}
+    return rule | ({"listed": listed} if listed else {}), k + len(listed), k
+
+
 def rule_of(alphabet: dict[str, Any]) -> tuple[dict[str, Any], int, int]:
     """From values to symbols, K and v."""
     if alphabet["id"] in ("closed", "tagged"):
@@ -375,7 +387,7 @@ def rule_of(alphabet: dict[str, Any]) -> tuple[dict[str, Any], int, int]:
         return rule | {"sensitive": alphabet["sensitive"]}, k, len(alphabet["sensitive"])
     k, seed = alphabet["num_buckets"], str(alphabet["seed"])
     if alphabet["id"] == "permuted":
-        return {"rule": "permutation", "values": alphabet["values"], "num_buckets": k, "seed": seed}, k, k
+        return permutation_of(alphabet, k, seed)
     if alphabet["id"] == "prefixes":
         listed = alphabet.get("non_sensitive", [])
         rule = {"rule": "prefixes", "num_buckets": k, "seed": seed, "tokens": alphabet["tokens"]}
@@ -544,6 +556,16 @@ def bin_of(rule: dict[str, Any], value: str) -> int:
     return sum(float(edge) <= float(value) for edge in rule["edges"][1:-1])
 
 
+def permuted(rule: dict[str, Any], value: str, cohort: int) -> list[int]:
+    """Ranks among the values by h words; or the place of a listed value behind the buckets."""
+    k, seed, h = rule["num_buckets"], int(rule["seed"]), rule.get("num_hashes", 1)
+    if value in rule.get("listed", []):
+        return [k + rule["listed"].index(value)]
+    numbers = range(cohort * h, cohort * h + h)
+    orders = [sorted(rule["values"], key=lambda other, c=c: hash_word(other, seed, c)) for c in numbers]  # stable
+    return [order.index(value) % k for order in orders]
+
+
 def symbols_of(form: dict[str, Any], value: str, cohort: int) -> list[int]:
     """The symbols of a value in a cohort; ValueError for one that is not in the list."""
     rule, value = form["symbols"], unicodedata.normalize("NFC", value)
@@ -554,8 +576,7 @@ def symbols_of(form: dict[str, Any], value: str, cohort: int) -> list[int]:
         return [list(dict.fromkeys(order)).index(bin_of(rule, value))]
     k, seed = rule["num_buckets"], int(rule["seed"])
     if rule["rule"] == "permutation":
-        order = sorted(rule["values"], key=lambda other: hash_word(other, seed, cohort))  # stable
-        return [order.index(value) % k]
+        return permuted(rule, value, cohort)
     if rule["rule"] == "prefixes":
         return [k + rule["listed"].index(value) if value in rule["listed"] else prefix_bucket(rule, value, cohort)]
     h, clear = rule["num_hashes"], rule["num_clear_buckets"]

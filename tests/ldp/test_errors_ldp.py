@@ -321,6 +321,11 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
         spec(alphabet={"id": "permuted", "values": list(VALUES), "num_buckets": 3}, num_cohorts=2),
         "Collection.num_cohorts must be at least 3 to tell 6 values apart with 3 buckets, got 2",
     ),
+    (
+        spec(alphabet={"id": "permuted", "values": list(VALUES), "num_buckets": 2}, num_cohorts=5),
+        "Collection.alphabet.seed must name permutations that tell 6 values apart in 5 cohorts, got 0, whose buckets "
+        "leave some shares open; use another seed, or more cohorts",
+    ),
     (lambda: Collection.from_json({}), "Collection needs the key 'id', got no keys"),
     (
         lambda: Collection.from_json({"id": "a", "version": 1}),
@@ -467,6 +472,18 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (
         lambda: Permuted(values=("a", "b"), num_buckets=2, seed=-1),
         f"Permuted.seed {NO_SEED} -1",
+    ),
+    (
+        lambda: Permuted(values=("a", "b", "c"), num_buckets=2, sensitive=("c",)),
+        "Permuted.sensitive must have at least 2 entries, got 1",
+    ),
+    (
+        lambda: Permuted(values=("a", "b"), num_buckets=2, sensitive=("a", "c")),
+        "Permuted.sensitive must contain only entries of Permuted.values, got 'c'",
+    ),
+    (
+        lambda: Permuted(values=("a", "b", "c"), num_buckets=2, sensitive=("a", "b"), num_hashes=2),
+        "Permuted.num_hashes must be an integer in [1, 1], got 2",
     ),
     (lambda: Hashed(num_buckets=1), "Hashed.num_buckets must be an integer in [2, 65536], got 1"),
     (

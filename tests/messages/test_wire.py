@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import io
 import itertools
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.cases import golden
+from tests.support.cases import ALL_COLLECTIONS, golden
 from tests.support.messages_cases import (
     BATCH,
     GOOD,
@@ -388,3 +389,15 @@ def test_any_bytes_are_read_as_by_pythons_integers(chunks):
 )
 def test_the_longest_integers(encoded, canonical):
     assert read_both([bytes.fromhex(encoded)])[0][2] is canonical
+
+
+@pytest.mark.parametrize("name", ["hashed-krr", "closed-rappor", "permuted-sensitive-uss"])
+def test_sizes_of_messages_are_computed(name):
+    """Of one report of the next century in the last cohort; and what each report adds to a packed one."""
+    item = ALL_COLLECTIONS[name]
+    size, late = item.mechanism.payload_size, 100 * 31_556_952_000
+    batch = item.perturb(item.alphabet.examples[:2], generator("sizes", name), event_times=[late, late])
+    last = dataclasses.replace(batch, cohorts=np.full(2, item.num_cohorts - 1, dtype=np.uint16))
+    assert {len(message) for message in wire.encode_reports(last)} == {wire.single_bytes(size, item.num_strata)}
+    two, one = (len(wire.encode_batch(part)) for part in (last, last[:1]))
+    assert two - one == wire.packed_bytes(size)

@@ -170,7 +170,10 @@ CLOSED = {
     "mechanism": {"id": "urap", "epsilon": 1.0, "theta": 0.5},
     "num_cohorts": 2,
 }
-PERMUTED = CLOSED | {"alphabet": {"id": "permuted", "values": ["ant", "bee", "cat"], "num_buckets": 2, "seed": 5}}
+PERMUTED = CLOSED | {
+    "alphabet": {"id": "permuted", "values": ["ant", "bee", "cat"], "num_buckets": 2, "seed": 5},
+    "num_cohorts": 12,
+}
 HASHED = CLOSED | {
     "alphabet": {"id": "hashed", "num_buckets": 4, "seed": 7, "num_hashes": 1},
     "mechanism": {"id": "krr", "epsilon": 1},
@@ -184,6 +187,7 @@ TWICE = HASHED | {
     "alphabet": {"id": "hashed", "num_buckets": 4, "num_hashes": 2},
     "mechanism": {"id": "rappor", "epsilon": 1, "theta": "optimal"},
 }
+PERMUTED_TWICE = {"id": "permuted", "values": [f"v{i}" for i in range(24)], "num_buckets": 24, "num_hashes": 2}
 TAGGED = CLOSED | {
     "alphabet": {
         "id": "tagged",
@@ -214,6 +218,7 @@ SPECS = {
     "subsets": SUBSETS,
     "listed": LISTED,
     "twice": TWICE,
+    "permuted-twice": TWICE | {"alphabet": PERMUTED_TWICE, "num_cohorts": 12},
     "tagged": TAGGED,
     "priors": PRIORS,
     "bits": BITS,
@@ -253,6 +258,10 @@ HARMLESS = [
     ("closed", "id", "a" * 64),
     ("closed", "alphabet.values", ["bee", ""]),
     ("permuted", "alphabet.seed", ABSENT),
+    *(("permuted", "alphabet.sensitive", value) for value in (["cat", "ant"], ["ant", "bee", "cat"], None)),
+    ("permuted", "alphabet.num_hashes", 1),
+    *(("permuted-twice", "alphabet.num_hashes", value) for value in (1, 3, 16, ABSENT)),
+    ("permuted-twice", "alphabet.sensitive", None),
     ("permuted", "alphabet.seed", (1 << 64) - 1),
     ("hashed", "alphabet.num_hashes", ABSENT),
     ("hashed", "num_cohorts", 1 << 16),
@@ -315,6 +324,8 @@ STRUCTURAL = [
     *(("permuted", "alphabet.num_buckets", value) for value in (1, 0, -1, (1 << 16) + 1, 2.5, "2", True, None)),
     *(("hashed", "alphabet.num_buckets", value) for value in (1, 0, -1, (1 << 16) + 1, 2.5, "2", True, None)),
     *(("permuted", "alphabet.seed", value) for value in (-1, 1 << 64, 0.5, "0", True, None)),
+    *(("permuted", "alphabet.sensitive", value) for value in ([], ["ant", "ant"], [3, 4], "ant", {}, 3)),
+    *(("permuted", "alphabet.num_hashes", value) for value in (0, 17, "1", 2.5, True, None)),
     *(("hashed", "alphabet.num_hashes", value) for value in (0, 17, "1", True, None)),
     *(("twice", "alphabet.num_hashes", value) for value in (0, 17, "2", 2.5, True, None)),
     *(("listed", "alphabet.non_sensitive", value) for value in ([], ["ant", "ant"], [3], "ant", {}, 3)),
@@ -378,6 +389,8 @@ MEANING = [  # the part of the specification that JSON Schema has no words for
     ("subsets", {"mechanism": {"id": "uss", "epsilon": 1, "subset_size": 2}}, "mechanism.subset_size must be "),
     ("permuted", {"alphabet.num_buckets": 4}, "alphabet.num_buckets must be an integer in [2, 3]"),
     ("permuted", {"num_cohorts": 1}, "to tell 3 values apart with 2 buckets"),
+    ("permuted-twice", {"num_cohorts": 1}, "alphabet.seed must name permutations that tell 24 values apart"),
+    ("permuted-twice", {"alphabet.values": ["ant", "bee"]}, "alphabet.num_buckets must be an integer in [2, 2]"),
     ("hashed", {"alphabet.num_buckets": 65, "num_cohorts": 1 << 16}, "must be at most 4194304 counters"),
     ("ordered", {"alphabet.high": -1}, "must be numbers below 1e15, the second larger than the first"),
     ("ordered", {"alphabet.others": ["1"]}, "must be texts that are neither numbers nor names of bins"),

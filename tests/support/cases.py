@@ -163,7 +163,11 @@ ALPHABET_CASES: dict[str, list[tuple[str, Alphabet, int]]] = {  # id -> name, in
         ("closed", Closed(values=VALUES), 1),
         ("closed-sensitive", Closed(values=VALUES, sensitive=SENSITIVE), 3),
     ],
-    "permuted": [("permuted", Permuted(values=VALUES, num_buckets=3, seed=5), 12)],
+    "permuted": [
+        ("permuted", Permuted(values=VALUES, num_buckets=3, seed=5), 12),
+        ("permuted-sensitive", Permuted(values=VALUES, num_buckets=3, seed=5, sensitive=VALUES[:0:-1]), 12),
+        ("permuted-twice", Permuted(values=VALUES, num_buckets=5, seed=5, num_hashes=2), 12),
+    ],
     "hashed": [
         ("hashed", Hashed(num_buckets=4, seed=7), 16),
         ("hashed-listed", Hashed(num_buckets=4, seed=7, non_sensitive=("dog", "cat", "yak")), 16),

@@ -146,6 +146,18 @@ SPECS = {
             {"id": "ordered", "low": 0.1, "high": 1e5, "num_bins": 9, "scale": "log", "others": [DECOMPOSED, ""]},
             {"id": "sw", "epsilon": 2, "half_width": 3},
         ),
+        _spec(
+            "texts-permuted-listed",
+            {"id": "permuted", "values": list(TEXTS), "num_buckets": 3, "seed": 1, "sensitive": list(TEXTS[6:1:-1])},
+            {"id": "urr"},
+            4,
+        ),
+        _spec(
+            "texts-permuted-twice",
+            {"id": "permuted", "values": list(TEXTS), "num_buckets": 6, "seed": LAST, "num_hashes": 2},
+            {"id": "rappor"},
+            3,
+        ),
         _spec("hashes-16", {"id": "hashed", "num_buckets": 40, "num_hashes": 16}, {"id": "rappor", "epsilon": 16}, 3),
     )
 }

@@ -36,7 +36,6 @@ COMMON = 0.1
 
 _YEAR = 365 * 86_400_000
 _MOST_PROBABILITIES = 36
-_LATE = 100 * _YEAR  # milliseconds since 1970
 _FOUND = 0.8  # probability that a value of the smallest share is told apart from 0
 _STEPS = 100
 _LARGE = 700.0  # epsilon whose exponential is a floating-point number
@@ -165,7 +164,8 @@ def _probabilities(collection: Collection) -> str | None:
 
 
 def _in_clear(collection: Collection) -> str:
-    size = f"; at most {_message_bytes(collection)} bytes in all" if _has_clients(collection) else ""
+    most = wire.single_bytes(collection.mechanism.payload_size, collection.num_strata)
+    size = f"; at most {most} bytes in all" if _has_clients(collection) else ""
     when = (
         "the hour"
         if collection.client_window is None
@@ -177,14 +177,6 @@ def _in_clear(collection: Collection) -> str:
         f"the fingerprint of the collection, {stated}{cohort}the time rounded down to {when}, and 16 random bytes by "
         f"which duplicates are found{size}. The network sees the address of the sender"
     )
-
-
-def _message_bytes(collection: Collection) -> int:
-    """Length of a message of one report of this century, in the cohort with the longest number."""
-    stated = {one.name: one.values[:1] for one in collection.dimensions if one.is_own}
-    batch = collection.perturb(collection.alphabet.examples[:1], event_times=[_LATE], dimensions=stated)
-    last = collection.with_groups(np.array([collection.num_cohorts - 1]), np.array([collection.num_groups - 1]))
-    return len(wire.encode_reports(dataclasses.replace(batch, cohorts=last))[0])
 
 
 def _has_clients(collection: Collection) -> bool:
@@ -249,7 +241,8 @@ def variance_at(collection: Collection, symbol: int, share: float) -> float:
     """
     mechanism, alphabet = collection.mechanism, collection.alphabet
     size, hashes = mechanism.num_symbols, alphabet.num_hashes
-    own = alphabet.known_values is not None or symbol >= alphabet.num_sensitive
+    known = alphabet.known_values
+    own = symbol >= alphabet.num_sensitive or (known is not None and bool(alphabet.has_own_symbol(known[:1]).all()))
     held = share if own else share + (1 - share) * hashes / max(alphabet.num_sensitive, 1)
     frequencies = np.full(size, (1 - held) / max(size - 1, 1))
     frequencies[symbol] = held

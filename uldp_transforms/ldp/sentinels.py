@@ -229,10 +229,10 @@ def homogeneity(model: Model, counts: CohortCounts) -> _Judgement | None:
     unusual cell times the number of cells (union bound).
     """
     alphabet = model.alphabet
-    listed = alphabet.known_values or alphabet.clear_values
+    listed = alphabet.clear_values or alphabet.known_values
     if model.num_cohorts < 2 or not listed or not alphabet.has_own_symbol(listed).all():
         return None
-    table = counts.cells[:, 0 if alphabet.known_values else alphabet.num_sensitive : alphabet.num_symbols]
+    table = counts.cells[:, alphabet.num_sensitive if alphabet.clear_values else 0 : alphabet.num_symbols]
     sizes, totals, n = counts.num_reports, table.sum(axis=0), counts.total
     expected = np.outer(sizes, totals / n)
     cohort, symbol = np.unravel_index(np.argmax(special.kl_div(table, expected)), table.shape)

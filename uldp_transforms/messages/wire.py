@@ -15,7 +15,7 @@ import fastavro
 import fastavro.schema
 import numpy as np
 
-from uldp_transforms.ldp.collection import PREFIX_BYTES, Collection
+from uldp_transforms.ldp.collection import PREFIX_BYTES
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.schemas import load
@@ -33,6 +33,8 @@ SINGLE_OBJECT_MARKER = b"\xc3\x01"
 
 FIXED_BYTES = 1 + PREFIX_BYTES + ID_BYTES
 """Number of bytes of the fixed fields of a single report: form, collection, report_id."""
+
+_LATE = 100 * 31_556_952_000  # milliseconds since 1970, a century later
 
 MAX_MESSAGE_BYTES = 10_000_000
 """Maximum size of a message, which is the limit of Pub/Sub."""
@@ -116,9 +118,20 @@ def _long(number: int) -> bytes:
     return bytes([*out, rest])
 
 
-def packed_bytes(collection: Collection) -> int:
+def packed_bytes(payload_size: int) -> int:
     """Size of one report in a packed message, in bytes."""
-    return 2 + 8 + ID_BYTES + collection.mechanism.payload_size
+    return 2 + 8 + ID_BYTES + payload_size
+
+
+def single_bytes(payload_size: int, num_strata: int) -> int:
+    """Size of a message of one report of this century, in the cohort with the longest number.
+
+    Args:
+        payload_size: bytes of the payload.
+        num_strata: groups times cohorts.
+    """
+    written = (_LATE, num_strata - 1, payload_size)
+    return FIXED_BYTES + sum(len(written_long(number)) for number in written) + payload_size
 
 
 def _datum(record: dict[str, Any]) -> bytes:

@@ -1,4 +1,4 @@
-/** The client's form: what it must be according to the text that is hashed. docs/client.md, "The client's form". */
+/** The client's form, as it follows from the text that is hashed: docs/client.md. */
 import { UldpError, require } from "./errors.js";
 import { toHex } from "./message.js";
 import { symbolsOf } from "./symbols.js";
@@ -43,8 +43,10 @@ const ALPHABETS = {
     const size = edges.length - 1 + others.length;
     return [{ rule: "bins", edges, others, ...(sensitive && { sensitive }) }, size, sensitive?.length ?? size];
   },
-  permuted({ values, num_buckets, seed }) {
-    return [{ rule: "permutation", values, num_buckets, seed }, num_buckets, num_buckets];
+  permuted({ values, num_buckets, seed, sensitive = values, num_hashes }) {
+    const listed = without(values, sensitive);
+    const rule = { rule: "permutation", values: without(values, listed), num_buckets, seed, ...(num_hashes && { num_hashes }) };
+    return [{ ...rule, ...(listed.length && { listed }) }, num_buckets + listed.length, num_buckets];
   },
 };
 
@@ -53,10 +55,14 @@ function numOthers({ edges, others = [], sensitive }) {
   return edges && sensitive ? sensitive.filter((place) => place >= edges.length - 1).length : others.length;
 }
 
+function without(values, others) {
+  const left = new Set(others);
+  return values.filter((value) => !left.has(value));
+}
+
 function list({ values, sensitive, tags = [] }) {
   const first = [...(sensitive ?? []), ...tags];
-  const chosen = new Set(first);
-  const symbols = [...first, ...values.filter((value) => !chosen.has(value))];
+  const symbols = [...first, ...without(values, first)];
   return [{ rule: "list", symbols }, symbols.length, sensitive === null ? symbols.length : first.length];
 }
 
@@ -80,7 +86,7 @@ const INTEGERS = {
   wave: ({ half_width, near_weight, noise_weight }, v, num_others) => ({ half_width, near_weight, noise_weight, num_others }),
 };
 
-/** The sampler of reports that repeat a memo, around the one that draws it. */
+/** The sampler of repeated memos. */
 function memoOf(memo, repeat_weight, v) {
   const two = { sampler: "memo", repeat_weight, memo };
   return memo.sampler === "symbol" ? { ...two, noise_weight: String((2n ** 64n - BigInt(repeat_weight)) / BigInt(v)) } : two;
@@ -131,7 +137,7 @@ export function formOf(canonical) {
   return { id, version, num_cohorts, num_symbols, num_sensitive, symbols, sampler, payload, ...own };
 }
 
-/** A copy of the form; refuses one that does not agree with itself, or is not the one that is pinned. */
+/** A copy of the form, if it agrees with itself and is the one that is pinned. */
 export async function checked(form, pinned = {}) {
   require(form?.client_form === CLIENT_FORM, `client_form must be ${CLIENT_FORM}, got ${form?.client_form}`);
   require(typeof form.canonical === "string", `canonical must be a text, got ${typeof form.canonical}`);
@@ -174,7 +180,7 @@ function epsilonOf(weights) {
   return Math.log(Math.max(...rows.map((row) => Math.max(...row) / Math.min(...row))));
 }
 
-/** JSON without spaces, the keys of each object sorted: what form_fingerprint is the SHA-256 of. */
+/** JSON without spaces, with sorted keys: what form_fingerprint is the SHA-256 of. */
 export function canonicalJson(value) {
   const ordered = (_, item) =>
     Object(item) !== item || Array.isArray(item) ? item : Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)));

@@ -13,19 +13,15 @@ export const RULES = {
     const places = placesOf(listed);
     const streamOf = cachedValues ? keptStreams(cachedValues, numCohorts * num_hashes, BigInt(seed)) : (value) => hashStream(value, BigInt(seed));
     return (value, cohort) => {
-      const place = places.get(value);
-      if (place !== undefined && num_clear_buckets === null) return [num_buckets + place];
       const word = streamOf(value);
-      if (place !== undefined) return [num_buckets + scaled(word(cohort), num_clear_buckets)];
+      if (places.has(value)) return [num_buckets + scaled(word(cohort), num_clear_buckets)];
       return Array.from({ length: num_hashes }, (_, j) => scaled(word(cohort * num_hashes + j), num_buckets));
     };
   },
 
-  prefixes({ num_buckets, seed, tokens, lengths, listed }) {
-    const [places, salt, numbers] = [placesOf(listed), BigInt(seed), tokenNumbers(tokens)];
+  prefixes({ num_buckets, seed, tokens, lengths }) {
+    const [salt, numbers] = [BigInt(seed), tokenNumbers(tokens)];
     return (value, cohort) => {
-      const place = places.get(value);
-      if (place !== undefined) return [num_buckets + place];
       const length = lengths[cohort % lengths.length] ?? Infinity;
       const words = numbers(value)
         .slice(0, length)
@@ -47,14 +43,16 @@ export const RULES = {
     };
   },
 
-  permutation({ values, num_buckets, seed }) {
-    const [index, salt, words] = [indexIn(values), BigInt(seed), new Map()]; // words of all values, by cohort
+  permutation({ values, num_buckets, seed, num_hashes = 1, listed = [] }) {
+    const [index, salt, words] = [indexIn(values, listed.length), BigInt(seed), new Map()]; // words of all values, by number
     return (value, cohort) => {
       const own = index(value);
-      if (!words.has(cohort)) words.set(cohort, BigUint64Array.from(values, (other) => hashStream(other, salt)(cohort)));
-      const all = words.get(cohort);
-      const rank = all.filter((word, i) => word < all[own] || (word === all[own] && i < own)).length;
-      return [rank % num_buckets];
+      return Array.from({ length: num_hashes }, (_, j) => {
+        const at = cohort * num_hashes + j;
+        if (!words.has(at)) words.set(at, BigUint64Array.from(values, (other) => hashStream(other, salt)(at)));
+        const all = words.get(at);
+        return all.filter((word, i) => word < all[own] || (word === all[own] && i < own)).length % num_buckets;
+      });
     };
   },
 };
@@ -62,11 +60,15 @@ export const RULES = {
 /** From a value and a cohort to one symbol, or num_hashes of them. */
 export function symbolsOf({ symbols, num_cohorts }, cachedValues) {
   const rule = RULES[symbols.rule](symbols, num_cohorts, cachedValues);
-  const text = symbols.edges ? (value) => (typeof value === "number" ? String(value) : value) : (value) => value;
-  return (value, cohort) => rule(canonical(text(value)), cohort);
+  const text = (value) => (symbols.edges && typeof value === "number" ? String(value) : value);
+  const places = placesOf(symbols.num_clear_buckets ? [] : symbols.listed);
+  return (value, cohort) => {
+    const own = canonical(text(value));
+    return places.has(own) ? [symbols.num_buckets + places.get(own)] : rule(own, cohort);
+  };
 }
 
-/** The longest token that fits, again and again; a character where none begins has a number of its own; then the end, 0. */
+/** The longest token, again and again, or a character where none begins; then 0, the end. */
 function tokenNumbers(tokens) {
   const numbers = new Map(tokens.map((token, i) => [token, i + 1]));
   const lengths = [...new Set(tokens.map((token) => token.length))].sort((a, b) => b - a);
@@ -82,22 +84,22 @@ function tokenNumbers(tokens) {
   };
 }
 
-/** The sensitive places have the first symbols, in their order, and then all others. */
+/** Sensitive places have the first symbols. */
 function symbolOf(place, sensitive) {
   const before = sensitive.filter((other) => other < place).length;
   return sensitive.includes(place) ? before : sensitive.length + place - before;
 }
 
 /** The first place of each text. */
-function placesOf(texts) {
+function placesOf(texts = []) {
   return new Map(texts.map((text, i) => [text, i]).reverse());
 }
 
-function indexIn(texts) {
+function indexIn(texts, further = 0) {
   const places = placesOf(texts);
   return (value) => {
     const index = places.get(value);
-    require(index !== undefined, `a value must be one of the ${texts.length} of the collection, got another one`);
+    require(index !== undefined, `a value must be one of the ${texts.length + further} of the collection, got another one`);
     return index;
   };
 }

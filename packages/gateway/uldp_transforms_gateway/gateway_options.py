@@ -314,7 +314,7 @@ def _check(args: argparse.Namespace, outlet: type[Outlet] | None) -> None:
 
 
 def _check_sizes(args: argparse.Namespace, spec: JobSpec) -> None:
-    largest = max(wire.packed_bytes(collection) for collection in spec.catalog)
+    largest = max(wire.packed_bytes(collection.mechanism.payload_size) for collection in spec.catalog)
     if args.pack_size * largest > MOST_BYTES - 1_000:
         most = (MOST_BYTES - 1_000) // largest
         raise SpecError(f"--pack_size must be at most {most}, so that messages can be published, got {args.pack_size}")

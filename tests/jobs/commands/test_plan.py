@@ -22,6 +22,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, hashed_variance, least_epsilon, plan
 from uldp_transforms.ldp.planning.planned_question import Setup
+from uldp_transforms.messages import wire
 from uldp_transforms.ldp.utility import (
     amplification,
     expected_l1,
@@ -328,10 +329,13 @@ def test_the_program_prints_what_the_library_says(capsys):
     assert cells(lines[3])[-2:] == ["reports for l1 0.2", "epsilon for l1 0.2"]
     for line, row in zip(lines[5:], found.rows[1:]):
         shown = cells(line)
-        assert shown[2] == str(row.setup.mechanism.payload_size)
+        size = row.setup.mechanism.payload_size
+        assert shown[1:5:2] == ["closed", str(wire.single_bytes(size, 1))] and shown[4] == str(26 + size)
         errors = [row.l1, row.l2, row.half_width, row.change, row.lie]
-        assert [float(cell) for cell in shown[3:8]] == pytest.approx(errors, rel=6e-3)
-        assert shown[9:] == [
+        assert [float(cell) for cell in shown[5:10]] == pytest.approx(errors, rel=6e-3)
+        seconds = [1e3 * row.client_seconds, row.window_seconds]
+        assert [float(cell) for cell in shown[10:12]] == pytest.approx(seconds, rel=0.06)
+        assert shown[13:] == [
             f"{row.reports_needed:,}",
             f"{row.epsilon_needed:.3f}" if row.epsilon_needed else "above 16",
         ]
@@ -434,7 +438,7 @@ def test_forecasts_for_values_of_ones_own(own, capsys):
     rows = plan(ClosedQuestion(num_values=4, num_sensitive=4, frequencies=frequencies), 1, 5000).rows
     assert rows[0].l2 == pytest.approx((1 - p @ p) / 5000)
     for line, row in zip(printed.splitlines()[5:], rows[1:]):
-        assert float(cells(line)[4]) == pytest.approx(row.l2, rel=6e-3)
+        assert float(cells(line)[6]) == pytest.approx(row.l2, rel=6e-3)
         assert row.l2 == pytest.approx(expected_l2(row.setup.mechanism, p, 5000), rel=1e-9)
     assert Collection.from_json(spec).alphabet.values == tuple(spec["alphabet"]["values"])
 
@@ -464,7 +468,7 @@ def test_open_lists_of_ones_own(own, tmp_path, capsys):
         num_candidates=2, num_non_sensitive=2, frequencies=(0.5, 0.15, 0.3, 0.05), unlisted_share=0.2
     )
     for line, row in zip(printed.splitlines()[5:], plan(question, 2, 5000).rows[1:]):
-        assert float(cells(line)[4]) == pytest.approx(row.l2, rel=6e-3)
+        assert float(cells(line)[6]) == pytest.approx(row.l2, rel=6e-3)
     assert printed_collection(printed)["alphabet"].get("non_sensitive", ["cold", "é"]) == ["cold", "é"]
 
 

@@ -49,7 +49,7 @@ def setup(of: Mechanism, num_cohorts: int = 1, reports: int = 10**6) -> Setup:
     """One whose half width is sqrt(reports / n) / 100."""
     return Setup(
         mechanism=of,
-        alphabet={},
+        alphabet={"id": "listed"},
         num_cohorts=num_cohorts,
         forecast=lambda n: narrow(math.sqrt(reports / n) / 100),
         l2=lambda n: 1.0,
@@ -148,7 +148,14 @@ def test_with_groups_the_reports_are_those_of_the_smallest() -> None:
 
 ROWS = (
     PlanRow(name="no privacy", **{**ERRORS, "lie": 1.0}),
-    PlanRow(name="krr", setup=setup(mechanism()), above_optimum=0.1234, **ERRORS),
+    PlanRow(
+        name="krr",
+        setup=setup(mechanism()),
+        above_optimum=0.1234,
+        client_seconds=0.012,
+        window_seconds=0.25,
+        **ERRORS,
+    ),
     PlanRow(
         name="urr",
         setup=setup(mechanism("urr", 4, 3), num_cohorts=4096),
@@ -163,15 +170,27 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.split("  ") if cell.strip()]
 
 
+TITLES = ["mechanism", "alphabet", "protects", "message", "packed", "l1", "l2", "half width", "change", "lie"]
+TITLES += ["client ms", "window s"]
+
+
 def test_rows_of_a_list() -> None:
     lines = plan_text.table(planning(), planned(ROWS[1], rows=ROWS))
     assert [cells(line) for line in lines] == [
-        ["mechanism", "protects", "bytes", "l1", "l2", "half width", "change", "lie", "% above optimum"],
+        [*TITLES, "buckets", "cohorts", "% above optimum"],
         ["no privacy", "nothing", "0.123", "0.0144", "0.0568", "0.1", "1"],
-        ["krr", "all values", "1", "0.123", "0.0144", "0.0568", "0.1", "2.5", "12.3"],
-        ["urr", "sensitive values", "1", "0.123", "0.0144", "0.0568", "0.1", "2.5", "0.0"],
+        ["krr", "listed", "all values", "35", "27", "0.123", "0.0144", "0.0568", "0.1", "2.5", "12", "0.25", "12.3"],
+        ["urr", "listed", "sensitive values", "36", *cells(lines[2])[4:10], "0", "0", "3", "4,096"],
     ]
-    assert lines[1].startswith("no privacy  nothing   ")
+    assert lines[1].startswith("no privacy            nothing   ")
+    grouped = planning(groups=GroupPlan(number=9, smallest=0.1))
+    assert cells(plan_text.table(grouped, planned(ROWS[1], rows=ROWS))[3])[3] == "37", "with the group in the cohort"
+
+
+def test_rows_without_buckets_have_no_columns_for_them() -> None:
+    lines = plan_text.table(planning(), planned(ROWS[1], rows=ROWS[:2]))
+    assert [cells(line)[-1] for line in lines] == ["% above optimum", "1", "12.3"]
+    assert "buckets" not in lines[0]
 
 
 def test_rows_of_an_open_alphabet_with_a_target() -> None:
@@ -179,10 +198,10 @@ def test_rows_of_an_open_alphabet_with_a_target() -> None:
     lines = plan_text.table(task, planned(ROWS[1], rows=ROWS))
     titles = ["buckets", "cohorts", "reports for half width 0.125", "epsilon for half width 0.125"]
     assert [cells(line) for line in lines] == [
-        ["mechanism", "protects", "bytes", "l1", "l2", "half width", "change", "lie", *titles],
+        [*TITLES, *titles],
         ["no privacy", "nothing", "0.123", "0.0144", "0.0568", "0.1", "1", "no number"],
-        ["krr", "all values", "1", "0.123", "0.0144", "0.0568", "0.1", "2.5", "4", "1", "no number", "above 16"],
-        ["urr", "sensitive values", "1", *cells(lines[3])[3:8], "3", "4,096", "1,234", "0.500"],
+        [*cells(lines[2])[:10], "12", "0.25", "no number", "above 16"],
+        [*cells(lines[3])[:10], "0", "0", "3", "4,096", "1,234", "0.500"],
     ]
     assert len({len(line) for line in lines[:1] + lines[2:]}) == 1, "columns are aligned at the right"
     assert len(lines[1]) == lines[0].index("  epsilon for"), "without a collection, no epsilon is needed"
@@ -197,11 +216,12 @@ def test_fields_of_a_mechanism_are_named() -> None:
 
 
 def test_the_legend_explains_the_last_columns() -> None:
-    closed, texts = (plan_text.legend(planning(question=question)) for question in (CLOSED, OPEN))
-    assert closed[:4] == texts[:4]
-    assert (len(closed), len(texts)) == (5, 5)
-    assert closed[4].startswith("% above optimum: largest l2")
-    assert texts[4].startswith("buckets, cohorts: each text")
+    found = planned(ROWS[1], rows=ROWS)
+    closed, texts = (plan_text.legend(planning(question=question), found) for question in (CLOSED, OPEN))
+    assert closed[:6] == texts
+    assert texts[5].startswith("buckets, cohorts: each value")
+    assert closed[6].startswith("% above optimum: largest l2")
+    assert plan_text.legend(planning(), planned(ROWS[1], rows=ROWS[:2])) == [*closed[:5], closed[6]]
 
 
 # ---------------------------------------------------------------------- advice
@@ -221,6 +241,11 @@ def test_what_the_recommended_collection_can_show() -> None:
     clear = Amplification(sensitive=3.456, clear=1.0)
     none = planned(dataclasses.replace(row, l1=1.0), detectable_frequency=1.0, amplification=clear)
     assert plan_text.advice(planning(), none) == [rms, few, f"{lie}, 1.00 of another one."]
+    folded = dataclasses.replace(setup(mechanism(), num_cohorts=8), needs_candidates=True)
+    assert plan_text.advice(planning(), planned(dataclasses.replace(row, setup=folded)))[:2] == [
+        "Recommended: krr over listed values. The root mean square error of a frequency is 0.06.",
+        "Name the sensitive values with --candidates for each estimate.",
+    ]
     wider = planning(question=dataclasses.replace(OPEN, num_candidates=3, num_non_sensitive=6))
     assert "is 0.04." in plan_text.advice(wider, planned(row))[0]
 
@@ -460,6 +485,8 @@ def read(options: str) -> Planning:
         ("--open --num_candidates 5 --groups 32768", OpenQuestion(num_candidates=5, max_cohorts=2)),
         ("--open --num_candidates 5 --groups 4 --max_cohorts 9", OpenQuestion(num_candidates=5, max_cohorts=9)),
         ("--open --num_candidates 5 --groups 4", OpenQuestion(num_candidates=5, max_cohorts=16_384)),
+        ("--num_values 9 --groups 4", ClosedQuestion(num_values=9, num_sensitive=9, max_cohorts=16_384)),
+        ("--num_values 9 --max_cohorts 2", ClosedQuestion(num_values=9, num_sensitive=9, max_cohorts=2)),
     ],
 )
 def test_questions_of_numbers(options: str, question: Any) -> None:
@@ -471,7 +498,11 @@ def test_questions_of_numbers(options: str, question: Any) -> None:
     ("options", "sentence"),
     [
         ("--num_values 9 --frequencies flat", "--frequencies can be given only with --open, got flat"),
-        ("--num_values 9 --max_cohorts 2", "--max_cohorts can be given only with --open, got 2"),
+        (
+            "--num_values 9 --max_cohorts 65537",
+            "ClosedQuestion.max_cohorts must be an integer in [1, 65536], got 65537",
+        ),
+        ("--num_values 9 --byte_cost -1", "--byte_cost must be at least 0, got -1"),
         ("--num_values 9 --sensitive x", "--sensitive can be given only with --values, got x"),
         ("--num_values 9 --missing skip", "--missing can be given only with --values, got skip"),
         (
@@ -554,7 +585,7 @@ def test_the_order_of_what_is_printed(capsys: pytest.CaptureFixture[str], tmp_pa
         for text in (
             "2 groups; this plan is for the smallest one, with 5,000 (0.5) of 10,000 reports.\n4 values, 4 of them",
             "mechanism ",
-            "\n\nbytes: size of a report",
+            "\n\nmessage, packed: bytes of a report",
             "\n\nRecommended: ",
             "\nIf at most 1 % of the reports are lies",
             " x 4 values).\nGroups times cohorts: 2 x 1 = 2 (limit 65,536).\n\nAsked in 2 windows",

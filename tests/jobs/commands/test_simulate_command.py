@@ -121,14 +121,16 @@ def test_a_topic_needs_the_extra(monkeypatch: pytest.MonkeyPatch, capsys: pytest
 
 def test_packs_that_just_fit(capsys: pytest.CaptureFixture[str]) -> None:
     """One more would be refused by the main job; single reports have no such limit."""
-    most = (wire.MAX_MESSAGE_BYTES - 100) // wire.packed_bytes(Collection.from_json(SPEC))
+    most = (wire.MAX_MESSAGE_BYTES - 100) // wire.packed_bytes(Collection.from_json(SPEC).mechanism.payload_size)
     assert configured(f"--output R.avro --form packed --pack {most}").pack == most
     sentence = f"--pack must keep messages below 10000000 bytes, got {most + 1}"
     assert refusal(f"--output R.avro --form packed --pack {most + 1}", capsys) == sentence
     assert configured(f"--output R.avro --pack {most + 1}").pack == most + 1
     bits = {"alphabet": {"id": "closed", "values": [str(at) for at in range(32)]}, "mechanism": KRR | {"id": "rappor"}}
     Path("B.json").write_text(json.dumps(SPEC | bits), encoding="utf-8")
-    assert (wire.MAX_MESSAGE_BYTES - 100) / wire.packed_bytes(Collection.from_json("B.json")) == 333_330
+    assert (wire.MAX_MESSAGE_BYTES - 100) / wire.packed_bytes(
+        Collection.from_json("B.json").mechanism.payload_size
+    ) == 333_330
     assert configured("--output R.avro --form packed --pack 333330", "B.json").pack == 333_330
 
 

@@ -75,6 +75,10 @@ QUICK = [
     closed_case(200, 60, "uss", 1, 5_000),
     closed_case(200, 200, "krr", 8, 300),
     closed_case(200, 60, "urap", 4, 500),
+    closed_case(500, 500, "krr, permuted", 2, 50_000, repetitions=30),
+    closed_case(500, 350, "urr, hashed", 4, 20_000, repetitions=30),
+    closed_case(1000, 600, "uss, permuted", 2, 50_000, repetitions=20),  # message passing
+    closed_case(2000, 2000, "krr, permuted", 1, 50_000, "flat", repetitions=20),
 ]
 
 GRID = [
@@ -111,6 +115,21 @@ GRID = [
         for most in (8, 32)
     ),
     *(
+        closed_case(w, v, f"{row}, {fold}", epsilon, n, law, 20)
+        for w, v in ((500, 500), (500, 300), (3_000, 3_000), (3_000, 2_000))
+        for row in (("krr", "urr", "uss") if v < w else ("krr",))
+        for fold in ("permuted", "hashed")
+        for epsilon in (1, 4)
+        for n in (20_000, 500_000)
+        for law in ("zipf", "flat")
+    ),
+    *(
+        closed_case(20_000, v, row, epsilon, 1_000_000, law, 12)
+        for v, row in ((20_000, "krr, permuted"), (20_000, "krr, hashed"), (15_000, "urr, permuted"))
+        for epsilon in (2, 4)
+        for law in ("zipf", "flat")
+    ),
+    *(
         closed_case(w, v, row, epsilon, n, law, 60)
         for w, v in ((20, 20), (300, 40))
         for row in ("krr", "rappor", "ss", "hr", *(("urr", "urap", "uss", "uhr") if v < w else ()))
@@ -122,7 +141,7 @@ GRID = [
 
 
 def simulated(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """l1 and l2 of the raw estimates, one a repetition; open alphabets with other hash functions each time."""
+    """l1 and l2 of the raw estimates, one a repetition; with other hash functions each time, if there are any."""
     rng = generator("forecast", case)
     is_open = isinstance(case.question, OpenQuestion)
     values, p, asked = held_in_open(case.question) if is_open else held_in_closed(case.question)
@@ -131,7 +150,8 @@ def simulated(case: Case) -> tuple[np.ndarray, np.ndarray]:
         collection = collection_of(case, int(rng.integers(1 << 40)))
         held = np.repeat(np.arange(len(values)), rng.multinomial(case.n, p))
         counts = counts_of(collection, values, held, rng)
-        found = collection.estimate(counts, "empirical", values[:asked] if is_open else None)
+        named = is_open or case.setup.needs_candidates
+        found = collection.estimate(counts, "empirical", values[:asked] if named else None)
         place = {value: at for at, value in enumerate(found.values)}
         raw = found.raw_frequencies[[place[value] for value in values[:asked]]]
         errors = raw - p[:asked]
@@ -175,7 +195,7 @@ def sizes(question: OpenQuestion) -> tuple[int, int]:
 def collection_of(case: Case, seed: int) -> Collection:
     setup = case.setup
     alphabet = case.question.named_alphabet(setup)
-    if isinstance(case.question, OpenQuestion):
+    if "num_buckets" in alphabet:
         alphabet = alphabet | {"seed": seed}
     spec = {"id": "simulated", "version": 1, "alphabet": alphabet, "mechanism": setup.mechanism.to_json()}
     return Collection.from_json(spec | {"num_cohorts": setup.num_cohorts})

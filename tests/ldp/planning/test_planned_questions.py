@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.ldp.small_mechanisms import SIX_DIGITS, make
+from tests.support.ldp.small_mechanisms import SIX_DIGITS
 from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, plan, reports_for_half_width
-from uldp_transforms.ldp.planning.planned_question import comparable
+from uldp_transforms.ldp.planning.planned_question import comparable, whole_list
 
 # ---------------------------------------------------------------------- fields
 
@@ -41,7 +41,7 @@ def test_mechanisms_that_protect_all_come_first() -> None:
 
 
 def test_named_alphabets_have_the_sensitive_values_first() -> None:
-    setup: Any = SimpleNamespace(alphabet={"id": "closed"})
+    setup: Any = SimpleNamespace(alphabet={"id": "closed"}, lists=whole_list)
     some = ClosedQuestion(num_values=3, num_sensitive=2, names=("x", "y", "z"))
     assert some.named_alphabet(setup) == {"id": "closed", "values": ["x", "y", "z"], "sensitive": ["x", "y"]}
     everything = ClosedQuestion(num_values=2, num_sensitive=2)
@@ -62,12 +62,14 @@ def test_no_unlisted_text_is_heavier_than_the_heaviest(heaviest: float, total: f
 
 
 def test_named_alphabets_list_what_is_not_sensitive() -> None:
-    setup: Any = SimpleNamespace(alphabet={"id": "hashed", "num_buckets": 4}, mechanism=make("urr", 6, 4, epsilon=1))
+    setups = OpenQuestion(**OPEN).setups(1000)
+    some, every = setups["urr"](1), setups["krr"](1)
+    assert some is not None and every is not None
+    assert some.alphabet == {"id": "hashed", "num_buckets": some.mechanism.num_sensitive}
     named = {"non_sensitive": ["a", "b"]}
-    assert OpenQuestion(**OPEN, names=("a", "b")).named_alphabet(setup) == setup.alphabet | named
-    assert OpenQuestion(**OPEN).named_alphabet(setup)["non_sensitive"] == ["value-001", "value-002"]
-    setup.mechanism = make("krr", 4, 4, epsilon=1)
-    assert OpenQuestion(**OPEN).named_alphabet(setup) == setup.alphabet
+    assert OpenQuestion(**OPEN, names=("a", "b")).named_alphabet(some) == some.alphabet | named
+    assert OpenQuestion(**OPEN).named_alphabet(some)["non_sensitive"] == ["value-001", "value-002"]
+    assert OpenQuestion(**OPEN).named_alphabet(every) == every.alphabet
 
 
 # ---------------------------------------------------------------------- plans

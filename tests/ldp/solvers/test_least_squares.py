@@ -79,7 +79,7 @@ def dense_fit(given: Observation[Buckets], weights: np.ndarray) -> Dense:
     system = np.vstack([J @ block for block in blocks])
     target = np.concatenate([J @ row for row in given.inverted])
     free = np.linalg.svd(np.ones((1, size)))[2][1:].T if given.complete else np.eye(size)
-    start = np.full(size, 1 / size) if given.complete else np.zeros(size)
+    start = np.full(size, given.total / size) if given.complete else np.zeros(size)
     linear = free @ np.linalg.pinv(roots[:, np.newaxis] * (system @ free)) * roots
     p = start + linear @ (target - system @ start)
     known = np.zeros((len(target), len(target)))
@@ -147,7 +147,7 @@ def test_it_is_the_dense_solution(centred, complete, size, k, disturbed):
     found = least_squares(given, summed)
     assert_same(found, dense_solution(given, summed))
     if complete:
-        assert found.frequencies.sum() == pytest.approx(1)
+        assert found.frequencies.sum() == pytest.approx(given.total)
         assert least_squares(given, np.ones(size, dtype=bool)).variance_of_sum == pytest.approx(0, abs=1e-9)
 
 

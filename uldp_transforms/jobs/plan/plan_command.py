@@ -36,6 +36,7 @@ def job(planning: Planning | NumberPlanning) -> int:
         planning.epsilon,
         planning.planned_reports,
         confidence=planning.confidence,
+        byte_cost=planning.byte_cost,
         **planning.targets,
     )
     spec = recommended(planning, found)
@@ -52,7 +53,7 @@ def job(planning: Planning | NumberPlanning) -> int:
         "",
         *table(planning, found),
         "",
-        *legend(planning),
+        *legend(planning, found),
         "",
         *advice(planning, found),
     ]

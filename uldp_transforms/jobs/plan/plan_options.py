@@ -21,6 +21,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, least_epsilon
 from uldp_transforms.ldp.planning.open_question import FLAT, ZIPF
+from uldp_transforms.ldp.planning.planning import BYTE_COST
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,7 @@ class Planning:
     liars: float | None = None
     confidence: float = CONFIDENCE
     is_least: bool = False
+    byte_cost: float = BYTE_COST
 
     @property
     def planned_reports(self) -> int:
@@ -91,7 +93,8 @@ _QUESTION: cli.Options = {
     },
     "--max_cohorts": {
         "type": cli.positive(),
-        "help": "with --open: limit on the number of cohorts, for fewer counters or fixed cohorts",
+        "help": "limit on the number of cohorts, for fewer counters or fixed cohorts; 1: do not fold a known list into "
+        "buckets",
     },
     "--epsilon": {
         cli.IS_COMMON: True,
@@ -121,6 +124,11 @@ _RESULT: cli.Options = {
     "--confidence": spec_option(
         "confidence", is_common=True, help="level of confidence of the intervals whose half width is expected"
     ),
+    "--byte_cost": {
+        "type": float,
+        "help": "relative increase of the error that is acceptable for a report that is one byte shorter (default: "
+        f"{BYTE_COST:g}, so 250 bytes count as much as a quarter of the error)",
+    },
     "--reports_per_person": {
         cli.IS_COMMON: True,
         "type": cli.positive(),
@@ -157,10 +165,12 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning | N
         raise SpecError(f"--epsilon_inf needs --reports_per_person, got {args.epsilon_inf:g} alone")
     if args.liars is not None and not args.liars < 1:
         raise SpecError(f"--liars must be below 1, got {args.liars:g}")
+    if args.byte_cost is not None and not args.byte_cost >= 0:
+        raise SpecError(f"--byte_cost must be at least 0, got {args.byte_cost:g}")
     groups = read_groups(args)
     question = _question(args)
-    if groups is not None and isinstance(question, OpenQuestion):
-        if groups.max_cohorts < 2:
+    if groups is not None:
+        if isinstance(question, OpenQuestion) and groups.max_cohorts < 2:
             raise SpecError(f"--groups must be at most {MAX_GROUPS // 2:,} with --open, got {groups.number:,}")
         question = dataclasses.replace(question, max_cohorts=min(question.max_cohorts, groups.max_cohorts))
     targets, reports = targets_of(args), args.reports if groups is None else groups.reports_of(args.reports)
@@ -178,11 +188,12 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning | N
         png=args.png,
         reports_per_person=args.reports_per_person,
         epsilon_inf=args.epsilon_inf,
+        **_given(args, "byte_cost"),
     )
 
 
 NUMBERS = ("num_values", "num_sensitive", "num_candidates", "num_non_sensitive")
-OPEN_ONLY = ("num_candidates", "num_non_sensitive", "unlisted_share", "heaviest_unlisted", "frequencies", "max_cohorts")
+OPEN_ONLY = ("num_candidates", "num_non_sensitive", "unlisted_share", "heaviest_unlisted", "frequencies")
 CLOSED_ONLY = ("num_values", "num_sensitive", "liars")
 
 
@@ -223,13 +234,18 @@ def _question_of_numbers(args: Any) -> ClosedQuestion | OpenQuestion:
         num_values=args.num_values,
         num_sensitive=args.num_sensitive or args.num_values,
         sensitive_share=args.sensitive_share,
+        **_given(args, "max_cohorts"),
     )
+
+
+def _given(args: Any, *names: str) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
 
 
 def _of_open(args: Any) -> dict[str, Any]:
     """The fields that all open questions share."""
-    names = ("unlisted_share", "heaviest_unlisted", "max_cohorts")
-    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    return _given(args, "unlisted_share", "heaviest_unlisted", "max_cohorts")
 
 
 def _question_of_values(args: Any) -> ClosedQuestion | OpenQuestion:
@@ -252,7 +268,8 @@ def _question_of_values(args: Any) -> ClosedQuestion | OpenQuestion:
             **_of_open(args),
         )
     names = (*sensitive, *others)
-    return ClosedQuestion(num_values=len(names), num_sensitive=len(sensitive), frequencies=shares, names=names)
+    sizes = {"num_values": len(names), "num_sensitive": len(sensitive)}
+    return ClosedQuestion(**sizes, frequencies=shares, names=names, **_given(args, "max_cohorts"))
 
 
 def _column(args: Any) -> Iterator[str]:

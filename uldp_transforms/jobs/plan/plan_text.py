@@ -17,6 +17,7 @@ from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, Plan, Pla
 from uldp_transforms.ldp.planning.open_question import ZIPF
 from uldp_transforms.ldp.utility import variance_of_mean, ways
 from uldp_transforms.ldp.utility.longitudinal import LIFETIMES, MAX_WINDOWS
+from uldp_transforms.messages import wire
 
 
 def heading(planning: Planning) -> list[str]:
@@ -58,46 +59,73 @@ def _truth(planning: Planning) -> str:
 
 def table(planning: Planning, found: Plan) -> list[str]:
     """One line per setup, with aligned columns."""
-    is_open = isinstance(planning.question, OpenQuestion)
-    titles = ["mechanism", "protects", "bytes", "l1", "l2", "half width", "change", "lie"]
-    titles += ["buckets", "cohorts"] if is_open else ["% above optimum"]
+    shape = _Table(
+        groups=1 if planning.groups is None else planning.groups.number,
+        has_buckets=_has_buckets(found),
+        has_optimum=isinstance(planning.question, ClosedQuestion),
+        has_target=bool(planning.targets),
+    )
+    titles = ["mechanism", "alphabet", "protects", "message", "packed", "l1", "l2", "half width", "change", "lie"]
+    titles += ["client ms", "window s", *(["buckets", "cohorts"] * shape.has_buckets)]
+    titles += ["% above optimum"] * shape.has_optimum
     for name, value in planning.targets.items():
         what = name.removeprefix("target_").replace("_", " ")
         titles += [f"reports for {what} {value:g}", f"epsilon for {what} {value:g}"]
-    return aligned([titles, *(_cells(row, is_open, bool(planning.targets)) for row in found.rows)], left=range(2))
+    return aligned([titles, *(shape.cells(row) for row in found.rows)], left=range(3))
 
 
-def _cells(row: PlanRow, is_open: bool, has_target: bool) -> list[str]:
-    errors = [f"{error:.3g}" for error in (row.l1, row.l2, row.half_width, row.change, row.lie)]
-    reports = f"{row.reports_needed:,}" if row.reports_needed else "no number"
-    if row.setup is None:
-        cells = [row.name, "nothing", "", *errors, *[""] * (2 if is_open else 1)]
-        return cells + ([reports, ""] if has_target else [])
-    mechanism = row.setup.mechanism
-    protected = "all values" if mechanism.num_sensitive == mechanism.num_symbols else "sensitive values"
-    if is_open:
-        sizes = [f"{mechanism.num_sensitive:,}", f"{row.setup.num_cohorts:,}"]
-    else:
-        sizes = [f"{100 * (row.above_optimum or 0):,.1f}"]
-    cells = [described(mechanism), protected, f"{mechanism.payload_size:,}", *errors, *sizes]
-    needed = f"{row.epsilon_needed:.3f}" if row.epsilon_needed else "above 16"
-    return cells + ([reports, needed] if has_target else [])
+def _has_buckets(found: Plan) -> bool:
+    """Whether a row maps values into buckets, others in each cohort."""
+    return any(row.setup is not None and row.setup.num_cohorts > 1 for row in found.rows)
 
 
-def legend(planning: Planning) -> list[str]:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class _Table:
+    """The columns that only some tables have, and the number of groups, which the cohort of a message names."""
+
+    groups: int
+    has_buckets: bool
+    has_optimum: bool
+    has_target: bool
+
+    def cells(self, row: PlanRow) -> list[str]:
+        """One line."""
+        errors = [f"{error:.3g}" for error in (row.l1, row.l2, row.half_width, row.change, row.lie)]
+        reports = f"{row.reports_needed:,}" if row.reports_needed else "no number"
+        if row.setup is None:
+            blank = [""] * (2 + 2 * self.has_buckets + self.has_optimum)
+            return [row.name, "", "nothing", "", "", *errors, *blank, *([reports, ""] * self.has_target)]
+        mechanism, cohorts = row.setup.mechanism, row.setup.num_cohorts
+        protected = "all values" if mechanism.num_sensitive == mechanism.num_symbols else "sensitive values"
+        size = mechanism.payload_size
+        sizes = [f"{wire.single_bytes(size, self.groups * cohorts):,}", f"{wire.packed_bytes(size):,}"]
+        seconds = [f"{1e3 * row.client_seconds:.2g}", f"{row.window_seconds:.2g}"]
+        buckets = [f"{mechanism.num_sensitive:,}", f"{cohorts:,}"] if cohorts > 1 else ["", ""]
+        above = "" if row.above_optimum is None else f"{100 * row.above_optimum:,.1f}"
+        needed = f"{row.epsilon_needed:.3f}" if row.epsilon_needed else "above 16"
+        return [
+            *(described(mechanism), row.setup.alphabet.get("id", ""), protected, *sizes, *errors, *seconds),
+            *(buckets * self.has_buckets),
+            *([above] * self.has_optimum),
+            *([reports, needed] * self.has_target),
+        ]
+
+
+def legend(planning: Planning, found: Plan) -> list[str]:
     """Explain the columns."""
     lines = [
-        "bytes: size of a report without its header. l1, l2: sum over all values of |error| and of error squared.",
+        "message, packed: bytes of a report alone, and among others in one message. l1, l2: sum over all values of "
+        "|error| and of error squared.",
         f"half width: half the width of the {percent(planning.confidence)} interval of a sensitive value's frequency.",
         "change: smallest change of a sensitive value's frequency between two such windows that is found 4 times in 5.",
         "lie: how many honest reports one false report can count as.",
+        "client ms, window s: approximate CPU time of a client for a report, and of the collector for all of them.",
     ]
-    if isinstance(planning.question, OpenQuestion):
+    if _has_buckets(found):
         lines.append(
-            "buckets, cohorts: each text is hashed to one bucket, with a different hash function in each "
-            "cohort of people."
+            "buckets, cohorts: each value is mapped to one bucket, by another public function in each cohort of people."
         )
-    else:
+    if isinstance(planning.question, ClosedQuestion):
         lines.append(
             "% above optimum: largest l2, relative to the smallest that any mechanism with this guarantee can have."
         )
@@ -116,8 +144,10 @@ def advice(planning: Planning, found: Plan) -> list[str]:
     best, setup = found.best, found.best.setup
     assert setup is not None
     rms = math.sqrt(best.l2 / planning.question.num_frequencies)
+    over = f" over {setup.alphabet['id']} values" if setup.num_cohorts > 1 else ""
     lines = [
-        f"Recommended: {described(setup.mechanism)}. The root mean square error of a frequency is {rms:.2g}.",
+        f"Recommended: {described(setup.mechanism)}{over}. The root mean square error of a frequency is {rms:.2g}.",
+        *(["Name the sensitive values with --candidates for each estimate."] * setup.needs_candidates),
         *_verdicts(planning, best),
     ]
     if best.l1 >= 1:

@@ -121,7 +121,10 @@ def configure(argv: Sequence[str]) -> Simulation:
         places = [os.path.realpath(path) for path in (args.output, args.manifest)]
         if places[0] == places[1] or len(set(map(os.path.dirname, places))) > 1:
             raise SpecError(f"--manifest must be another file in the folder of --output, got {args.manifest!r}")
-    if args.form == "packed" and args.pack * wire.packed_bytes(args.collection) > wire.MAX_MESSAGE_BYTES - 100:
+    if (
+        args.form == "packed"
+        and args.pack * wire.packed_bytes(args.collection.mechanism.payload_size) > wire.MAX_MESSAGE_BYTES - 100
+    ):
         raise SpecError(f"--pack must keep messages below {wire.MAX_MESSAGE_BYTES} bytes, got {args.pack}")
     return Simulation(**vars(args))
 

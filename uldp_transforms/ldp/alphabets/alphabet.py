@@ -79,7 +79,8 @@ class Alphabet(abc.ABC):
 
     @property
     def clear_values(self) -> tuple[str, ...]:
-        """The values of an open alphabet that are known in advance, because they are public and not sensitive."""
+        """The values with symbols apart from the buckets that the others share, because they are public and not
+        sensitive; those of an open alphabet are known in advance."""
         return ()
 
     def estimated_values(self, candidates: Sequence[str] | None) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -38,15 +38,7 @@ class Closed(Alphabet):
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", closed_values("Closed", self.values))
         if self.sensitive is not None:
-            require_texts("Closed.sensitive", self.sensitive, at_least=1)
-            sensitive = tuple(map(canonical, self.sensitive))
-            require_texts("Closed.sensitive", sensitive, at_least=1)
-            known = set(self.values)
-            strangers = [value for value in sensitive if value not in known]
-            if strangers:
-                raise SpecError(
-                    f"Closed.sensitive must contain only entries of Closed.values, got {describe(strangers[0])}"
-                )
+            sensitive = sensitive_values("Closed", self.sensitive, self.values, at_least=1)
             object.__setattr__(self, "sensitive", sensitive)
 
     @property
@@ -78,6 +70,19 @@ def closed_values(owner: str, values: Sequence[str]) -> tuple[str, ...]:
     result = tuple(map(canonical, values))
     require_texts(f"{owner}.values", result, at_least=2)
     require_visible_differences(f"{owner}.values", result)
+    return result
+
+
+def sensitive_values(owner: str, sensitive: object, values: Sequence[str], at_least: int) -> tuple[str, ...]:
+    """The canonical, checked list of the sensitive ones among the values of a closed alphabet."""
+    where = f"{owner}.sensitive"
+    require_texts(where, sensitive, at_least)
+    result = tuple(map(canonical, cast(Sequence[str], sensitive)))
+    require_texts(where, result, at_least)
+    known = set(values)
+    strangers = [value for value in result if value not in known]
+    if strangers:
+        raise SpecError(f"{where} must contain only entries of {owner}.values, got {describe(strangers[0])}")
     return result
 
 

@@ -13,6 +13,9 @@ from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism, SetReportMechanism
 from uldp_transforms.ldp.mechanisms.mechanism import MAX_SYMBOLS
+from uldp_transforms.ldp.model import MAX_COHORTS
+from uldp_transforms.ldp.planning.cpu_time import client_seconds, window_seconds
+from uldp_transforms.ldp.planning.folded_lists import FOLDS, LONG_LIST, Fold, FoldedList
 from uldp_transforms.ldp.planning.forecast import Groups, of_symbols, told
 from uldp_transforms.ldp.planning.planned_question import (
     Forecast,
@@ -41,6 +44,7 @@ class ClosedQuestion(PlannedQuestion):
         frequencies: assumed frequencies, sensitive values first, summing to 1; excludes ``sensitive_share``. None: the
             worst case.
         names: names of the values, in the same order; None: placeholders.
+        max_cohorts: maximum number of cohorts of a folded list; 1: lists are not folded.
     """
 
     num_values: int
@@ -48,8 +52,10 @@ class ClosedQuestion(PlannedQuestion):
     sensitive_share: float | None = None
     frequencies: tuple[float, ...] | None = None
     names: tuple[str, ...] | None = None
+    max_cohorts: int = MAX_COHORTS
 
     def __post_init__(self) -> None:
+        require_int("ClosedQuestion.max_cohorts", self.max_cohorts, 1, MAX_COHORTS)
         require_int("ClosedQuestion.num_values", self.num_values, 2, MAX_SYMBOLS)
         require_int("ClosedQuestion.num_sensitive", self.num_sensitive, 1, self.num_values)
         if self.sensitive_share is not None:
@@ -81,7 +87,12 @@ class ClosedQuestion(PlannedQuestion):
         return self.num_sensitive
 
     def setups(self, num_reports: int) -> dict[str, Callable[[float], Setup | None]]:
-        """Every mechanism; those with a theta also with theta 1/2 (if all values are protected) and the best theta.
+        """The rows of all ``CANDIDATES``."""
+        return {name: make for rows in CANDIDATES for name, make in rows(self, num_reports).items()}
+
+    def own_symbols(self) -> dict[str, Callable[[float], Setup | None]]:
+        """Rows with a symbol for each value: every mechanism; those with a theta also with theta 1/2 (if all values are
+        protected) and the best theta.
 
         The best sizes are the same for any number of reports.
         """
@@ -127,6 +138,8 @@ class ClosedQuestion(PlannedQuestion):
             l2=lambda num_reports: at_l2.of(num_reports).l2,
             noise=at_l2.of(1).l2,
             worst_l2=blocks.l2(blocks.worst_share_of_l2),
+            client_seconds=client_seconds(mechanism),
+            window_seconds=lambda n: window_seconds(mechanism, n, self.num_values),
         )
 
     def _blocks(self, mechanism: Mechanism) -> TwoBlocks:
@@ -171,5 +184,29 @@ class ClosedQuestion(PlannedQuestion):
 
     def named_alphabet(self, setup: Setup) -> dict[str, Any]:
         values = placeholders(self.num_values) if self.names is None else list(self.names)
-        some = {"sensitive": values[: self.num_sensitive]} if self.num_sensitive < self.num_values else {}
-        return setup.alphabet | {"values": values} | some
+        return setup.alphabet | setup.lists(values[: self.num_sensitive], values[self.num_sensitive :])
+
+
+def _folded(fold: Fold, question: ClosedQuestion, num_reports: int) -> dict[str, Callable[[float], Setup | None]]:
+    """The rows of a list that is long enough to be folded."""
+    if question.num_sensitive <= LONG_LIST or question.max_cohorts < 2:
+        return {}
+    folded = FoldedList(
+        fold=fold,
+        num_candidates=question.num_sensitive,
+        num_non_sensitive=question.num_values - question.num_sensitive,
+        sensitive_share=question.sensitive_share,
+        frequencies=question.frequencies,
+        max_cohorts=question.max_cohorts,
+    )
+    return folded.rows(num_reports)
+
+
+Rows = Callable[[ClosedQuestion, int], dict[str, Callable[[float], Setup | None]]]
+"""Function of a question and a number of reports that returns setups by name, see ``PlannedQuestion.setups``."""
+
+CANDIDATES: tuple[Rows, ...] = (
+    lambda question, _: question.own_symbols(),
+    *(functools.partial(_folded, fold) for fold in FOLDS),
+)
+"""What the planner compares for a known list; each entry makes the rows that suit the question, if there are any."""

@@ -68,6 +68,8 @@ def hashed_noise(
     candidates: Groups,
     unlisted_share: float,
     unlisted: Groups,
+    *,
+    balanced: bool = False,
 ) -> HashedNoise:
     """The noise of least squares for up to 512 candidates, and of message passing for more.
 
@@ -78,6 +80,8 @@ def hashed_noise(
         candidates: all candidates that are estimated together, with their frequencies among all people.
         unlisted_share: share of people whose hashed text is not a candidate.
         unlisted: frequencies of their texts among all people.
+        balanced: whether the candidates are a complete list, of which all buckets have the same number of values. Two
+            of them then share a bucket less often, by the factor (S - k) / (S - 1), and their sum is known.
     """
     k, n = mechanism.num_sensitive, num_reports
     mass = min(float(candidates.numbers @ candidates.frequencies) + unlisted_share, 1.0)
@@ -90,10 +94,11 @@ def hashed_noise(
     squares = float(numbers @ unlisted.frequencies**2)
     spare, collisions = 1.0, squares / equations
     if candidates.total <= FEW_UNKNOWNS:
-        spare = max(1 - candidates.total / equations, 1 / equations)
+        spare = max(1 - (candidates.total - balanced) / equations, 1 / equations)
         common = (floor + collisions) / spare
     else:
-        common = _fixed_point(floor, candidates, squares, equations)
+        apart = (candidates.total - 1) / (candidates.total - k) if balanced and candidates.total > k else 1.0
+        common = _fixed_point(floor, candidates, squares, equations * apart)
     shift = None
     if collisions > _NOTICED * floor:
         shift = rare_shift(unlisted.frequencies, numbers * (cohorts / k), collisions / spare)

@@ -14,9 +14,10 @@ from uldp_transforms.ldp.checks import describe, is_number, require_int, require
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.model import MAX_CELLS, MAX_COHORTS
+from uldp_transforms.ldp.planning.cpu_time import client_seconds, window_seconds
 from uldp_transforms.ldp.planning.forecast import Estimates, Groups, Together, told
 from uldp_transforms.ldp.planning.hashed_errors import MAX_BUCKETS, best_num_buckets, cohorts_needed
-from uldp_transforms.ldp.planning.hashed_forecast import hashed_noise
+from uldp_transforms.ldp.planning.hashed_forecast import HashedNoise, hashed_noise
 from uldp_transforms.ldp.planning.planned_question import (
     Forecast,
     PlannedQuestion,
@@ -236,10 +237,10 @@ class OpenQuestion(PlannedQuestion):
         num_buckets = mechanism.num_sensitive
         hashed = self.num_frequencies - (mechanism.num_symbols - num_buckets)
         limit = min(self.max_cohorts, max(2, MAX_CELLS // mechanism.num_cells))
-        fewest = cohorts_needed(hashed, num_buckets, limit)
+        fewest = max(cohorts_needed(hashed, num_buckets, limit), self.fewest_cohorts(mechanism))
         equations = fewest * (num_buckets - 1)
         too_few = equations <= hashed if hashed <= FEW_UNKNOWNS else equations < MANY_EQUATIONS
-        if too_few or fewest * mechanism.num_cells > MAX_CELLS:
+        if too_few or fewest > limit or fewest * mechanism.num_cells > MAX_CELLS:
             return None
         more = min(num_reports // (REPORTS_A_COUNTER * mechanism.num_cells), MAX_HASHES // hashed, limit)
         return fewest, max(fewest, more)
@@ -286,6 +287,9 @@ class OpenQuestion(PlannedQuestion):
             forecast=forecast,
             l2=lambda num_reports: forecast_at(second, num_reports, unlisted).l2,
             noise=loss(second).l2,
+            lists=lambda _, others: {"non_sensitive": others} if listed else {},
+            client_seconds=client_seconds(mechanism, num_cohorts, 1),
+            window_seconds=lambda n: window_seconds(mechanism, n, self.num_frequencies - listed, num_cohorts),
         )
 
     def _forecast(
@@ -303,11 +307,21 @@ class OpenQuestion(PlannedQuestion):
         """
         candidates, others = self._held(share)
         solved = candidates if is_listed else candidates.joined(others)
-        noise = hashed_noise(mechanism, num_cohorts, num_reports, solved, self.unlisted_share, unlisted)
+        noise = self.hashed_noise(mechanism, num_cohorts, num_reports, solved, unlisted)
         sensitive = noise.of(candidates)
         rest = told(others, num_reports, mechanism.reveal_rate) if is_listed else noise.of(others)
         everything = Together((sensitive, rest) if self.num_non_sensitive else (sensitive,))
         return Forecast(for_l1=everything, for_l2=everything, sensitive=sensitive, null_variance=noise.common)
+
+    def fewest_cohorts(self, mechanism: SetReportMechanism) -> int:
+        """Minimum number of cohorts of a collection with this mechanism."""
+        return 2
+
+    def hashed_noise(
+        self, mechanism: SetReportMechanism, num_cohorts: int, num_reports: int, solved: Groups, unlisted: Groups
+    ) -> HashedNoise:
+        """The noise of candidates with the frequencies ``solved``, see ``hashed_forecast``."""
+        return hashed_noise(mechanism, num_cohorts, num_reports, solved, self.unlisted_share, unlisted)
 
     def least_l2(self, epsilon: float) -> None:
         return None
@@ -331,9 +345,8 @@ class OpenQuestion(PlannedQuestion):
         return Together((sensitive, others)), sensitive
 
     def named_alphabet(self, setup: Setup) -> dict[str, Any]:
-        listed = setup.mechanism.num_symbols - setup.alphabet["num_buckets"]
-        names = placeholders(listed) if self.names is None else list(self.names)
-        return setup.alphabet | ({"non_sensitive": names} if listed else {})
+        names = placeholders(self.num_non_sensitive) if self.names is None else list(self.names)
+        return setup.alphabet | setup.lists([], names)
 
 
 def _sizes(mechanism: Mechanism) -> dict[str, Any]:

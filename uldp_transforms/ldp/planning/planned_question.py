@@ -61,6 +61,11 @@ class Forecast:
         return self.sensitive.change(num_tests)
 
 
+def whole_list(sensitive: list[str], others: list[str]) -> dict[str, Any]:
+    """The lists of an alphabet that has all values, some of which may be sensitive."""
+    return {"values": [*sensitive, *others]} | ({"sensitive": sensitive} if others else {})
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Setup:
     """A mechanism over an alphabet, with its expected errors (population model, raw estimates).
@@ -74,6 +79,10 @@ class Setup:
         noise: n times the expected sum of squared errors, without the part that does not decrease with n; chooses
             sizes.
         worst_l2: n times the largest expected sum of squared errors over all distributions; None if unknown.
+        lists: function of the sensitive values and of the others that returns the lists of the alphabet.
+        client_seconds: CPU seconds of a client for a report.
+        window_seconds: function of n that returns the CPU seconds of the collector for a window.
+        needs_candidates: whether the sensitive values must be named again for each estimate.
     """
 
     mechanism: Mechanism
@@ -83,6 +92,10 @@ class Setup:
     l2: Callable[[int], float]
     noise: float
     worst_l2: float | None = None
+    lists: Callable[[list[str], list[str]], dict[str, Any]] = whole_list
+    client_seconds: float = 0.0
+    window_seconds: Callable[[int], float] = float
+    needs_candidates: bool = False
 
 
 class PlannedQuestion(abc.ABC):

@@ -22,9 +22,15 @@ STEPS_OF_EPSILON = 1000
 """Required epsilons are rounded up to multiples of 1/1000."""
 
 NEARLY_BEST = 1.05
-"""Relative loss tolerance: among setups within 5 % of the least loss, the one with the shortest report is
-recommended; if some of them meet the target, among these.
+"""Relative loss tolerance: among setups within 5 % of the least loss, bytes included, the one with the shortest report
+is recommended; if some meet the target, among these.
 """
+
+BYTE_COST = 0.001
+"""Default of ``byte_cost``: a byte costs as much as 0.1 % of the loss, so 250 bytes as much as a quarter of it."""
+
+_NOTICED = 0.1
+"""CPU seconds of a client: of equally short reports, one that takes longer is recommended only without another one."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -45,6 +51,8 @@ class PlanRow:
             no number does, because of collisions with unlisted texts.
         epsilon_needed: smallest epsilon, in steps of 1/1000, that meets the target with this number of reports; None
             without a target, or if no epsilon up to 16 does.
+        client_seconds: CPU seconds of a client for a report.
+        window_seconds: CPU seconds of the collector for counting and estimating the reports.
     """
 
     name: str
@@ -57,6 +65,8 @@ class PlanRow:
     above_optimum: float | None = None
     reports_needed: int | None = None
     epsilon_needed: float | None = None
+    client_seconds: float = 0.0
+    window_seconds: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -89,6 +99,7 @@ def plan(
     target_l2: float | None = None,
     target_half_width: float | None = None,
     confidence: float = CONFIDENCE,
+    byte_cost: float = BYTE_COST,
 ) -> Plan:
     """Compare all setups for a question.
 
@@ -100,15 +111,19 @@ def plan(
         target_l2: target for the expected sum of squared errors.
         target_half_width: target for the half width of the interval of a sensitive value.
         confidence: of the intervals.
+        byte_cost: relative increase of the loss that is acceptable for a report that is one byte shorter; at least 0.
 
     Raises:
         SpecError: if an argument is out of range.
     """
     require_epsilon("plan.epsilon", epsilon)
+    require_number(
+        "plan.byte_cost", byte_cost, "a number of at least 0", is_number(byte_cost) and 0 <= byte_cost < math.inf
+    )
     targets = {"l1": target_l1, "l2": target_l2, "half_width": target_half_width}
     aim = _aim("plan", num_reports, targets, confidence)
     rows = list(_rows(question, epsilon, aim))
-    best, setup = _recommended(rows, aim)
+    best, setup = _recommended(rows, aim, byte_cost)
     return Plan(
         rows=tuple(rows),
         best=best,
@@ -188,6 +203,8 @@ def _rows(question: PlannedQuestion, epsilon: float, aim: _Aim) -> Iterator[Plan
             setup=setup,
             lie=amplification(setup.mechanism).sensitive,
             epsilon_needed=_epsilon_needed(make, aim),
+            client_seconds=setup.client_seconds,
+            window_seconds=setup.window_seconds(aim.num_reports),
             above_optimum=None if optimum is None or worst is None else max(worst / optimum - 1, 0.0),
         )
 
@@ -246,16 +263,19 @@ def _epsilon_needed(make: Callable[[float], Setup | None], aim: _Aim) -> float |
     return high / STEPS_OF_EPSILON
 
 
-def _recommended(rows: list[PlanRow], aim: _Aim) -> tuple[PlanRow, Setup]:
+def _recommended(rows: list[PlanRow], aim: _Aim, byte_cost: float) -> tuple[PlanRow, Setup]:
     candidates = [(row, row.setup) for row in rows if row.setup is not None]
 
     def error(pair: tuple[PlanRow, Setup]) -> float:
         return float(getattr(pair[0], aim.loss))
 
-    limit = NEARLY_BEST * min(map(error, candidates))
-    good = [pair for pair in candidates if error(pair) <= limit]
-    good = [pair for pair in good if aim.target is not None and error(pair) <= aim.target] or good
-    return min(good, key=lambda pair: (pair[1].mechanism.payload_size, pair[0].l2))
+    def cost(pair: tuple[PlanRow, Setup]) -> float:
+        return error(pair) * (1 + byte_cost * pair[1].mechanism.payload_size)
+
+    candidates = [pair for pair in candidates if aim.target is not None and error(pair) <= aim.target] or candidates
+    limit = NEARLY_BEST * min(map(cost, candidates))
+    good = [pair for pair in candidates if cost(pair) <= limit]
+    return min(good, key=lambda pair: (pair[1].mechanism.payload_size, pair[0].client_seconds > _NOTICED, pair[0].l2))
 
 
 def _collection(question: PlannedQuestion, setup: Setup) -> dict[str, Any]:

@@ -94,7 +94,7 @@ class _Fit:
         kept: (C, k) 1 for cells that are used, 0 for those that are left out.
         weights: (C,).
         gram: (S, S).
-        inverse, offset: (S, S) and (S,), P and q of ``solver``.
+        inverse, offset: (S, S) and (S,), P and q of ``solver``: q is the share of the total that each unknown receives.
         frequencies: (S,).
         fitted, residuals: (C, k) fitted bucket frequencies, and the remainder.
         shares, variances: (C, k), plausible bucket frequencies and their noise D.
@@ -131,7 +131,7 @@ def _fit(given: Observation[Buckets], weights: np.ndarray, kept: np.ndarray, spa
     cells = np.broadcast_to(weights[:, np.newaxis], u.shape)
     gram = _gram(given, cells, kept)
     inverse, offset = solver(gram, given.complete, given.owner)
-    frequencies = inverse @ buckets.collect(cells * u) + offset
+    frequencies = inverse @ buckets.collect(cells * u) + offset * given.total
     fitted = buckets.forward(frequencies)
     shares = given.plausible(fitted)
     variances = given.noise(shares)
@@ -185,7 +185,9 @@ def _solution(given: Observation[Buckets], fit: _Fit, whole: _Fit, summed: np.nd
     noise -= spread.T @ spread
     direction = fit.inverse @ summed.astype(np.float64)
     variance_of_sum = float(direction @ noise @ direction)
+    variance_of_sum += float(given.variance_of_total(fit.offset @ summed, fit.frequencies @ summed))
     variances = _sandwich_diagonal(fit.inverse, noise, fit.gram)
+    variances = variances + given.variance_of_total(fit.offset, fit.frequencies)
     own = None
     if given.centred:
         own = own_noise(given, weights, n, _reach(given, fit), float(min(buckets.num_hashes, buckets.num_buckets / 2)))
@@ -313,13 +315,13 @@ def _mirror(lower: np.ndarray) -> None:
 
 
 def solver(gram: np.ndarray, complete: bool, owner: str) -> tuple[np.ndarray, np.ndarray]:
-    """Matrix P and vector q such that p = P g + q minimises p^T G p / 2 - g^T p, with sum(p) = 1 if complete.
+    """Matrix P and vector q such that p = P g + t q minimises p^T G p / 2 - g^T p, with sum(p) = t if complete.
 
     Raises:
-        IllConditionedError: if G is singular (on the plane sum(p) = 1, if complete) or nearly so.
+        IllConditionedError: if G is singular (on the plane sum(p) = t, if complete) or nearly so.
     """
     size = len(gram)
-    system = gram + np.trace(gram) / size**2 if complete else gram  # leaves minima with sum(p) = 1 unchanged
+    system = gram + np.trace(gram) / size**2 if complete else gram  # leaves minima with sum(p) = t unchanged
     factor, info = linalg.lapack.dpotrf(system, lower=True)
     reciprocal = linalg.lapack.dpocon(factor, linalg.lapack.dlange("1", system), uplo="L")[0] if info == 0 else 0.0
     condition = 1 / reciprocal if reciprocal > 0 else np.inf

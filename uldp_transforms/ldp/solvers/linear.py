@@ -47,7 +47,7 @@ class Intervals(Protocol):
 
 
 FEW_UNKNOWNS = 512
-"""Maximum number of unknowns of an open alphabet that are always solved exactly, in less than a second."""
+"""Maximum number of values in shared buckets that are always solved exactly, in less than a second."""
 
 MANY_COHORTS = 16
 """Minimum number of equal cohorts for which the hashing error is nearly normal; below it, message passing may
@@ -195,12 +195,13 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
     raw, variances = np.zeros((2, len(question.own)))
     parts: list[tuple[np.ndarray, Intervals]] = []
     asked = ~question.left_out
+    of_rest = asked if question.open else ~asked  # the share outside the question is 1 less its sum, or its sum
     sensitive, clear = ~question.own & question.sensitive, ~question.own & ~question.sensitive
     of_sum, fit, spare, common = 0.0, None, np.inf, np.zeros(len(question.own))
     for part, solve in ((sensitive, solve_sensitive), (clear, _solve_listed)):
         if not part.any():
             continue
-        solution = solve(question, part, (asked if question.open else ~asked)[part])
+        solution = solve(question, part, of_rest[part])
         raw[part], variances[part] = solution.frequencies, solution.variances
         parts.append((np.flatnonzero(part), functools.partial(score_intervals, solution)))
         of_sum += solution.variance_of_sum
@@ -219,9 +220,9 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
         null_errors[own] = pooled.null_errors[symbols]
         parts.append((own, picked_intervals(pooled.intervals, symbols, question.model.mechanism.num_symbols)))
         members = np.zeros(question.model.mechanism.num_symbols)
-        members[symbols[asked[own]]] = 1
+        members[symbols[of_rest[own]]] = 1
         of_sum += float(_errors_of(question, members, clip_and_normalize(pooled.joint)) ** 2)
-    listed = joint[asked & sensitive].sum() * joint[asked & ~sensitive].sum()
+    listed = joint[of_rest & sensitive].sum() * joint[of_rest & ~sensitive].sum()
     rest = float(np.sqrt(max(of_sum - 2 * listed / question.counts.total, 0)))
     intervals = _together(parts, len(raw))
     return LinearEstimate(raw, joint, null_errors, joint, errors, intervals, rest, spare, fit, common)
@@ -255,7 +256,7 @@ def _together(parts: Sequence[tuple[np.ndarray, Intervals]], size: int) -> Inter
 
 
 def solve_sensitive(question: Question, chosen: np.ndarray, summed: np.ndarray) -> Solution:
-    """The buckets of sensitive values, centred: unlisted values are hashed evenly into all of them."""
+    """The buckets of sensitive values, centred: what is hashed evenly into all of them says nothing about one."""
     model, columns = question.model, slice(0, question.model.alphabet.num_sensitive)
     parts = model.alphabet.parts(question.texts(chosen))
     if len(parts) > 1:
@@ -264,9 +265,9 @@ def solve_sensitive(question: Question, chosen: np.ndarray, summed: np.ndarray) 
 
 
 def _solve_part(question: Question, part: Part, summed: np.ndarray, num_buckets: int) -> Solution:
-    """The solution of a part: message passing for long open lists with enough equations, else least squares."""
+    """The solution of a part: message passing for long lists with enough equations, else least squares."""
     counts, size, columns = _of_cohorts(question.counts, part.cohorts), len(part.values), slice(0, num_buckets)
-    if question.open and size > FEW_UNKNOWNS and _suits_message_passing(counts, num_buckets, size):
+    if size > FEW_UNKNOWNS and _suits_message_passing(counts, num_buckets, size):
         packed = packed_buckets(part.alphabet, part.values, len(counts.num_reports), num_buckets)
         return pass_messages(observe(question, packed, counts, columns), summed)
     return _solve_exactly(question, part, summed, columns)
@@ -306,6 +307,7 @@ def observe(question: Question, buckets: B, counts: CohortCounts, columns: slice
     others[columns] = False
     pooled = mechanism.invert(question.counts.pooled())[0]
     mass = float(np.clip(1 - pooled[others].sum(), 0, 1)) * mechanism.num_hashes
+    apart = float(mechanism.variance_of(others.astype(np.float64), clip_and_normalize(pooled))) if others.any() else 0.0
 
     def noise(shares: np.ndarray) -> np.ndarray:
         everything = np.full((len(shares), len(others)), (1 - mass) / max(others.sum(), 1))
@@ -321,6 +323,7 @@ def observe(question: Question, buckets: B, counts: CohortCounts, columns: slice
         mass=mass,
         centred=True,
         complete=not question.open,
+        total_variance=max(apart, 0.0) / question.counts.total,
         jump=float(mechanism.jumps[0]),
         counted=float(counts.cells[:, columns].sum()) / (max(counts.total, 1) * (columns.stop - columns.start)),
     )

@@ -53,10 +53,12 @@ def pass_messages(given: Observation[PackedBuckets], summed: np.ndarray) -> Solu
     correlation between the residual and the noise in the beliefs, which keeps the estimates unbiased and makes their
     error observable.
 
-    Cells that a frequent unlisted text fills are excluded, see ``overfull``.
+    Cells that a frequent unlisted text fills are excluded, see ``overfull``. A complete list has no such texts, and the
+    differences between its buckets say nothing about the sum of the unknowns: each receives an equal part of what the
+    known sum lacks.
 
     Args:
-        given: a centred observation of an open list.
+        given: a centred observation.
         summed: (S,) bool, the unknowns whose sum is of interest.
 
     Source: Donoho, Maleki and Montanari 2009; Bayati and Montanari 2011. docs/estimation.md derives the noise level of
@@ -71,7 +73,12 @@ def pass_messages(given: Observation[PackedBuckets], summed: np.ndarray) -> Solu
         memory = last.residuals - centre(given.inverted - last.fitted, last.kept)
         return _converge(rest, kept, last.believed, last.fitted, memory)
 
-    return _solution(given, leave_out(given, state, again), summed)
+    return _solution(given, _with_sum(given, state) if given.complete else leave_out(given, state, again), summed)
+
+
+def _with_sum(given: Observation[PackedBuckets], state: _State) -> _State:
+    """The state with estimates of a complete list that sum to the known total."""
+    return dataclasses.replace(state, raw=state.raw + (given.total - state.raw.sum()) / len(state.raw))
 
 
 def _converge(
@@ -151,10 +158,13 @@ def _solution(given: Observation[PackedBuckets], state: _State, summed: np.ndarr
     variances = buckets.collect(cells) + everywhere + state.common * _lengths(buckets, state.weights**2, kept)
     thinned = np.sqrt(np.maximum(buckets.lengths(state.weights) / state.lengths, 1))  # effect of excluded cells
     own = own_noise(given, weights, n, np.broadcast_to(thinned, buckets.num_unknowns), b)
-    own = own.through(state.believed, variances / state.lengths**2)
+    share = 1 / buckets.num_unknowns  # of the total
+    variances = variances / state.lengths**2 + given.variance_of_total(share, state.believed)
+    own = own.through(state.believed, variances)
     heaps = centre(buckets.forward(summed / state.lengths), kept)[here]
     of_sum = squares @ ((heaps**2 * noise).sum(axis=1) - (heaps * deviations).sum(axis=1) ** 2)
     of_sum += state.common * (weights**2 @ (heaps**2).sum(axis=1))
+    of_sum += given.variance_of_total(share * summed.sum(), float(state.believed @ summed))
     jump = given.jump * float(np.sqrt(squares.sum() / n.sum()) / weights.sum())
     return Solution(
         frequencies=state.raw,
@@ -167,5 +177,10 @@ def _solution(given: Observation[PackedBuckets], state: _State, summed: np.ndarr
         degrees=0.0,
         spare=float(len(n) * (k - 1)),
         common=state.common * buckets.lengths(state.weights**2) / state.lengths**2 + np.zeros(buckets.num_unknowns),
-        chance=Chance(state.weights[:, np.newaxis] * state.residuals / state.lengths.mean(), least=state.error),
+        chance=None if given.complete else _chance(state),
     )
+
+
+def _chance(state: _State) -> Chance:
+    """Contribution of cells to the estimate of an unknown with randomly drawn buckets."""
+    return Chance(state.weights[:, np.newaxis] * state.residuals / state.lengths.mean(), least=state.error)

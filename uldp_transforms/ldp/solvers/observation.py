@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -35,9 +35,11 @@ class Observation(Generic[B]):
             Cov(u_c) equals diag(D_c) - P_c P_c^T after centring. D is linear in P.
         mass: sum of a bucket vector over all values, listed or not (1, or h with h hash functions).
         centred: whether to subtract the mean over buckets, which removes the even contribution of unlisted values.
-        complete: whether the unknowns are all values, so that their frequencies sum to 1.
+        complete: whether the unknowns are all values that share these buckets, so that their sum is known.
         jump: n times the contribution of one more counted report to its unknown's estimate.
         counted: average share of all reports that are counted in a bucket.
+        total_variance: of the share of people whose values share these buckets, which other symbols tell; 0 if
+            everybody has such a value.
     """
 
     owner: str
@@ -50,6 +52,23 @@ class Observation(Generic[B]):
     complete: bool
     jump: float = 0.0
     counted: float = 0.0
+    total_variance: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """Share of people whose values share these buckets: the sum of the unknowns of a complete list."""
+        return self.mass / self.buckets.num_hashes
+
+    def variance_of_total(self, shares: Any, frequencies: Any) -> Any:
+        """What the error of ``total`` adds to the variances of estimates, or sums of them, with these shares of it.
+
+        With the share q of the total t the estimate p is the sum of p - q t, which comes from differences between
+        buckets, and of q t. Both are correlated: n Cov(p - q t, t) = (1 - t) (p - q t), from sampling people.
+        """
+        if not self.complete or not self.total_variance:
+            return 0.0
+        apart = (1 - self.total) * (frequencies - shares * self.total) / self.num_reports.sum()
+        return shares**2 * self.total_variance + 2 * shares * apart
 
     def centre(self, cells: np.ndarray) -> np.ndarray:
         """J x of each cohort; (C, k) -> (C, k)."""

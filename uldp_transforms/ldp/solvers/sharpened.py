@@ -108,7 +108,7 @@ def _fit(given: Observation[Buckets], frequencies: np.ndarray, kept: np.ndarray)
         gram = buckets.gram(cells, centred=False) - present.T @ present
         inverse, offset = solver(gram, given.complete, given.owner)
         means = (cells * u).sum(axis=1, keepdims=True) / totals
-        frequencies = inverse @ buckets.collect(cells * (u - means)) + offset
+        frequencies = inverse @ buckets.collect(cells * (u - means)) + offset * given.total
     fitted, errors = buckets.forward(frequencies), np.sqrt(np.maximum(np.diag(inverse), 0))
     return _Fit(
         kept=kept,
