@@ -16,6 +16,7 @@ from uldp_transforms.jobs.records.unknown_repeats import has_unknown_repeats
 from uldp_transforms.jobs.report.facts import Cost
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
 from uldp_transforms.windows import moment_of
 
@@ -63,7 +64,7 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
         ("Answers", _answers(collection, specification)),
         ("A device sends", f"{_sent(about.sends)} ({mechanism.id})"),
         ("Protected", protects),
-        ("Epsilon of one report", _epsilon_in_words(epsilon)),
+        ("Epsilon of one report", _epsilons_in_words(mechanism)),
     ]
     if has_unknown_repeats(collection):
         facts.append(("Reports of one person", _UNKNOWN_REPEATS))
@@ -137,6 +138,18 @@ def liars_in_words(windows: Sequence[Mapping[str, Any]], total: Mapping[str, Any
     if of_total:
         facts.append(("Lies among all reports", f"at most {', '.join(of_total)}, {because}"))
     return facts
+
+
+def _epsilons_in_words(mechanism: Mechanism) -> str:
+    """The guarantee in words, or those of all levels."""
+    levels = mechanism.guarantees
+    if len(levels) == 1:
+        return _epsilon_in_words(mechanism.epsilon)
+    return "; ".join(
+        f"{one.epsilon:g} for {one.of}: its reports are at most {math.exp(one.epsilon):,.3g} times as likely from one "
+        f"value as from any other{' of this level or a later one, and rule earlier levels out' if place else ''}"
+        for place, one in enumerate(levels)
+    )
 
 
 def _epsilon_in_words(epsilon: float) -> str:
