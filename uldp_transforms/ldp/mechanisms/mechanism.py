@@ -511,6 +511,11 @@ class Mechanism(abc.ABC):
         """(K,): n times the contribution of one more counted report of a symbol to its frequency in ``invert``."""
 
     @property
+    def largest_jump(self) -> float:
+        """Maximum of n times the contribution of one more counted report to a frequency; 0 if unknown."""
+        return 0.0
+
+    @property
     @abc.abstractmethod
     def largest_effects(self) -> np.ndarray:
         """(K,): largest contribution of one arbitrary report to n times each frequency in ``invert``."""

@@ -299,6 +299,10 @@ class SetReportMechanism(SetChannel):
         return np.where(sensitive, self.statistic.jump / self._affine[1], 1 / self.kappa)
 
     @property
+    def largest_jump(self) -> float:
+        return 1 / min(self.delta, self.kappa)
+
+    @property
     def largest_effects(self) -> np.ndarray:
         kinds, (null, step) = self.statistic, self._affine
         of_sensitive = (float((kinds.weights + kinds.offsets).max()) - null) / step

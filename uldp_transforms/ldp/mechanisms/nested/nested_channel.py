@@ -30,8 +30,8 @@ import numpy as np
 from uldp_transforms.ldp.checks import describe, is_number, require_keys, require_mapping, require_number, require_texts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
-from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON, About, Guarantee, Kind, Mechanism
-from uldp_transforms.ldp.mechanisms.nested.level_payloads import LEVEL_PAYLOAD, LevelPayloads, payloads_of
+from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON, Guarantee, Kind, Mechanism
+from uldp_transforms.ldp.mechanisms.nested.level_payloads import LevelPayloads, payloads_of
 from uldp_transforms.ldp.mechanisms.randomized_response import UtilityOptimizedRR
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
 from uldp_transforms.ldp.mechanisms.subset_selection import UtilityOptimizedSubsetSelection
@@ -75,13 +75,6 @@ class NestedChannel(Mechanism):
         level_symbols: for each level the symbols of its values.
     """
 
-    id: ClassVar[str] = "levels"
-    about: ClassVar[About] = About(
-        sends="a report with the noise of one of the levels; other values often in clear; `levels`; `of`",
-        protects="each sensitive value by the epsilon of its level. Reports of a level rule earlier levels out",
-        source="here; left open by Murakami & Kawamoto 2019, section 3.1, and Kairouz et al. 2016, section 6",
-        payload=LEVEL_PAYLOAD,
-    )
     names_values: ClassVar[bool] = True
     alike_in_blocks: ClassVar[bool] = False
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -24,7 +25,8 @@ import scipy
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals, score_intervals
-from uldp_transforms.ldp.mechanisms.nested.level_payloads import SymbolPayloads
+from uldp_transforms.ldp.mechanisms.mechanism import About
+from uldp_transforms.ldp.mechanisms.nested.level_payloads import LEVEL_PAYLOAD, SymbolPayloads
 from uldp_transforms.ldp.mechanisms.nested.nested_channel import NestedChannel
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
@@ -35,6 +37,14 @@ _Conditional = tuple[SetReportMechanism, np.ndarray, np.ndarray, np.ndarray]
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NestedLevels(NestedChannel):
     """Values of level l are protected by epsilon_l; see the module and ``nested_channel``."""
+
+    id: ClassVar[str] = "levels"
+    about: ClassVar[About] = About(
+        sends="a report with the noise of one of the levels; other values often in clear; `levels`; `of`",
+        protects="each sensitive value by the epsilon of its level. Reports of a level rule earlier levels out",
+        source="here; left open by Murakami & Kawamoto 2019, section 3.1, and Kairouz et al. 2016, section 6",
+        payload=LEVEL_PAYLOAD,
+    )
 
     # ------------------------------------------------------------------ counts
 
@@ -187,6 +197,10 @@ class NestedLevels(NestedChannel):
     @property
     def jumps(self) -> np.ndarray:
         return self._effects("jumps", 1 / self.passing[-1])
+
+    @property
+    def largest_jump(self) -> float:
+        return float(self.jumps.max())
 
     @property
     def largest_effects(self) -> np.ndarray:
