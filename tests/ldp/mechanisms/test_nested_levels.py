@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.cases import ALL_COLLECTIONS
 from tests.support.tolerance import binomial_limits, chi_square_limits, generator, normal_limit, within
+from uldp_transforms.jobs import audit as program
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets import PersonalTags
 from uldp_transforms.ldp.client.client_form import client_form
@@ -250,3 +251,20 @@ def test_a_persons_own_tag_has_a_level_of_its_own() -> None:
     symbols = item.alphabet.encode(hidden, np.zeros(4, dtype=int), 1)
     levels = [next((i for i, own in enumerate(item.mechanism.level_symbols) if x in own), None) for x in symbols]  # type: ignore[attr-defined]
     assert hidden == ["home", "work", "bee", "ant"] and levels == [0, 1, 1, None]
+
+
+def test_the_program_prints_the_table_of_levels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(json.dumps(collection_of(EXAMPLE).to_json()), encoding="utf-8")
+    assert program.main([str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    place = next(place for place, line in enumerate(lines) if line.startswith("levels"))
+    assert [line.split() for line in lines[place : place + 3]] == [
+        ["levels", "odds", "of", "values", "epsilon", "to", "level", "1", "to", "level", "2", "to", "no", "level"],
+        ["level", "1", "3", "0.7", "0.7000", "0.7000", "0.7000"],
+        ["level", "2", "6", "2", "ruled", "out", "2.0000", "2.0000"],
+    ]
+    assert (
+        "promise     one report moves the odds of level 1 by at most e**0.7, of level 2 by at most e**2;"
+        in "\n".join(lines)
+    )

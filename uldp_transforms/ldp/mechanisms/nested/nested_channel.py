@@ -318,7 +318,8 @@ class NestedChannel(Mechanism):
         The mechanism of a level draws for its own symbol; for all later ones for the first of them.
         """
         places = np.argsort(self.order)[symbols]
-        out, passed = self.payloads.clear(symbols), np.ones(len(symbols), dtype=bool)
+        out = np.zeros((len(symbols), self.payload_size), dtype=np.uint8)
+        passed = np.ones(len(symbols), dtype=bool)
         for level, member in enumerate(self.members):
             last = min(member.num_sensitive, member.num_symbols - 1)
             drawn = member.perturb(np.clip(places - self.starts[level], 0, last), source)
@@ -326,6 +327,7 @@ class NestedChannel(Mechanism):
             sent = passed & ~passes
             out[sent] = self.payloads.sealed(level, drawn[sent])
             passed &= passes
+        out[passed] = self.payloads.clear(symbols[passed])
         return out
 
 
