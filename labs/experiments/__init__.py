@@ -24,6 +24,7 @@ from labs.experiments.uldp.figure_8 import Personalised, SquaredPersonalised
 from labs.experiments.uldp.figure_9 import Distributions
 from labs.experiments.uldp.l2 import SquaredError
 from labs.experiments.uldp.table_1 import BoundTerms
+from labs.experiments.value_levels import ValueLevels
 
 KAIROUZ: tuple[Experiment, ...] = (
     decoder_grid.Figure1(),
@@ -68,7 +69,14 @@ ULDP: tuple[Experiment, ...] = (
 )
 TANG: tuple[Experiment, ...] = (TangFigure1(), TangFigure2(), DeclaredPriors(), MissingAnswers())
 
-OURS: tuple[Experiment, ...] = (Estimators(), RepeatedReports(), SmoothIntervals(), Carriers(), GroupCoverage())
+OURS: tuple[Experiment, ...] = (
+    Estimators(),
+    RepeatedReports(),
+    SmoothIntervals(),
+    Carriers(),
+    GroupCoverage(),
+    ValueLevels(),
+)
 
 EXPERIMENTS: tuple[Experiment, ...] = (*KAIROUZ, *TANG, *ULDP, *OURS)
 """All of them, in the order in which they are listed."""

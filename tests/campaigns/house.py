@@ -56,6 +56,9 @@ CAPABILITIES = (
     Capability("declared channels", r"channels/declared_channel", r"declared_channel|DeclaredChannel"),
     Capability("declared priors", r"declared_priors|missing_values", r"\bpriors|missing_rate"),
     Capability(
+        "levels", r"mechanisms/nested", r"NestedLevels|nested_levels|nested_channel|level_symbols|named_symbols"
+    ),
+    Capability(
         "numbers",
         r"ordered|square_wave|number|log_smooth|smooth_figures|figure_(history|rows)|stacked_priors_",
         r"\bnumbers\b|ordered|NumberEstimates|quantile",

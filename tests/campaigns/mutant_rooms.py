@@ -201,6 +201,10 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("ldp/mechanisms", "ldp/numbers", "ldp/test_privacy.py", "ldp/test_edges.py", "ldp/test_limits.py"),
         *("packages/conformance/tests/test_conformance.py", "ldp/test_sampling.py"),
     ),
+    "ldp/mechanisms/nested": (
+        *("ldp/mechanisms", "ldp/test_privacy.py", "ldp/test_conformance.py", "ldp/test_errors_ldp.py"),
+        "clients/test_vectors.py",
+    ),
     "ldp/planning": ("ldp/planning", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
     "ldp/smoothing": ("ldp/smoothing",),
     "ldp/solvers": ("ldp/solvers", "ldp/estimators", "ldp/alphabets", "ldp/test_edges.py"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+import itertools
 import json
 import math
 import re
@@ -143,6 +144,10 @@ def fields_of(spec: dict[str, Any]) -> dict[str, Any]:
     fields = defaults | {key: value for key, value in spec["mechanism"].items() if value is not None}
     if fields.get("inversion") == "aware":
         del fields["inversion"]
+    if "levels" in fields:
+        of_levels = [level | {"epsilon": float(level["epsilon"])} for level in fields["levels"]]
+        of_levels = [level | ({"values": normal(level["values"])} if "values" in level else {}) for level in of_levels]
+        fields = {"of": "uss"} | fields | {"levels": of_levels}
     return {key: floats(value) if key in FLOATS else value for key, value in fields.items()}
 
 
@@ -307,7 +312,43 @@ def wave_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[s
     return {"sampler": "wave", "half_width": b, "num_others": others} | weights, None
 
 
+def levels_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """With ``symbols`` of the levels; without them, in the order of the values, behind a first level without list."""
+    values = [level.get("values") for level in fields["levels"]]
+    first = 0 if values[0] else v - sum(len(texts) for texts in values[1:])
+    ends = [first, *(len(texts or []) for texts in values)]
+    ends = [sum(ends[: i + 1]) for i in range(len(ends))]
+    symbols = fields.get("symbols") or [list(range(low, high)) for low, high in itertools.pairwise(ends)]
+    symbols = [symbols[0] or list(range(first)), *symbols[1:]]
+    ways = {"urr": symbol_sampler, "uss": subset_sampler, "urap": bits_sampler}
+    sizes = best_sizes(list(map(len, symbols)), [level["epsilon"] for level in fields["levels"]], k > v)
+    levels = []
+    epsilon = number_text(float(fields["levels"][-1]["epsilon"]))
+    for own, level, size in zip(symbols, fields["levels"], sizes):
+        inner = {"epsilon": float(level["epsilon"])} | (
+            {"subset_size": size} if fields.get("of", "uss") == "uss" else {}
+        )
+        sampler, _ = ways[fields.get("of", "uss")](inner, len(own) + 1, len(own), 1)
+        levels.append({"symbols": own} | sampler)
+    return {"sampler": "levels", "levels": levels}, {"epsilon": epsilon, "num_sensitive": sum(map(len, symbols))}
+
+
+def best_sizes(numbers: list[int], epsilons: list[float], sends_clear: bool) -> list[int]:
+    """From the last level to the first: sizes with the least sum of variances."""
+    later, sizes = float(sends_clear), []
+    for number, epsilon in list(zip(numbers, epsilons))[::-1]:
+        found = []
+        for d in range(1, max(number, 2)):
+            gain, phi, eta = math.expm1(epsilon), d / number, (d - 1) / max(number - 1, 1)
+            kappa, miss = gain * phi / (1 + gain * phi), phi * (1 + gain * eta) / (1 + gain * phi)
+            found.append((number * miss * (1 - miss) / (kappa * (1 - eta)) ** 2 + later / kappa, d))
+        later, size = min(found)
+        sizes.insert(0, size)
+    return sizes
+
+
 WAYS = {
+    "levels": levels_sampler,
     "symbol": symbol_sampler,
     "bits": bits_sampler,
     "subset": subset_sampler,
@@ -330,8 +371,10 @@ def mechanisms_of_the_page() -> tuple[dict[str, Any], set[str]]:
 SAMPLERS, PROTECT_ALL = mechanisms_of_the_page()
 
 
-def weights_of(sampler: dict[str, Any], rate: Fraction | None) -> dict[str, int | str]:
+def weights_of(sampler: dict[str, Any], rate: Any) -> dict[str, Any]:
     """What canonical JSON has of them."""
+    if sampler["sampler"] == "levels":
+        return {"levels_of": sampler["levels"]} | rate
     if rate is None:
         if sampler["sampler"] == "table":
             return {"weights": sampler["weights"]}
@@ -341,15 +384,20 @@ def weights_of(sampler: dict[str, Any], rate: Fraction | None) -> dict[str, int 
         return {name: int(sampler[name]) for name in ("noise_weight", "answer_noise_weight")}
     if sampler["sampler"] == "memo":
         return weights_of(sampler["memo"], rate) | {"repeat_weight": int(sampler["repeat_weight"])}
-    fraction = f"{rate.numerator}/{rate.denominator}" if rate.denominator > 1 else str(rate.numerator)
-    return {"keep_weight": int(sampler["keep_weight"]), "noise_rate": fraction}
+    return {"keep_weight": int(sampler["keep_weight"]), "noise_rate": fraction_text(rate)}
+
+
+def fraction_text(rate: Fraction) -> str:
+    return f"{rate.numerator}/{rate.denominator}" if rate.denominator > 1 else str(rate.numerator)
 
 
 def payload_layout(sampler: dict[str, Any], k: int, v: int) -> dict[str, Any]:
     sampler = sampler.get("memo", sampler)
-    if sampler["sampler"] in ("bits", "subset"):
-        bits, clear = -(-v // 8), 0
-        while (k - v) >> 8 * clear:
+    levels = sampler.get("levels", [])
+    sizes = [len(level["symbols"]) for level in levels] or [v]
+    if {sampler["sampler"], *(level["sampler"] for level in levels)} & {"bits", "subset"}:
+        bits, clear = -(-max(sizes) // 8), 0
+        while (len(sizes) - 1 + k - v) >> 8 * clear:
             clear += 1
         return {"layout": "bits", "bytes": bits + clear, "bit_bytes": bits, "clear_bytes": clear}
     outputs = 2 * sampler["half"] + k - v if sampler["sampler"] == "column" else k
@@ -403,6 +451,9 @@ def form(spec: dict[str, Any]) -> dict[str, Any]:
     rule, k, v = rule_of(alphabet)
     v = k if fields["id"] in PROTECT_ALL else v
     with_others = fields | {"num_others": num_others(alphabet)}
+    if "levels" in fields:
+        with_others["symbols"] = symbols_of_levels(rule, fields["levels"])
+        v = max(v, *(symbol + 1 for symbols in with_others["symbols"] for symbol in symbols))
     sampler, rate = SAMPLERS[fields["id"]](with_others, k, v, alphabet.get("num_hashes", 1))
     sampler = with_memo(sampler, rate, fields, v)
     num_cohorts = spec.get("num_cohorts", 1)
@@ -434,6 +485,14 @@ def form(spec: dict[str, Any]) -> dict[str, Any]:
         | ({"client_window": asked_window(**asked)} if asked else {})
         | of_groups
     )
+
+
+def symbols_of_levels(rule: dict[str, Any], levels: list[dict[str, Any]]) -> list[list[int]]:
+    """A first level without a list is left empty."""
+    if rule["rule"] == "list":
+        return [list(map(rule["symbols"].index, level.get("values", []))) for level in levels]
+    k = rule["num_buckets"]
+    return [[k + rule["listed"].index(value) for value in level.get("values", [])] for level in levels]
 
 
 def num_others(alphabet: dict[str, Any]) -> int:
@@ -592,7 +651,7 @@ def symbols_of(form: dict[str, Any], value: str, cohort: int) -> list[int]:
 def payload(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
     """A payload for the symbols of a value."""
     by_name = {"symbol": _symbol, "bits": _bits, "subset": _subset, "column": _column, "two_stages": _two_stages}
-    by_name |= {"table": _table, "wave": _wave}
+    by_name |= {"table": _table, "wave": _wave, "levels": _levels}
     return by_name[form["sampler"]["sampler"]](form, symbols, draw)
 
 
@@ -689,6 +748,25 @@ def _wave(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
         return _integer(form, far[word // noise])
     step = (word - len(far) * noise) // own
     return _integer(form, near[step] if step < w else near[b])
+
+
+def _levels(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
+    """All levels draw; the first whose payload does not say "a later symbol" is sent."""
+    (x,), levels, sizes = symbols, form["sampler"]["levels"], form["payload"]
+    own = next((i for i, level in enumerate(levels) if x in level["symbols"]), len(levels))
+    numbers = []
+    for i, level in enumerate(levels):
+        v = len(level["symbols"])
+        place = 0 if own < i else v if own > i else level["symbols"].index(x)
+        inner = form | {"sampler": level, "num_sensitive": v, "payload": sizes | {"clear_bytes": 1}}
+        numbers.append(int.from_bytes(payload(inner, [place], draw), "little"))
+    for i, (level, number) in enumerate(zip(levels, numbers)):
+        if sizes["layout"] == "integer" and number < len(level["symbols"]):
+            return _integer(form, level["symbols"][number])
+        if sizes["layout"] == "bits" and number < 256 ** sizes["bit_bytes"]:
+            return _bit_bytes(form, number, i)
+    later = len(levels) + x - form["num_sensitive"]
+    return _integer(form, x) if sizes["layout"] == "integer" else _bit_bytes(form, 0, later)
 
 
 # ---------------------------------------------------------------------- memos

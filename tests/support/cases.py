@@ -41,6 +41,7 @@ from uldp_transforms.ldp.mechanisms import (
     HadamardResponse,
     KaryRR,
     Mechanism,
+    NestedLevels,
     Rappor,
     SetReportMechanism,
     SquareWave,
@@ -76,6 +77,12 @@ MORE_OUTPUTS = (("1/2", "1/8", "1/8"), ("1/4", "5/8", "1/8"), ("1/8", "1/8", "5/
 OF_VALUES = tuple(tuple("3/8" if row == column else "1/8" for column in range(6)) for row in range(6))
 MANY_OUTPUTS = tuple(("1/512", "1/257") if row else ("1/2", "1/257") for row in range(257))
 RANGE = (0, 1, 2, 3, 4, 5, 6)
+OF_ALL_VALUES = ({"epsilon": 1.0, "values": VALUES[:2]}, {"epsilon": 2.0, "values": VALUES[2:]})
+FAR_APART = ({"epsilon": 2.0**-10, "values": VALUES[:1]}, {"epsilon": 16.0, "values": VALUES[1:4]})
+THREE_LEVELS = (*FAR_APART[:1], {"epsilon": 0.5, "values": VALUES[2:4]}, {"epsilon": 3, "values": VALUES[4:]})
+TWO_VALUES = ({"epsilon": 1, "values": VALUES[:1]}, {"epsilon": 2, "values": VALUES[1:2]})
+REST_FIRST = ({"epsilon": 0.7}, {"epsilon": 2.0, "values": VALUES[2:4]})
+LEVELS_OF = ("urr", "uss", "urap")
 MISSING_RATES = ((0.4, 0.05), (0.3, 0.2), (0.9, 0.5, 0.6))
 
 
@@ -156,6 +163,11 @@ MECHANISM_CASES: dict[str, list[Mechanism]] = {
     "uhr": instances(UtilityOptimizedHadamardResponse, PART_SENSITIVE, epsilon=EPSILONS)
     + instances(UtilityOptimizedHadamardResponse, [(259, 4)], epsilon=[1])
     + memos(UtilityOptimizedHadamardResponse, [(6, 4)]),
+    "levels": instances(NestedLevels, [(6, 6)], levels=[OF_ALL_VALUES], of=LEVELS_OF)
+    + instances(NestedLevels, [(6, 4)], levels=[FAR_APART, REST_FIRST], of=LEVELS_OF)
+    + instances(NestedLevels, [(5, 5)], levels=[THREE_LEVELS], of=LEVELS_OF)
+    + instances(NestedLevels, [(3, 2)], levels=[TWO_VALUES], of=LEVELS_OF)
+    + instances(NestedLevels, [(256, 4), (258, 4)], levels=[REST_FIRST], of=["urr", "uss"]),
 }
 
 ALPHABET_CASES: dict[str, list[tuple[str, Alphabet, int]]] = {  # id -> name, instance, number of cohorts
@@ -280,6 +292,20 @@ ALL_COLLECTIONS = {
     for name in ("closed-sensitive", "hashed-listed")
 }
 ALL_COLLECTIONS |= TWO_SIZES
+
+
+def leveled(name: str, of: str, first: dict[str, Any], second: Sequence[str]) -> Collection:
+    """The collection of an alphabet of the table with two levels."""
+    return collection(*ALPHABETS[name], "levels", of=of, levels=[first, {"epsilon": 2.0, "values": second}])
+
+
+# levels in another order than the alphabet's; a tag with a level of its own; buckets and texts of a public list
+ALL_COLLECTIONS |= {
+    "closed-sensitive-levels": leveled("closed-sensitive", "urap", {"epsilon": 0.5, "values": ["bee"]}, ["ant", "fox"]),
+    "tagged-levels": leveled("tagged", "uss", {"epsilon": 1.0, "values": ["home", "fox"]}, ["work", "bee"]),
+    "hashed-listed-levels": leveled("hashed-listed", "urr", {"epsilon": 1.0}, ["cat", "dog"]),
+    "prefixes-listed-levels": leveled("prefixes-listed", "uss", {"epsilon": 1.0}, ["dog"]),
+}
 
 # those without public lists, tags and several hash functions: symbols are the values, or buckets, all of them sensitive
 COLLECTIONS = {

@@ -14,7 +14,7 @@ _PLACE = re.compile(r"(<!-- mechanisms: (.+?) -->).*?(<!-- end -->)", re.DOTALL)
 
 
 def _derives_epsilon(of: Mechanism) -> bool:
-    return not of.takes("epsilon")
+    return of.takes("matrix")
 
 
 def _declares_inputs(of: Mechanism) -> bool:

@@ -28,7 +28,14 @@ from uldp_transforms.ldp.client.keyed_words import COHORT, MEMO, TURN, KeyedSour
 from uldp_transforms.ldp.client_window import DAY
 from uldp_transforms.ldp.collection import _without_floats
 from uldp_transforms.ldp.hashing import canonical, hash_words
-from uldp_transforms.ldp.mechanisms import MECHANISMS, DeclaredChannel, Mechanism, TwoStage, UtilityOptimizedSquareWave
+from uldp_transforms.ldp.mechanisms import (
+    MECHANISMS,
+    DeclaredChannel,
+    Mechanism,
+    NestedLevels,
+    TwoStage,
+    UtilityOptimizedSquareWave,
+)
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, moment_of
 
@@ -109,6 +116,11 @@ _PREFIXES = {
 
 _HOURS = {"id": "ordered", "low": 0, "high": 24, "num_bins": 24, "others": ["never", "secret"]}
 _HOURS |= {"sensitive": [[None, 6.5], [22, 24], "secret"]}
+_LEVELS = [{"epsilon": 0.5, "values": ["hiv"]}, {"epsilon": 2, "values": ["flu", "gout"]}]
+_WIDE = [
+    {"epsilon": epsilon, "values": numbered(300)["values"][low:high]}
+    for epsilon, low, high in ((1e-5, 0, 3), (1, 3, 13), (16, 13, 40))
+]
 SPECS = {
     spec["id"]: spec
     for spec in (
@@ -158,6 +170,17 @@ SPECS = {
             {"id": "rappor"},
             3,
         ),
+        *(
+            _spec(f"levels-{of}", _ILLNESSES, {"id": "levels", "levels": _LEVELS, "of": of})
+            for of in ("urr", "uss", "urap")
+        ),
+        _spec(
+            "levels-hashed",
+            _LISTED,
+            {"id": "levels", "levels": [{"epsilon": 1}, {"epsilon": 2.5, "values": [" ", ""]}]},
+            3,
+        ),
+        _spec("levels-wide", numbered(300, 40), {"id": "levels", "levels": _WIDE}),
         _spec("hashes-16", {"id": "hashed", "num_buckets": 40, "num_hashes": 16}, {"id": "rappor", "epsilon": 16}, 3),
     )
 }
@@ -262,6 +285,14 @@ def _beginnings(mechanism: Mechanism) -> list[list[int]]:
         ends = (0, noise, shares * noise, shares * noise + near, LAST - LAST % near - near)
         clear = () if mechanism.protects_all else ((shares + w) * noise,)
         return [[word] for end in (*ends, *clear) for word in (end - 1, end) if word >= 0] + [[LAST]]
+    if isinstance(mechanism, NestedLevels):
+        keeps = [int(level["keep_weight"]) for level in mechanism.exact_weights["levels_of"]]
+        return [[keep + step] for keep in keeps for step in (-1, 0)] + [[0] * 99, [LAST]]
+    return _beginnings_of_coins(mechanism)
+
+
+def _beginnings_of_coins(mechanism: Mechanism) -> list[list[int]]:
+    """Of samplers with ``keep_weight``."""
     keep = int(mechanism.client_sampler["keep_weight"])
     h, v = mechanism.num_hashes, mechanism.num_sensitive
     if h > 1:

@@ -16,6 +16,9 @@ _LONGEST = 400  # maximum number of characters of printed weights
 
 REFUTED = 1
 
+OUT = "ruled out"
+"""What some reports do to values of an earlier level."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Configuration:
@@ -55,6 +58,7 @@ def describe(collection: Collection, found: Audit) -> str:
         if not found.faults and math.isfinite(found.epsilon)
         else f"epsilon     {found.effective_epsilon if found.faults else 'infinite'}",
         *([] if found.lifetime is None else _of_lifetime(found.lifetime)),
+        *([] if len(found.levels) == 1 else _of_levels(found, mechanism.sends_clear)),
         *(f"note        {note}" for note in found.notes),
         *(f"FAULT       {fault}" for fault in found.faults),
         f"verdict     {_verdict(found)}",
@@ -69,6 +73,9 @@ def _ratio(ratio: Fraction | float) -> str:
 def _promise(found: Audit) -> str:
     if math.isinf(found.epsilon):
         return "none: a report can rule values out"
+    if len(found.levels) > 1:
+        each = ", ".join(f"of {level.guarantee.of} by at most e**{level.guarantee.epsilon:g}" for level in found.levels)
+        return f"one report moves the odds {each}; those against values of earlier levels by any factor"
     return f"the odds of {found.protects} move by at most e**{found.epsilon:g} with one report"
 
 
@@ -89,6 +96,21 @@ def _of_lifetime(found: Lifetime) -> list[str]:
         f"looked at   {found.method}",
         f"epsilon_inf {found.effective_epsilon}",
         f"loss        by number of reports of one symbol: {after}",
+    ]
+
+
+def _of_levels(found: Audit, sends_clear: bool) -> list[str]:
+    """A table: the largest logarithm of the odds of the row's values against those of the column."""
+    names = [level.guarantee.of for level in found.levels] + ["no level"] * sends_clear
+    losses = [f"{level.effective_epsilon:.4f}" for level in found.levels]
+    rows = [["odds of", "values", "epsilon", *(f"to {name}" for name in names)]]
+    for place, level in enumerate(found.levels):
+        least, size = [OUT] * place + [losses[place]] * (len(names) - place), len(level.guarantee.symbols)
+        rows.append([level.guarantee.of, f"{size:,}", f"{level.guarantee.epsilon:g}", *least])
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return [
+        f"{'levels' if not place else '':<10}  {'  '.join(map(str.ljust, row, widths)).rstrip()}"
+        for place, row in enumerate(rows)
     ]
 
 

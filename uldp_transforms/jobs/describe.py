@@ -212,9 +212,7 @@ def _sure(epsilon: float) -> str:
 def _precision(collection: Collection, sizes: Sequence[int]) -> list[tuple[str, ...]]:
     """A header and one row per number of reports: for a sensitive value and, if there are any, for others."""
     mechanism = collection.mechanism
-    kinds = {"protected value" if math.isfinite(mechanism.epsilon) else "value": 0}
-    if mechanism.num_sensitive < mechanism.num_symbols:
-        kinds["other value"] = mechanism.num_symbols - 1
+    kinds = mechanism.examples if math.isfinite(mechanism.epsilon) else {"value": 0}
     heads = [f"{kind} {what}" for kind in kinds for what in ("+-", "found")]
     rows: list[tuple[str, ...]] = [("reports", *heads)]
     for size in sizes:
@@ -288,6 +286,8 @@ def consent(collection: Collection) -> str:
         return "None: a report can rule values out, so no promise can be made."
     if not _has_clients(collection):
         return "None: the answers are randomized elsewhere, not by clients of this library. Say how, in your own words."
+    if len(mechanism.guarantees) > 1:
+        return "None: what is promised differs between the levels of answers (see above). Find your own words."
     if not mechanism.about.protects.startswith(_PLAIN):
         return "None: what this mechanism protects depends on background knowledge (see above). Find your own words."
     doubt = 1 / (1 + math.exp(min(mechanism.epsilon, _LARGE)))

@@ -129,6 +129,7 @@ class Collection(Model):
             num_sensitive=alphabet.num_sensitive,
             num_hashes=alphabet.num_hashes,
             num_others=alphabet.num_others,
+            symbols_of=alphabet.protected_symbols,
         )
         rest = {key: spec[key] for key in ("id", "version", *optional) if key in spec}
         dimensions = dimensions_of(spec.get("dimensions"))

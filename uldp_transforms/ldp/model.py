@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from uldp_transforms.ldp.alphabets import Alphabet
-from uldp_transforms.ldp.checks import require_id, require_int
+from uldp_transforms.ldp.checks import describe, require_id, require_int
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.counts.sparse_table import PAYS, split_counts
 from uldp_transforms.ldp.errors import SpecError
@@ -51,7 +52,9 @@ class Model:
                 f"{name}.mechanism must support the alphabet's {self.alphabet.num_hashes} hash functions, "
                 f"got a mechanism for {self.mechanism.num_hashes}"
             )
-        expected = (of_alphabet[0], of_alphabet[0]) if self.mechanism.protects_all else of_alphabet
+        listed = sum(symbol >= of_alphabet[1] for symbol in self.mechanism.named_symbols.values())
+        protected = of_alphabet[0] if self.mechanism.protects_all else of_alphabet[1] + listed
+        expected = (of_alphabet[0], protected)
         if of_mechanism != expected:
             raise SpecError(
                 f"{name}.mechanism must match the alphabet's {expected[0]} symbols, {expected[1]} of them "
@@ -62,9 +65,20 @@ class Model:
                 f"{name}.mechanism must know of the alphabet's {self.alphabet.num_others} symbols without a place in "
                 f"the order, got a mechanism for {self.mechanism.num_others}"
             )
-        if self.mechanism.names_values:
+        if self.mechanism.named_symbols:
+            self._check_names(name, self.mechanism.named_symbols)
+        elif self.mechanism.names_values:
             self._check_priors(name)
         self.alphabet.check_cohorts(self.num_cohorts)
+
+    def _check_names(self, name: str, named: Mapping[str, int]) -> None:
+        """Require that values have the symbols that the mechanism gives them."""
+        for (value, symbol), own in zip(named.items(), self.alphabet.protected_symbols(tuple(named))):
+            if symbol != own:
+                raise SpecError(
+                    f"{name}.mechanism must have the symbols of the alphabet, got symbol {symbol} instead of {own} for "
+                    f"{describe(value)}"
+                )
 
     def _check_priors(self, name: str) -> None:
         """Require that symbols are values in the same order, because the tables of the mechanism refer to values."""

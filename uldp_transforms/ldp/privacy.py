@@ -11,12 +11,15 @@ import dataclasses
 import decimal
 import itertools
 import math
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.mechanisms.mechanism import Guarantee
 from uldp_transforms.ldp.sampling import WORD, exp_bounds
 
 MAX_CELLS = 1 << 17
@@ -64,6 +67,7 @@ class Audit:
         worst: the worst pair.
         faults: violations of the declared guarantee, one sentence each; empty if it holds.
         notes: limits of the guarantee that are relevant for this collection.
+        levels: each guarantee with its worst pair, the first ones protecting most; one unless there are levels.
         lifetime: audit of all reports of one symbol together; None if every report is drawn anew.
     """
 
@@ -73,7 +77,20 @@ class Audit:
     worst: WorstPair
     faults: tuple[str, ...]
     notes: tuple[str, ...]
+    levels: tuple[AuditedLevel, ...] = ()
     lifetime: Lifetime | None = None
+
+    @property
+    def effective_epsilon(self) -> decimal.Decimal:
+        """ln of the worst ratio, to 30 digits."""
+        return _logarithm(self.worst.ratio)
+
+
+class AuditedLevel(NamedTuple):
+    """A guarantee and the worst pair of the reports that it covers."""
+
+    guarantee: Guarantee
+    worst: WorstPair
 
     @property
     def effective_epsilon(self) -> decimal.Decimal:
@@ -120,7 +137,7 @@ def audit(collection: Collection) -> Audit:
     Source: Murakami and Kawamoto 2019, Definition 2 (ULDP); Kairouz, Bonawitz and Ramage 2016, section 2 (LDP).
     """
     mechanism = collection.mechanism
-    worst, method, faults = _proved(mechanism, mechanism.epsilon, "epsilon")
+    levels, method, faults = _proved(mechanism, mechanism.guarantees, "epsilon")
     lifetime = None
     if isinstance(mechanism, SetReportMechanism) and mechanism.epsilon_inf is not None:
         lifetime, more = _lifetime(mechanism, mechanism.epsilon_inf)
@@ -132,40 +149,46 @@ def audit(collection: Collection) -> Audit:
         epsilon=mechanism.epsilon,
         protects=STATES if states else LDP if everything else ULDP,
         method=method,
-        worst=worst,
+        worst=_largest(level.worst for level in levels),
         faults=tuple(faults),
         notes=tuple(mechanism.caveats),
+        levels=tuple(levels),
         lifetime=lifetime,
     )
 
 
-def _proved(mechanism: Mechanism, epsilon: float, name: str) -> tuple[WorstPair, str, list[str]]:
-    """The worst pair, the method, and the violations of this epsilon; an infinite epsilon has none."""
-    if math.isinf(epsilon):
-        return _by_kind(mechanism), f"every one of the {mechanism.num_outputs} reports, in exact fractions of 2**64", []
+def _proved(
+    mechanism: Mechanism, guarantees: Sequence[Guarantee], name: str
+) -> tuple[list[AuditedLevel], str, list[str]]:
+    """The worst pair of each guarantee, the method, and the violations; an infinite epsilon has none."""
+    if math.isinf(guarantees[0].epsilon):
+        method = f"every one of the {mechanism.num_outputs} reports, in exact fractions of 2**64"
+        return _by_kind(mechanism, guarantees), method, []
     if mechanism.num_hashes == 1 and mechanism.num_outputs * mechanism.num_symbols <= MAX_CELLS:
-        worst, faults = _enumerate(mechanism)
+        levels, faults = _enumerate(mechanism, guarantees)
         method = (
             f"all {mechanism.num_outputs} reports under each of {mechanism.num_symbols} symbols, enumerated in exact "
             f"fractions of 2**64"
         )
     else:
-        worst, faults = _by_kind(mechanism), []
+        levels, faults = _by_kind(mechanism, guarantees), []
         method = (
             f"every kind of the {_in_words(mechanism.num_outputs)} reports, in exact fractions of 2**64 "
             "(the differences between reports of one kind cancel)"
         )
-    bound = exp_bounds(epsilon)[0]
-    if worst.ratio > bound:
-        faults.append(f"the ratio {float(worst.ratio):.17g} is above e**{name} = {float(bound):.17g}")
-    if worst.ratio != mechanism.exact_ratio:
-        faults.append("the worst ratio differs from the one that the mechanism claims")
-    return worst, method, faults
+    for guarantee, worst in levels:
+        bound, where = exp_bounds(guarantee.epsilon)[0], "" if len(levels) == 1 else f" of {guarantee.of}"
+        if worst.ratio > bound:
+            faults.append(f"the ratio{where} {float(worst.ratio):.17g} is above e**{name} = {float(bound):.17g}")
+        if worst.ratio != guarantee.exact_ratio:
+            faults.append(f"the worst ratio{where} differs from the one that the mechanism claims")
+    return levels, method, faults
 
 
 def _lifetime(mechanism: SetReportMechanism, epsilon_inf: float) -> tuple[Lifetime, list[str]]:
     """The audit of the memo, which bounds all reports; and of sequences of reports, where these are few."""
-    worst, method, faults = _proved(mechanism.memo, epsilon_inf, "epsilon_inf")
+    of_memo = [guarantee._replace(epsilon=epsilon_inf) for guarantee in mechanism.memo.guarantees]
+    (level,), method, faults = _proved(mechanism.memo, of_memo, "epsilon_inf")
     faults = [f"memos: {fault}" for fault in faults]
     method = method.replace("reports", "memos")
     enumerated = []
@@ -178,7 +201,7 @@ def _lifetime(mechanism: SetReportMechanism, epsilon_inf: float) -> tuple[Lifeti
     if enumerated:
         method += f"; all sequences of up to {enumerated[-1]} reports"
     after = {number: mechanism.epsilon_after(number) for number in LIFETIMES}
-    return Lifetime(epsilon_inf=epsilon_inf, method=method, worst=worst, after=after), faults
+    return Lifetime(epsilon_inf=epsilon_inf, method=method, worst=level.worst, after=after), faults
 
 
 def _worst_of_several(mechanism: SetReportMechanism, number: int) -> Fraction:
@@ -202,8 +225,8 @@ def _worst_of_several(mechanism: SetReportMechanism, number: int) -> Fraction:
     return worst
 
 
-def _enumerate(mechanism: Mechanism) -> tuple[WorstPair, list[str]]:
-    """The worst pair, and all other faults of the channel."""
+def _enumerate(mechanism: Mechanism, guarantees: Sequence[Guarantee]) -> tuple[list[AuditedLevel], list[str]]:
+    """The worst pair of each guarantee, and all other faults of the channel."""
     payloads, rows = mechanism.channel()
     faults = []
     if any(sum(column) != 1 for column in zip(*rows)):
@@ -211,38 +234,52 @@ def _enumerate(mechanism: Mechanism) -> tuple[WorstPair, list[str]]:
     groups = mechanism.protected_inputs
     if groups is not None:
         nouns = ("answer", "state") if mechanism.last_is_missing else ("state",)  # as ``protected_inputs`` lists them
-        return _worst_of(payloads, rows, groups, nouns, faults), faults
-    v = mechanism.num_sensitive
-    protected = [i for i, row in enumerate(rows) if any(row[:v])]
-    for payload, row in zip(payloads, rows):
+        return [AuditedLevel(guarantees[0], _worst_of(payloads, rows, groups, nouns, faults))], faults
+    symbols, levels, left = list(range(mechanism.num_symbols)), [], dict(zip(payloads, rows))
+    for guarantee in guarantees:
+        own = {payload: row for payload, row in left.items() if any(row[symbol] for symbol in guarantee.symbols)}
+        left = {payload: row for payload, row in left.items() if payload not in own}
+        telling = [payload for payload, row in own.items() if not all(row[symbol] for symbol in symbols)]
+        faults.extend(
+            f"report {payload.hex()} can come from a sensitive symbol and rules another symbol out"
+            for payload in telling
+        )
+        pairs = (_pair(payload, row, symbols) for payload, row in own.items() if payload not in telling)
+        levels.append(AuditedLevel(guarantee, _largest(pairs)))
+        symbols = [symbol for symbol in symbols if symbol not in guarantee.symbols]
+    for payload, row in left.items():
         senders = sum(probability > 0 for probability in row)
-        if any(row[:v]) and senders < len(row):
-            faults.append(f"report {payload.hex()} can come from a sensitive symbol and rules another symbol out")
-        if not any(row[:v]) and senders != 1:
+        if senders != 1:
             faults.append(f"the clear report {payload.hex()} comes from {senders} symbols instead of one")
-    chosen = [i for i in protected if all(rows[i])]
-    return _worst_of([payloads[i] for i in chosen], [rows[i] for i in chosen], None, ("symbol",), faults), faults
+    return levels, faults
+
+
+def _pair(payload: bytes, row: list[Fraction], symbols: Sequence[int]) -> WorstPair:
+    """Those of the symbols that send a report most and least often."""
+    high, low = (extreme(symbols, key=row.__getitem__) for extreme in (max, min))
+    inputs = {"likelier": f"symbol {high}", "less_likely": f"symbol {low}"}
+    return WorstPair(report=payload.hex(), probabilities=(Fraction(row[high]), Fraction(row[low])), **inputs)
+
+
+def _largest(pairs: Iterable[WorstPair]) -> WorstPair:
+    return max(pairs, key=lambda pair: pair.ratio)
 
 
 def _worst_of(
     payloads: list[bytes],
     rows: list[list[Fraction]],
-    groups: list[list[list[Fraction]]] | None,
+    groups: list[list[list[Fraction]]],
     nouns: tuple[str, ...],
     faults: list[str],
 ) -> WorstPair:
-    """The two inputs of one group (None: symbols) and the report with the largest ratio of probabilities.
+    """The two inputs of one group and the report with the largest ratio of probabilities.
 
     A report that has probability 0 under an input is added to the faults.
     """
     best: WorstPair | None = None
     for payload, row in zip(payloads, rows):
-        for noun, group in zip(nouns, groups if groups is not None else (None,)):
-            shares = (
-                row
-                if group is None
-                else [sum((p * q for p, q in zip(weights, row) if p), Fraction(0)) for weights in group]
-            )
+        for noun, group in zip(nouns, groups):
+            shares = [sum((p * q for p, q in zip(weights, row) if p), Fraction(0)) for weights in group]
             high, low = (shares.index(extreme(shares)) for extreme in (max, min))
             if not shares[low]:
                 if shares[high]:
@@ -260,16 +297,16 @@ def _worst_of(
     return best
 
 
-def _by_kind(mechanism: Mechanism) -> WorstPair:
-    """The worst of the kinds of reports, computed from the client's integer weights."""
-    pairs = []
+def _by_kind(mechanism: Mechanism, guarantees: Sequence[Guarantee]) -> list[AuditedLevel]:
+    """The worst of the kinds of reports of each guarantee, computed from the client's integer weights."""
+    pairs: list[list[WorstPair]] = [[] for _ in guarantees]
     for kind in mechanism.kinds():
         (one, other), (p, q) = kind.inputs, kind.probabilities
         ordered = (one, other, (p, q)) if p >= q else (other, one, (q, p))
-        pairs.append(
+        pairs[kind.guarantee].append(
             WorstPair(report=kind.report, likelier=ordered[0], less_likely=ordered[1], probabilities=ordered[2])
         )
-    return max(pairs, key=lambda pair: pair.ratio)
+    return list(map(AuditedLevel, guarantees, map(_largest, pairs)))
 
 
 def _misplaced(collection: Collection) -> list[str]:

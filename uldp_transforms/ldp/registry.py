@@ -86,7 +86,7 @@ class Registry(Generic[T]):
 
         Args:
             spec: ``{"id": ..., field: value, ...}``.
-            context: fields that are not in the JSON object.
+            context: fields that are not in the JSON object; those that the class does not have are left out.
 
         Raises:
             SpecError: if a key is missing or unknown, or the class refuses a value; names keys by their place in the
@@ -95,6 +95,7 @@ class Registry(Generic[T]):
         fields = dict(require_mapping(self.kind, spec))
         cls = self[fields.pop("id", None)]
         allowed = {f.name: f for f in dataclasses.fields(cls) if f.init and f.name not in context}  # type: ignore[arg-type]
+        context = {name: value for name, value in context.items() if name in {f.name for f in dataclasses.fields(cls)}}  # type: ignore[arg-type]
         needed = [
             name
             for name, f in allowed.items()

@@ -89,15 +89,19 @@ def _lasting(model: Model, estimate: Estimate) -> np.ndarray:
     own = alphabet.has_own_symbol(estimate.values)
     listed = frozenset(alphabet.clear_values)
     clear = np.array([value in listed for value in estimate.values], dtype=bool)
+    symbols = np.zeros(len(own), dtype=np.int64)  # of hashed values, the first bucket represents all
     if own.any():
-        texts = tuple(value for value, single in zip(estimate.values, own) if single)
-        clear[own] = alphabet.symbol_table(texts, 1)[0] >= mechanism.num_sensitive
+        symbols[own] = alphabet.symbol_table(tuple(value for value, single in zip(estimate.values, own) if single), 1)[
+            0
+        ]
+        clear[own] = symbols[own] >= mechanism.num_sensitive
     clear &= mechanism.num_sensitive < mechanism.num_symbols
     shares = np.clip(estimate.raw_frequencies, 0, 1)
     buckets = np.where(clear, mechanism.num_symbols - mechanism.num_sensitive, alphabet.num_sensitive)
     shares = np.where(own, shares, shares + (1 - shares) / buckets)
     lasting = np.zeros(len(shares))
-    for chosen, symbol in ((~clear, 0), (clear, mechanism.num_symbols - 1)):
+    protected = [(~clear & np.isin(symbols, one.symbols), one.symbols[0]) for one in mechanism.guarantees]
+    for chosen, symbol in (*protected, (clear, mechanism.num_symbols - 1)):
         if chosen.any():
             lasting[chosen] = np.interp(shares[chosen], _SHARES, _curve(mechanism, symbol))
     return lasting
@@ -105,11 +109,12 @@ def _lasting(model: Model, estimate: Estimate) -> np.ndarray:
 
 @functools.lru_cache(maxsize=64)
 def _curve(mechanism: Mechanism, symbol: int) -> np.ndarray:
-    """L / V of a symbol at the shares ``_SHARES``: the larger of the cases that all others are sensitive or none is."""
+    """L / V of a symbol at the shares ``_SHARES``: the largest of the cases that all others are sensitive, of one level
+    if there are levels, or none is."""
     size, v = mechanism.num_symbols, mechanism.num_sensitive
     memo = mechanism.memo if isinstance(mechanism, SetReportMechanism) and mechanism.epsilon_inf is not None else None
     lasting = np.zeros(len(_SHARES))
-    for others in (range(v), range(v, size)):
+    for others in (*(one.symbols for one in mechanism.guarantees), range(v, size)):
         places = np.array([place for place in others if place != symbol], dtype=np.int64)
         if not len(places):
             continue

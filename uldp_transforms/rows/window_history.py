@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.model import Model, keeps_memos
 from uldp_transforms.ldp.smoothing import Past, Series, Track, judge
 from uldp_transforms.rows.entry_columns import EntryColumns
@@ -238,8 +237,7 @@ def _last_parts(encoded: bytes, lengths: Sequence[int]) -> Iterator[bytes]:
 
 def jump_of(model: Model) -> float:
     """Maximum of n times the contribution of one more counted report to an estimate; 0 if unknown."""
-    mechanism = model.mechanism
-    return 1 / min(mechanism.delta, mechanism.kappa) if isinstance(mechanism, SetReportMechanism) else 0.0
+    return model.mechanism.largest_jump
 
 
 def traits_of(models: Iterable[Model]) -> tuple[float, bool]:

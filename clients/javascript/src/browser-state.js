@@ -1,4 +1,4 @@
-import { inLocal } from "./local-storage.js";
+import { inLocal } from "./queue.js";
 
 /** One entry of `localStorage`, which one page at a time may change; and a key in IndexedDB that no script can copy. */
 export class BrowserState {

@@ -25,6 +25,7 @@ const MECHANISMS = {
   channel: ["table", ALL],
   sw: ["wave", ALL],
   usw: ["wave", SENSITIVE],
+  levels: ["levels", SENSITIVE],
 };
 
 /** Alphabet -> rule, K, v. */
@@ -83,6 +84,7 @@ const INTEGERS = {
   column: ({ keep_weight }, v) => ({ keep_weight, half: 2 ** (32 - Math.clz32(v - 1)) }),
   two_stages: ({ noise_weight, answer_noise_weight }) => ({ noise_weight, answer_noise_weight }),
   table: ({ weights }) => ({ weights }),
+  levels: ({ levels_of }) => ({ levels: levels_of }),
   wave: ({ half_width, near_weight, noise_weight }, v, num_others) => ({ half_width, near_weight, noise_weight, num_others }),
 };
 
@@ -103,17 +105,15 @@ function times(fraction, factor) {
   return (BigInt(numerator) * factor) / BigInt(denominator);
 }
 
-function payloadOf({ sampler, half, weights, half_width: b = 0 }, numSymbols, v) {
-  if (sampler === "bits" || sampler === "subset") {
-    const [bit_bytes, clear_bytes] = [Math.ceil(v / 8), bytesOf(numSymbols - v)];
+function payloadOf({ sampler, half, weights, half_width: b = 0, levels }, numSymbols, v) {
+  if (/bits|subset/.test(levels?.[0].sampler ?? sampler)) {
+    const sizes = levels?.map(({ symbols }) => symbols.length) ?? [v];
+    const [bits, last] = [Math.max(...sizes), numSymbols - v + sizes.length - 1];
+    const [bit_bytes, clear_bytes] = [bits, Math.log2(last + 1)].map((number) => Math.ceil(number / 8));
     return { layout: "bits", bytes: bit_bytes + clear_bytes, bit_bytes, clear_bytes };
   }
   const num_outputs = half ? 2 * half + numSymbols - v : (weights?.[0].length ?? numSymbols + 2 * b);
   return { layout: "integer", bytes: num_outputs <= 256 ? 1 : num_outputs <= 65536 ? 2 : 4, num_outputs };
-}
-
-function bytesOf(number) {
-  return number === 0 ? 0 : 1 + bytesOf(Math.floor(number / 256));
 }
 
 /** The form without its examples, as it follows from the text that is hashed. */
@@ -129,7 +129,7 @@ export function formOf(canonical) {
   );
   const [symbols, num_symbols, v] = ALPHABETS[alphabet.id](alphabet);
   const [name, protects] = MECHANISMS[mechanism.id];
-  const num_sensitive = protects === ALL ? num_symbols : v;
+  const num_sensitive = protects === ALL ? num_symbols : (mechanism.num_sensitive ?? v);
   const once = { sampler: name, ...INTEGERS[name](mechanism, num_sensitive, numOthers(alphabet)) };
   const sampler = mechanism.epsilon_inf === undefined ? once : memoOf(once, mechanism.repeat_weight, num_sensitive);
   const payload = payloadOf(once, num_symbols, num_sensitive);

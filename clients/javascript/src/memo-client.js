@@ -1,10 +1,9 @@
 /** For people who are asked again and again: one answer a window, memos, and a budget that outlives restarts. */
 import { UldpError, require } from "./errors.js";
 import { checked } from "./form.js";
-import { groupsOf } from "./groups.js";
 import { COHORT, MEMO, NAME, TURN, cohortOf, costOf, memoOf, nameOf, purposeBytes, repeated, turnOf } from "./memos.js";
 import { encoder, fromHex, toHex } from "./message.js";
-import { reporter } from "./report.js";
+import { groupsOf, reporter } from "./report.js";
 import { symbolsOf } from "./symbols.js";
 import { DAY, rounding, windowsOf } from "./windows.js";
 import { secureWords } from "./words.js";

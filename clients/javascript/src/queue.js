@@ -1,5 +1,4 @@
-import { inLocal } from "./local-storage.js";
-import { require } from "./errors.js";
+import { UldpError, require } from "./errors.js";
 import { fromHex, packed, toHex } from "./message.js";
 
 const [START, ID_END] = [9, 25]; // bytes of a message: before them its collection, between them its id
@@ -120,5 +119,14 @@ export class BrowserStorage {
     } catch {
       return undefined;
     }
+  }
+}
+
+/** Works with `localStorage`, or what is given for it. Browsers block it (an exception, or null), and it may be full. */
+export function inLocal(given, work) {
+  try {
+    return work(given ?? globalThis.localStorage);
+  } catch (error) {
+    throw new UldpError(`localStorage must be readable and have space, got ${error.name}`);
   }
 }

@@ -98,6 +98,26 @@ export const SAMPLERS = {
       return integer(form, share < line ? share : line + Math.floor((share - line) / w));
     };
   },
+
+  levels(form) {
+    const { num_sensitive: v, sampler, payload } = form;
+    const [levels, at = 0] = [sampler.levels, payload.bit_bytes];
+    const samplers = levels.map((level) => SAMPLERS[level.sampler]({ ...form, num_sensitive: level.symbols.length, sampler: level }));
+    return ([x], draw) => {
+      let [bytes, number, own] = [];
+      levels.forEach(({ symbols }, level) => {
+        const place = symbols.indexOf(x);
+        const drawn = samplers[level]([own ? 0 : place < 0 ? symbols.length : place], draw);
+        own ||= place >= 0;
+        if (number !== undefined) return;
+        bytes = drawn;
+        const found = drawn.subarray(at).reduceRight((sum, byte) => 256 * sum + byte, 0);
+        if (found < (at ? 1 : symbols.length)) number = at ? level : symbols[found];
+      });
+      writeLittleEndian(bytes.subarray(at), number ?? (at ? levels.length + x - v : x));
+      return bytes;
+    };
+  },
 };
 
 /** v bits, each 1 with probability rate / 2^32, 64 at a time. */
@@ -111,9 +131,7 @@ function noise(v, rate, draw) {
 }
 
 function isOdd(number) {
-  let ones = 0;
-  for (let rest = number; rest; rest &= rest - 1) ones++;
-  return ones % 2 === 1;
+  return number.toString(2).split("1").length % 2 === 0;
 }
 
 /** A payload of the layout `integer`. */
@@ -127,7 +145,7 @@ function bitBytes({ payload }, bits, clear) {
   const words = new DataView(new ArrayBuffer(8 * bits.length));
   bits.forEach((word, i) => words.setBigUint64(8 * i, word, true));
   const bytes = new Uint8Array(payload.bytes);
-  bytes.set(new Uint8Array(words.buffer, 0, payload.bit_bytes));
+  bytes.set(new Uint8Array(words.buffer).subarray(0, payload.bit_bytes));
   writeLittleEndian(bytes.subarray(payload.bit_bytes), clear);
   return bytes;
 }

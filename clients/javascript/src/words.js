@@ -1,4 +1,4 @@
-const AT_ONCE = 256; // one call for many reports
+const AT_ONCE = 256;
 
 /** A source of 64-bit words from the platform's secure generator. */
 export function secureWords() {

@@ -125,7 +125,8 @@ def _privacy(mechanism: Mechanism) -> Iterator[str]:
 
 def _alphabet(mechanism: Mechanism) -> Alphabet:
     """One for which the mechanism could have been made."""
-    values = tuple(f"value {symbol}" for symbol in range(mechanism.num_symbols))
+    names = {symbol: value for value, symbol in mechanism.named_symbols.items()}
+    values = tuple(names.get(symbol, f"value {symbol}") for symbol in range(mechanism.num_symbols))
     everything = mechanism.num_sensitive == mechanism.num_symbols
     if mechanism.num_others:
         bins, others = mechanism.num_symbols - mechanism.num_others, values[-mechanism.num_others :]
@@ -216,8 +217,9 @@ def _client_form(mechanism: Mechanism) -> Iterator[str]:
 
 
 def _are_integers_or_texts(weight: object) -> bool:
-    """Whether a weight is an integer or a text, or a list of them."""
-    return all(map(_are_integers_or_texts, weight)) if isinstance(weight, list) else type(weight) in (int, str)
+    """Whether a weight is an integer, a text or a truth value, or a list or an object of them."""
+    parts = weight.values() if isinstance(weight, dict) else weight if isinstance(weight, list) else None
+    return type(weight) in (int, str, bool) if parts is None else all(map(_are_integers_or_texts, parts))
 
 
 def _tail(mechanism: Mechanism) -> Iterator[str]:

@@ -125,6 +125,10 @@ SHOWN = {
         HASHED | {"num_clear_buckets": 4, "non_sensitive": ["none"]}, {"id": "urr", "epsilon": 3.0}, num_cohorts=8
     ),
     "numbers": of({"id": "ordered", "low": 0, "high": 60, "num_bins": 6}, {"id": "sw", "epsilon": 2.0}),
+    "levels": of(
+        CLOSED | {"sensitive": ["asthma", "hiv", "cold"]},
+        {"id": "levels", "levels": [{"epsilon": 0.5, "values": ["hiv"]}, {"epsilon": 2, "values": ["cold", "asthma"]}]},
+    ),
     "a matrix": of(
         {"id": "closed", "values": ["no", "yes"]}, {"id": "channel", "matrix": [["3/4", "1/4"], ["1/4", "3/4"]]}
     ),

@@ -16,7 +16,7 @@ TRAITS = {  # and the mechanisms that have them
     "last_is_missing": {"tsp", "up"},
     "independent_bits": {"rappor", "urap", "aoue"},
     "one_place": {"krr", "urr", "agrr", "tsp", "up", "channel", "sw", "usw"},
-    "names_values": {"agrr", "aoue", "tsp", "channel", "sw", "usw"},
+    "names_values": {"agrr", "aoue", "tsp", "channel", "sw", "usw", "levels"},
     "has_closed_form": {"krr", "urr", "agrr", "up"},
 }
 
@@ -28,7 +28,7 @@ def test_each_mechanism_has_its_traits(name: str) -> None:
         trait for trait, names in TRAITS.items() if name in names
     ]
     assert cls.max_hashes == (16 if name == "rappor" else 1)
-    assert cls.alike_in_blocks is (name not in ("channel", "sw", "usw"))
+    assert cls.alike_in_blocks is (name not in ("channel", "sw", "usw", "levels"))
 
 
 def test_a_new_mechanism_has_no_traits_until_it_declares_them() -> None:
@@ -79,7 +79,7 @@ def test_forced_answers_reveal_and_rules_of_exclusion_do_not() -> None:
 def test_pages_put_each_mechanism_in_one_list() -> None:
     """TSP reveals whether an answer is missing, where the declared rates need no noise: its own caveat says so."""
     assert sorted(name for each in LISTS for name in members(each)) == sorted(MECHANISMS)
-    assert members("some reports are in clear") == ["urr", "urap", "uss", "uhr", "usw"]
+    assert members("some reports are in clear") == ["urr", "urap", "uss", "uhr", "usw", "levels"]
     assert members("epsilon is derived") == ["channel"]
     clear = [of for of in MECHANISM_CASES["tsp"] if of.sends_clear]
     assert clear and all("is missing is reported in clear" in of.caveats[0] for of in clear)

@@ -46,6 +46,7 @@ FIELDS: dict[str, dict] = {
     "aoue": {"priors": PRIORS},
     "uss": {"subset_size": 2},
     "marginal": {"inversion": "marginal"},
+    "levels": {"of": "urr", "levels": [{"epsilon": 0.5, "values": VALUES[:1]}, {"epsilon": 2, "values": VALUES[1:]}]},
 }
 BY_COUNTS = ("krr", "urr")
 BY_REPORTS = ("marginal", *(name for name in ANY_VALUES if name not in BY_COUNTS))
@@ -66,7 +67,7 @@ def collection(alphabet: str, mechanism: str, epsilon: float = 1.0) -> Collectio
 
 PAIRS = [(alphabet, mechanism) for alphabet in ALPHABETS for mechanism in (*BY_COUNTS, *BY_REPORTS)]
 PAIRS += [("closed", mechanism) for mechanism in OF_VALUES]
-COUNTED = [pair for pair in PAIRS if pair[1] in (*BY_COUNTS, "up", "agrr", "tsp", "channel", "sw", "usw")]
+COUNTED = [pair for pair in PAIRS if pair[1] in (*BY_COUNTS, "up", "agrr", "tsp", "channel", "sw", "usw", "levels")]
 
 
 def reports(item: Collection, n: int, *names: object) -> ReportBatch:

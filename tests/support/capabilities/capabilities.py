@@ -75,6 +75,14 @@ def narrower(rows: Rows, other: Rows) -> bool:
     return wider(other, rows)
 
 
+def of_levels(rows: Rows, _: Rows) -> bool:
+    """Every interval of the value with the smallest epsilon is longer than those of the others beside it."""
+    own = widths(rows)
+    protected = {place for place in own if place[-1] == "meat"}
+    others = [(place, (*place[:-1], value)) for place in protected for value in ("rice", "bread", "fish")]
+    return bool(protected) and all(own[place] > 1.1 * own[other] for place, other in others)
+
+
 def groups(rows: Rows) -> set[str]:
     """The groups that have rows."""
     found = {row["group"] for row in estimates(rows) if row["estimates"] and row["group"]}
@@ -215,6 +223,7 @@ CAPABILITIES = (
         job("minutes", limits=(45,), quantiles=(0.25,)),
         figures,
     ),
+    Capability("levels of values, each with its own epsilon", job("leveled"), of_levels),
     Capability("choice of the estimator (`estimator`)", job("foods", estimator="projected"), chosen_estimator),
     Capability("only the most frequent values (`show`)", job("foods", show=2), most_frequent),
     Capability(

@@ -38,7 +38,8 @@ class Study:
 
 
 def _collection(name: str, alphabet: dict[str, object], mechanism: dict[str, object], **more: object) -> Collection:
-    spec = {"id": name, "version": 1, "alphabet": alphabet, "mechanism": {"epsilon": 4.0} | mechanism}
+    chosen = mechanism if "levels" in mechanism else {"epsilon": 4.0} | mechanism
+    spec = {"id": name, "version": 1, "alphabet": alphabet, "mechanism": chosen}
     return Collection.from_json(spec | more)
 
 
@@ -46,6 +47,8 @@ CLOSED: dict[str, object] = {"id": "closed", "values": list(FOODS)}
 MINUTES = {"id": "ordered", "low": 0, "high": 120, "num_bins": 6, "unit": "min"}
 PREFIXES = {"id": "prefixes", "num_buckets": 24, "tokens": TOKENS, "lengths": [1, None]}
 MEMOS = {"id": "krr", "epsilon": 3.0, "epsilon_inf": 4.0}
+
+LEVELS = [{"epsilon": 0.3, "values": ["meat"]}, {"epsilon": 8.0, "values": ["rice", "bread"]}]
 
 STUDIES = {
     "foods": Study((_collection("foods", CLOSED, {"id": "krr"}, **ARM),), FOODS),
@@ -59,6 +62,10 @@ STUDIES = {
             _collection("diet", CLOSED, {"id": "krr"}, question="diet", **ARM),
             _collection("diet", CLOSED, {"id": "ss"}, question="diet", **ARM | {"version": 2}),
         ),
+        FOODS,
+    ),
+    "leveled": Study(
+        (_collection("leveled", CLOSED | {"sensitive": list(FOODS[:3])}, {"id": "levels", "levels": LEVELS}, **ARM),),
         FOODS,
     ),
     "bits": Study((_collection("bits", CLOSED, {"id": "rappor"}, **ARM),), FOODS),

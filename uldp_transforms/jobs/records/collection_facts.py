@@ -9,6 +9,7 @@ from typing import Any
 
 from uldp_transforms.jobs.records.unknown_repeats import has_unknown_repeats
 from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.mechanisms import Mechanism
 
 _ASIDE = re.compile("`|optimal|^for small epsilon")
 _HARDLY_ANY = 1e-3
@@ -44,7 +45,7 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
         ("Answers", answers_in_words(collection, specification)),
         ("A device sends", f"{_sent(about.sends)} ({mechanism.id})"),
         ("Protected", protects),
-        ("Epsilon of one report", _epsilon_in_words(epsilon)),
+        ("Epsilon of one report", _epsilons_in_words(mechanism)),
     ]
     if has_unknown_repeats(collection):
         facts.append(("Reports of one person", _UNKNOWN_REPEATS))
@@ -56,6 +57,18 @@ def _sent(text: str) -> str:
     """What a device sends, without options (in backquotes) and recommendations, which follow a semicolon."""
     first, *more = text.split("; ")
     return "; ".join([first, *(part for part in more if not _ASIDE.search(part))]).replace("`", "")
+
+
+def _epsilons_in_words(mechanism: Mechanism) -> str:
+    """The guarantee in words, or those of all levels."""
+    levels = mechanism.guarantees
+    if len(levels) == 1:
+        return _epsilon_in_words(mechanism.epsilon)
+    return "; ".join(
+        f"{one.epsilon:g} for {one.of}: its reports are at most {math.exp(one.epsilon):,.3g} times as likely from one "
+        f"value as from any other{' of this level or a later one, and rule earlier levels out' if place else ''}"
+        for place, one in enumerate(levels)
+    )
 
 
 def _epsilon_in_words(epsilon: float) -> str:

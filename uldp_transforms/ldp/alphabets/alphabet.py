@@ -143,6 +143,24 @@ class Alphabet(abc.ABC):
         """(S,) bool: the value is the only one with its symbol, and has the same one in all cohorts."""
         return np.zeros(len(values), dtype=bool)
 
+    @property
+    def named_values(self) -> tuple[str, ...]:
+        """The values of a list: all of a closed alphabet, the public ones of an open one."""
+        return self.clear_values if self.known_values is None else self.known_values
+
+    def protected_symbols(self, values: tuple[str, ...]) -> list[int | None]:
+        """The symbol of each value that a mechanism may protect by itself; None for others.
+
+        These are the sensitive values of a closed alphabet, and the public values of an open one, if they have symbols
+        of their own.
+        """
+        named = set(self.named_values)
+        known = tuple(value for value in values if value in named)
+        single = bool(known) and bool(self.has_own_symbol(known).all())
+        found = dict(zip(known, self.symbol_table(known, 1)[0].tolist())) if single else {}
+        most = self.num_symbols if self.known_values is None else self.num_sensitive
+        return [symbol if (symbol := found.get(value, most)) < most else None for value in values]
+
     @abc.abstractmethod
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
         """The symbol of each value in each cohort: the operator H in its smallest form.

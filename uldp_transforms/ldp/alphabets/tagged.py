@@ -109,6 +109,10 @@ class Tagged(Alphabet):
         return self.values
 
     @property
+    def named_values(self) -> tuple[str, ...]:
+        return (*self.values, *self.tags)
+
+    @property
     def num_symbols(self) -> int:
         return len(self.values) + len(self.tags)
 

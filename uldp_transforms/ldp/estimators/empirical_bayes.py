@@ -14,7 +14,7 @@ from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators.estimator import Decoder, Estimate, Problem, or_error
 from uldp_transforms.ldp.estimators.few_values import FEW, shares_of_few
 from uldp_transforms.ldp.estimators.stacked_priors import Frequencies, posterior_means
-from uldp_transforms.ldp.mechanisms import SetReportMechanism
+from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.linear import LinearEstimate, estimate_linear
@@ -150,9 +150,10 @@ def noise_of(question: Question, linear: LinearEstimate) -> Noisy:
         slope[own] = mechanism.own_slopes[symbols] / n
     hashed = np.flatnonzero(~question.own)
     if len(hashed):
-        assert isinstance(mechanism, SetReportMechanism), "others need values with symbols of their own"
         revealed = linear.null_errors[hashed] == 0
-        slope[hashed] = np.where(revealed, 1 / mechanism.kappa, _hashed_slope(mechanism, alphabet.num_sensitive)) / n
+        slope[hashed] = (
+            np.where(revealed, 1 / mechanism.reveal_rate, _hashed_slope(mechanism, alphabet.num_sensitive)) / n
+        )
         held = np.maximum(linear.raw[hashed], 0)
         null[hashed] = np.maximum(linear.standard_errors[hashed] ** 2 - slope[hashed] * held + held**2 / n, 0)
     return Noisy(linear.raw, null, slope, float(n))
@@ -173,7 +174,7 @@ def _given_total(noisy: Noisy, chosen: np.ndarray, mass: float) -> Noisy:
     return Noisy(scale * part.estimates, scale**2 * part.null, scale * part.slope, float(held / part.slope.mean()))
 
 
-def _hashed_slope(mechanism: SetReportMechanism, num_buckets: int) -> float:
+def _hashed_slope(mechanism: Mechanism, num_buckets: int) -> float:
     """The slope of hashed values, for equal cohorts: a value fills its own buckets and empties all others."""
     one = np.zeros(mechanism.num_symbols)
     one[0] = 1

@@ -12,6 +12,7 @@ from uldp_transforms.ldp.mechanisms.hadamard_response import (
     UtilityOptimizedHadamardResponse as UtilityOptimizedHadamardResponse,
 )
 from uldp_transforms.ldp.mechanisms.mechanism import Mechanism as Mechanism
+from uldp_transforms.ldp.mechanisms.nested.nested_levels import NestedLevels as NestedLevels
 from uldp_transforms.ldp.mechanisms.randomized_response import KaryRR as KaryRR
 from uldp_transforms.ldp.mechanisms.randomized_response import UtilityOptimizedRR as UtilityOptimizedRR
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism as SetReportMechanism
@@ -41,5 +42,6 @@ MECHANISMS: Registry[Mechanism] = Registry(
         DeclaredChannel,
         SquareWave,
         UtilityOptimizedSquareWave,
+        NestedLevels,
     ),
 )

@@ -94,9 +94,9 @@ def score_intervals(
 
     V(p) is the variance of ``raw`` if p is the frequency. The shift corrects the skewness of counts (Cornish and
     Fisher): (z^2 - 1) / 6 times the contribution of one report, times 1 - 2 counted; at the mid-P end, see the module,
-    it is half a report smaller. Where the shift is so large that the interval would leave out ``raw``, the interval is
-    extended to the one without a shift. If no p satisfies the inequality, the end is the p nearest to it in these
-    units.
+    it is half a report smaller. Where the shift exceeds z errors at p = 0, or the interval would leave out ``raw``, the
+    interval is extended to the one without a shift. If no p satisfies the inequality, the end is the p nearest to it in
+    these units.
 
     Args:
         raw: (S,) unbiased frequencies.
@@ -125,7 +125,8 @@ def score_intervals(
         return low, score_root(above, null, slope, curvature, square, 1)
 
     low, high = ends(skew)
-    beside = (low > raw) | (high < raw)  # few reports and a large z: the expansion does not hold
+    beyond = np.abs(skew) > np.sqrt(np.maximum(square * null, 0))
+    beside = (low > raw) | (high < raw) | beyond  # few reports and a large z: the expansion does not hold
     others = ends(np.where(beside, 0, skew))
     return np.minimum(low, others[0]), np.maximum(high, others[1])
 

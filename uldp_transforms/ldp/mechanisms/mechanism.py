@@ -8,7 +8,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import functools
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -45,11 +45,32 @@ class About(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """A kind of report and two kinds of input, with the probabilities of the report up to a common factor."""
+    """A kind of report and two kinds of input, with the probabilities of the report up to a common factor.
+
+    ``guarantee`` is the place in ``Mechanism.guarantees`` of the one that covers such reports.
+    """
 
     report: str
     inputs: tuple[str, str]
     probabilities: tuple[Fraction, Fraction]
+    guarantee: int = 0
+
+
+class Guarantee(NamedTuple):
+    """A bound for the reports of some symbols.
+
+    Attributes:
+        of: whose reports; for tables.
+        epsilon: their odds move by at most e**epsilon between these symbols, those of all later guarantees, and those
+            that have none.
+        symbols: the symbols, which reports of later guarantees rule out.
+        exact_ratio: the largest ratio of the client's actual probabilities.
+    """
+
+    of: str
+    epsilon: float
+    symbols: tuple[int, ...]
+    exact_ratio: Fraction
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -138,7 +159,7 @@ class Mechanism(abc.ABC):
     def json_fields(cls) -> list[dataclasses.Field[Any]]:
         """Fields that are in the JSON form: epsilon and those that a subclass adds."""
         outside = {f.name for f in dataclasses.fields(Mechanism)} - {"epsilon"}
-        return [f for f in dataclasses.fields(cls) if f.init and f.name not in outside]
+        return [f for f in dataclasses.fields(cls) if "schema" in f.metadata and f.init and f.name not in outside]
 
     @classmethod
     def takes(cls, name: str) -> bool:
@@ -183,6 +204,23 @@ class Mechanism(abc.ABC):
 
         It must not use ``exact_ratio``, against which an audit compares it.
         """
+
+    @property
+    def guarantees(self) -> list[Guarantee]:
+        """The guarantees of sensitive symbols: one for all, unless there are levels of them."""
+        return [Guarantee("sensitive", self.epsilon, tuple(range(self.num_sensitive)), self.exact_ratio)]
+
+    @property
+    def examples(self) -> dict[str, int]:
+        """A symbol of each kind that has a precision of its own, by what its values are called."""
+        protected = {f"value of {one.of}": one.symbols[0] for one in self.guarantees}
+        protected = protected if len(protected) > 1 else {"protected value": 0}
+        return protected | ({"other value": self.num_symbols - 1} if self.num_sensitive < self.num_symbols else {})
+
+    @property
+    def named_symbols(self) -> Mapping[str, int]:
+        """Values to which the fields give a symbol, which must be the one of the alphabet."""
+        return {}
 
     def epsilon_after(self, num_reports: int) -> float:
         """Guarantee of ``num_reports`` reports of one person whose symbol stays the same."""
@@ -425,6 +463,20 @@ class Mechanism(abc.ABC):
         mechanisms: its holders are left out.
         """
 
+    def private_variances(self, frequencies: np.ndarray) -> np.ndarray:
+        """The part of ``variances`` that hashed symbols, the first of the sensitive ones, do not share.
+
+        On contrasts between them the covariance matrix of ``invert`` acts as ``diag(private) - p p^T``; centred least
+        squares relies on this. Mechanisms that need values with symbols of their own do not implement it.
+
+        Args:
+            frequencies: (..., K) summing to 1.
+
+        Returns:
+            (..., number of these symbols).
+        """
+        raise NotImplementedError
+
     @abc.abstractmethod
     def variance_of(self, weights: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
         """n times the variance of weighted sums of ``invert``.
@@ -468,6 +520,11 @@ class Mechanism(abc.ABC):
     @abc.abstractmethod
     def jumps(self) -> np.ndarray:
         """(K,): n times the contribution of one more counted report of a symbol to its frequency in ``invert``."""
+
+    @property
+    def largest_jump(self) -> float:
+        """Maximum of n times the contribution of one more counted report to a frequency; 0 if unknown."""
+        return 0.0
 
     @property
     @abc.abstractmethod

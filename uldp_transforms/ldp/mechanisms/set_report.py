@@ -187,17 +187,6 @@ class SetReportMechanism(SetChannel):
         return base / slope**2, self.kappa * product.step / slope**2
 
     def private_variances(self, frequencies: np.ndarray) -> np.ndarray:
-        """The part of ``variances`` of the sensitive symbols that is not shared between them.
-
-        On contrasts between sensitive symbols the covariance matrix of ``invert`` acts as ``diag(private) - p p^T``;
-        centred least squares relies on this.
-
-        Args:
-            frequencies: (..., K) summing to 1.
-
-        Returns:
-            (..., v).
-        """
         p = frequencies[..., : self.num_sensitive]
         (null, step), (base, slope) = self._affine, self._pair_terms(p.sum(axis=-1, keepdims=True))
         own = self._sensitive_variances(frequencies, p) + (null / step + p) ** 2
@@ -291,19 +280,27 @@ class SetReportMechanism(SetChannel):
         if self.has_binomial_estimates:
             low[:v], high[:v] = (low[:v] - self.miss) / self.delta, (high[:v] - self.miss) / self.delta
             return low, high
-        null, step = self._affine
-        slope = (self.kappa * self.statistic.square.step / step - 2 * null) / step
         variance, jump = self.null_variances(frequencies)[:v] / n, self.jumps[:v] / n
         own = np.broadcast_to(confidence, cells.shape)[:v]
         low[:v], high[:v] = score_intervals(
-            raw[:v], variance, slope / n, 1 / n, jump, cells[:v] / n, confidence=own, strict=strict
+            raw[:v], variance, self.own_slope / n, 1 / n, jump, cells[:v] / n, confidence=own, strict=strict
         )
         return low, high
+
+    @property
+    def own_slope(self) -> float:
+        """Increase of n times the variance of a sensitive symbol per unit of its own frequency p, beside ``- p**2``."""
+        null, step = self._affine
+        return (self.kappa * self.statistic.square.step / step - 2 * null) / step
 
     @property
     def jumps(self) -> np.ndarray:
         sensitive = np.arange(self.num_symbols) < self.num_sensitive
         return np.where(sensitive, self.statistic.jump / self._affine[1], 1 / self.kappa)
+
+    @property
+    def largest_jump(self) -> float:
+        return 1 / min(self.delta, self.kappa)
 
     @property
     def largest_effects(self) -> np.ndarray:

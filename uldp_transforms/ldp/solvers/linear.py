@@ -13,7 +13,7 @@ from scipy import special
 from uldp_transforms.ldp.alphabets.alphabet import Part
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
-from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
+from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.solvers.buckets import Buckets
 from uldp_transforms.ldp.solvers.intervals import quantile, score_intervals
@@ -302,7 +302,6 @@ def observe(question: Question, buckets: B, counts: CohortCounts, columns: slice
     Everybody who is not in another symbol is in one of these buckets.
     """
     mechanism = question.model.mechanism
-    assert isinstance(mechanism, SetReportMechanism), "others need values with symbols of their own"
     others = np.ones(mechanism.num_symbols, dtype=bool)
     others[columns] = False
     pooled = mechanism.invert(question.counts.pooled())[0]

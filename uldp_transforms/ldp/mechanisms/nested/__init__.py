@@ -1,0 +1,1 @@
+"""Mechanisms made of other mechanisms: levels of values, each with its own epsilon."""
