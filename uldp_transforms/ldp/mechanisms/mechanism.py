@@ -383,6 +383,10 @@ class Mechanism(abc.ABC):
             (C, K) float64.
         """
 
+    def stated_sums(self, counts: CohortCounts) -> list[tuple[np.ndarray, int]]:
+        """For each public block, its symbols (K_b,) and the number of reports that state it; none without blocks."""
+        return []
+
     def invert_alone(self, counts: CohortCounts) -> np.ndarray:
         """``invert``, except that symbols of which only holders are counted use their own counts alone: 0 if
         unobserved.
