@@ -183,16 +183,20 @@ ALPHABET_CASES: dict[str, list[tuple[str, Alphabet, int]]] = {  # id -> name, in
         ("tagged-known", Tagged(values=VALUES, tags=("home", "work"), background={"home": {"dog": 1.0}}), 2),
     ],
     "blocks": [
-        ("blocks", Blocks(blocks={"winged": VALUES[:2], "legged": VALUES[2:]}), 1),
-        ("blocks-sensitive", Blocks(blocks={"winged": VALUES[:3], "legged": VALUES[3:]}, sensitive=SENSITIVE), 3),
-        ("blocks-clear", Blocks(blocks={"a": VALUES[:1], "b": VALUES[1:]}, sensitive=VALUES[1:]), 1),
-        ("blocks-hashed", Blocks(blocks=VALUES, members=Hashed(num_buckets=4, seed=7)), 16),
+        ("closed-blocks", Blocks(blocks={"winged": VALUES[:2], "legged": VALUES[2:]}), 1),
         (
-            "blocks-hashed-listed",
+            "closed-blocks-sensitive",
+            Blocks(blocks={"winged": VALUES[:3], "legged": VALUES[3:]}, sensitive=SENSITIVE),
+            3,
+        ),
+        ("closed-blocks-clear", Blocks(blocks={"a": VALUES[:1], "b": VALUES[1:]}, sensitive=VALUES[1:]), 1),
+        ("hashed-blocks", Blocks(blocks=VALUES, members=Hashed(num_buckets=4, seed=7)), 16),
+        (
+            "hashed-blocks-listed",
             Blocks(blocks=VALUES, members=Hashed(num_buckets=3, seed=7, non_sensitive=("dog", "cat", "fox/yak"))),
             16,
         ),
-        ("blocks-hashed-twice", Blocks(blocks=VALUES, members=Hashed(num_buckets=8, seed=7, num_hashes=2)), 16),
+        ("hashed-blocks-twice", Blocks(blocks=VALUES, members=Hashed(num_buckets=8, seed=7, num_hashes=2)), 16),
     ],
     "ordered": [
         ("ordered", Ordered(edges=(-1.5, 0, 0.1, 1e6), unit="kg", others=VALUES), 1),

@@ -128,13 +128,14 @@ def audit(collection: Collection) -> Audit:
     faults.extend(_misplaced(collection))
     states = mechanism.protected_inputs is not None
     everything = mechanism.num_sensitive == mechanism.num_symbols
+    within = " among those of its block" if len(mechanism.confusable) > 1 else ""
     return Audit(
         epsilon=mechanism.epsilon,
-        protects=STATES if states else LDP if everything else ULDP,
+        protects=STATES if states else (LDP if everything else ULDP) + within,
         method=method,
         worst=worst,
         faults=tuple(faults),
-        notes=tuple(mechanism.caveats),
+        notes=(*collection.alphabet.caveats, *mechanism.caveats),
         lifetime=lifetime,
     )
 
@@ -212,48 +213,54 @@ def _enumerate(mechanism: Mechanism) -> tuple[WorstPair, list[str]]:
     if groups is not None:
         nouns = ("answer", "state") if mechanism.last_is_missing else ("state",)  # as ``protected_inputs`` lists them
         return _worst_of(payloads, rows, groups, nouns, faults), faults
-    v = mechanism.num_sensitive
-    protected = [i for i, row in enumerate(rows) if any(row[:v])]
+    v, worst = mechanism.num_sensitive, list[WorstPair]()
     for payload, row in zip(payloads, rows):
-        senders = sum(probability > 0 for probability in row)
-        if any(row[:v]) and senders < len(row):
+        senders = [symbol for symbol, probability in enumerate(row) if probability]
+        compared = next((group for group in mechanism.confusable if senders and senders[0] in group), ())
+        if not any(row[:v]) and len(senders) != 1:
+            faults.append(f"the clear report {payload.hex()} comes from {len(senders)} symbols instead of one")
+        if not any(row[:v]):
+            continue
+        if senders != sorted(compared):
             faults.append(f"report {payload.hex()} can come from a sensitive symbol and rules another symbol out")
-        if not any(row[:v]) and senders != 1:
-            faults.append(f"the clear report {payload.hex()} comes from {senders} symbols instead of one")
-    chosen = [i for i in protected if all(rows[i])]
-    return _worst_of([payloads[i] for i in chosen], [rows[i] for i in chosen], None, ("symbol",), faults), faults
+            continue
+        high, low = (extreme(senders, key=row.__getitem__) for extreme in (max, min))
+        worst.append(_pair(payload, "symbol", (high, low), (row[high], row[low])))
+    assert worst, "a mechanism has protected reports"
+    return max(worst, key=lambda pair: pair.ratio), faults
+
+
+def _pair(payload: bytes, noun: str, inputs: tuple[int, int], probabilities: tuple[Fraction, Fraction]) -> WorstPair:
+    high, low = inputs
+    return WorstPair(
+        report=payload.hex(),
+        likelier=f"{noun} {high}",
+        less_likely=f"{noun} {low}",
+        probabilities=(Fraction(probabilities[0]), Fraction(probabilities[1])),
+    )
 
 
 def _worst_of(
     payloads: list[bytes],
     rows: list[list[Fraction]],
-    groups: list[list[list[Fraction]]] | None,
+    groups: list[list[list[Fraction]]],
     nouns: tuple[str, ...],
     faults: list[str],
 ) -> WorstPair:
-    """The two inputs of one group (None: symbols) and the report with the largest ratio of probabilities.
+    """The two inputs of one group and the report with the largest ratio of probabilities.
 
     A report that has probability 0 under an input is added to the faults.
     """
     best: WorstPair | None = None
     for payload, row in zip(payloads, rows):
-        for noun, group in zip(nouns, groups if groups is not None else (None,)):
-            shares = (
-                row
-                if group is None
-                else [sum((p * q for p, q in zip(weights, row) if p), Fraction(0)) for weights in group]
-            )
+        for noun, group in zip(nouns, groups):
+            shares = [sum((p * q for p, q in zip(weights, row) if p), Fraction(0)) for weights in group]
             high, low = (shares.index(extreme(shares)) for extreme in (max, min))
             if not shares[low]:
                 if shares[high]:
                     faults.append(f"report {payload.hex()} rules {noun} {low} out")
                 continue
-            pair = WorstPair(
-                report=payload.hex(),
-                likelier=f"{noun} {high}",
-                less_likely=f"{noun} {low}",
-                probabilities=(Fraction(shares[high]), Fraction(shares[low])),
-            )
+            pair = _pair(payload, noun, (high, low), (shares[high], shares[low]))
             if best is None or pair.ratio > best.ratio:
                 best = pair
     assert best is not None, "a mechanism has protected reports"

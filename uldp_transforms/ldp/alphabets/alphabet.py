@@ -212,6 +212,16 @@ class Alphabet(abc.ABC):
         return 0.0
 
     @property
+    def in_words(self) -> str | None:
+        """Its values, for a reader; None if their number and kind say enough."""
+        return None
+
+    @property
+    def caveats(self) -> list[str]:
+        """What a report says about its value whatever the mechanism is, as sentences."""
+        return []
+
+    @property
     def block_sizes(self) -> Sizes | None:
         """(K_b, v_b) of each public block, if reports state the block of their value; None without blocks."""
         return None

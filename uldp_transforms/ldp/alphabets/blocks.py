@@ -178,6 +178,27 @@ class Blocks(Alphabet):
             for _, own in self.blocks
         )
 
+    @property
+    def in_words(self) -> str:
+        number = f"{len(self.block_names):,} blocks"
+        if self.members is not None:
+            start = f"any text that begins with one of {number}, such as {self.blocks[0]}{SEPARATOR}..."
+            return f"{start}, hashed into {self.members.num_buckets:,} buckets"
+        declared = "" if self.sensitive is None else f", {self.num_sensitive:,} of them sensitive"
+        return f"{self.num_symbols:,} listed values in {number}{declared}"
+
+    @property
+    def caveats(self) -> list[str]:
+        found = [
+            "The block of a value is public: each report states it in clear, and results show exactly how many reports "
+            "each block has. A value is protected from the other values of its block only"
+        ]
+        if self.members is None:
+            hidden = [(own, name) for (_, own), name in zip(self.block_sizes, self.block_names) if own]
+            smallest, name = min(hidden, key=lambda block: block[0])
+            found[0] += f"; {describe(name)} has the fewest to protect, {smallest:,}"
+        return [f"{found[0]}."]
+
     def check_dimensions(self, dimensions: Sequence[Dimension]) -> None:
         names = set(self.block_names)
         for one in dimensions:

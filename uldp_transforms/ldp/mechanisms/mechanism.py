@@ -193,6 +193,16 @@ class Mechanism(abc.ABC):
         return self.about
 
     @property
+    def states(self) -> tuple[str, ...]:
+        """What every report says about its value in clear, as nouns for a reader; nothing by default."""
+        return ()
+
+    @property
+    def confusable(self) -> list[range | list[int]]:
+        """Groups of symbols: what a report must not tell apart; by default all symbols."""
+        return [range(self.num_symbols)]
+
+    @property
     def sends_clear(self) -> bool:
         """Whether some report can come from one symbol only, and thus reveals it.
 

@@ -25,7 +25,7 @@ import numpy as np
 from uldp_transforms.ldp.counts.block_places import Sizes, symbols_of_blocks
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.mechanism import Kind, Mechanism, exact_sums
+from uldp_transforms.ldp.mechanisms.mechanism import About, Kind, Mechanism, exact_sums
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import WordSource
 
@@ -160,19 +160,28 @@ class BlockChannel(Mechanism):
         return any(part.sends_clear for part in self.parts)
 
     @property
-    def protecting_parts(self) -> tuple[Mechanism, ...]:
-        """The parts that have something to protect."""
-        return tuple(part for part in self.parts if part.num_sensitive)
+    def states(self) -> tuple[str, ...]:
+        return ("the block of the answer",)
+
+    @property
+    def confusable(self) -> list[range | list[int]]:
+        return [symbols.tolist() for symbols in symbols_of_blocks(self.sizes)]
+
+    @property
+    def described(self) -> About:
+        about = self._named.described
+        return about._replace(
+            sends=f"the block of the value in clear, and within the block {about.sends}",
+            protects=f"{about.protects.partition('. ')[0]}, against the other values of the same block",
+        )
 
     @property
     def caveats(self) -> list[str]:
-        smallest = min(size for size, _ in self.sizes)
-        return [
-            f"The block of a value is public: each report states it in clear, and rows show how many people are in it. "
-            f"Values are protected from other values of their block only; the smallest of the {self.num_blocks:,} "
-            f"blocks has {smallest:,}.",
-            *dict.fromkeys(sentence for part in self.protecting_parts for sentence in part.caveats),
-        ]
+        """Of the parts, each sentence once; and of blocks without sensitive values."""
+        found = [sentence for part in self.parts if part.num_sensitive for sentence in part.caveats]
+        if not all(part.num_sensitive for part in self.parts):
+            found.append("Values of blocks without sensitive values are always sent in clear.")
+        return list(dict.fromkeys(found))
 
     @property
     def num_outputs(self) -> int:

@@ -22,15 +22,17 @@ from typing import Any
 import numpy as np
 import scipy
 
-from uldp_transforms.ldp.counts.block_places import Sizes
+from uldp_transforms.ldp.counts.block_places import Sizes, symbols_of_blocks
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
-from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals, score_intervals
+from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals
 from uldp_transforms.ldp.mechanisms.mechanism import Mechanism
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.public_blocks.block_channel import BlockChannel, check_part
 from uldp_transforms.ldp.mechanisms.public_blocks.in_clear import InClear
+
+_LEAST = 1e-300
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -156,43 +158,28 @@ class WithinBlocks(BlockChannel):
     def intervals(
         self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Score intervals of protected symbols, whose variance is null + slope p - p^2; of all others, whose reports
-        are counted alone, those of a binomial probability; see ``Mechanism.intervals``."""
+        """Of protected symbols, from the intervals within the block; of all others, whose reports are counted alone,
+        those of a binomial probability. See ``Mechanism.intervals``.
+
+        If a block has no reports, all that is known is that a value has at most the share of the block.
+        """
         n, raw, cells = counts.total, self.invert(counts)[0], counts.cells[0, : self.num_symbols]
-        clear = self._counted_alone
-        low, high = score_intervals(
-            raw,
-            self.null_variances(frequencies) / n,
-            self.slopes / n,
-            1 / n,
-            self.jumps / n,
-            cells / n,
-            confidence=confidence,
-            strict=strict,
-        )
-        own = np.broadcast_to(confidence, raw.shape)[clear]
-        ends = binomial_intervals(cells[clear], n, own if np.ndim(confidence) else confidence, strict)
+        levels, reports, halves = np.broadcast_to(confidence, raw.shape), self.reports_of(counts)[0], self.jumps / 2
+        low, high = np.zeros((2, len(raw)))
+        for block, symbols in enumerate(symbols_of_blocks(self.sizes)):
+            own = levels[symbols] if np.ndim(confidence) else confidence
+            shares = binomial_intervals(np.full(len(symbols), reports[block]), n, own, strict)
+            high[symbols] = np.maximum(shares[1], halves[symbols] / n)
+            if reports[block] and self.sizes[block][1]:
+                part, within = self.part_and_counts(counts, block)
+                held = max(float(frequencies[symbols].sum()), _LEAST)
+                ends, mass = part.intervals(within, frequencies[symbols] / held, own, strict), reports[block] / n
+                low[symbols], high[symbols] = ends_of_product(raw[symbols] / mass, ends, mass, shares)
+        clear = np.arange(self.num_symbols) >= self.num_sensitive
+        ends = binomial_intervals(cells[clear], n, levels[clear] if np.ndim(confidence) else confidence, strict)
         rates = self._reveal_rates[clear]
         low[clear], high[clear] = np.minimum(ends[0] / rates, raw[clear]), np.maximum(ends[1] / rates, raw[clear])
         return low, high
-
-    @property
-    def slopes(self) -> np.ndarray:
-        """(K,): the increase of n times the variance of each symbol per unit of its share p, without the - p^2 term; it
-        is that of the part, whatever the other shares are."""
-
-        def of_part(number: int) -> np.ndarray:
-            part = self.parts[number]
-            even = np.full(part.num_symbols, 1 / part.num_symbols)
-            slopes: np.ndarray = (part.variances_alone(even) - part.null_variances(even)) / even + even
-            return slopes
-
-        return self._placed(np.empty(self.num_symbols), of_part)
-
-    @property
-    def _counted_alone(self) -> np.ndarray:
-        """(K,) bool: symbols of which only holders are counted."""
-        return np.arange(self.num_symbols) >= self.num_sensitive
 
     @property
     def _reveal_rates(self) -> np.ndarray:
@@ -251,6 +238,25 @@ class WithinBlocks(BlockChannel):
         at = (coefficients.reshape(-1), (np.repeat(np.arange(len(place)), columns.shape[1]), columns.reshape(-1)))
         rows = scipy.sparse.csr_array(at, shape=(len(place), self.num_symbols))
         return Outcomes(outcomes.counts, cohorts, np.zeros(len(place)), rows)
+
+
+def ends_of_product(
+    inside: np.ndarray, ends: tuple[np.ndarray, np.ndarray], mass: float, shares: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of the intervals of shares p = w q: the distances of both factors' ends, added in squares.
+
+    Args:
+        inside: (U,) unbiased q.
+        ends: (U,), (U,) of its intervals.
+        mass: w.
+        shares: (U,), (U,) of the intervals of w.
+
+    Source: Zou and Donner 2008 (method of variance estimates recovery), here for a product of independent estimates.
+    """
+    held = np.clip(inside, 0, 1)
+    low: np.ndarray = mass * inside - np.hypot(mass * (inside - ends[0]), held * (mass - shares[0]))
+    high: np.ndarray = mass * inside + np.hypot(mass * (ends[1] - inside), held * (shares[1] - mass))
+    return low, high
 
 
 def _together(found: list[Outcomes]) -> Outcomes:

@@ -19,7 +19,7 @@ import numpy as np
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals
-from uldp_transforms.ldp.mechanisms.public_blocks.within_blocks import WithinBlocks
+from uldp_transforms.ldp.mechanisms.public_blocks.within_blocks import WithinBlocks, ends_of_product
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.question import LinearEstimate, Question, Within, ask
 
@@ -171,8 +171,5 @@ class _Intervals:
             inside = np.clip(inside, 0, 1) if at_edge else inside
             counted = np.full(len(inside), one.num_reports)
             shares = binomial_intervals(counted, total, levels[one.positions], strict)
-            within = np.clip(inside, 0, 1)
-            centre = one.mass * inside
-            low[one.positions] = centre - np.hypot(one.mass * (inside - ends[0]), within * (one.mass - shares[0]))
-            high[one.positions] = centre + np.hypot(one.mass * (ends[1] - inside), within * (shares[1] - one.mass))
+            low[one.positions], high[one.positions] = ends_of_product(inside, ends, one.mass, shares)
         return low, high
