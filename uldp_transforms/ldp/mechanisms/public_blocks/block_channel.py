@@ -313,8 +313,8 @@ def check_part(part: Mechanism) -> Mechanism:
     """Refuse a mechanism whose fields refer to single values or to their order, and memos; raises SpecError."""
     if vars(part).get("epsilon_inf") is not None:
         raise SpecError(
-            "mechanism.epsilon_inf must be absent for the alphabet blocks, because a memo of a value would not hide "
-            f"when its block changes, got {vars(part)['epsilon_inf']!r}"
+            "mechanism.epsilon_inf must be absent for the alphabet blocks, because memos do not hide that a "
+            f"block changes, got {vars(part)['epsilon_inf']!r}"
         )
     if part.names_values or part.last_is_missing or part.num_others or not part.alike_in_blocks:
         raise SpecError(
