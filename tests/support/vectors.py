@@ -277,7 +277,8 @@ def _beginnings(mechanism: Mechanism) -> list[list[int]]:
         clear = () if mechanism.protects_all else ((shares + w) * noise,)
         return [[word] for end in (*ends, *clear) for word in (end - 1, end) if word >= 0] + [[LAST]]
     parts = mechanism.parts if isinstance(mechanism, WithinBlocks) else [mechanism]
-    return [words for part in parts if part.num_sensitive for words in _of_coins(part)]
+    found = [words for part in parts if part.num_sensitive for words in _of_coins(part)]
+    return [words for place, words in enumerate(found) if words not in found[:place]]
 
 
 def _of_coins(mechanism: Mechanism) -> list[list[int]]:

@@ -117,7 +117,7 @@ function withinBlocks({ parts: weights, ...mechanism }, sizes) {
     const [num_symbols, v] = size.split(",").map(Number);
     const part = drawn({ ...mechanism, ...weights[i] }, num_symbols, v);
     const in_clear = { num_sensitive: 0, sampler: { sampler: "in_clear" }, payload: payloadOf({}, num_symbols, 0) };
-    return { ...part, ...(v === 0 && in_clear), num_first: v };
+    return { num_first: v, ...part, ...(v === 0 && in_clear) };
   });
   const block_bytes = sizes.length <= 256 ? 1 : 2;
   const bytes = block_bytes + Math.max(...parts.map(({ payload }) => payload.bytes));

@@ -6,6 +6,41 @@ from tests.campaigns.planted.plant import Plant
 
 ESTIMATES = (
     Plant(
+        "blocks of known size",
+        "variances[one.positions] = noise + inside**2 * one.mass * (1 - one.mass) / total",
+        "variances[one.positions] = noise",
+        "the share of a block is that of a sample of people",
+        ("test_joined_blocks.py::test_a_share_is_that_of_the_block_times_that_within_it",),
+    ),
+    Plant(
+        "shares of everybody for those within a block",
+        "column[one.positions] = one.mass * getattr(one.linear, name)",
+        "column[one.positions] = getattr(one.linear, name)",
+        "all blocks together would hold more than everybody",
+        ("test_joined_blocks.py::test_a_share_is_that_of_the_block_times_that_within_it",),
+    ),
+    Plant(
+        "an empty block holds nobody",
+        "high[places] = binomial_intervals(counted, total, levels[places], strict)[1]",
+        "pass",
+        "a value of a block without reports would have an interval of length 0",
+        ("test_joined_blocks.py::test_a_block_without_reports_may_still_hold_a_value",),
+    ),
+    Plant(
+        "unlisted texts of blocks without noise",
+        "noise = sum((one.mass * one.linear.rest_standard_error) ** 2 for one in within)",
+        "noise = 0.0",
+        "the unlisted share would seem to be counted",
+        ("test_joined_blocks.py::test_intervals_hold_the_shares_of_texts_and_of_unlisted_ones",),
+    ),
+    Plant(
+        "one unit for small and large blocks",
+        "return 1.0 if problem.open else 1 / np.count_nonzero(chosen)",
+        "return 1.0",
+        "what is even among 4 values is much among 30",
+        ("test_joined_blocks.py::test_even_shares_are_alike_in_blocks_of_any_size",),
+    ),
+    Plant(
         "changes that are judged after two windows",
         "LEAST_HISTORY = 8",
         "LEAST_HISTORY = 2",

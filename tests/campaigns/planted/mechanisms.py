@@ -6,6 +6,41 @@ from tests.campaigns.planted.plant import Plant
 
 MECHANISMS = (
     Plant(
+        "noise of all blocks for each",
+        "held * (variances(self.parts[number], within) + within**2) - (held * within) ** 2",
+        "held * variances(self.parts[number], within)",
+        "the number of people in a block is a sample too",
+        ("test_public_blocks.py::test_moments_are_those_of_the_channel",),
+    ),
+    Plant(
+        "one order of symbols for all blocks",
+        "self._within[symbols[rows]]",
+        "symbols[rows]",
+        "a value would be perturbed as another one of its block",
+        ("test_public_blocks.py::test_the_client_has_the_channel_by_all_its_words",),
+    ),
+    Plant(
+        "payloads with a rest",
+        "(Reason.IMPOSSIBLE_REPORT, rest.any(axis=1))",
+        "(Reason.IMPOSSIBLE_REPORT, rest.all(axis=1))",
+        "a sender could hide a mark in the zeros behind a short payload",
+        ("test_public_blocks.py::test_rests_of_shorter_payloads_are_zeros",),
+    ),
+    Plant(
+        "blocks by their place in the file",
+        "for name in sorted(names))",
+        "for name in names)",
+        "the keys of a JSON object have no order: two programs would number the blocks in two ways",
+        ("test_blocks.py::test_the_order_of_the_keys_of_an_object_has_no_meaning",),
+    ),
+    Plant(
+        "a block without a report is empty",
+        "high[symbols] = np.maximum(shares[1], halves[symbols] / n)",
+        "high[symbols] = 0",
+        "nobody reported from the block, which does not say that nobody lives there",
+        ("test_noisy_zeros.py::test_no_interval_is_short_or_leaves_out_its_own_number",),
+    ),
+    Plant(
         "cohorts by themselves",
         "_two_sided(Binomial, counts.num_reports[:-1], left, 1 / np.arange(num_cohorts, 1, -1))",
         "_two_sided(Binomial, counts.num_reports[:-1], counts.total, 1 / num_cohorts)",
@@ -177,10 +212,13 @@ MECHANISMS = (
     ),
     Plant(
         "an audit that overlooks excluded symbols",
-        "if any(row[:v]) and senders < len(row):",
-        "if any(row[:v]) and not senders:",
+        "if senders != sorted(compared):",
+        "if not senders:",
         "a report that rules a sensitive value out passes the audit",
-        ("test_privacy.py::test_broken_mechanisms_are_refuted",),
+        (
+            "test_privacy.py::test_broken_mechanisms_are_refuted",
+            "test_public_blocks.py::test_an_audit_finds_a_report_that_rules_a_value_of_its_block_out",
+        ),
     ),
     Plant(
         "seeds in network order",

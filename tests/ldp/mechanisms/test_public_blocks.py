@@ -184,13 +184,13 @@ def test_rests_of_shorter_payloads_are_zeros() -> None:
         {
             "id": "places",
             "version": 1,
-            "alphabet": {"id": "blocks", "blocks": {"long": list("abcdefghi"), "short": ["x", "y"]}},
+            "alphabet": {"id": "blocks", "blocks": {"long": list("abcdefghijklmnopq"), "short": ["x", "y"]}},
             "mechanism": {"id": "ss", "epsilon": 1.0},
         }
     ).mechanism
-    payloads = mechanism.perturb(np.array([9]), Given(5))
-    assert payloads.shape == (1, 3) and payloads[0, 2] == 0 and mechanism.is_valid(payloads).all()
-    payloads[0, 2] = 1
+    payloads = mechanism.perturb(np.array([17]), Given(5))
+    assert payloads.shape == (1, 4) and not payloads[0, 2:].any() and mechanism.is_valid(payloads).all()
+    payloads[0, 3] = 1
     assert [reason for reason, mask in mechanism.violations(payloads) if mask.any()] == [Reason.IMPOSSIBLE_REPORT]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp.alphabets import Blocks
 
 CITIES = {"berlin": ["mitte", "tegel"], "paris": ["nord", "sud"]}
 SITES = {"blocks": ["a.org", "b.org"], "members": {"id": "hashed", "num_buckets": 4}}
@@ -18,9 +19,13 @@ def of(blocks: Any = CITIES, mechanism: Any = None, dimensions: Any = None, **fi
     return lambda: Collection.from_json(spec)
 
 
+def alphabet(blocks: Any = CITIES, **fields: Any) -> Callable[[], Any]:
+    return lambda: Blocks(blocks=blocks, **fields)
+
+
 _LEAST = (
-    "alphabet.blocks must have at least two values in every block, because a block of one value says the value in "
-    "clear; or leave that value out of alphabet.sensitive; got one in 'mini'"
+    "Blocks.blocks must have at least two values in every block, because a block of one value says the value in "
+    "clear; or leave that value out of Blocks.sensitive; got one in 'mini'"
 )
 _TREATED = (
     "mechanism.id must be one that treats all values alike, such as krr, ss or uss, for the alphabet blocks, got "
@@ -28,49 +33,60 @@ _TREATED = (
 REFUSED = [
     (SpecError, call, sentence)
     for call, sentence in [
-        (of({"mini": ["dorf"], **CITIES}), _LEAST),
-        (of({"mini": ["dorf"], **CITIES}, sensitive=["dorf", "nord"]), _LEAST),
+        (alphabet({"mini": ["dorf"], **CITIES}), _LEAST),
+        (alphabet({"mini": ["dorf"], **CITIES}, sensitive=["dorf", "nord"]), _LEAST),
         (
             of({"mini": ["dorf"], **CITIES}, sensitive=["nord"]),
             "mechanism.id must be one that protects sensitive values only, such as urr, if a block has none, got 'krr'",
         ),
         (
-            of({"berlin": ["mitte", "sud"], "paris": ["nord", "sud"]}),
-            "alphabet.blocks: values of all blocks must not repeat an entry (in Unicode NFC), got 'sud' twice",
+            alphabet({"berlin": ["mitte", "sud"], "paris": ["nord", "sud"]}),
+            "Blocks.blocks: values of all blocks must not repeat an entry (in Unicode NFC), got 'sud' twice",
         ),
-        (of({"berlin": ["mitte", "tegel"]}), "alphabet.blocks: names must have at least 2 entries, got 1"),
-        (of({**CITIES, "rome": "est"}), "alphabet.blocks: values of 'rome' must be a list of texts, got 'est'"),
+        (alphabet({"berlin": ["mitte", "tegel"]}), "Blocks.blocks: names must have at least 2 entries, got 1"),
         (
-            of(["berlin", "paris"]),
-            "alphabet.blocks must be an object {block: values}, or a list of blocks beside alphabet.members, got "
+            alphabet({"a b": ["x", "y"], "a  b": ["z", "w"]}),
+            "Blocks.blocks: names must differ in more than white space and invisible characters, got 'a  b' beside "
+            "'a b'",
+        ),
+        (
+            alphabet({"a": ["x", "y"], "b": ["x ", "z"]}),
+            "Blocks.blocks: values of all blocks must differ in more than white space and invisible characters, got "
+            "'x ' beside 'x'",
+        ),
+        (alphabet(sensitive=[]), "Blocks.sensitive must have at least 1 entries, got 0"),
+        (alphabet({**CITIES, "rome": "est"}), "Blocks.blocks: values of 'rome' must be a list of texts, got 'est'"),
+        (
+            alphabet(["berlin", "paris"]),
+            "Blocks.blocks must be an object {block: values}, or a list of blocks beside Blocks.members, got "
             "['berlin', 'paris']",
         ),
-        (of(sensitive=["west"]), "alphabet.sensitive must contain only values of alphabet.blocks, got 'west'"),
+        (alphabet(sensitive=["west"]), "Blocks.sensitive must contain only values of Blocks.blocks, got 'west'"),
         (
-            of(CITIES, members=SITES["members"]),
-            "alphabet.blocks must be a list beside alphabet.members, got {'berlin': ['mitte', 'tegel'], 'paris': "
+            alphabet(CITIES, members=SITES["members"]),
+            "Blocks.blocks must be a list beside Blocks.members, got {'berlin': ['mitte', 'tegel'], 'paris': "
             "['nord', 'sud']}",
         ),
         (
-            of(**SITES, sensitive=["a.org"]),
-            "alphabet.sensitive must be absent beside alphabet.members, whose non_sensitive lists the other texts, got "
+            alphabet(**SITES, sensitive=["a.org"]),
+            "Blocks.sensitive must be absent beside Blocks.members, whose non_sensitive lists the other texts, got "
             "['a.org']",
         ),
         (
-            of(["a.org", "b.org/x"], members=SITES["members"]),
-            "alphabet.blocks must have no '/', which ends their names, got 'b.org/x'",
+            alphabet(["a.org", "b.org/x"], members=SITES["members"]),
+            "Blocks.blocks must have no '/', which ends their names, got 'b.org/x'",
         ),
         (
-            of(["a.org", "b.org"], members={"id": "closed", "values": ["x", "y"]}),
+            alphabet(["a.org", "b.org"], members={"id": "closed", "values": ["x", "y"]}),
             "members.id must be one of hashed, got 'closed'",
         ),
         (
-            of(["a.org", "b.org"], members=SITES["members"] | {"non_sensitive": ["c.org/x"]}),
-            "alphabet.members.non_sensitive must be texts such as a.org/..., which begin with a block, got 'c.org/x'",
+            alphabet(["a.org", "b.org"], members=SITES["members"] | {"non_sensitive": ["c.org/x"]}),
+            "Blocks.members.non_sensitive must be texts such as a.org/..., which begin with a block, got 'c.org/x'",
         ),
         (
-            of([str(number) for number in range(65537)], members=SITES["members"]),
-            "alphabet.blocks must be at most 65,536 blocks, got 65,537",
+            alphabet([str(number) for number in range(65537)], members=SITES["members"]),
+            "Blocks.blocks must be at most 65,536 blocks, got 65,537",
         ),
         (
             of(dimensions=[{"name": "city", "values": ["paris", "berlin"]}]),
