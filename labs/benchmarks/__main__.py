@@ -12,6 +12,7 @@ import numpy
 
 from labs.benchmarks import (
     alarms,
+    blocks,
     comparisons,
     decoders,
     discovery,
@@ -51,6 +52,7 @@ ALL = {
     "files": files,
     "estimation": estimation,
     "likelihood": likelihood,
+    "blocks": blocks,
     "open": open_alphabets,
     "discovery": discovery,
     "scale": scale,

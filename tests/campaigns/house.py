@@ -75,6 +75,11 @@ CAPABILITIES = (
     Capability("liars", r"liars|poisoning", r"liar"),
     Capability("smoothing and alarms", r"smooth|window_history|alarm", r"smooth|alarm|history"),
     Capability("discovery", r"discover|prefix|jobs/tokens", r"discover|prefixes"),
+    Capability(
+        "public blocks",
+        r"public_blocks|alphabets/blocks|block_places",
+        r"public_blocks|block_(sizes|members|of|places)|stated_sums|\.in_blocks|BlockProblem|\.within\b|confusable",
+    ),
     Capability("open lists", r"ldp/solvers/", r"solvers\."),
     Capability(
         "memos and clients",

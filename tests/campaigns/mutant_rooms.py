@@ -205,9 +205,16 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         *("ldp/mechanisms", "ldp/test_privacy.py", "ldp/test_conformance.py", "ldp/test_errors_ldp.py"),
         "clients/test_vectors.py",
     ),
+    "ldp/mechanisms/public_blocks": (
+        *("ldp/mechanisms", "ldp/test_privacy.py", "ldp/test_errors_ldp.py", "ldp/solvers/test_joined_blocks.py"),
+        *("ldp/alphabets/test_blocks.py", "clients/test_vectors.py"),
+    ),
     "ldp/planning": ("ldp/planning", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
     "ldp/smoothing": ("ldp/smoothing",),
     "ldp/solvers": ("ldp/solvers", "ldp/estimators", "ldp/alphabets", "ldp/test_edges.py"),
+    "ldp/solvers/public_blocks": (
+        *("ldp/solvers/test_joined_blocks.py", "ldp/mechanisms/test_public_blocks.py", "ldp/estimators"),
+    ),
     "ldp/utility": ("ldp/planning", "ldp/versions/test_liars_pooled.py"),
     "ldp/versions": ("ldp/versions", "ldp/numbers", "ldp/solvers/test_pooled_versions.py"),
     "messages": ("messages", "beam/accounts/test_manifests.py"),

@@ -97,12 +97,25 @@ def alphabet_of(spec: dict[str, Any]) -> dict[str, Any]:
         "hashed": {"num_hashes": 1, "seed": 0},
         "permuted": {"seed": 0},
         "prefixes": {"seed": 0},
+        "blocks": {},
     }[given["id"]]
+    if given["id"] == "blocks":
+        return blocks_of(given)
     alphabet = defaults | {key: value for key, value in given.items() if value is not None}
     alphabet.pop("background", None)
     if given["id"] == "permuted" and alphabet.get("num_hashes") == 1:
         del alphabet["num_hashes"]
     return alphabet
+
+
+def blocks_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Blocks as a list of pairs in the order of their names; or a list of names, and the alphabet of their members."""
+    if given.get("members") is not None:
+        members = alphabet_of({"alphabet": given["members"]})
+        return {"id": "blocks", "blocks": given["blocks"], "members": members}
+    pairs = given["blocks"].items() if isinstance(given["blocks"], dict) else given["blocks"]
+    blocks = sorted([normal(name), normal(values)] for name, values in pairs)
+    return {"id": "blocks", "blocks": blocks, "sensitive": given.get("sensitive")}
 
 
 def sensitive_places(edges: list[float], others: list[str], declared: list[Any]) -> list[int]:
@@ -407,6 +420,12 @@ def payload_layout(sampler: dict[str, Any], k: int, v: int) -> dict[str, Any]:
     return {"layout": "integer", "bytes": size, "num_outputs": outputs}
 
 
+def block_layout(sampler: dict[str, Any]) -> dict[str, Any]:
+    own = 1 if len(sampler["part_of"]) <= 256 else 2
+    longest = max(part["payload"]["bytes"] for part in sampler["parts"])
+    return {"layout": "block", "bytes": own + longest, "block_bytes": own}
+
+
 # ---------------------------------------------------------------------- the client's form
 
 
@@ -445,17 +464,60 @@ def rule_of(alphabet: dict[str, Any]) -> tuple[dict[str, Any], int, int]:
     return rule | {"listed": listed, "num_clear_buckets": clear}, k + (clear or len(listed)), k
 
 
+def rule_of_blocks(alphabet: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[int, int]]]:
+    """From values to symbols; and K and v of each block."""
+    if "members" in alphabet:
+        members, blocks = alphabet["members"], alphabet["blocks"]
+        values, clear = members.get("non_sensitive", []), members.get("num_clear_buckets")
+        listed = [[value for value in values if value.partition("/")[0] == block] for block in blocks]
+        rule = {"rule": "hash_within_blocks", "blocks": blocks, "listed": listed, "num_clear_buckets": clear}
+        k = members["num_buckets"]
+        rule |= {"num_buckets": k, "seed": str(members["seed"]), "num_hashes": members["num_hashes"]}
+        return rule, [(k + clear_symbols(own, clear), k) for own in listed]
+    everything = [value for _, values in alphabet["blocks"] for value in values]
+    protected = set(everything if alphabet["sensitive"] is None else alphabet["sensitive"])
+    sizes = [(len(values), len(protected & set(values))) for _, values in alphabet["blocks"]]
+    return {"rule": "list", "symbols": sorted(everything, key=lambda value: value not in protected)}, sizes
+
+
+def clear_symbols(listed: list[str], num_clear_buckets: int | None) -> int:
+    """Of a block with these listed values."""
+    return 0 if not listed else num_clear_buckets or len(listed)
+
+
+def within_blocks(
+    fields: dict[str, Any], sizes: list[tuple[int, int]], h: int
+) -> tuple[dict[str, Any], list[Any], int]:
+    """The sampler, what canonical JSON has of its weights, and the number of protected symbols."""
+    different, parts, weights, protected = list(dict.fromkeys(sizes)), [], [], 0
+    for k, own in different:
+        v = k if fields["id"] in PROTECT_ALL else own
+        sampler, rate = ({"sampler": "in_clear"}, None) if not own else SAMPLERS[fields["id"]](fields, k, v, h)
+        layout = payload_layout(sampler, k, v)
+        parts.append({"num_first": own, "num_symbols": k, "num_sensitive": v, "sampler": sampler, "payload": layout})
+        weights.append(weights_of(sampler, rate) if own else {})
+        protected += v * sizes.count((k, own))
+    part_of = [different.index(size) for size in sizes]
+    return {"sampler": "within_blocks", "part_of": part_of, "parts": parts}, weights, protected
+
+
 def form(spec: dict[str, Any]) -> dict[str, Any]:
     """The client's form of a collection, as ``uldp export`` writes it, without its examples."""
     alphabet, fields = alphabet_of(spec), fields_of(spec)
-    rule, k, v = rule_of(alphabet)
-    v = k if fields["id"] in PROTECT_ALL else v
-    with_others = fields | {"num_others": num_others(alphabet)}
-    if "levels" in fields:
-        with_others["symbols"] = symbols_of_levels(rule, fields["levels"])
-        v = max(v, *(symbol + 1 for symbols in with_others["symbols"] for symbol in symbols))
-    sampler, rate = SAMPLERS[fields["id"]](with_others, k, v, alphabet.get("num_hashes", 1))
-    sampler = with_memo(sampler, rate, fields, v)
+    if alphabet["id"] == "blocks":
+        rule, sizes = rule_of_blocks(alphabet)
+        sampler, parts, v = within_blocks(fields, sizes, rule.get("num_hashes", 1))
+        k, weights, layout = sum(size for size, _ in sizes), {"parts": parts}, block_layout(sampler)
+    else:
+        rule, k, v = rule_of(alphabet)
+        v = k if fields["id"] in PROTECT_ALL else v
+        with_others = fields | {"num_others": num_others(alphabet)}
+        if "levels" in fields:
+            with_others["symbols"] = symbols_of_levels(rule, fields["levels"])
+            v = max(v, *(symbol + 1 for symbols in with_others["symbols"] for symbol in symbols))
+        sampler, rate = SAMPLERS[fields["id"]](with_others, k, v, alphabet.get("num_hashes", 1))
+        sampler = with_memo(sampler, rate, fields, v)
+        weights, layout = weights_of(sampler, rate), payload_layout(sampler, k, v)
     num_cohorts = spec.get("num_cohorts", 1)
     meaning = {"id": spec["id"], "version": spec["version"], "num_cohorts": num_cohorts, "wire_version": 1}
     asked = {key: spec[key] for key in ("client_window", "client_timezone") if spec.get(key) is not None}
@@ -467,7 +529,7 @@ def form(spec: dict[str, Any]) -> dict[str, Any]:
     ]
     of_groups = {"dimensions": listed} if listed else {}
     meaning |= of_groups
-    canonical = json_text(meaning | {"alphabet": alphabet, "mechanism": fields | weights_of(sampler, rate)})
+    canonical = json_text(meaning | {"alphabet": alphabet, "mechanism": fields | weights})
     return (
         {
             "client_form": 1,
@@ -479,7 +541,7 @@ def form(spec: dict[str, Any]) -> dict[str, Any]:
             "num_sensitive": v,
             "symbols": rule,
             "sampler": sampler,
-            "payload": payload_layout(sampler, k, v),
+            "payload": layout,
             "canonical": canonical,
         }
         | ({"client_window": asked_window(**asked)} if asked else {})
@@ -562,7 +624,8 @@ def check(form: Any, pinned: str | None = None) -> None:
 def form_of(canonical: str) -> dict[str, Any]:
     """The form, computed again from the text that is hashed; ValueError if that is not canonical."""
     spec = json.loads(canonical)
-    weights = ("keep_weight", "noise_rate", "repeat_weight", "noise_weight", "answer_noise_weight", "near_weight")
+    weights = {"parts", "keep_weight", "noise_rate", "repeat_weight", "noise_weight"}
+    weights |= {"answer_noise_weight", "near_weight"}
     given = {key: value for key, value in spec["mechanism"].items() if key not in weights}
     fields = {key: numbers(value) if key in FLOATS and value != "optimal" else value for key, value in given.items()}
     found = form({key: value for key, value in spec.items() if key != "wire_version"} | {"mechanism": fields})
@@ -633,6 +696,12 @@ def symbols_of(form: dict[str, Any], value: str, cohort: int) -> list[int]:
     if rule["rule"] == "bins":
         order = [*rule.get("sensitive", []), *range(form["num_symbols"])]  # the first time that a place is listed
         return [list(dict.fromkeys(order)).index(bin_of(rule, value))]
+    if rule["rule"] == "hash_within_blocks":
+        return symbols_in_block(rule, value, cohort)
+    return hashed_symbols(rule, value, cohort)
+
+
+def hashed_symbols(rule: dict[str, Any], value: str, cohort: int) -> list[int]:
     k, seed = rule["num_buckets"], int(rule["seed"])
     if rule["rule"] == "permutation":
         return permuted(rule, value, cohort)
@@ -645,6 +714,16 @@ def symbols_of(form: dict[str, Any], value: str, cohort: int) -> list[int]:
     return [hash_word(value, seed, cohort * h + j) * k // WORD for j in range(h)]
 
 
+def symbols_in_block(rule: dict[str, Any], value: str, cohort: int) -> list[int]:
+    """The buckets of all blocks come first, block by block, and then their listed values or clear buckets."""
+    k, block = rule["num_buckets"], rule["blocks"].index(value.partition("/")[0])
+    clear = [clear_symbols(own, rule["num_clear_buckets"]) for own in rule["listed"]]
+    own = rule | {"rule": "hash", "listed": rule["listed"][block]}
+    found = hashed_symbols(own, value, cohort)
+    first = len(clear) * k + sum(clear[:block])
+    return [block * k + x if x < k else first + x - k for x in found]
+
+
 # ---------------------------------------------------------------------- symbols and payloads
 
 
@@ -652,6 +731,7 @@ def payload(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
     """A payload for the symbols of a value."""
     by_name = {"symbol": _symbol, "bits": _bits, "subset": _subset, "column": _column, "two_stages": _two_stages}
     by_name |= {"table": _table, "wave": _wave, "levels": _levels}
+    by_name |= {"within_blocks": _within_blocks, "in_clear": _in_clear}
     return by_name[form["sampler"]["sampler"]](form, symbols, draw)
 
 
@@ -721,6 +801,21 @@ def _two_stages(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
     if word < (d - 1) * b:
         return _integer(form, (x + 1 + word // b) % d)
     return _integer(form, d if word < (d - 1) * b + a else x)
+
+
+def _in_clear(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
+    return _integer(form, symbols[0])
+
+
+def _within_blocks(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
+    """By a list of the symbols of all blocks."""
+    parts = [form["sampler"]["parts"][number] for number in form["sampler"]["part_of"]]
+    order = [(block, x) for block, part in enumerate(parts) for x in range(part["num_first"])]
+    order += [(block, x) for block, part in enumerate(parts) for x in range(part["num_first"], part["num_symbols"])]
+    block = order[symbols[0]][0]
+    own = payload(parts[block], [order[symbol][1] for symbol in symbols], draw)
+    head = block.to_bytes(form["payload"]["block_bytes"], "little")
+    return (head + own).ljust(form["payload"]["bytes"], b"\0")
 
 
 def _table(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:

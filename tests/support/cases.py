@@ -22,7 +22,7 @@ import pytest
 from tests.support.golden_records import WRITE, Records, text_of
 from tests.support.together import together
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.alphabets import Alphabet, Closed, Hashed, Ordered, Permuted, Prefixes, Tagged
+from uldp_transforms.ldp.alphabets import Alphabet, Blocks, Closed, Hashed, Ordered, Permuted, Prefixes, Tagged
 from uldp_transforms.ldp.estimators import (
     Empirical,
     EmpiricalBayes,
@@ -198,6 +198,22 @@ ALPHABET_CASES: dict[str, list[tuple[str, Alphabet, int]]] = {  # id -> name, in
         ("tagged", Tagged(values=VALUES, tags=("home", "work"), sensitive=SENSITIVE[:2]), 1),
         ("tagged-known", Tagged(values=VALUES, tags=("home", "work"), background={"home": {"dog": 1.0}}), 2),
     ],
+    "blocks": [
+        ("closed-blocks", Blocks(blocks={"winged": VALUES[:2], "legged": VALUES[2:]}), 1),
+        (
+            "closed-blocks-sensitive",
+            Blocks(blocks={"winged": VALUES[:3], "legged": VALUES[3:]}, sensitive=SENSITIVE),
+            3,
+        ),
+        ("closed-blocks-clear", Blocks(blocks={"a": VALUES[:1], "b": VALUES[1:]}, sensitive=VALUES[1:]), 1),
+        ("hashed-blocks", Blocks(blocks=VALUES, members=Hashed(num_buckets=4, seed=7)), 16),
+        (
+            "hashed-blocks-listed",
+            Blocks(blocks=VALUES, members=Hashed(num_buckets=3, seed=7, non_sensitive=("dog", "cat", "fox/yak"))),
+            16,
+        ),
+        ("hashed-blocks-twice", Blocks(blocks=VALUES, members=Hashed(num_buckets=8, seed=7, num_hashes=2)), 16),
+    ],
     "ordered": [
         ("ordered", Ordered(edges=(-1.5, 0, 0.1, 1e6), unit="kg", others=VALUES), 1),
         ("ordered-sensitive", Ordered(edges=RANGE, others=VALUES, sensitive=((None, 1), (3.5, 5), *VALUES[1:3])), 1),
@@ -265,7 +281,8 @@ def suits(name: str, alphabet: Alphabet, mechanism: str) -> bool:
         in_order = cls.names_values and not fields_of(mechanism)
         declared = ("closed-sensitive", "ordered-sensitive") if in_order and not cls.protects_all else ()
         return name in ("closed", *declared) or (name == "ordered" and in_order)
-    return alphabet.num_hashes <= cls.max_hashes
+    in_clear = alphabet.block_sizes is not None and not all(sensitive for _, sensitive in alphabet.block_sizes)
+    return alphabet.num_hashes <= cls.max_hashes and not (in_clear and cls.protects_all)
 
 
 # sets of two sizes, whose supports are weighed: reports of several kinds, which have more cells than symbols

@@ -36,6 +36,7 @@ from uldp_transforms.ldp.mechanisms import (
     TwoStage,
     UtilityOptimizedSquareWave,
 )
+from uldp_transforms.ldp.mechanisms.public_blocks.within_blocks import WithinBlocks
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, moment_of
 
@@ -114,6 +115,18 @@ _PREFIXES = {
     "lengths": [1, 3, None],
 }
 
+_BLOCKS = {
+    "10": ["a", "A", "b"],
+    "2": [DECOMPOSED, "/"],
+    "\u00df": ["c"],
+    "\N{FOX FACE}": ["d", "e"],
+    "\uffee": ["f", "g"],
+}
+"""Names that JSON readers put in other orders."""
+
+_SITES = {"id": "blocks", "blocks": [f"{number}.org" for number in range(300)]}
+_SITES["members"] = {"id": "hashed", "num_buckets": 5, "seed": LAST, "non_sensitive": ["7.org/a", "299.org/b", "7.org"]}
+
 _HOURS = {"id": "ordered", "low": 0, "high": 24, "num_bins": 24, "others": ["never", "secret"]}
 _HOURS |= {"sensitive": [[None, 6.5], [22, 24], "secret"]}
 _LEVELS = [{"epsilon": 0.5, "values": ["hiv"]}, {"epsilon": 2, "values": ["flu", "gout"]}]
@@ -181,6 +194,13 @@ SPECS = {
             3,
         ),
         _spec("levels-wide", numbered(300, 40), {"id": "levels", "levels": _WIDE}),
+        _spec(
+            "blocks-texts",
+            {"id": "blocks", "blocks": _BLOCKS, "sensitive": ["g", "a", "b", "/", "d", "f"]},
+            {"id": "uss"},
+        ),
+        _spec("blocks-all", {"id": "blocks", "blocks": {"b": ["x", "y"], "a": ["z", "w", "v"]}}, {"id": "ss"}),
+        _spec("blocks-300", _SITES, {"id": "urr"}, 3),
         _spec("hashes-16", {"id": "hashed", "num_buckets": 40, "num_hashes": 16}, {"id": "rappor", "epsilon": 16}, 3),
     )
 }
@@ -203,6 +223,12 @@ def _values_of(name: str) -> list[str]:
     alphabet = SPECS.get(name, COLLECTIONS[name].to_json())["alphabet"]
     if alphabet["id"] == "ordered":
         return [*NUMBERS, *alphabet.get("others", [])]
+    if alphabet["id"] == "blocks":
+        blocks = alphabet["blocks"]
+        if isinstance(blocks, dict):
+            return [value for own in blocks.values() for value in own]
+        listed = alphabet["members"].get("non_sensitive", [])
+        return [*blocks[:2], *listed, *(f"{blocks[-1]}/{text}" for text in TEXTS)]
     values: list[str] = alphabet.get("values", [])
     return values
 
@@ -288,11 +314,13 @@ def _beginnings(mechanism: Mechanism) -> list[list[int]]:
     if isinstance(mechanism, NestedLevels):
         keeps = [int(level["keep_weight"]) for level in mechanism.exact_weights["levels_of"]]
         return [[keep + step] for keep in keeps for step in (-1, 0)] + [[0] * 99, [LAST]]
-    return _beginnings_of_coins(mechanism)
+    parts = mechanism.parts if isinstance(mechanism, WithinBlocks) else [mechanism]
+    found = [words for part in parts if part.num_sensitive for words in _of_coins(part)]
+    return [words for place, words in enumerate(found) if words not in found[:place]]
 
 
-def _beginnings_of_coins(mechanism: Mechanism) -> list[list[int]]:
-    """Of samplers with ``keep_weight``."""
+def _of_coins(mechanism: Mechanism) -> list[list[int]]:
+    """The same of a mechanism whose first coin is a word below ``keep_weight``."""
     keep = int(mechanism.client_sampler["keep_weight"])
     h, v = mechanism.num_hashes, mechanism.num_sensitive
     if h > 1:

@@ -171,7 +171,8 @@ def _in_clear(collection: Collection) -> str:
         if collection.client_window is None
         else f"the start of the client window ({collection.client_window})"
     )
-    stated = "the dimensions above, " if any(one.is_own for one in collection.dimensions) else ""
+    stated = "".join(f"{what}, " for what in collection.mechanism.states)
+    stated += "the dimensions above, " if any(one.is_own for one in collection.dimensions) else ""
     cohort = f"a cohort, drawn at random from {collection.num_cohorts:,}, " if collection.num_cohorts > 1 else ""
     return (
         f"the fingerprint of the collection, {stated}{cohort}the time rounded down to {when}, and 16 random bytes by "
@@ -295,14 +296,16 @@ def consent(collection: Collection) -> str:
     some = mechanism.sends_clear
     changed = "A sensitive answer is changed" if some else "Your answer is changed"
     again = _asked_again(collection)
-    names, added = ([one.name for one in collection.dimensions if one.is_own is own] for own in (True, False))
+    own, added = ([one.name for one in collection.dimensions if one.is_own is own] for own in (True, False))
+    names = [*mechanism.states, *own]
     clear = f" Sent as it is, beside the answer: {', '.join(names)}." if names else ""
     clear += f" Added to it on the way: {', '.join(added)}." if added else ""
     others = " Other answers are often sent as they are." if some else ""
+    alike = " of one block" if len(mechanism.confusable) > 1 else ""
     return (
         f"{changed} by chance before it leaves this device.{others} Many answers together show how many people gave "
-        "which answer. One report alone says little: whoever thought two answers equally likely before can be at most "
-        f"{sure} sure which of them {'a sensitive one was' if some else 'is yours'}.{again}{clear}"
+        f"which answer. One report alone says little: whoever thought two answers{alike} equally likely before can be "
+        f"at most {sure} sure which of them {'a sensitive one was' if some else 'is yours'}.{again}{clear}"
     )
 
 

@@ -38,6 +38,7 @@ from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.mechanisms import MECHANISMS
+from uldp_transforms.ldp.mechanisms.public_blocks.within_blocks import mechanism_for
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.ldp.sampling import WordSource, is_reproducible, uniform_integers, word_source
@@ -102,6 +103,7 @@ class Collection(Model):
         if self.client_window is not None:
             ClientWindow.of(self.client_window, self.client_timezone)  # refuses what no window can be
         check_dimensions(self.dimensions, self.num_cohorts)
+        self.alphabet.check_dimensions(self.dimensions)
 
     @classmethod
     def from_json(cls, source: str | os.PathLike[str] | Mapping[str, Any]) -> Collection:
@@ -123,8 +125,10 @@ class Collection(Model):
         optional = ("num_cohorts", "client_window", "client_timezone", "question")
         require_keys("Collection", spec, needed, (*needed, *optional, "dimensions"))
         alphabet = ALPHABETS.build(spec["alphabet"])
-        mechanism = MECHANISMS.build(
+        mechanism = mechanism_for(
+            alphabet.block_sizes,
             spec["mechanism"],
+            MECHANISMS.build,
             num_symbols=alphabet.num_symbols,
             num_sensitive=alphabet.num_sensitive,
             num_hashes=alphabet.num_hashes,

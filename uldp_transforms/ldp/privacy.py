@@ -145,13 +145,14 @@ def audit(collection: Collection) -> Audit:
     faults.extend(_misplaced(collection))
     states = mechanism.protected_inputs is not None
     everything = mechanism.num_sensitive == mechanism.num_symbols
+    within = " among those of its block" if len(mechanism.confusable) > 1 else ""
     return Audit(
         epsilon=mechanism.epsilon,
-        protects=STATES if states else LDP if everything else ULDP,
+        protects=STATES if states else (LDP if everything else ULDP) + within,
         method=method,
         worst=_largest(level.worst for level in levels),
         faults=tuple(faults),
-        notes=tuple(mechanism.caveats),
+        notes=(*collection.alphabet.caveats, *mechanism.caveats),
         levels=tuple(levels),
         lifetime=lifetime,
     )
@@ -239,12 +240,14 @@ def _enumerate(mechanism: Mechanism, guarantees: Sequence[Guarantee]) -> tuple[l
     for guarantee in guarantees:
         own = {payload: row for payload, row in left.items() if any(row[symbol] for symbol in guarantee.symbols)}
         left = {payload: row for payload, row in left.items() if payload not in own}
-        telling = [payload for payload, row in own.items() if not all(row[symbol] for symbol in symbols)]
-        faults.extend(
-            f"report {payload.hex()} can come from a sensitive symbol and rules another symbol out"
-            for payload in telling
-        )
-        pairs = (_pair(payload, row, symbols) for payload, row in own.items() if payload not in telling)
+        pairs = []
+        for payload, row in own.items():
+            senders = [symbol for symbol in symbols if row[symbol]]
+            group = next((group for group in mechanism.confusable if senders[0] in group), ())
+            if senders != [symbol for symbol in symbols if symbol in group]:
+                faults.append(f"report {payload.hex()} can come from a sensitive symbol and rules another symbol out")
+            else:
+                pairs.append(_pair(payload, row, senders))
         levels.append(AuditedLevel(guarantee, _largest(pairs)))
         symbols = [symbol for symbol in symbols if symbol not in guarantee.symbols]
     for payload, row in left.items():
@@ -285,12 +288,7 @@ def _worst_of(
                 if shares[high]:
                     faults.append(f"report {payload.hex()} rules {noun} {low} out")
                 continue
-            pair = WorstPair(
-                report=payload.hex(),
-                likelier=f"{noun} {high}",
-                less_likely=f"{noun} {low}",
-                probabilities=(Fraction(shares[high]), Fraction(shares[low])),
-            )
+            pair = _pair(payload, noun, (high, low), (shares[high], shares[low]))
             if best is None or pair.ratio > best.ratio:
                 best = pair
     assert best is not None, "a mechanism has protected reports"

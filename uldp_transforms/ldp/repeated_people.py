@@ -22,7 +22,7 @@ from uldp_transforms.ldp.estimators.estimator import intervals_of
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model, keeps_memos
-from uldp_transforms.ldp.solvers.linear import Intervals
+from uldp_transforms.ldp.solvers.question import Intervals
 
 _SHARES = np.linspace(0, 1, 65)
 

@@ -49,7 +49,31 @@ const ALPHABETS = {
     const rule = { rule: "permutation", values: without(values, listed), num_buckets, seed, ...(num_hashes && { num_hashes }) };
     return [{ ...rule, ...(listed.length && { listed }) }, num_buckets + listed.length, num_buckets];
   },
+  blocks({ blocks, sensitive, members }) {
+    const [rule, sizes] = members ? hashedBlocks(blocks, members) : closedBlocks(blocks, sensitive);
+    return [rule, sum(sizes.map(([size]) => size)), sum(sizes.map(([, own]) => own)), sizes];
+  },
 };
+
+/** Rule, and for each block K and v; sensitive symbols of all blocks come first. */
+function closedBlocks(blocks, sensitive) {
+  const chosen = new Set(sensitive ?? blocks.flatMap(([, values]) => values));
+  const protect = (values) => values.filter((value) => chosen.has(value));
+  const values = blocks.flatMap(([, own]) => own);
+  const symbols = [...protect(values), ...values.filter((value) => !chosen.has(value))];
+  return [{ rule: "list", symbols }, blocks.map(([, own]) => [own.length, protect(own).length])];
+}
+
+function hashedBlocks(blocks, { num_buckets, seed, num_hashes, non_sensitive = [], num_clear_buckets = null }) {
+  const listed = blocks.map((block) => non_sensitive.filter((value) => value.split("/", 1)[0] === block));
+  const rule = { rule: "hash_within_blocks", blocks, listed, num_buckets, seed, num_hashes, num_clear_buckets };
+  const clear = (own) => (own.length ? (num_clear_buckets ?? own.length) : 0);
+  return [rule, listed.map((own) => [num_buckets + clear(own), num_buckets])];
+}
+
+function sum(numbers) {
+  return numbers.reduce((total, number) => total + number, 0);
+}
 
 /** Number of sensitive symbols without a place in the order. */
 function numOthers({ edges, others = [], sensitive }) {
@@ -94,6 +118,31 @@ function memoOf(memo, repeat_weight, v) {
   return memo.sampler === "symbol" ? { ...two, noise_weight: String((2n ** 64n - BigInt(repeat_weight)) / BigInt(v)) } : two;
 }
 
+/** Sampler and payload of values in blocks of these sizes: a part for each different size. */
+function withinBlocks({ parts: weights, ...mechanism }, sizes) {
+  const different = [...new Set(sizes.map(String))];
+  const parts = different.map((size, i) => {
+    const [num_symbols, v] = size.split(",").map(Number);
+    const part = drawn({ ...mechanism, ...weights[i] }, num_symbols, v);
+    const in_clear = { num_sensitive: 0, sampler: { sampler: "in_clear" }, payload: payloadOf({}, num_symbols, 0) };
+    return { num_first: v, ...part, ...(v === 0 && in_clear) };
+  });
+  const block_bytes = sizes.length <= 256 ? 1 : 2;
+  const bytes = block_bytes + Math.max(...parts.map(({ payload }) => payload.bytes));
+  const sampler = { sampler: "within_blocks", part_of: sizes.map((size) => different.indexOf(String(size))), parts };
+  return { num_sensitive: sum(sizes.map((size, i) => parts[sampler.part_of[i]].num_sensitive)), sampler, payload: { layout: "block", bytes, block_bytes } };
+}
+
+/** How the reports of K symbols are drawn, v of them sensitive. */
+function drawn(mechanism, num_symbols, v, others = 0) {
+  const [name, protects] = MECHANISMS[mechanism.id];
+  const num_sensitive = protects === ALL ? num_symbols : (mechanism.num_sensitive ?? v);
+  if (!num_sensitive) return { num_symbols };
+  const once = { sampler: name, ...INTEGERS[name](mechanism, num_sensitive, others) };
+  const sampler = mechanism.epsilon_inf === undefined ? once : memoOf(once, mechanism.repeat_weight, num_sensitive);
+  return { num_symbols, num_sensitive, sampler, payload: payloadOf(once, num_symbols, num_sensitive) };
+}
+
 /** The client's window from a text such as "1d". */
 function windowOf(text, timezone = null) {
   return { milliseconds: parseInt(text) * { m: 60_000, h: DAY / 24, d: DAY, w: 7 * DAY }[text.at(-1)], timezone };
@@ -127,14 +176,10 @@ export function formOf(canonical) {
     Object.hasOwn(MECHANISMS, mechanism.id),
     `the mechanism must be one of ${Object.keys(MECHANISMS)}, got ${mechanism.id}`,
   );
-  const [symbols, num_symbols, v] = ALPHABETS[alphabet.id](alphabet);
-  const [name, protects] = MECHANISMS[mechanism.id];
-  const num_sensitive = protects === ALL ? num_symbols : (mechanism.num_sensitive ?? v);
-  const once = { sampler: name, ...INTEGERS[name](mechanism, num_sensitive, numOthers(alphabet)) };
-  const sampler = mechanism.epsilon_inf === undefined ? once : memoOf(once, mechanism.repeat_weight, num_sensitive);
-  const payload = payloadOf(once, num_symbols, num_sensitive);
+  const [symbols, num_symbols, v, sizes] = ALPHABETS[alphabet.id](alphabet);
+  const report = sizes ? withinBlocks(mechanism, sizes) : drawn(mechanism, num_symbols, v, numOthers(alphabet));
   const own = { ...(length && { client_window: windowOf(length, client_timezone) }), ...(dimensions && { dimensions }) };
-  return { id, version, num_cohorts, num_symbols, num_sensitive, symbols, sampler, payload, ...own };
+  return { id, version, num_cohorts, num_symbols, symbols, ...report, ...own };
 }
 
 /** A copy of the form, if it agrees with itself and is the one that is pinned. */

@@ -71,6 +71,30 @@ export const SAMPLERS = {
     };
   },
 
+  in_clear(form) {
+    return ([x]) => integer(form, x);
+  },
+
+  within_blocks(form) {
+    const { part_of, parts } = form.sampler;
+    const draws = parts.map((part) => SAMPLERS[part.sampler.sampler](part));
+    const places = []; // symbol -> block, and symbol within the block
+    for (const first of [true, false]) {
+      part_of.forEach((part, block) => {
+        const { num_first: v, num_symbols: k } = parts[part];
+        for (let x = first ? 0 : v; x < (first ? v : k); x++) places.push([block, x]);
+      });
+    }
+    return (symbols, draw) => {
+      const [block] = places[symbols[0]];
+      const bytes = new Uint8Array(form.payload.bytes);
+      writeLittleEndian(bytes.subarray(0, form.payload.block_bytes), block);
+      const own = symbols.map((symbol) => places[symbol][1]);
+      bytes.set(draws[part_of[block]](own, draw), form.payload.block_bytes);
+      return bytes;
+    };
+  },
+
   table(form) {
     const weights = form.sampler.weights.map((outputs) => outputs.map(BigInt));
     return ([x], draw) => {

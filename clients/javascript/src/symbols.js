@@ -19,6 +19,19 @@ export const RULES = {
     };
   },
 
+  hash_within_blocks({ blocks, listed, num_clear_buckets, ...rule }, numCohorts, cachedValues) {
+    const clear = (own) => (own.length ? (num_clear_buckets ?? own.length) : 0);
+    const [places, ends] = [placesOf(blocks), [0]]; // clear symbols before each block
+    for (const own of listed) ends.push(ends.at(-1) + clear(own));
+    const member = (own) => ({ ...rule, rule: "hash", listed: own, num_clear_buckets: own.length ? num_clear_buckets : null });
+    const members = listed.map((own) => symbolsOf({ symbols: member(own), num_cohorts: numCohorts }, cachedValues));
+    return (value, cohort) => {
+      const [block, k] = [places.get(value.split("/", 1)[0]), rule.num_buckets];
+      require(block !== undefined, `a value must begin with one of the ${blocks.length} blocks of the collection and "/", got another one`);
+      return members[block](value, cohort).map((x) => (x < k ? block * k + x : blocks.length * k + ends[block] + x - k));
+    };
+  },
+
   prefixes({ num_buckets, seed, tokens, lengths }) {
     const [salt, numbers] = [BigInt(seed), tokenNumbers(tokens)];
     return (value, cohort) => {

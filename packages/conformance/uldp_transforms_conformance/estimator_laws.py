@@ -19,8 +19,8 @@ from uldp_transforms.ldp.estimators.estimator import PostProcessed, intervals_of
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ldp.sampling import WordSource
-from uldp_transforms.ldp.solvers.linear import LinearEstimate, estimate_linear
-from uldp_transforms.ldp.solvers.question import ask
+from uldp_transforms.ldp.solvers.linear import estimate_linear
+from uldp_transforms.ldp.solvers.question import LinearEstimate, ask
 
 VALUES = ("ant", "bee", "cat", "dog", "elk")
 TRUTH = np.array([0.4, 0.25, 0.2, 0.1, 0.05])

@@ -26,7 +26,7 @@ from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.repeated_people import with_repeated_people
 from uldp_transforms.ldp.sampling import SeededSource
 from uldp_transforms.ldp.solvers.intervals import reaching
-from uldp_transforms.ldp.solvers.linear import Intervals
+from uldp_transforms.ldp.solvers.question import Intervals
 from uldp_transforms.ldp.versions.pooled_estimate import pool
 
 WINDOWS = 400

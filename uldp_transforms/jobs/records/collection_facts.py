@@ -49,7 +49,7 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
     ]
     if has_unknown_repeats(collection):
         facts.append(("Reports of one person", _UNKNOWN_REPEATS))
-    caveats = " ".join(mechanism.caveats)
+    caveats = " ".join([*collection.alphabet.caveats, *mechanism.caveats])
     return facts + [("Not protected", caveats)] * bool(caveats)
 
 
@@ -90,6 +90,10 @@ def answers_in_words(collection: Collection, specification: dict[str, Any]) -> s
     """The values that a collection takes, or where its texts go."""
     form, mechanism = collection.alphabet.to_json(), collection.mechanism
     cohorts = f", {collection.num_cohorts:,} cohorts" if collection.num_cohorts > 1 else ""
+    number = specification.get("candidates")
+    candidates = f"; the collector looks for {number:,} candidates" if number else ""
+    if collection.alphabet.in_words is not None:
+        return f"{collection.alphabet.in_words} ({form['id']}{cohorts}){candidates}"
     if "values" in form:
         values = f"{len(form['values']):,} listed values"
         if mechanism.num_sensitive < mechanism.num_symbols and "sensitive" in form:
@@ -97,8 +101,6 @@ def answers_in_words(collection: Collection, specification: dict[str, Any]) -> s
         return f"{values} ({form['id']}{cohorts})"
     if collection.alphabet.bin_edges is not None:
         return f"{_numbers_in_words(collection)} ({form['id']}{cohorts})"
-    number = specification.get("candidates")
-    candidates = f"; the collector looks for {number:,} candidates" if number else ""
     return f"any text, hashed into {form['num_buckets']:,} buckets ({form['id']}{cohorts}){candidates}"
 
 

@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from uldp_transforms.ldp.alphabets.dimensions import Dimension
+from uldp_transforms.ldp.counts.block_places import Sizes
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 
@@ -227,6 +229,33 @@ class Alphabet(abc.ABC):
     def redistributed_mass(self, frequencies: np.ndarray) -> float:
         """Share of people whose values ``redistribute`` takes from public knowledge, at symbol frequencies (K,)."""
         return 0.0
+
+    @property
+    def in_words(self) -> str | None:
+        """Its values, for a reader; None if their number and kind say enough."""
+        return None
+
+    @property
+    def caveats(self) -> list[str]:
+        """What a report says about its value whatever the mechanism is, as sentences."""
+        return []
+
+    @property
+    def block_sizes(self) -> Sizes | None:
+        """(K_b, v_b) of each public block, if reports state the block of their value; None without blocks."""
+        return None
+
+    @property
+    def block_members(self) -> tuple[Alphabet, ...]:
+        """The alphabet of each public block whose members share symbols; none if every value has one of its own."""
+        return ()
+
+    def block_of(self, value: str) -> int:
+        """Number of the public block of a canonical value; -1 if it is in none."""
+        return -1
+
+    def check_dimensions(self, dimensions: Sequence[Dimension]) -> None:  # noqa: B027  # most alphabets accept any
+        """Refuse dimensions that repeat what each report states anyway (raises SpecError)."""
 
     def check_cohorts(self, num_cohorts: int) -> None:  # noqa: B027  # most alphabets accept any number
         """Refuse a number of cohorts with which this alphabet can never be decoded (raises SpecError)."""

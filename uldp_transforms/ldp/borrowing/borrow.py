@@ -46,8 +46,8 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import Estimator
 from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.model import Model
-from uldp_transforms.ldp.solvers.linear import LinearEstimate, estimate_linear
-from uldp_transforms.ldp.solvers.question import ask
+from uldp_transforms.ldp.solvers.linear import estimate_linear
+from uldp_transforms.ldp.solvers.question import LinearEstimate, ask
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
 _PROBES = 4  # vectors of signs; the diagonal of a derivative needs one, the rest averages out

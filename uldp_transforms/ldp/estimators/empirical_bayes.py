@@ -17,8 +17,8 @@ from uldp_transforms.ldp.estimators.stacked_priors import Frequencies, posterior
 from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
-from uldp_transforms.ldp.solvers.linear import LinearEstimate, estimate_linear
-from uldp_transforms.ldp.solvers.question import Question, ask
+from uldp_transforms.ldp.solvers.linear import estimate_linear
+from uldp_transforms.ldp.solvers.question import LinearEstimate, Question, ask
 from uldp_transforms.ldp.solvers.sharpened import sharpened
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize, nearest_distribution
 
@@ -42,8 +42,13 @@ class EmpiricalBayes(Decoder):
     is_continuous: ClassVar[bool] = True
 
     def problem(self, question: Question, linear: LinearEstimate) -> Problem:
+        parts = [one.question for one in linear.within]
+        if any(parts):
+            inside = [self.problem(one.question, one.linear) for one in linear.within if one.question is not None]
+            return _with_noise(super().problem(question, linear), inside)
         sharper = sharpened(question, linear)
-        return dataclasses.replace(super().problem(question, sharper), noisy=noise_of(question, sharper))
+        problem = dataclasses.replace(super().problem(question, sharper), noisy=noise_of(question, sharper))
+        return _noise_within(problem)
 
     def decode(self, problem: Problem) -> np.ndarray:
         (shares,) = self._decode_each([problem])
@@ -62,16 +67,14 @@ class EmpiricalBayes(Decoder):
 
     def _decode_each(self, problems: Sequence[Problem]) -> list[np.ndarray]:
         """The shares of each problem; priors are fitted to all of them together."""
-        parts = [() if _share_of_many(problem) <= 0 else _parts_of(problem) for problem in problems]
+        parts = [[] if _share_of_many(problem) <= 0 else _parts_of(problem) for problem in problems]
         means = iter(posterior_means([frequencies for each in parts for _, frequencies in each]))
         shares = []
         for problem, each in zip(problems, parts):
             many = _share_of_many(problem)
             found = [many * _shares_of_many(problem, [(part, next(means)) for part, _ in each])] if many > 0 else []
             if many < 1:
-                assert problem.noisy is not None, "EmpiricalBayes.problem"
-                variances = _variances_of_equal(problem.noisy, problem.linear.null_errors == 0)
-                found.append((1 - many) * shares_of_few(problem, variances))
+                found.append((1 - many) * problem.in_blocks(_shares_of_few))
             shares.append(sum(found[1:], start=found[0]))
         return shares
 
@@ -87,33 +90,98 @@ def _share_of_many(problem: Problem) -> float:
 
 
 def _parts_of(problem: Problem) -> list[tuple[np.ndarray, Frequencies]]:
-    """The two kinds of values (U,) bool that have a prior of their own, and their frequencies."""
+    """The two kinds of values (U,) bool that have a prior of their own, and their frequencies.
+
+    Of values in public blocks, these are shares within the block, in units of the mean share there if the list is
+    complete. So all blocks share the priors, and few reports of a block are drawn towards what is common in the others.
+    """
+    if not problem.within:
+        return [(chosen, frequencies) for chosen, frequencies in _kinds_of(problem) if frequencies is not None]
+    parts = []
+    for kinds in zip(*(_kinds_of(one.problem) for one in problem.within)):
+        chosen, lists = np.zeros(len(problem.own), dtype=bool), list[Frequencies]()
+        places = list[np.ndarray]()
+        for one, (mask, frequencies) in zip(problem.within, kinds):
+            if frequencies is not None:
+                places.append(one.positions[mask])
+                lists.append(_in_units(frequencies, _unit(one.problem, mask)))
+        if lists:
+            order = np.concatenate(places)
+            chosen[order] = True
+            parts.append((chosen, _stacked(lists, np.argsort(order))))
+    return parts
+
+
+def _kinds_of(problem: Problem) -> list[tuple[np.ndarray, Frequencies | None]]:
+    """Values of which only holders are counted, and all others: (U,) bool, with frequencies unless there are none."""
     assert problem.noisy is not None, "EmpiricalBayes.problem"
     noisy, certain = problem.noisy, problem.linear.null_errors == 0
     held, sums_up = float(problem.linear.raw[certain].sum()), not problem.open
     mass = min(held, 1.0)
-    parts = []
+    clear = others = None
     if held > 0:
         given = _given_total(noisy, certain, mass)
-        parts.append((certain, Frequencies(given, mass / np.count_nonzero(certain), sums_up)))
+        clear = Frequencies(given, mass / np.count_nonzero(certain), sums_up)
     if not certain.all():
         most = max(_most(problem, mass), 1 / problem.num_reports)
-        parts.append((~certain, Frequencies(_part(noisy, ~certain), most / np.count_nonzero(~certain), sums_up)))
-    return parts
+        others = Frequencies(_part(noisy, ~certain), most / np.count_nonzero(~certain), sums_up)
+    return [(certain, clear), (~certain, others)]
+
+
+def _unit(problem: Problem, chosen: np.ndarray) -> float:
+    """The share of a value in a block that counts as 1: the even share of a complete list."""
+    return 1.0 if problem.open else 1 / np.count_nonzero(chosen)
+
+
+def _in_units(frequencies: Frequencies, unit: float) -> Frequencies:
+    return dataclasses.replace(frequencies, noisy=frequencies.noisy.scaled(1 / unit), bound=frequencies.bound / unit)
+
+
+def _stacked(lists: Sequence[Frequencies], order: np.ndarray) -> Frequencies:
+    """One list of all frequencies, in the given order, with one bound of their mean."""
+    sizes = [len(one.noisy.estimates) for one in lists]
+    estimates, null, slope = (
+        np.concatenate([getattr(one.noisy, name) for one in lists])[order] for name in ("estimates", "null", "slope")
+    )
+    trials = np.concatenate([np.broadcast_to(one.noisy.trials, size) for one, size in zip(lists, sizes)])[order]
+    noisy = Noisy(estimates, null, slope, trials)
+    bound = float(np.dot([one.bound for one in lists], sizes) / sum(sizes))
+    return Frequencies(noisy, bound, lists[0].sums_up)
 
 
 def _shares_of_many(problem: Problem, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
     """Shares (U,), or (U + 1,) if the problem is open, from the posterior means of the parts."""
-    noisy = problem.noisy
-    assert noisy is not None, "EmpiricalBayes.problem"
-    means = np.zeros(len(problem.linear.raw))
+    means = np.zeros(len(problem.own))
+    if problem.within:
+        shares = []
+        for part, of_part in parts:
+            means[part] = of_part
+        for one in problem.within:
+            own = means[one.positions]
+            for chosen, frequencies in _kinds_of(one.problem):
+                if frequencies is not None:
+                    own[chosen] *= _unit(one.problem, chosen)
+            shares.append(_distribution(one.problem, own))
+        return problem.joined(shares)
     for part, of_part in parts:
         means[part] = of_part
+    return _distribution(problem, means)
+
+
+def _distribution(problem: Problem, means: np.ndarray) -> np.ndarray:
+    """The shares from posterior means (U,) of all unknowns."""
+    noisy = problem.noisy
+    assert noisy is not None, "EmpiricalBayes.problem"
     missing = 1 - float(means.sum())
     if problem.open and missing >= 0:
         return np.append(means, missing)
     means = clip_and_normalize(nearest_distribution(means, noisy.variances(means)))
     return np.append(means, 0.0) if problem.open else means
+
+
+def _shares_of_few(problem: Problem) -> np.ndarray:
+    assert problem.noisy is not None, "EmpiricalBayes.problem"
+    return shares_of_few(problem, _variances_of_equal(problem.noisy, problem.linear.null_errors == 0))
 
 
 def _variances_of_equal(noisy: Noisy, certain: np.ndarray) -> np.ndarray:
@@ -157,6 +225,32 @@ def noise_of(question: Question, linear: LinearEstimate) -> Noisy:
         held = np.maximum(linear.raw[hashed], 0)
         null[hashed] = np.maximum(linear.standard_errors[hashed] ** 2 - slope[hashed] * held + held**2 / n, 0)
     return Noisy(linear.raw, null, slope, float(n))
+
+
+def _noise_within(problem: Problem) -> Problem:
+    """The problem, with the noise of the shares within each public block from that of the shares of all people."""
+    assert problem.noisy is not None, "EmpiricalBayes.problem"
+    within = tuple(
+        dataclasses.replace(one, problem=dataclasses.replace(one.problem, noisy=noisy))
+        for one, noisy in (
+            (one, _part(problem.noisy, one.positions).scaled(1 / one.mass, one.problem.num_reports))
+            for one in problem.within
+        )
+    )
+    return dataclasses.replace(problem, within=within)
+
+
+def _with_noise(problem: Problem, inside: Sequence[Problem]) -> Problem:
+    """The problem, with the noise of all shares from that within each public block."""
+    size = len(problem.own)
+    noisy = Noisy(problem.linear.raw, problem.linear.null_errors**2, np.zeros(size), float(problem.num_reports))
+    within = []
+    for one, found in zip(problem.within, inside):
+        assert found.noisy is not None, "EmpiricalBayes.problem"
+        scaled = found.noisy.scaled(one.mass)
+        noisy.null[one.positions], noisy.slope[one.positions] = scaled.null, scaled.slope
+        within.append(dataclasses.replace(one, problem=found))
+    return dataclasses.replace(problem, noisy=noisy, within=tuple(within))
 
 
 def _part(noisy: Noisy, chosen: np.ndarray) -> Noisy:

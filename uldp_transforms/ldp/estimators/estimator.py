@@ -22,8 +22,8 @@ from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.intervals import cut, possible, quantile, reaching
-from uldp_transforms.ldp.solvers.linear import Intervals, LinearEstimate, estimate_linear, picked_intervals
-from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, Question, ask
+from uldp_transforms.ldp.solvers.linear import estimate_linear, picked_intervals
+from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, Intervals, LinearEstimate, Question, Within, ask
 from uldp_transforms.ldp.utility.poisoning import Lies, need_of_liars
 
 if TYPE_CHECKING:
@@ -416,6 +416,7 @@ class Problem:
         own: (U,) bool, whether the unknown has a symbol of its own in all cohorts.
         open: True if people may hold values that are not among the unknowns.
         num_reports: n, number of reports.
+        within: the problems of the public blocks with reports, about the shares within them; none without blocks.
     """
 
     linear: LinearEstimate
@@ -423,11 +424,53 @@ class Problem:
     own: np.ndarray
     open: bool
     num_reports: int
+    within: tuple[BlockProblem, ...] = ()
+
+    def in_blocks(self, decode: Callable[[Problem], np.ndarray]) -> np.ndarray:
+        """The shares of a decoder, applied to the people of each public block by themselves.
+
+        Args:
+            decode: see ``Decoder.decode``, for problems without blocks.
+        """
+        return self.joined([decode(one.problem) for one in self.within]) if self.within else decode(self)
+
+    def joined(self, shares: Sequence[np.ndarray]) -> np.ndarray:
+        """Shares of all people from those within each block of ``within``: (U,), or (U + 1,) if the problem is open.
+
+        Values of other blocks have the share 0; their people are among the unlisted ones.
+        """
+        everybody = np.zeros(len(self.own) + self.open)
+        for one, found in zip(self.within, shares):
+            everybody[one.positions] = one.mass * found[: len(one.positions)]
+        if self.open:
+            everybody[-1] = max(1 - float(everybody[:-1].sum()), 0.0)
+        return everybody
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class BlockProblem:
+    """The problem of one public block: positions (U_b,) of its unknowns, share of its people, and their problem."""
+
+    positions: np.ndarray
+    mass: float
+    problem: Problem
 
 
 def problem_of(question: Question, linear: LinearEstimate) -> Problem:
     """The problem of one collection, without the law of its noise."""
-    return Problem(linear=linear, own=question.own, open=question.open, num_reports=question.counts.total)
+    within = tuple(
+        BlockProblem(positions=one.positions, mass=one.mass, problem=_problem_within(question, one))
+        for one in linear.within
+    )
+    return Problem(
+        linear=linear, own=question.own, open=question.open, num_reports=question.counts.total, within=within
+    )
+
+
+def _problem_within(question: Question, one: Within) -> Problem:
+    if one.question is not None:
+        return problem_of(one.question, one.linear)
+    return Problem(linear=one.linear, own=question.own[one.positions], open=False, num_reports=one.num_reports)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -457,7 +500,7 @@ class PostProcessed(Decoder):
         """Map raw frequencies (S,) of a complete list, the unlisted values included, to post-processed ones (S,)."""
 
     def decode(self, problem: Problem) -> np.ndarray:
-        return self.post_process(everybody(problem))
+        return problem.in_blocks(lambda one: self.post_process(everybody(one)))
 
 
 def everybody(problem: Problem) -> np.ndarray:

@@ -16,8 +16,8 @@ from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ldp.solvers.buckets import Buckets
 from uldp_transforms.ldp.solvers.likelihood import Likelihood, maximize
-from uldp_transforms.ldp.solvers.linear import LinearEstimate, estimate_linear
-from uldp_transforms.ldp.solvers.question import MAX_DENSE, Question, ask
+from uldp_transforms.ldp.solvers.linear import estimate_linear
+from uldp_transforms.ldp.solvers.question import MAX_DENSE, LinearEstimate, Question, ask
 from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 
 MAX_STEPS = 2000
@@ -42,11 +42,17 @@ class ExpectationMaximization(Estimator):
         if model.mechanism.num_hashes > 1:
             return "the likelihood of several hash functions per cohort is not implemented"
         nothing = CohortCounts.empty(model.num_cohorts, model.num_cells)
+        if reports and model.alphabet.block_members:
+            return "the likelihood of reports of hashed values in blocks is not implemented; its counts suffice for krr"
         if not reports and model.mechanism.outcomes_of_counts(nothing) is None:
             return f"counts do not hold the likelihood of {model.mechanism.id}; estimate_reports takes the reports"
         return None
 
     def shares(self, question: Question, linear: LinearEstimate) -> tuple[np.ndarray, float | None]:
+        if any(one.question is not None for one in linear.within):
+            found = [self.shares(one.question, one.linear) for one in linear.within if one.question is not None]
+            joined = problem_of(question, linear).joined([shares for shares, _ in found])
+            return joined, sum(gap or 0.0 for _, gap in found)
         outcomes = question.model.mechanism.outcomes_of_counts(question.counts)
         assert outcomes is not None, "see refusal"
         return _most_likely(question, linear, outcomes)

@@ -9,8 +9,7 @@ import numpy as np
 
 from uldp_transforms.ldp.estimators.estimator import Estimator
 from uldp_transforms.ldp.model import Model
-from uldp_transforms.ldp.solvers.linear import LinearEstimate
-from uldp_transforms.ldp.solvers.question import Question
+from uldp_transforms.ldp.solvers.question import LinearEstimate, Question
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -82,7 +82,8 @@ def _solve(lists: Sequence[Frequencies], num_atoms: int) -> np.ndarray:
     estimates, null, slope = (
         np.stack([getattr(one.noisy, name) for one in lists]) for name in ("estimates", "null", "slope")
     )
-    noisy = Noisy(estimates, null, slope, np.array([[float(one.noisy.trials)] for one in lists]))
+    trials = np.stack([np.broadcast_to(one.noisy.trials, null.shape[1:]) for one in lists])
+    noisy = Noisy(estimates, null, slope, trials)
     bound = np.array([[one.bound] for one in lists])
     atoms, placed = _grid(noisy, bound, num_atoms)
     exponents, real = _exponents(noisy, atoms), np.isfinite(atoms)

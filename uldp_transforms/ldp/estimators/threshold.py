@@ -29,8 +29,12 @@ class Threshold(Decoder):
     id: ClassVar[str] = "threshold"
 
     def decode(self, problem: Problem) -> np.ndarray:
-        errors = problem.linear.null_errors
-        return keep_significant(everybody(problem), np.append(errors, np.inf) if problem.open else errors)
+        return problem.in_blocks(_significant)
+
+
+def _significant(problem: Problem) -> np.ndarray:
+    errors = problem.linear.null_errors
+    return keep_significant(everybody(problem), np.append(errors, np.inf) if problem.open else errors)
 
 
 def keep_significant(raw: np.ndarray, null_errors: np.ndarray) -> np.ndarray:

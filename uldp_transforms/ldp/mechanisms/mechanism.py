@@ -232,6 +232,16 @@ class Mechanism(abc.ABC):
         return self.about
 
     @property
+    def states(self) -> tuple[str, ...]:
+        """What every report says about its value in clear, as nouns for a reader; nothing by default."""
+        return ()
+
+    @property
+    def confusable(self) -> list[range | list[int]]:
+        """Groups of symbols: what a report must not tell apart; by default all symbols."""
+        return [range(self.num_symbols)]
+
+    @property
     def sends_clear(self) -> bool:
         """Whether some report can come from one symbol only, and thus reveals it.
 
@@ -421,6 +431,10 @@ class Mechanism(abc.ABC):
         Returns:
             (C, K) float64.
         """
+
+    def stated_sums(self, counts: CohortCounts) -> list[tuple[np.ndarray, int]]:
+        """For each public block, its symbols (K_b,) and the number of reports that state it; none without blocks."""
+        return []
 
     def invert_alone(self, counts: CohortCounts) -> np.ndarray:
         """``invert``, except that symbols of which only holders are counted use their own counts alone: 0 if

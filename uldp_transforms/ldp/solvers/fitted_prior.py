@@ -43,13 +43,18 @@ class Noisy:
         estimates: (..., S).
         null: (..., S), not negative.
         slope: (..., S); above 0 where null is 0.
-        trials: above 0, one number or (..., 1); infinity for the normal law.
+        trials: above 0, one number, (..., 1) or (..., S); infinity for the normal law.
     """
 
     estimates: np.ndarray
     null: np.ndarray
     slope: np.ndarray
     trials: Any
+
+    def scaled(self, factor: float, trials: float | None = None) -> Noisy:
+        """The same of frequencies in other units, and with other trials, if they are given."""
+        given = self.trials if trials is None else float(trials)
+        return Noisy(factor * self.estimates, factor**2 * self.null, factor * self.slope, given)
 
     @property
     def smallest(self) -> np.ndarray:
@@ -107,11 +112,15 @@ class Noisy:
 
     def exponents(self, rows: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
         """Log-likelihoods of frequencies for the estimates in these rows, up to a constant for each estimate."""
-        if np.isinf(self.trials):
+        if np.isinf(self.trials).all():
             normal: np.ndarray = -((self.estimates[rows] - frequencies) ** 2) / (2 * self.null[rows])
             return normal
         scale, share, successes = (law[rows] for law in self.binomial)
-        return binomial_logs(successes, np.asarray(self.trials), share + frequencies / scale)
+        return binomial_logs(successes, self.trials_of(rows), share + frequencies / scale)
+
+    def trials_of(self, chosen: np.ndarray) -> Any:
+        """The trials of some of S estimates; one number if it is that of all."""
+        return self.trials[chosen] if np.ndim(self.trials) else np.asarray(self.trials)
 
     def binned(self) -> tuple[Noisy, np.ndarray, np.ndarray | None]:
         """Binned estimates, the size (P,) of each bin, and the bin of each estimate (S,) (None: no binning)."""
@@ -124,8 +133,9 @@ class Noisy:
             levels, level = np.unique(key, return_inverse=True)
             numbers = np.unique(numbers * len(levels) + level, return_inverse=True)[1]
         counts = np.bincount(numbers).astype(np.float64)
-        estimates, null, slope = (np.bincount(numbers, x) / counts for x in (self.estimates, self.null, self.slope))
-        return Noisy(estimates, null, slope, self.trials), counts, numbers
+        columns = (self.estimates, self.null, self.slope, *([self.trials] if np.ndim(self.trials) else []))
+        estimates, null, slope, *trials = (np.bincount(numbers, column) / counts for column in columns)
+        return Noisy(estimates, null, slope, trials[0] if trials else self.trials), counts, numbers
 
 
 def binomial_logs(successes: np.ndarray, trials: np.ndarray, rates: np.ndarray) -> np.ndarray:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.alphabets.alphabet import Part
-from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
@@ -22,28 +19,11 @@ from uldp_transforms.ldp.solvers.message_passing import pass_messages
 from uldp_transforms.ldp.solvers.observation import B, Observation, Solution
 from uldp_transforms.ldp.solvers.packed import packed_buckets
 from uldp_transforms.ldp.solvers.prefix_parts import solve_parts
-from uldp_transforms.ldp.solvers.question import MAX_DENSE, Question, symbol_table
+from uldp_transforms.ldp.solvers.public_blocks.joined_blocks import join_blocks, with_blocks
+from uldp_transforms.ldp.solvers.question import MAX_DENSE, Intervals, LinearEstimate, Question, symbol_table
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
-MOST_UNCERTAIN = 0.5
-"""Maximum width of the interval of the unlisted share, at the default confidence, for which it counts as estimated."""
-
 _DECIMALS = 6  # of expected counts: a count that is whole but for rounding stays what it is
-
-
-class Intervals(Protocol):
-    """Intervals of S frequencies."""
-
-    def __call__(
-        self, confidence: Confidence, strict: bool = False, at_edge: bool = False
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The lower ends (S,) and upper ends (S,).
-
-        Args:
-            confidence: in (0, 1); may be (S,), with nan where no interval is needed.
-            strict: guarantee the coverage for every frequency, also for rare values and high confidence.
-            at_edge: intervals that the nearest shares would have, for estimates outside [0, 1]; others do not matter.
-        """
 
 
 FEW_UNKNOWNS = 512
@@ -58,46 +38,10 @@ MANY_EQUATIONS = 500
 """Minimum number of equations for which the asymptotic theory of message passing holds."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class LinearEstimate:
-    """Unbiased frequencies of the U unknowns before any post-processing.
-
-    Attributes:
-        raw: (U,), of the unknowns; unknowns of which only holders are counted use their own counts alone.
-        joint: (U,), of the unknowns, with minimum variance; equals ``raw`` unless there are several kinds of protected
-            reports.
-        null_errors: (U,), standard error of ``raw`` if nobody held the value; 0 where only holders are counted.
-        frequencies: (U,), of values: ``joint``, with the people behind tags distributed over the values.
-        standard_errors: (U,), of ``frequencies``; above 0.
-        intervals: function of a confidence, such as 0.95, that returns the ends low (U,), high (U,), not clipped to
-            [0, 1].
-        rest_standard_error: of the total share of all values outside the question; 0 if there are none.
-        rest_spare: degrees of freedom of that error; infinity if they are negligible.
-        common: (U,) hash noise: the part of the variances that is the same in all windows. Unbiased, so possibly
-            negative. None where no symbols are hashed.
-        fit_p_value: for hashed symbols, the p-value of the residuals; None if there are no residuals.
-    """
-
-    raw: np.ndarray
-    joint: np.ndarray
-    null_errors: np.ndarray
-    frequencies: np.ndarray
-    standard_errors: np.ndarray
-    intervals: Intervals
-    rest_standard_error: float
-    rest_spare: float = np.inf
-    fit_p_value: float | None = None
-    common: np.ndarray | None = None
-
-    @property
-    def rest_is_noise(self) -> bool:
-        """Whether the interval of the share outside the question is uninformative: at the default confidence, which
-        estimates must not depend on, more than half as long as [0, 1]."""
-        return bool(2 * quantile(self.rest_spare, CONFIDENCE) * self.rest_standard_error > MOST_UNCERTAIN)
-
-
 def estimate_linear(question: Question) -> LinearEstimate:
     """Unbiased estimates with standard errors and intervals; see ``Estimator.estimate`` for errors."""
+    if question.model.alphabet.block_members:
+        return join_blocks(question, estimate_linear)
     pooled = _invert(question)
     return pooled if question.of_symbols else _solve(question, pooled)
 
@@ -123,7 +67,8 @@ def _invert(question: Question) -> LinearEstimate:
         errors = np.hypot(_errors_of(question, derivative, plausible), scale * jumps)
         left_out = left_out @ derivative
     rest = float(_errors_of(question, left_out, plausible)) if left_out.any() else 0.0
-    return LinearEstimate(alone, raw, null_errors, frequencies, errors, intervals, rest)
+    linear = LinearEstimate(alone, raw, null_errors, frequencies, errors, intervals, rest)
+    return with_blocks(linear, mechanism.stated_sums(counts))
 
 
 def _of_symbols(

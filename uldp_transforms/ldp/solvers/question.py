@@ -1,4 +1,4 @@
-"""The estimation problem: the requested values, the counts, and the unknowns that are solved for."""
+"""The estimation problem: requested values, counts, and the unknowns that are solved for; and its linear estimate."""
 
 from __future__ import annotations
 
@@ -6,19 +6,27 @@ import dataclasses
 import functools
 import itertools
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
 from uldp_transforms.ldp.alphabets.alphabet import Alphabet
+from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import NoReportsError, SpecError
+from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
+from uldp_transforms.ldp.solvers.intervals import quantile
 
 MAX_CANDIDATES = 1 << 20
 """Maximum number of candidates per estimate over a hashed alphabet, including its non-sensitive values."""
 
 MAX_DENSE = 8192
 """Maximum number of unknowns S of an open alphabet for dense S x S matrices and for the likelihood."""
+
+
+MOST_UNCERTAIN = 0.5
+"""Maximum width of the interval of the unlisted share, at the default confidence, for which it counts as estimated."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -69,6 +77,80 @@ class Question:
         mask = np.ones(len(self.own), dtype=bool)
         mask[self.picked] = False
         return mask
+
+
+class Intervals(Protocol):
+    """Intervals of S frequencies."""
+
+    def __call__(
+        self, confidence: Confidence, strict: bool = False, at_edge: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The lower ends (S,) and upper ends (S,).
+
+        Args:
+            confidence: in (0, 1); may be (S,), with nan where no interval is needed.
+            strict: guarantee the coverage for every frequency, also for rare values and high confidence.
+            at_edge: intervals that the nearest shares would have, for estimates outside [0, 1]; others do not matter.
+        """
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LinearEstimate:
+    """Unbiased frequencies of the U unknowns before any post-processing.
+
+    Attributes:
+        raw: (U,), of the unknowns; unknowns of which only holders are counted use their own counts alone.
+        joint: (U,), of the unknowns, with minimum variance; equals ``raw`` unless there are several kinds of protected
+            reports.
+        null_errors: (U,), standard error of ``raw`` if nobody held the value; 0 where only holders are counted.
+        frequencies: (U,), of values: ``joint``, with the people behind tags distributed over the values.
+        standard_errors: (U,), of ``frequencies``; above 0.
+        intervals: function of a confidence, such as 0.95, that returns the ends low (U,), high (U,), not clipped to
+            [0, 1].
+        rest_standard_error: of the total share of all values outside the question; 0 if there are none.
+        rest_spare: degrees of freedom of that error; infinity if they are negligible.
+        common: (U,) hash noise: the part of the variances that is the same in all windows. Unbiased, so possibly
+            negative. None where no symbols are hashed.
+        fit_p_value: for hashed symbols, the p-value of the residuals; None if there are no residuals.
+        within: the public blocks with reports; none without blocks.
+    """
+
+    raw: np.ndarray
+    joint: np.ndarray
+    null_errors: np.ndarray
+    frequencies: np.ndarray
+    standard_errors: np.ndarray
+    intervals: Intervals
+    rest_standard_error: float
+    rest_spare: float = np.inf
+    fit_p_value: float | None = None
+    common: np.ndarray | None = None
+    within: tuple[Within, ...] = ()
+
+    @property
+    def rest_is_noise(self) -> bool:
+        """Whether the interval of the share outside the question is uninformative: at the default confidence, which
+        estimates must not depend on, more than half as long as [0, 1]."""
+        return bool(2 * quantile(self.rest_spare, CONFIDENCE) * self.rest_standard_error > MOST_UNCERTAIN)
+
+
+@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
+class Within:
+    """The part of a linear estimate that concerns the people of one public block.
+
+    Attributes:
+        positions: (U_b,) of its unknowns among those of the question.
+        mass: share of the reports that state this block, above 0.
+        num_reports: their number.
+        linear: of the shares within the block.
+        question: about these people alone; None if the unknowns are symbols.
+    """
+
+    positions: np.ndarray
+    mass: float
+    num_reports: int
+    linear: LinearEstimate
+    question: Question | None
 
 
 def ask(model: Model, counts: CohortCounts, candidates: tuple[str, ...] | None) -> Question:

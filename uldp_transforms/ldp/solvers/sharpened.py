@@ -14,10 +14,10 @@ from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.solvers.buckets import Buckets
 from uldp_transforms.ldp.solvers.least_squares import solver, spare_equations
-from uldp_transforms.ldp.solvers.linear import FEW_UNKNOWNS, LinearEstimate, observe
+from uldp_transforms.ldp.solvers.linear import FEW_UNKNOWNS, observe
 from uldp_transforms.ldp.solvers.observation import Observation, common_noise
 from uldp_transforms.ldp.solvers.overfull import centre, leave_out
-from uldp_transforms.ldp.solvers.question import Question, symbol_table
+from uldp_transforms.ldp.solvers.question import LinearEstimate, Question, symbol_table
 
 _ROUNDS = 2  # of weights, which depend on the frequencies
 

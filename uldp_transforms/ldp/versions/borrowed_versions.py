@@ -16,8 +16,8 @@ from uldp_transforms.ldp.errors import NoReportsError, SpecError
 from uldp_transforms.ldp.estimators.empirical import Empirical
 from uldp_transforms.ldp.estimators.estimator import Decoder
 from uldp_transforms.ldp.model import Model
-from uldp_transforms.ldp.solvers.linear import LinearEstimate, estimate_linear
-from uldp_transforms.ldp.solvers.question import Question, ask
+from uldp_transforms.ldp.solvers.linear import estimate_linear
+from uldp_transforms.ldp.solvers.question import LinearEstimate, Question, ask
 from uldp_transforms.ldp.versions.pooled_estimate import (
     mean_of_versions,
     picked_problem,

@@ -33,9 +33,9 @@ from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.repeated_people import with_repeated_people
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.intervals import moved_inside
-from uldp_transforms.ldp.solvers.linear import Intervals, LinearEstimate, estimate_linear
+from uldp_transforms.ldp.solvers.linear import estimate_linear
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement, PooledVersions
-from uldp_transforms.ldp.solvers.question import ask
+from uldp_transforms.ldp.solvers.question import Intervals, LinearEstimate, ask
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 from uldp_transforms.ldp.utility.poisoning import Lies
 from uldp_transforms.ldp.versions.version_weights import version_weights

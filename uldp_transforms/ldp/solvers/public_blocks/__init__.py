@@ -1,0 +1,1 @@
+"""Estimates of values in public blocks, from the estimates within the blocks."""
