@@ -17,6 +17,7 @@ from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from confluent_kafka import KafkaError, KafkaException
 
+from uldp_transforms.jobs.follow.topic_identity import TopicIds
 from uldp_transforms.jobs.kafka import polled as kafka_polled
 from uldp_transforms.jobs.kafka import producer as kafka_producer
 from uldp_transforms.jobs.kafka import reader as kafka_reader
@@ -26,7 +27,6 @@ from uldp_transforms.jobs.kafka.polled import FromTheBeginning, Offsets, PollKaf
 from uldp_transforms.jobs.kafka.producer import KafkaSettings, NotDelivered, deliver
 from uldp_transforms.jobs.kafka.reader import KafkaReadError, Polled, Reader
 from uldp_transforms.jobs.kafka.settings import accepted, read_lines, read_settings, refuse_taken, variable_of, words_of
-from uldp_transforms.jobs.kafka.topic_ids import TopicIds
 from uldp_transforms.ldp.errors import SpecError
 
 NOW = 1_800_000_000_000

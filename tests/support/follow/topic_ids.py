@@ -6,7 +6,7 @@ import itertools
 from typing import Any
 from unittest import mock
 
-from uldp_transforms.jobs.kafka.topic_ids import TopicIds
+from uldp_transforms.jobs.follow.topic_identity import TopicIds
 
 
 def ids(*answers: str | Exception | None) -> Any:

@@ -1,4 +1,4 @@
-"""Whether a topic is the one of which records are counted.
+"""Whether a topic is the one of which records are counted: by its id (KIP-516), else by its last records.
 
 Brokers number the records of a topic that was deleted and created again from 0. To continue at the stored offsets would
 skip its first records, and nothing else would show it.
@@ -12,9 +12,9 @@ from collections.abc import Mapping
 
 from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.jobs.kafka import offsets as kafka_offsets
-from uldp_transforms.jobs.kafka.offsets import BrokersAwayError
+from uldp_transforms.jobs.kafka.offsets import NEEDED, BrokersAwayError, ConsumerSettings
 from uldp_transforms.jobs.kafka.reader_options import Reading as Options
-from uldp_transforms.jobs.kafka.topic_ids import TopicIds
+from uldp_transforms.jobs.kafka.settings import confluent_kafka, words_of
 from uldp_transforms.ldp.errors import SpecError
 
 _GLANCE = 0.1  # seconds of one poll
@@ -100,3 +100,39 @@ def _times_at(topic: str, options: Options, offsets: Mapping[int, int]) -> dict[
                 for number, offset, moment in zip(*(column.tolist() for column in polled[1:])):
                     found.setdefault(number, moment if offset == offsets[number] else None)
     return {number: moment for number, moment in found.items() if moment is not None}
+
+
+class TopicIds:
+    """Asks brokers for the id of a topic; one that is deleted and created again under the same name gets another.
+
+    Args:
+        settings: settings of consumers; raises as ``ConsumerSettings.consumer``.
+        topic: name of the topic.
+    """
+
+    def __init__(self, settings: ConsumerSettings, topic: str):
+        self._client = confluent_kafka(NEEDED)
+        self._errors = self._client.KafkaError
+        self._admin = settings.admin()
+        self._topic = topic
+
+    def ask(self) -> str | None:
+        """The current id of the topic; None if brokers give none, as those before Kafka 2.8.
+
+        Raises:
+            BrokersAwayError: if brokers do not respond.
+        """
+        try:
+            found = self._admin.list_topics(self._topic, timeout=kafka_offsets.ANSWER_SECONDS)
+            if found.controller_id not in found.brokers:
+                return None  # librdkafka would ask nobody else
+            asked = self._client.TopicCollection([self._topic])
+            answer = self._admin.describe_topics(asked, request_timeout=kafka_offsets.ANSWER_SECONDS)[
+                self._topic
+            ].result()
+        except self._client.KafkaException as error:
+            if error.args[0].code() in (self._errors._UNSUPPORTED_FEATURE, self._errors.UNSUPPORTED_VERSION):
+                return None
+            raise BrokersAwayError(f"brokers of --bootstrap_servers must answer, got {words_of(error)}") from None
+        words = (answer.topic_id.get_most_significant_bits(), answer.topic_id.get_least_significant_bits())
+        return str(answer.topic_id) if any(words) else None

@@ -2,5 +2,5 @@
 
 from uldp_transforms.ldp.borrowing.borrow import BorrowedShares as BorrowedShares
 from uldp_transforms.ldp.borrowing.borrow import borrow as borrow
+from uldp_transforms.ldp.borrowing.borrow import borrowed_shares as borrowed_shares
 from uldp_transforms.ldp.borrowing.borrow import need_of_borrowing as need_of_borrowing
-from uldp_transforms.ldp.borrowing.borrowed_groups import borrowed_shares as borrowed_shares

@@ -36,19 +36,21 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from uldp_transforms.ldp.borrowing.weights import Evidence, weights_of
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
-from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.errors import EstimationError, SpecError
 from uldp_transforms.ldp.estimators import Estimator
 from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.linear import estimate_linear
 from uldp_transforms.ldp.solvers.question import LinearEstimate, ask
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
+
+K = TypeVar("K")
 
 _PROBES = 4  # vectors of signs; the diagonal of a derivative needs one, the rest averages out
 _EXACT = 8  # largest number of symbols for which as many vectors are used as there are symbols
@@ -336,3 +338,28 @@ def _evidence(everybody: Side, side: Side, apart: np.ndarray) -> tuple[float, ..
     mean, spread = side.if_like(everybody.shares)
     expected = max(product - (distance - gain), others * mean)  # by the derivative, or where the group is like all
     return distance, gain, variance, product, expected, others**2 * spread
+
+
+def borrowed_shares(
+    model: Model,
+    total: CohortCounts | None,
+    groups: Mapping[K, CohortCounts],
+    estimator: Estimator,
+    min_reports: int,
+) -> dict[K, BorrowedShares]:
+    """The shares of the groups of one window; none for groups with too few reports, whose rows have no numbers.
+
+    Args:
+        model: the collection of the reports.
+        total: counts of all reports; None: unknown, and nothing is borrowed.
+        groups: counts of the groups.
+        estimator: of the shares.
+        min_reports: of the job.
+    """
+    shown = {group: counts for group, counts in groups.items() if counts.total >= max(min_reports, 1)}
+    if total is None or not shown:
+        return {}
+    try:
+        return dict(zip(shown, borrow(model, total, list(shown.values()), estimator)))
+    except EstimationError:
+        return {}  # the rows say why there is no estimate

@@ -13,9 +13,8 @@ import confluent_kafka
 from tests.support.follow.followed_topic import NOW, FollowedTopic
 from tests.support.follow.topic_ids import ids
 from tests.support.kafka_cluster import Cluster
-from uldp_transforms.jobs.follow.topic_identity import OtherTopicError, TopicIdentity
+from uldp_transforms.jobs.follow.topic_identity import OtherTopicError, TopicIdentity, TopicIds
 from uldp_transforms.jobs.kafka.offsets import BrokersAwayError, ConsumerSettings, parts_of
-from uldp_transforms.jobs.kafka.topic_ids import TopicIds
 
 
 def created_again(folder: Path, moment: int = NOW + 1) -> FollowedTopic:
