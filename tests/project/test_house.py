@@ -99,13 +99,16 @@ def test_the_program_prints_a_line_for_each_capability(tmp_path: Path, capsys: p
     root = _write(
         tmp_path, ldp__utility__poisoning="def bound(liars):\n    return liars\n", ldp__model="SHARE = liars\n"
     )
-    for name, text in {"setup.py": "", "ours/__init__.py": "A = 1\n", "tests/test_ours.py": "B = 1\nC = 1\n"}.items():
-        path = tmp_path / "packages" / "ours" / name
+    files = {"setup.py": "", "ours/__init__.py": "A = 1\n", "tests/test_ours.py": "B = 1\nC = 1\n"}
+    beside = {"labs/trial.py": "D = 1\n", "labs/tests/test_trial.py": "E = 1\n\nF = 1\nG = 1\n"}
+    for name, text in ({f"packages/ours/{name}": text for name, text in files.items()} | beside).items():
+        path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     assert main([str(root)]) == 0
-    head, companion, arrows, _, *lines = capsys.readouterr().out.splitlines()
+    head, labs, companion, arrows, _, *lines = capsys.readouterr().out.splitlines()
     assert head == "3 code lines in 2 files, 0 of tests"
+    assert labs == "labs: 1 code lines in 1 files, 3 of tests"
     assert companion == "ours: 1 code lines in 1 files, 2 of tests"
     assert arrows == "0 import arrows, no circle"
     for one, line in zip(CAPABILITIES, lines, strict=True):
