@@ -388,8 +388,8 @@ MECHANISMS = (
     ),
     Plant(
         "an upper limit without the next success",
-        "_beta_quantile(found + 1, np.maximum(missing, _FEWEST), z)",
-        "_beta_quantile(np.maximum(found, _FEWEST), np.maximum(missing, _FEWEST) + 1, z)",
+        "np.stack([np.maximum(found, _FEWEST), found + 1]),\nnp.stack([missing + 1, np.maximum(missing, _FEWEST)]),",
+        "np.stack([np.maximum(found, _FEWEST)] * 2),\nnp.stack([missing + 1, np.maximum(missing, _FEWEST) + 1]),",
         "strict intervals do not cover as often as they say",
         (
             "test_binomial_law.py::test_no_count_is_0_and_all_are_1_and_no_interval_is_wanted_where_the_confidence_is_nan",
