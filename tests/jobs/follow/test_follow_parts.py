@@ -35,7 +35,7 @@ from uldp_transforms.jobs.follow.state import NAME, CountedFile, FollowState, Pe
 from uldp_transforms.jobs.follow.topic_reading import Start, TopicSource, start_of
 from uldp_transforms.jobs.kafka.offsets import BrokersAwayError, Part
 from uldp_transforms.jobs.kafka.reader import KafkaReadError, Polled
-from uldp_transforms.ldp import CohortCounts, SpecError
+from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import rfc3339
 
@@ -476,6 +476,19 @@ def test_windows_are_estimated_in_transactions_of_256(state: FollowState, tmp_pa
         follower.step()
     assert parts == [256, 1]
     assert follower_module.WINDOWS_AT_ONCE == 256
+
+
+@pytest.mark.parametrize(
+    ("values", "groups", "number"), [(4, 0, 256), (512, 0, 256), (1_024, 0, 128), (500, 50, 5), (4_000, 100, 1)]
+)
+def test_windows_with_many_entries_are_estimated_in_smaller_transactions(values: int, groups: int, number: int) -> None:
+    """What is in memory at once is 131,072 entries, or one window."""
+    spec = {"id": "a", "version": 1, "mechanism": {"id": "krr", "epsilon": 1.0}}
+    spec |= {"alphabet": {"id": "closed", "values": list(map(str, range(values)))}}
+    if groups:
+        spec |= {"dimensions": [{"name": "g", "values": list(map(str, range(groups - 1)))}]}
+    of = JobSpec.of(collections=[Collection.from_json(spec)], window="1h", by=("g",) if groups else None)
+    assert follower_module.windows_at_once(of) == number
 
 
 def job_of(folder: Path, *options: str) -> FollowJob:

@@ -20,6 +20,7 @@ from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.rows.rejected_report import rejected_row
 from uldp_transforms.rows.samples.sample import Sample
 from uldp_transforms.spec.job_spec import JobSpec
+from uldp_transforms.spec.row_forecast import RowForecast
 from uldp_transforms.windows import now
 
 if TYPE_CHECKING:
@@ -30,6 +31,15 @@ MOST_BYTES = 1 << 25
 
 WINDOWS_AT_ONCE = 256
 """Maximum number of windows that are estimated in one transaction."""
+
+ENTRIES_AT_ONCE = 1 << 17
+"""Maximum number of values in all rows of these windows, unless one window has more: an entry takes about 1 kB until it
+is in the outbox."""
+
+
+def windows_at_once(spec: JobSpec) -> int:
+    """Number of windows of a job that are estimated in one transaction."""
+    return max(1, min(WINDOWS_AT_ONCE, ENTRIES_AT_ONCE // max(1, RowForecast.of(spec).entries)))
 
 
 def _seconds() -> float:
@@ -112,6 +122,7 @@ class Follower:
         self._rows_since: float | None = -math.inf  # rows of an earlier start are due
         self._reached = reached
         self._clock = clock
+        self._at_once = windows_at_once(spec)
         self._owners = Owners(spec)
         self._questions = {one.fingerprint: [q.fingerprint] for q in spec.questions for one in q.pooled}
         self._members = {one.fingerprint: [one.fingerprint] for one in spec.collections}
@@ -133,9 +144,9 @@ class Follower:
         if self._source.seen_until is None:
             return
         due = self._state.pending(self._source.seen_until, time, self._late_every, self._early_every)
-        for first in range(0, len(due), WINDOWS_AT_ONCE):
+        for first in range(0, len(due), self._at_once):
             with self._state:
-                self._estimate(due[first : first + WINDOWS_AT_ONCE])
+                self._estimate(due[first : first + self._at_once])
                 self._reached("before estimates are committed")
             self._reached("after estimates are committed")
             self._flush()
