@@ -539,9 +539,23 @@ MECHANISMS = (
     ),
     Plant(
         "ranks that are places",
-        "(ranks % alphabet.num_buckets)",
-        "(order % alphabet.num_buckets)",
+        "np.put_along_axis(buckets[:, start : start + step], order, of_ranks, axis=0)",
+        "buckets[:, start : start + step] = order % num_buckets",
         "published symbols of permuted alphabets change",
         ("test_alphabets.py::test_golden_permutations",),
+    ),
+    Plant(
+        "values in clear as buckets of sensitive ones",
+        "(places[~folded] - len(self.folded) + self.num_buckets)[:, np.newaxis]",
+        "(places[~folded] - len(self.folded))[:, np.newaxis]",
+        "a report in clear can come from a sensitive value",
+        ("test_permuted.py::test_only_sensitive_values_are_ranked_and_all_others_have_symbols_of_their_own",),
+    ),
+    Plant(
+        "a seed that leaves shares open",
+        "return bool(squares[-1] < _MOST_UNEVEN * squares[0])",
+        "return True",
+        "all reports of a collection would come before anybody sees that nothing can be estimated",
+        ("test_permuted.py::test_a_seed_that_leaves_shares_open_is_refused",),
     ),
 )

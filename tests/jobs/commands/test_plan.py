@@ -22,7 +22,6 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, hashed_variance, least_epsilon, plan
 from uldp_transforms.ldp.planning.planned_question import Setup
-from uldp_transforms.messages import wire
 from uldp_transforms.ldp.utility import (
     amplification,
     expected_l1,
@@ -34,6 +33,7 @@ from uldp_transforms.ldp.utility import (
     worst_case_l1,
     worst_case_l2,
 )
+from uldp_transforms.messages import wire
 
 QUESTIONS: dict[str, ClosedQuestion | OpenQuestion] = {
     "part": ClosedQuestion(num_values=40, num_sensitive=7),
