@@ -19,10 +19,11 @@ DECODER = "eb"
 def planned(size: int, number: int, epsilon: float, *, closed: bool) -> Collection:
     """The planner's recommendation for these numbers of values and people; it does not know the frequencies.
 
-    Every value of a closed alphabet is sensitive; all people hold one of the candidates of an open one.
+    Every value of a closed alphabet is sensitive, and has a symbol of its own; all people hold one of the candidates of
+    an open one.
     """
     if closed:
-        question = ClosedQuestion(num_values=size, num_sensitive=size, names=inputs.names(size))
+        question = ClosedQuestion(num_values=size, num_sensitive=size, names=inputs.names(size), max_cohorts=1)
         return Collection.from_json(plan(question, epsilon, number).collection)
     return Collection.from_json(plan(OpenQuestion(num_candidates=size, unlisted_share=0.0), epsilon, number).collection)
 

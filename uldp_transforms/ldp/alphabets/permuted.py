@@ -18,7 +18,7 @@ from uldp_transforms.ldp.hashing import hash_words
 _RANKED_CELLS = 4_000_000  # words that are ranked at a time
 _FEW_VALUES = 512  # whose equations are solved exactly
 _NEVER = 1e-9  # expected number of pairs with equal buckets that needs no check
-_MAX_CONDITION = 1e8  # as that of the solver
+_MOST_UNEVEN = 1e8  # ratio of squared singular values; the solver refuses a condition number from it
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,7 @@ def _tells_apart(alphabet: Permuted, num_cohorts: int) -> bool:
     cells -= cells.mean(axis=2, keepdims=True)
     equations = np.column_stack([cells.reshape(size, -1), np.ones(size)])  # the last: shares have a known sum
     squares = np.linalg.eigvalsh(equations @ equations.T)
-    return bool(squares[-1] < _MAX_CONDITION * squares[0])
+    return bool(squares[-1] < _MOST_UNEVEN * squares[0])
 
 
 @functools.lru_cache(maxsize=8)
