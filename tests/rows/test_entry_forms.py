@@ -73,7 +73,7 @@ def test_fields_that_only_some_entries_have_are_null_in_the_others() -> None:
     entries.numbers[-1, ::2] = math.nan
     row = estimate_row(7, estimates=entries)
     objects = with_objects(row)
-    assert objects.estimates[0].smoothed_high is None and objects.estimates[1].smoothed_high is not None
+    assert objects.estimates[0].block_frequency is None and objects.estimates[1].block_frequency is not None
     assert entries_to_avro(entries) is None
     schema: Any = fastavro.parse_schema(ESTIMATE_SCHEMA)
     assert to_json(row) == to_json(objects) and avro_record(row, schema) == avro_record(objects, schema)

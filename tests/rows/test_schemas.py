@@ -209,7 +209,19 @@ ORDERED = CLOSED | {
     "num_cohorts": 1,
 }
 EDGES = ORDERED | {"alphabet": {"id": "ordered", "edges": [0, 1, 2.5]}}
+BLOCKS = CLOSED | {
+    "alphabet": {"id": "blocks", "blocks": {"a": ["ant", "bee"], "b": ["cat", "dog"]}, "sensitive": ["ant", "cat"]},
+    "mechanism": {"id": "uss", "epsilon": 1.0},
+}
+SITES = CLOSED | {
+    "alphabet": {"id": "blocks", "blocks": ["a.org", "b.org"], "members": {"id": "hashed", "num_buckets": 4}},
+    "mechanism": {"id": "krr", "epsilon": 1.0},
+    "num_cohorts": 4,
+}
+
 SPECS = {
+    "blocks": BLOCKS,
+    "sites": SITES,
     "ordered": ORDERED,
     "edges": EDGES,
     "closed": CLOSED,
@@ -319,6 +331,18 @@ STRUCTURAL = [
     *(("closed", "version", value) for value in (0, -1, 1 << 31, 1.5, "1", True, None)),
     *(("closed", "num_cohorts", value) for value in (0, (1 << 16) + 1, 1.5, "1", True, None)),
     *(("hashed", "num_cohorts", value) for value in (0, 1)),
+    *(("sites", "num_cohorts", value) for value in (1, ABSENT)),
+    *(
+        ("blocks", "alphabet.blocks", value)
+        for value in (ABSENT, ["a", "b"], {"a": ["x", "y"]}, {"a": [], "b": ["x"]}, 3)
+    ),
+    *(
+        ("sites", "alphabet.blocks", value)
+        for value in ({"a": ["x"], "b": ["y"]}, ["a"], ["a", "a"], ["a", "b/c"], ["a", 3])
+    ),
+    *(("sites", "alphabet.members", value) for value in ({"id": "closed", "values": ["x", "y"]}, {"id": "hashed"}, 3)),
+    ("sites", "alphabet.sensitive", ["a.org"]),
+    ("blocks", "alphabet.sensitive", []),
     *(("closed", "alphabet.values", value) for value in ([], ["ant"], ["ant", "ant"], ["ant", 3], "ant", None, {})),
     *(("closed", "alphabet.sensitive", value) for value in ([], ["ant", "ant"], [3], "ant", {}, 3)),
     *(("permuted", "alphabet.num_buckets", value) for value in (1, 0, -1, (1 << 16) + 1, 2.5, "2", True, None)),

@@ -337,7 +337,11 @@ PAYLOADS += [f"closed-{mechanism}" for mechanism in MECHANISM_CASES if mechanism
 
 
 def payloads() -> Iterator[Record]:
-    """One payload for each set of words and symbols."""
+    """One payload for each set of words and symbols; of equal ones, as in blocks of different sizes, the first."""
+    yield from {json.dumps(record): record for record in _payloads()}.values()
+
+
+def _payloads() -> Iterator[Record]:
     for name in PAYLOADS:
         mechanism = COLLECTIONS[name].mechanism
         last, h = mechanism.num_symbols - 1, mechanism.num_hashes

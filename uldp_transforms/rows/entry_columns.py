@@ -81,6 +81,8 @@ class EntryColumns(Sequence[ValueEstimate]):
         }
         if estimate.common_variances is not None:
             columns["common_variance"] = estimate.common_variances[shown]
+        if estimate.block_frequencies is not None:
+            columns["block_frequency"] = estimate.block_frequencies[shown]
         values = estimate.values
         if len(shown) < len(values):
             values = tuple(values[place] for place in shown)

@@ -29,6 +29,7 @@ class ValueEstimate(NamedTuple):
     smoothed_frequency: Optional[float] = None
     smoothed_low: Optional[float] = None
     smoothed_high: Optional[float] = None
+    block_frequency: Optional[float] = None
 
 
 @with_attributes
@@ -237,6 +238,7 @@ class EstimatedValue(NamedTuple):
     liars: Optional[float] = None
     borrowed: Optional[float] = None
     confidence: Optional[float] = None
+    block_frequency: Optional[float] = None
 
 
 @with_attributes

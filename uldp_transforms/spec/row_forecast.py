@@ -13,7 +13,7 @@ from uldp_transforms.ldp.client_window import DAY
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import duration_text
 
-JSON_BYTES = 340
+JSON_BYTES = 365
 """Bytes of an entry in JSON lines."""
 
 AVRO_BYTES = 70

@@ -662,7 +662,7 @@ def test_estimators_are_tried_with_every_mechanism_that_needs_no_fields() -> Non
     mechanisms = {"krr", "urr", "rappor", "urap", "ss", "uss", "hr", "uhr"}
     assert collections.keys() >= {(of, name) for of in ("closed", "hashed") for name in mechanisms}
     further = {of: MECHANISMS[name].protects_all for of, name in collections if of not in ("closed", "hashed")}
-    assert further == {"permuted": True, "prefixes": True, "ordered": True, "tagged": False}
+    assert further == {"permuted": True, "prefixes": True, "ordered": True, "tagged": False, "blocks": True}
     assert {of for of, _ in collections} == set(ALPHABETS)
     assert {(one.mechanism.epsilon, one.alphabet.num_sensitive) for one in collections.values()} >= {(2.0, 3), (2.0, 4)}
     hashed = collections["hashed", "krr"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.ldp.alphabets import Alphabet, Closed, Hashed, Ordered, Permuted, Prefixes, Tagged
+from uldp_transforms.ldp.alphabets import Alphabet, Blocks, Closed, Hashed, Ordered, Permuted, Prefixes, Tagged
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.errors import ConformanceError
 from uldp_transforms.ldp.estimators import Estimator
@@ -77,6 +77,7 @@ def _collections() -> Iterator[Collection]:
         (Hashed(num_buckets=4, seed=7, non_sensitive=("cat", "yak")), 16),
         (Tagged(values=VALUES, tags=("home", "work"), sensitive=VALUES[:2]), 1),
         (Ordered(edges=(-1.5, 0, 0.1, 1e6), others=VALUES), 1),
+        (Blocks(blocks={"one": VALUES[:2], "other": VALUES[2:]}), 1),
     )
     for alphabet, num_cohorts in further:
         partly = alphabet.num_sensitive < alphabet.num_symbols

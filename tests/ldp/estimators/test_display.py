@@ -122,7 +122,7 @@ def test_a_row_has_the_entries_of_the_largest():
         assert entry.display_low <= entry.ci_low <= entry.frequency <= entry.ci_high <= entry.display_high
 
 
-@pytest.mark.parametrize(("numbers", "most"), [(7, 400), (11, 500)], ids=["plain", "smoothed"])
+@pytest.mark.parametrize(("numbers", "most"), [(7, 420), (11, 520)], ids=["plain", "smoothed"])
 def test_an_entry_takes_few_bytes_and_those_of_its_value(numbers, most):
     """So that BigQuery takes rows of 10,000, unless their texts are long; these are the longest numbers."""
     entry = ValueEstimate("v" * 20, *[-1.2345678901234567e-300] * numbers)

@@ -124,6 +124,16 @@ def withheld(rows: Rows, other: Rows) -> bool:
     return bool(intervals(other)) and not comparisons(rows) and statuses <= {("suppressed", None, 0)}
 
 
+def within_blocks(rows: Rows, _: Rows) -> bool:
+    """Shares within each block sum to 1, also of groups."""
+    for row in estimates(rows):
+        shares = {one["value"]: one["frequency"] / one["block_frequency"] for one in row["estimates"]}
+        sums = [sum(shares[value] for value in own) for own in (FOODS[:2], FOODS[2:])]
+        if any(abs(total - 1) > 1e-9 for total in sums):
+            return False
+    return groups(rows) >= {"arm=control", "arm=new"}
+
+
 def figures(rows: Rows, _: Rows) -> bool:
     """The quartile and the share from 45 minutes, with intervals."""
     for row in estimates(rows):
@@ -230,6 +240,7 @@ CAPABILITIES = (
         "suppression of small samples (`min_reports`)", job("foods", min_reports=10**6), withheld, beside=job("foods")
     ),
     Capability("rows by group (`by`)", job("foods", **ARMS), by_group),
+    Capability("values in public blocks, by group", job("dishes", **ARMS), within_blocks),
     Capability(
         "figures of numbers by group", job("minutes", limits=(45,), quantiles=(0.25,), **ARMS), of(of_groups, figures)
     ),

@@ -43,6 +43,7 @@ def _collection(name: str, alphabet: dict[str, object], mechanism: dict[str, obj
     return Collection.from_json(spec | more)
 
 
+BLOCKS = {"id": "blocks", "blocks": {"plants": ["rice", "bread"], "animals": ["meat", "fish"]}}
 CLOSED: dict[str, object] = {"id": "closed", "values": list(FOODS)}
 MINUTES = {"id": "ordered", "low": 0, "high": 120, "num_bins": 6, "unit": "min"}
 PREFIXES = {"id": "prefixes", "num_buckets": 24, "tokens": TOKENS, "lengths": [1, None]}
@@ -52,6 +53,7 @@ LEVELS = [{"epsilon": 0.3, "values": ["meat"]}, {"epsilon": 8.0, "values": ["ric
 
 STUDIES = {
     "foods": Study((_collection("foods", CLOSED, {"id": "krr"}, **ARM),), FOODS),
+    "dishes": Study((_collection("dishes", BLOCKS, {"id": "krr"}, **ARM),), FOODS),
     "minutes": Study((_collection("minutes", MINUTES, {"id": "sw"}, **ARM),), ("24", "31.5", "70", "119")),
     "hosts": Study(
         (_collection("hosts", {"id": "hashed", "num_buckets": 8}, {"id": "krr"}, num_cohorts=16, **ARM),), TEXTS

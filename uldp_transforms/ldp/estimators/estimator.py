@@ -75,6 +75,8 @@ class Estimate:
         common_variances: for hashed alphabets, the part of the squared standard errors that comes from the hash
             functions and is the same in all windows. It is an unbiased estimate, so it may be negative. None for other
             alphabets.
+        block_frequencies: (S,) share of the reports that state the public block of each value, by which
+            ``frequencies`` are divided for the shares within the block. None without blocks.
         estimator: id of the estimator.
         confidence: of the intervals ``ci_low`` to ``ci_high``, ``display_intervals``, and of the unlisted share.
         interval: kind of all intervals: FIXED, or ANYTIME if the estimate comes from ``anytime``.
@@ -103,6 +105,7 @@ class Estimate:
     fit_p_value: float | None = None
     likelihood_gap: float | None = None
     common_variances: np.ndarray | None = None
+    block_frequencies: np.ndarray | None = None
     estimator: str
     confidence: float = CONFIDENCE
     interval: str = FIXED
@@ -393,6 +396,7 @@ class Estimator(abc.ABC):
             fit_p_value=linear.fit_p_value,
             likelihood_gap=likelihood_gap,
             common_variances=None if linear.common is None else linear.common[picked],
+            block_frequencies=None if linear.block_frequencies is None else linear.block_frequencies[picked],
             estimator=self.id,
             numbers=None if alphabet.bin_edges is None else Numbers(model=question.model, counts=question.counts),
         )

@@ -113,6 +113,7 @@ class LinearEstimate:
             negative. None where no symbols are hashed.
         fit_p_value: for hashed symbols, the p-value of the residuals; None if there are no residuals.
         within: the public blocks with reports; none without blocks.
+        block_frequencies: (U,) share of the reports that state the block of each unknown; None without blocks.
     """
 
     raw: np.ndarray
@@ -126,6 +127,7 @@ class LinearEstimate:
     fit_p_value: float | None = None
     common: np.ndarray | None = None
     within: tuple[Within, ...] = ()
+    block_frequencies: np.ndarray | None = None
 
     @property
     def rest_is_noise(self) -> bool:

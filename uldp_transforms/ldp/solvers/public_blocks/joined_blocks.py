@@ -45,7 +45,12 @@ def with_blocks(linear: LinearEstimate, sums: Sequence[tuple[np.ndarray, int]]) 
         for symbols, reports in sums
         if reports
     )
-    return dataclasses.replace(linear, within=within) if within else linear
+    if not within:
+        return linear
+    shares = np.zeros(len(linear.raw))
+    for one in within:
+        shares[one.positions] = one.mass
+    return dataclasses.replace(linear, within=within, block_frequencies=shares)
 
 
 def restricted(linear: LinearEstimate, positions: np.ndarray, mass: float) -> LinearEstimate:
@@ -113,6 +118,7 @@ def join_blocks(question: Question, solve: Callable[[Question], LinearEstimate])
         fit_p_value=1 - (1 - min(fits)) ** len(fits) if fits else None,
         common=common,
         within=within,
+        block_frequencies=held,
     )
 
 
