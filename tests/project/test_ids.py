@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 
 import pytest
 
+from requirements.companions import companions
 from tests.project.documents import ROOT
 from uldp_transforms.jobs.sinks import SINKS
 from uldp_transforms.jobs.sources import SOURCES
@@ -67,13 +68,15 @@ def texts_of(folder: str, pattern: str = "*.py") -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("kind", ["mechanisms", "alphabets", "estimators"])
 def test_the_package_lists_no_ids(kind: str) -> None:
     """Not even two: what some of a kind have in common is a property of their classes."""
-    for path, text in itertools.chain(texts_of("uldp_transforms"), texts_of("packages")):
+    beside = (str(each.sources.relative_to(ROOT)) for each in companions(ROOT))
+    for path, text in itertools.chain.from_iterable(map(texts_of, ("uldp_transforms", *beside))):
         assert not [(path, line, found) for line, found in listed(text, KINDS[kind]) if len(found) > 1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_file_of_the_tests_lists_all(kind: str) -> None:
-    for path, text in texts_of("tests"):
+    beside = (str(each.tests.relative_to(ROOT)) for each in companions(ROOT))
+    for path, text in itertools.chain.from_iterable(map(texts_of, ("tests", *beside))):
         complete = [(path, line) for line, found in listed(text, KINDS[kind]) if found == KINDS[kind]]
         assert not complete or kind in ALLOWED.get(path, ())
 
