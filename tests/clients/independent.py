@@ -343,7 +343,7 @@ def levels_sampler(fields: dict[str, Any], k: int, v: int, h: int) -> tuple[dict
         )
         sampler, _ = ways[fields.get("of", "uss")](inner, len(own) + 1, len(own), 1)
         levels.append({"symbols": own} | sampler)
-    return {"sampler": "levels", "levels": levels}, {"epsilon": epsilon, "num_sensitive": sum(map(len, symbols))}
+    return {"sampler": "nested", "members": levels}, {"epsilon": epsilon, "num_sensitive": sum(map(len, symbols))}
 
 
 def best_sizes(numbers: list[int], epsilons: list[float], sends_clear: bool) -> list[int]:
@@ -361,7 +361,7 @@ def best_sizes(numbers: list[int], epsilons: list[float], sends_clear: bool) -> 
 
 
 WAYS = {
-    "levels": levels_sampler,
+    "nested": levels_sampler,
     "symbol": symbol_sampler,
     "bits": bits_sampler,
     "subset": subset_sampler,
@@ -386,8 +386,8 @@ SAMPLERS, PROTECT_ALL = mechanisms_of_the_page()
 
 def weights_of(sampler: dict[str, Any], rate: Any) -> dict[str, Any]:
     """What canonical JSON has of them."""
-    if sampler["sampler"] == "levels":
-        return {"levels_of": sampler["levels"]} | rate
+    if sampler["sampler"] == "nested":
+        return {"members": sampler["members"]} | rate
     if rate is None:
         if sampler["sampler"] == "table":
             return {"weights": sampler["weights"]}
@@ -406,7 +406,7 @@ def fraction_text(rate: Fraction) -> str:
 
 def payload_layout(sampler: dict[str, Any], k: int, v: int) -> dict[str, Any]:
     sampler = sampler.get("memo", sampler)
-    levels = sampler.get("levels", [])
+    levels = sampler.get("members", [])
     sizes = [len(level["symbols"]) for level in levels] or [v]
     if {sampler["sampler"], *(level["sampler"] for level in levels)} & {"bits", "subset"}:
         bits, clear = -(-max(sizes) // 8), 0
@@ -730,7 +730,7 @@ def symbols_in_block(rule: dict[str, Any], value: str, cohort: int) -> list[int]
 def payload(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
     """A payload for the symbols of a value."""
     by_name = {"symbol": _symbol, "bits": _bits, "subset": _subset, "column": _column, "two_stages": _two_stages}
-    by_name |= {"table": _table, "wave": _wave, "levels": _levels}
+    by_name |= {"table": _table, "wave": _wave, "nested": _levels}
     by_name |= {"within_blocks": _within_blocks, "in_clear": _in_clear}
     return by_name[form["sampler"]["sampler"]](form, symbols, draw)
 
@@ -847,7 +847,7 @@ def _wave(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
 
 def _levels(form: dict[str, Any], symbols: list[int], draw: Words) -> bytes:
     """All levels draw; the first whose payload does not say "a later symbol" is sent."""
-    (x,), levels, sizes = symbols, form["sampler"]["levels"], form["payload"]
+    (x,), levels, sizes = symbols, form["sampler"]["members"], form["payload"]
     own = next((i for i, level in enumerate(levels) if x in level["symbols"]), len(levels))
     numbers = []
     for i, level in enumerate(levels):

@@ -312,7 +312,7 @@ def _beginnings(mechanism: Mechanism) -> list[list[int]]:
         clear = () if mechanism.protects_all else ((shares + w) * noise,)
         return [[word] for end in (*ends, *clear) for word in (end - 1, end) if word >= 0] + [[LAST]]
     if isinstance(mechanism, NestedLevels):
-        keeps = [int(level["keep_weight"]) for level in mechanism.exact_weights["levels_of"]]
+        keeps = [int(level["keep_weight"]) for level in mechanism.exact_weights["members"]]
         return [[keep + step] for keep in keeps for step in (-1, 0)] + [[0] * 99, [LAST]]
     parts = mechanism.parts if isinstance(mechanism, WithinBlocks) else [mechanism]
     found = [words for part in parts if part.num_sensitive for words in _of_coins(part)]

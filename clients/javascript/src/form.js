@@ -25,7 +25,7 @@ const MECHANISMS = {
   channel: ["table", ALL],
   sw: ["wave", ALL],
   usw: ["wave", SENSITIVE],
-  levels: ["levels", SENSITIVE],
+  levels: ["nested", SENSITIVE],
 };
 
 /** Alphabet -> rule, K, v. */
@@ -108,7 +108,7 @@ const INTEGERS = {
   column: ({ keep_weight }, v) => ({ keep_weight, half: 2 ** (32 - Math.clz32(v - 1)) }),
   two_stages: ({ noise_weight, answer_noise_weight }) => ({ noise_weight, answer_noise_weight }),
   table: ({ weights }) => ({ weights }),
-  levels: ({ levels_of }) => ({ levels: levels_of }),
+  nested: ({ members }) => ({ members }),
   wave: ({ half_width, near_weight, noise_weight }, v, num_others) => ({ half_width, near_weight, noise_weight, num_others }),
 };
 
@@ -154,9 +154,9 @@ function times(fraction, factor) {
   return (BigInt(numerator) * factor) / BigInt(denominator);
 }
 
-function payloadOf({ sampler, half, weights, half_width: b = 0, levels }, numSymbols, v) {
-  if (/bits|subset/.test(levels?.[0].sampler ?? sampler)) {
-    const sizes = levels?.map(({ symbols }) => symbols.length) ?? [v];
+function payloadOf({ sampler, half, weights, half_width: b = 0, members }, numSymbols, v) {
+  if (/bits|subset/.test(members?.[0].sampler ?? sampler)) {
+    const sizes = members?.map(({ symbols }) => symbols.length) ?? [v];
     const [bits, last] = [Math.max(...sizes), numSymbols - v + sizes.length - 1];
     const [bit_bytes, clear_bytes] = [bits, Math.log2(last + 1)].map((number) => Math.ceil(number / 8));
     return { layout: "bits", bytes: bit_bytes + clear_bytes, bit_bytes, clear_bytes };

@@ -16,7 +16,7 @@ export function reporter(form, cachedValues) {
   };
 }
 
-/** The group of a report: docs/client.md, "Dimensions". */
+/** The group: docs/client.md, "Dimensions". */
 export function groupsOf({ dimensions = [] }) {
   const names = dimensions.filter(({ set_by }) => !set_by).map(({ name }) => name);
   const sorted = [...names].sort().join();

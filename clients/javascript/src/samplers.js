@@ -123,13 +123,13 @@ export const SAMPLERS = {
     };
   },
 
-  levels(form) {
+  nested(form) {
     const { num_sensitive: v, sampler, payload } = form;
-    const [levels, at = 0] = [sampler.levels, payload.bit_bytes];
-    const samplers = levels.map((level) => SAMPLERS[level.sampler]({ ...form, num_sensitive: level.symbols.length, sampler: level }));
+    const [members, at = 0] = [sampler.members, payload.bit_bytes];
+    const samplers = members.map((sampler) => SAMPLERS[sampler.sampler]({ ...form, num_sensitive: sampler.symbols.length, sampler }));
     return ([x], draw) => {
       let [bytes, number, own] = [];
-      levels.forEach(({ symbols }, level) => {
+      members.forEach(({ symbols }, level) => {
         const place = symbols.indexOf(x);
         const drawn = samplers[level]([own ? 0 : place < 0 ? symbols.length : place], draw);
         own ||= place >= 0;
@@ -138,7 +138,7 @@ export const SAMPLERS = {
         const found = drawn.subarray(at).reduceRight((sum, byte) => 256 * sum + byte, 0);
         if (found < (at ? 1 : symbols.length)) number = at ? level : symbols[found];
       });
-      writeLittleEndian(bytes.subarray(at), number ?? (at ? levels.length + x - v : x));
+      writeLittleEndian(bytes.subarray(at), number ?? (at ? members.length + x - v : x));
       return bytes;
     };
   },

@@ -121,7 +121,7 @@ def test_the_other_client_draws_the_same_from_all_words(mechanism: NestedLevels)
         import {{ SAMPLERS }} from {json.dumps(SAMPLERS.as_uri())};
         import {{ readFileSync }} from "node:fs";
         const {{ form, asked }} = JSON.parse(readFileSync(0));
-        const payload = SAMPLERS.levels(form);
+        const payload = SAMPLERS.nested(form);
         const of = ([symbol, words]) => [...payload([symbol], () => BigInt(words.shift()))];
         console.log(JSON.stringify(asked.map(of)));
     """

@@ -251,11 +251,11 @@ class NestedChannel(Mechanism):
 
     @property
     def exact_weights(self) -> dict[str, Any]:
-        return {"epsilon": repr(self.epsilon), "num_sensitive": self.num_sensitive, "levels_of": self._samplers}
+        return {"epsilon": repr(self.epsilon), "num_sensitive": self.num_sensitive, "members": self._samplers}
 
     @property
     def client_sampler(self) -> dict[str, Any]:
-        return {"sampler": "levels", "levels": self._samplers}
+        return {"sampler": "nested", "members": self._samplers}
 
     @property
     def _samplers(self) -> list[dict[str, Any]]:
