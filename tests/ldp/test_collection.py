@@ -151,7 +151,11 @@ TWICE = changed("mechanism", {"id": "rappor", "epsilon": 1.0}, OPEN)
 STATES = changed("alphabet", {"id": "closed", "values": ["ant", "bee", "cat"]})
 PRIORS = changed("mechanism", {"id": "agrr", "epsilon": 1.0, "priors": [[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]}, STATES)
 RATES = changed("mechanism", {"id": "tsp", "epsilon": 1.0, "missing_rates": [0.5, 0.25]}, STATES)
-FOLDED = changed("alphabet", {"id": "permuted", "values": ["ant", "bee", "cat"], "num_buckets": 2, "seed": 0})
+FOLDED = changed(
+    "alphabet",
+    {"id": "permuted", "values": ["ant", "bee", "cat"], "num_buckets": 2, "seed": 0},
+    SPEC | {"num_cohorts": 20},
+)
 
 
 @pytest.mark.parametrize(
@@ -188,6 +192,7 @@ FOLDED = changed("alphabet", {"id": "permuted", "values": ["ant", "bee", "cat"],
         (FOLDED, "alphabet.values", ["ant", "bee", "dog"]),
         (FOLDED, "alphabet.num_buckets", 3),
         (FOLDED, "alphabet.seed", 1),
+        (FOLDED, "alphabet.sensitive", ["ant", "bee"]),
         (FOLDED, "alphabet", {"id": "closed", "values": ["ant", "bee", "cat"]}),
     ],
 )

@@ -804,6 +804,14 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
         lambda: least_epsilon(ClosedQuestion(num_values=4, num_sensitive=2), 9),
         "least_epsilon.target must be given, got none",
     ),
+    (
+        lambda: ClosedQuestion(num_values=4, num_sensitive=2, max_cohorts=0),
+        "ClosedQuestion.max_cohorts must be an integer in [1, 65536], got 0",
+    ),
+    (
+        lambda: planning.plan(ClosedQuestion(num_values=4, num_sensitive=2), 1, 9, byte_cost=-1.0),
+        "plan.byte_cost must be a number of at least 0, got -1.0",
+    ),
     (lambda: needed_for_mean(OF_NUMBERS, 1.0, 0), "needed_for_mean.num_reports must be "),
     (lambda: needed_for_mean(OF_NUMBERS, 0.0, 9), "needed_for_mean.half_width must be a number above 0, got 0.0"),
     (

@@ -88,7 +88,7 @@ def _parser() -> cli.Parser:
         help="values to estimate in open alphabets: a text file with one value per line; with --open (default: all "
         "texts in --values)",
     )
-    add("--max_cohorts", type=cli.positive(), help="with --open: limit on the number of cohorts, as for uldp plan")
+    add("--max_cohorts", type=cli.positive(), help="limit on the number of cohorts, as for uldp plan; with --open")
     add("--mechanisms", type=_mechanisms, help="comma-separated ids of mechanisms (default: all that apply)")
     add("--epsilons", type=cli.numbers, default="0.5,1,2", help="comma-separated values of epsilon")
     add(

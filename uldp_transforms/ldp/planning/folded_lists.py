@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from uldp_transforms.ldp.alphabets import Hashed, Permuted
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.planning.cpu_time import client_seconds
 from uldp_transforms.ldp.planning.forecast import Groups
@@ -41,13 +42,13 @@ class Fold:
 
 FOLDS = (
     Fold(
-        alphabet="permuted",
+        alphabet=Permuted.id,
         lists=whole_list,
         hashes_all=True,
         balanced=True,
     ),
     Fold(
-        alphabet="hashed",
+        alphabet=Hashed.id,
         lists=lambda _, others: {"non_sensitive": others} if others else {},
         hashes_all=False,
         balanced=False,
