@@ -38,7 +38,7 @@ MECHANISMS = (
         "high[symbols] = np.maximum(shares[1], halves[symbols] / n)",
         "high[symbols] = 0",
         "nobody reported from the block, which does not say that nobody lives there",
-        ("test_noisy_zeros.py::test_no_interval_is_short_or_leaves_out_its_own_number",),
+        ("test_public_blocks.py::test_a_listed_block_without_reports_may_still_hold_a_value",),
     ),
     Plant(
         "cohorts by themselves",
