@@ -67,7 +67,7 @@ def test_a_forecast_says_what_costs_and_what_helps() -> None:
     large = RowForecast(rows=51, entries=25_500, windows=720, in_files=True)
     assert large.is_large
     assert large.sentence() == (
-        "a window has up to 51 rows with 25,500 values, and 30d have 720 windows: about 6.2 GB of JSON lines, at most "
+        "a window has up to 51 rows with 25,500 values, and 30d have 720 windows: about 6.7 GB of JSON lines, at most "
         "1.3 GB of Avro, 3 min of CPU and 667 MB of memory; for less, use a smaller --show, fewer dimensions in --by, "
         "or a longer --window; to read many rows, use Avro, or Parquet (--write_parquet), instead of JSON"
     )

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
+import subprocess
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.clients.test_javascript import CLIENT, NODE, needs_node, output
 from tests.support.cases import ALL_COLLECTIONS, UTILITY_OPTIMIZED, as_array, exact_channel
 from tests.support.tolerance import generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
@@ -20,6 +22,9 @@ from uldp_transforms.ldp.mechanisms.public_blocks.within_blocks import WithinBlo
 from uldp_transforms.ldp.privacy import audit
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.ldp.sampling import WORD, exp_bounds
+
+CLIENT = Path(__file__).parents[3] / "clients" / "javascript"
+NODE = shutil.which("node")
 
 OF_BLOCKS = {
     name: item
@@ -135,7 +140,7 @@ def test_the_client_has_the_channel_by_all_its_words(name: str) -> None:
     assert channel_by_words(mechanism, drawn) == expected(mechanism)
 
 
-@needs_node
+@pytest.mark.skipif(NODE is None, reason="there is no node (Node.js 20 or newer) on the path")
 def test_the_client_in_javascript_has_the_channel_by_all_its_words() -> None:
     asked: list[dict[str, Any]] = [
         {
@@ -158,7 +163,9 @@ def test_the_client_in_javascript_has_the_channel_by_all_its_words() -> None:
         console.log(JSON.stringify(found));
     """
     given = json.dumps(asked).encode()
-    found = json.loads(output(NODE, "--input-type=module", "--eval", program, folder=CLIENT, stdin=given))
+    words = [str(NODE), "--input-type=module", "--eval", program]
+    done = subprocess.run(words, cwd=CLIENT, input=given, capture_output=True, check=True)
+    found = json.loads(done.stdout)
     for name, item, payloads in zip(SINGLE_WORD, asked, found):
         drawn = {(symbol, int(word)): bytes.fromhex(one) for (symbol, word), one in zip(item["draws"], payloads)}
         assert channel_by_words(mechanism_of(name), drawn) == expected(mechanism_of(name))
@@ -311,3 +318,12 @@ def test_standard_errors_are_those_of_simulated_windows(mechanism: str) -> None:
     expected_squares = float(item.mechanism.variances(held).sum()) / people
     limit = student_limit(windows) * squares.std(ddof=1) / np.sqrt(windows)
     assert abs(squares.mean() - expected_squares) <= limit
+
+
+@pytest.mark.parametrize("mechanism", ["krr", "rappor", "hr"])
+def test_a_listed_block_without_reports_may_still_hold_a_value(mechanism: str) -> None:
+    item, people = unequal(mechanism), 2_000
+    values = [f"v{j:02}" for j in range(3, 40)]
+    found = item.estimate(item.count(item.perturb(values * 50 + values[:150], generator("empty", mechanism))), "eb")
+    assert not found.frequencies[:3].any() and (found.ci_low[:3] == 0).all()
+    assert (found.ci_high[:3] > 3 / people).all() and (found.ci_high[:3] < 10 / people).all()

@@ -226,6 +226,13 @@ class Blocks(Alphabet):
     def num_hashes(self) -> int:
         return 1 if self.members is None else self.members.num_hashes
 
+    def estimated_values(self, candidates: Sequence[str] | None) -> tuple[str, ...]:
+        """See ``Alphabet.estimated_values``; refuses candidates of unknown blocks (raises SpecError)."""
+        strange = 0 if candidates is None else sum(self.block_of(value) < 0 for value in candidates)
+        if strange and self.members is not None:
+            raise SpecError(f"a candidate must be {self.allowed}, got {strange} other text(s)")
+        return super().estimated_values(candidates)
+
     @property
     def clear_values(self) -> tuple[str, ...]:
         return () if self.members is None else self.members.clear_values

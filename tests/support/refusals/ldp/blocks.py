@@ -104,6 +104,10 @@ REFUSED = [
             lambda: of(**SITES)().perturb(["c.org/x", "a.org"]),
             "a value must be a text such as a.org/..., which begins with one of the 2 blocks, got 1 other text(s)",
         ),
+        (
+            lambda: of(**SITES)().alphabet.estimated_values(["a.org/x", "c.org/x"]),
+            "a candidate must be a text such as a.org/..., which begins with one of the 2 blocks, got 1 other text(s)",
+        ),
         (lambda: of()().perturb(["west"]), "Blocks.blocks lists 4 values, got 1 value(s) outside this list"),
     ]
 ]
