@@ -31,6 +31,9 @@ KINDS: dict[str, tuple[Callable[..., Any], Any]] = {
 }
 """Kind -> class and schema of its rows."""
 
+LATER = frozenset({"block_frequency"})
+"""Fields of entries that the kept bytes lack. They take no number, so that all other fields keep their values."""
+
 _SCALARS: dict[str, Callable[[int], Any]] = {
     "string": "text {}".format,
     "int": int,
@@ -50,7 +53,10 @@ def _value(of: Any, numbers: Iterator[int], *, full: bool) -> Any:
         return f"2026-11-26T13:{next(numbers) % 60:02}:00Z"
     entries = range(2 if full else 0)
     made: dict[str, Callable[[], Any]] = {
-        "record": lambda: {part["name"]: _value(part["type"], numbers, full=full) for part in of["fields"]},
+        "record": lambda: {
+            part["name"]: _value(part["type"], itertools.count(1) if part["name"] in LATER else numbers, full=full)
+            for part in of["fields"]
+        },
         "array": lambda: [_value(of["items"], numbers, full=full) for _ in entries],
         "map": lambda: {f"key {place}": _value(of["values"], numbers, full=full) for place in entries},
         "enum": lambda: of["symbols"][next(numbers) % len(of["symbols"])],
@@ -62,6 +68,15 @@ def rows(kind: str) -> list[Any]:
     """A row with values in all fields, and one with as many nulls and empty lists as there can be."""
     make, schema = KINDS[kind]
     return [make(**_value(schema, itertools.count(1), full=full)) for full in (True, False)]
+
+
+def of_earlier_fields(value: Any) -> Any:
+    """The value of a field, its entries without fields that were added later."""
+    if isinstance(value, list):
+        return [of_earlier_fields(entry) for entry in value]
+    if isinstance(value, dict):
+        return {name: of_earlier_fields(inner) for name, inner in value.items() if name not in LATER}
+    return value
 
 
 def kept() -> dict[str, Any]:

@@ -125,6 +125,7 @@ NEVER = {
     "agrr": "it needs priors, which only a collection can declare",
     "aoue": "it needs priors, which only a collection can declare",
     "channel": "it needs matrix, which only a collection can declare",
+    "levels": "it needs levels, which only a collection can declare",
     "tsp": "it needs missing_rates, which only a collection can declare",
     "up": "it reserves its last value for missing answers",
     "sw": IN_ORDER,
