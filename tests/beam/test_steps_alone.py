@@ -475,7 +475,7 @@ def test_bytes_of_a_file_are_noted_as_it_is_read(monkeypatch: pytest.MonkeyPatch
 
 def test_rejections_pass_a_group_at_once_and_count_as_received(counted: Counter[str]) -> None:
     lost = Rejection(Reason.CORRUPT_BLOCK, 3, 9)
-    found = untagged(_tagged(iter([b"a", lost, b"b"])))
+    found = untagged(_tagged(iter([b"a", lost, b"b"]), grouped=False))
     assert found == {
         None: [b"a", b"b"],
         "rejected": [lost],
@@ -486,5 +486,5 @@ def test_rejections_pass_a_group_at_once_and_count_as_received(counted: Counter[
 
 def test_what_could_not_be_read_passes_as_no_report(counted: Counter[str]) -> None:
     lost = Rejection(Reason.CORRUPT_BLOCK, 0, 9, num_messages=2, num_files=1)
-    assert untagged(_tagged(iter([lost, b"b"]))) == {None: [b"b"], "rejected": [lost]}
+    assert untagged(_tagged(iter([lost, b"b"]), grouped=True)) == {None: [b"b"], "rejected": [lost]}
     assert +counted == {"unread_messages_corrupt_block": 2, "unread_files_corrupt_block": 1}

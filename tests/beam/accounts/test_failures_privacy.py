@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import logging
 import os
 import shlex
@@ -74,17 +75,20 @@ class CountingSource(SeededSource):
 
 @cases.all_collections
 def test_every_value_draws_the_same_words(name):
-    """In every alphabet, one by one: a client that draws more for some values tells them by its running time."""
-    collection = cases.ALL_COLLECTIONS[name]
-    texts = [*(collection.alphabet.known_values or cases.VALUES), *collection.alphabet.clear_values]
-    if collection.alphabet.known_values is None:
+    """In every alphabet, one by one: a client that draws more for some values tells them by its running time. Of values
+    in public blocks, those of one block: a report states the block."""
+    alphabet = cases.ALL_COLLECTIONS[name].alphabet
+    texts = list(alphabet.known_values or cases.VALUES)
+    if alphabet.known_values is None:
         texts += ["", "x" * 1000]
-    drawn = []
-    for value in texts:
+    if alphabet.block_members:
+        texts = [f"{block}/{text}" for block in cases.VALUES for text in texts]
+    drawn = collections.defaultdict(list)
+    for value in (*texts, *alphabet.clear_values):
         source = CountingSource(generator("words", name, value))
-        collection.perturb([value] * 40, source)
-        drawn.append(source.drawn)
-    assert all(found == drawn[0] for found in drawn)
+        cases.ALL_COLLECTIONS[name].perturb([value] * 40, source)
+        drawn[alphabet.block_of(value)].append(source.drawn)
+    assert all(found == of_block[0] for of_block in drawn.values() for found in of_block)
 
 
 # ---------------------------------------------------------------------- what is logged

@@ -25,6 +25,9 @@ from uldp_transforms.rows.json_and_avro import from_avro, to_avro
 
 KEPT = json.loads((Path(__file__).parents[2] / "data" / "kept_rows.json").read_text(encoding="utf-8"))
 SCHEMAS = {kind: schema for kind, (_, schema) in KINDS.items()}
+PLAIN = {kind: cut_to(schema, pending_rows._PLAIN[schema["name"]]) for kind, schema in SCHEMAS.items()}
+"""Kind -> schema of the last program that kept plain bytes."""
+
 TIME = 1_764_000_000_000
 
 
@@ -75,12 +78,16 @@ def test_the_rows_are_of_schemas_that_have_grown_since() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_of_today_have_their_plain_bytes_after_the_shape(kind: str) -> None:
-    schema = SCHEMAS[kind]
-    rows = [encoded(to_avro(row, schema), schema) for row in kept_rows.rows(kind)]
+def test_rows_have_their_plain_bytes_after_the_shape(kind: str) -> None:
+    schema, plain = SCHEMAS[kind], PLAIN[kind]
+    records = [to_avro(row, schema) for row in kept_rows.rows(kind)]
+    rows = [encoded(record, schema) for record in records]
     head = head_of(schema)
     assert head == MARK + bytes([len(shape_of(schema))]) + shape_of(schema)
-    assert records_of([head + row for row in rows], schema) == records_of(rows, schema) == rows
+    assert records_of([head + row for row in rows], schema) == rows
+    former = [encoded(record, plain) for record in records]
+    assert records_of(former, plain) == former
+    assert records_of(former, schema) == records_of([head_of(plain) + row for row in former], schema)
 
 
 # --------------------------------------------------------------------- rows of any content
@@ -202,10 +209,10 @@ def test_plain_bytes_are_those_of_one_number_of_fields(kind: str, data: st.DataO
 @settings(max_examples=50)
 @given(data=st.data())
 def test_plain_bytes_are_read_or_refused(kind: str, data: st.DataObject) -> None:
-    today = SCHEMAS[kind]
-    least = max(number for number, field in enumerate(today["fields"], 1) if "default" not in field)
-    number = data.draw(st.integers(1, len(today["fields"])))
-    earlier = {**today, "fields": today["fields"][:number]}
+    today, plain = SCHEMAS[kind], PLAIN[kind]
+    least = max(number for number, field in enumerate(plain["fields"], 1) if "default" not in field)
+    number = data.draw(st.integers(1, len(plain["fields"])))
+    earlier = {**plain, "fields": plain["fields"][:number]}
     written = encoded(data.draw(made(earlier)), earlier)
     if number < least:
         with pytest.raises(
@@ -223,14 +230,14 @@ def test_plain_bytes_are_read_or_refused(kind: str, data: st.DataObject) -> None
 @pytest.mark.parametrize("kind", KINDS)
 def test_damaged_rows_are_refused(kind: str) -> None:
     """A row that ends within a field, and one with a byte more."""
-    schema = SCHEMAS[kind]
-    shape = shape_of(schema)
-    row = encoded(to_avro(kept_rows.rows(kind)[0], schema), schema)
+    schema, plain = SCHEMAS[kind], PLAIN[kind]
+    shape = shape_of(plain)
+    row = encoded(to_avro(kept_rows.rows(kind)[0], schema), plain)
     whole = {len(prefix) for prefix in _prefixes(kind)}
     for end in set(range(1, len(row))) - whole:
         with pytest.raises(ValueError, match=refused(schema)):
             records_of([row[:end]], schema)
-    earlier = head_of(cut_to(schema, bytes([shape[0] - 1, *shape[1:]])))
+    earlier = head_of(cut_to(plain, bytes([shape[0] - 1, *shape[1:]])))
     for damaged in (row + b"\0", earlier + row, earlier + row[:-1]):
         with pytest.raises(ValueError, match=refused(schema)):
             records_of([damaged], schema)
@@ -238,8 +245,8 @@ def test_damaged_rows_are_refused(kind: str) -> None:
 
 def _prefixes(kind: str) -> Iterator[bytes]:
     """The bytes of the first fields of the full row, for each number of fields that an earlier version can have had."""
-    schema = SCHEMAS[kind]
-    record = to_avro(kept_rows.rows(kind)[0], schema)
+    schema = PLAIN[kind]
+    record = to_avro(kept_rows.rows(kind)[0], SCHEMAS[kind])
     for shape in shapes(schema):
         if shape[0] < len(schema["fields"]):
             yield encoded(record, cut_to(schema, shape))
@@ -261,16 +268,15 @@ def test_rows_of_a_later_version_are_refused(place: int, name: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_next_field_needs_no_line_here(kind: str) -> None:
-    """Of rows and of the records in them: with or without shapes, rows of today are read by the schema that grows."""
+    """Of rows and of the records in them: with or without shapes, rows are read by the schema that grows."""
     today, later = SCHEMAS[kind], copy.deepcopy(SCHEMAS[kind])
     for record in list(_records(later)):
         record["fields"].append({"name": "next", "type": ["null", "double"], "default": None})
     for row in kept_rows.rows(kind):
-        written = encoded(to_avro(row, today), today)
-        expected = with_defaults(decoded(written, today), later)
-        for kept in (written, head_of(today) + written):
-            [found] = records_of([kept], later)
-            assert decoded(found, later) == expected
+        for schema, head in ((PLAIN[kind], b""), (today, head_of(today))):
+            written = encoded(to_avro(row, today), schema)
+            [found] = records_of([head + written], later)
+            assert decoded(found, later) == with_defaults(decoded(written, schema), later)
     assert pending_rows._PLAIN.keys() == {schema["name"] for schema in SCHEMAS.values()}
 
 
