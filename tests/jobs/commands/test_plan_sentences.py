@@ -502,7 +502,6 @@ def test_questions_of_numbers(options: str, question: Any) -> None:
             "--num_values 9 --max_cohorts 65537",
             "ClosedQuestion.max_cohorts must be an integer in [1, 65536], got 65537",
         ),
-        ("--num_values 9 --byte_cost -1", "--byte_cost must be at least 0, got -1"),
         ("--num_values 9 --sensitive x", "--sensitive can be given only with --values, got x"),
         ("--num_values 9 --missing skip", "--missing can be given only with --values, got skip"),
         (

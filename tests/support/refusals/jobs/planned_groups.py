@@ -33,6 +33,7 @@ SAID = [
     (f"{COMMAND} --groups 70000", "--groups times cohorts must be at most 65,536, got 70,000 groups"),
     (f"{COMMAND} --smallest_group 0.1", "--smallest_group can be given only with --groups, got 0.1"),
     (f"{COMMAND} --liars 1", "--liars must be below 1, got 1"),
+    (f"{COMMAND} --byte_cost -1", "--byte_cost must be at least 0, got -1"),
     (
         "--open --num_candidates 9 --epsilon 1 --reports 1000 --liars 0.1",
         "--liars can be given only without --open, got 0.1",
