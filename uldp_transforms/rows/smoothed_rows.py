@@ -1,4 +1,4 @@
-"""Rows with smoothed shares in their entries, smoothed figures of numbers, and the finding about what changed."""
+"""Rows with smoothed shares in their entries, smoothed figures, and the finding about what changed."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from uldp_transforms.rows.figure_history import (
     shown_figures,
 )
 from uldp_transforms.rows.row_types import WindowedEstimate
+from uldp_transforms.rows.sum_history import SUM, has_sums, row_of_sums, sentence_of_sums, shown_sums
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, has_numbers, places_of
 
 HORIZON = 64
@@ -38,7 +39,7 @@ _FEWEST = 4  # minimum number of windows, for any number of values
 CHANGE = "change"
 """Name of the finding about values that changed."""
 
-_KINDS = 3  # of series in rows of numbers that share the false alarms: entries, mean, distribution function
+_OF_NUMBERS = 2  # kinds of series that figures of numbers are: mean, distribution function
 _NAMED = 5  # maximum number of values in a sentence
 _NOT_THERE = -1e9  # so far below all shares that the projection onto distributions is 0 there
 _SMOOTHED = ("smoothed_frequency", "smoothed_low", "smoothed_high")
@@ -57,8 +58,10 @@ def smooth_rows(
     """
     places = [place for place, row in enumerate(rows) if has_numbers(row)]
     numeric = [place for place in places if has_figures(rows[place])]
-    every = _KINDS * alarm_every if numeric else alarm_every
+    summed = [place for place in places if has_sums(rows[place])]
+    every = _kinds(bool(numeric), bool(summed)) * alarm_every
     parts = [(_FIGURES, numeric, part) for part in _figures_by_kind([rows[place] for place in numeric])]
+    parts += [(_SUMS, summed, tuple(row_of_sums(rows[place]) for place in summed))] if summed else []
     parts += [(_ENTRIES, places, tuple(rows[place] for place in places))] if places else []
     shown = list(rows)
     changes: list[list[Finding]] = [[] for _ in rows]
@@ -73,6 +76,11 @@ def smooth_rows(
             shown[place] = row
             changes[place].append(_change(kind, rows[place], windows, series, alarms, t))
     yield from ((row._replace(estimates=list(row.estimates)), _joined(told)) for row, told in zip(shown, changes))
+
+
+def _kinds(has_figures: bool, has_sums: bool) -> int:
+    """Number of kinds of series in rows, which share the false alarms equally: entries, those of numbers, sums."""
+    return 1 + _OF_NUMBERS * has_figures + has_sums
 
 
 def _figures_by_kind(rows: Sequence[WindowedEstimate]) -> Iterator[tuple[WindowedEstimate, ...]]:
@@ -100,12 +108,9 @@ def filter_row(
     later, t = windows.with_window(row)
     if t is None:
         return windows, row, None
-    numeric = has_figures(row)
-    every = _KINDS * alarm_every if numeric else alarm_every
+    every = _kinds(has_figures(row), has_sums(row)) * alarm_every
     most = horizon_of(len(later.values)) if horizon is None else horizon
-    parts = rows_of_figures(row, [name for one in windows.figures for name in one.values]) if numeric else []
-    before = windows.figures or [Neighbours.of([], windows.jump, windows.memos)] * len(parts)
-    steps = [(_FIGURES, *one.with_window(part)) for one, part in zip(before, parts)]
+    steps = [(kind, *_before(windows, part).with_window(part)) for kind, part in _parts(row, windows)]
     kept, shown, changes = [], row, []
     for kind, own, at in [*steps, (_ENTRIES, later, t)]:
         if at is None:
@@ -119,6 +124,21 @@ def filter_row(
         changes.append(_change(kind, row, own, series, alarms, at))
     *figures, entries = kept
     return dataclasses.replace(entries, figures=tuple(figures) or entries.figures), shown, _joined(changes)
+
+
+def _parts(row: WindowedEstimate, windows: Neighbours) -> Iterator[tuple[_Kind, WindowedEstimate]]:
+    """The row with each kind of its figures in place of entries."""
+    names = [name for one in windows.figures for name in one.values if not name.startswith(SUM)]
+    yield from ((_FIGURES, part) for part in (rows_of_figures(row, names) if has_figures(row) else ()))
+    if has_sums(row):
+        yield _SUMS, row_of_sums(row)
+
+
+def _before(windows: Neighbours, part: WindowedEstimate) -> Neighbours:
+    """The stored windows of one kind of figures: those with any of its series, or none."""
+    own = set(EntryColumns.of(part.estimates).values)
+    nothing = Neighbours.of([], windows.jump, windows.memos)
+    return next((one for one in windows.figures if not own.isdisjoint(one.values)), nothing)
 
 
 def _level_of(rows: Sequence[WindowedEstimate]) -> float:
@@ -226,3 +246,4 @@ class _Kind(NamedTuple):
 
 _ENTRIES = _Kind(Neighbours.series, _shown, _sentence_of_entries)
 _FIGURES = _Kind(series_of_figures, shown_figures, sentence_of_change)
+_SUMS = _Kind(Neighbours.series, shown_sums, sentence_of_sums)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.reestimate.whole_periods import Period
-from uldp_transforms.jobs.report.numbers.number_facts import NumberPart, numbers_of
+from uldp_transforms.jobs.report.numbers.number_facts import NumberPart, numbers_of, sums_part
 from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.estimators.display import interval_text
 from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
@@ -30,7 +30,10 @@ def lines_of_period(spec: JobSpec, period: Period) -> Iterator[str]:
     drawn = "" if row.borrowed is None else f"; shares are drawn towards those of all reports by {row.borrowed:.0%}"
     simulated = "; some or all reports are simulated" if row.simulated else ""
     yield f"{printable(name)}, {when}: {reports} in {windows}, status {row.status}{left_out}{drawn}{simulated}"
-    figures = numbers_of([json.loads(to_json(row))], _unit(spec, row))
+    rows = [json.loads(to_json(row))]
+    figures, sums = numbers_of(rows, _unit(spec, row)), sums_part(rows)
+    if sums is not None:
+        yield from aligned([line[:3] for line in _figures(sums)])
     if figures is not None:
         yield from aligned(list(_figures(figures)))
         yield from [figures.advice] * bool(figures.advice)

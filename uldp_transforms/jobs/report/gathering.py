@@ -40,7 +40,7 @@ from uldp_transforms.jobs.report.facts import (
 )
 from uldp_transforms.jobs.report.groups.group_facts import Entries, GroupPart, GroupsAsked, groups_of
 from uldp_transforms.jobs.report.levels import Levels
-from uldp_transforms.jobs.report.numbers.number_facts import figure_panel, numbers_of
+from uldp_transforms.jobs.report.numbers.number_facts import figure_panel, numbers_of, sums_part
 from uldp_transforms.jobs.report.reading import Row, RowDirectory
 from uldp_transforms.jobs.report.truth_file import Truth
 from uldp_transforms.jobs.report.whole_period import group_totals_of, totals_of
@@ -197,6 +197,8 @@ class _Part:
             pooled=bool(first.get("pooled")),
             numbers=numbers_of(self._rows, self._unit),
             whole_numbers=None if total is None else numbers_of([total], self._unit),
+            sums=sums_part(self._rows),
+            whole_sums=None if total is None else sums_part([total]),
             groups=self._groups_of_windows(groups, latest) + self._groups_of_whole_period(group_totals, whole),
             asked=[*self._facts(), ("Reports", reports_in_words(self._all)), *liars_in_words(self._rows, total)],
             costs=self._costs(),

@@ -76,6 +76,7 @@ class LinearEstimate:
         common: (U,) hash noise: the part of the variances that is the same in all windows. Unbiased, so possibly
             negative. None where no symbols are hashed.
         fit_p_value: for hashed symbols, the p-value of the residuals; None if there are no residuals.
+        of_sums: (2, R), variances of the requested weighted sums of ``frequencies``, and the ``common`` part of them.
     """
 
     raw: np.ndarray
@@ -88,6 +89,7 @@ class LinearEstimate:
     rest_spare: float = np.inf
     fit_p_value: float | None = None
     common: np.ndarray | None = None
+    of_sums: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((2, 0)))
 
     @property
     def rest_is_noise(self) -> bool:
@@ -96,13 +98,19 @@ class LinearEstimate:
         return bool(2 * quantile(self.rest_spare, CONFIDENCE) * self.rest_standard_error > MOST_UNCERTAIN)
 
 
-def estimate_linear(question: Question) -> LinearEstimate:
-    """Unbiased estimates with standard errors and intervals; see ``Estimator.estimate`` for errors."""
-    pooled = _invert(question)
-    return pooled if question.of_symbols else _solve(question, pooled)
+def estimate_linear(question: Question, sums: np.ndarray | None = None) -> LinearEstimate:
+    """Unbiased estimates with standard errors and intervals; see ``Estimator.estimate`` for errors.
+
+    Args:
+        question: with U unknowns.
+        sums: (R, U), weights of sums whose variances are of interest; None: there are none.
+    """
+    sums = np.zeros((0, len(question.own))) if sums is None else sums
+    pooled = _invert(question, sums if question.of_symbols else np.zeros((0, 0)))
+    return pooled if question.of_symbols else _solve(question, pooled, sums)
 
 
-def _invert(question: Question) -> LinearEstimate:
+def _invert(question: Question, sums: np.ndarray) -> LinearEstimate:
     """The mechanism's own inverse for each symbol, its exact standard error, and its interval; U = K."""
     mechanism, alphabet = question.model.mechanism, question.model.alphabet
     counts = question.counts.pooled()
@@ -121,9 +129,20 @@ def _invert(question: Question) -> LinearEstimate:
         scale = np.diag(derivative)
         intervals = _shared_out(intervals, raw, frequencies, scale, _errors_of(question, shared, plausible))
         errors = np.hypot(_errors_of(question, derivative, plausible), scale * jumps)
-        left_out = left_out @ derivative
+        left_out, sums = left_out @ derivative, sums @ derivative
     rest = float(_errors_of(question, left_out, plausible)) if left_out.any() else 0.0
-    return LinearEstimate(alone, raw, null_errors, frequencies, errors, intervals, rest)
+    of_sums = np.zeros((2, len(sums)))
+    if len(sums):
+        of_sums[0] = _errors_of(question, sums, _with_total_1(mechanism, raw)) ** 2
+    return LinearEstimate(alone, raw, null_errors, frequencies, errors, intervals, rest, of_sums=of_sums)
+
+
+def _with_total_1(mechanism: Mechanism, raw: np.ndarray) -> np.ndarray:
+    """Unbiased frequencies (K,) that sum to 1, at which ``variance_of`` of a sum of many of them is nearly unbiased:
+    it is linear in them but for the square of the sum. Small plausible frequencies are too large on average."""
+    moved: np.ndarray = raw.copy()
+    moved[: mechanism.num_sensitive] += (1 - raw.sum()) / mechanism.num_sensitive
+    return moved
 
 
 def _of_symbols(
@@ -186,7 +205,7 @@ def _errors_of(question: Question, weights: np.ndarray, frequencies: np.ndarray)
     return errors
 
 
-def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
+def _solve(question: Question, pooled: LinearEstimate, sums: np.ndarray) -> LinearEstimate:
     """Hashed symbols: least squares for sensitive and clear buckets, inversion for values with a symbol of their own.
 
     The three parts are uncorrelated except for the multinomial sampling of people, -p_x p_z / n between two values.
@@ -195,14 +214,18 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
     parts: list[tuple[np.ndarray, Intervals]] = []
     asked = ~question.left_out
     sensitive, clear = ~question.own & question.sensitive, ~question.own & ~question.sensitive
-    of_sum, fit, spare, common = 0.0, None, np.inf, np.zeros(len(question.own))
+    fit, spare, common = None, np.inf, np.zeros(len(question.own))
+    rest = np.where(question.own, asked, asked if question.open else ~asked)
+    rows = np.concatenate([rest[np.newaxis], sums])
+    of_sums = np.zeros((2, len(rows)))
     for part, solve in ((sensitive, solve_sensitive), (clear, _solve_listed)):
         if not part.any():
             continue
-        solution = solve(question, part, (asked if question.open else ~asked)[part])
+        solution = solve(question, part, rows[:, part])
         raw[part], variances[part] = solution.frequencies, solution.variances
         parts.append((np.flatnonzero(part), functools.partial(score_intervals, solution)))
-        of_sum += solution.variance_of_sum
+        of_sums[0] += solution.variance_of_sum
+        of_sums[1] += 0.0 if solution.common_of_sum is None else solution.common_of_sum
         spare = min(spare, solution.spare)
         common[part] = 0.0 if solution.common is None else solution.common
         if solution.degrees:
@@ -217,13 +240,16 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
         errors[own] = pooled.standard_errors[symbols]
         null_errors[own] = pooled.null_errors[symbols]
         parts.append((own, picked_intervals(pooled.intervals, symbols, question.model.mechanism.num_symbols)))
-        members = np.zeros(question.model.mechanism.num_symbols)
-        members[symbols[asked[own]]] = 1
-        of_sum += float(_errors_of(question, members, clip_and_normalize(pooled.joint)) ** 2)
+        members = np.zeros((len(rows), question.model.mechanism.num_symbols))
+        members[:, symbols] = rows[:, own]
+        of_sums[0] += _errors_of(question, members, clip_and_normalize(pooled.joint)) ** 2
     listed = joint[asked & sensitive].sum() * joint[asked & ~sensitive].sum()
-    rest = float(np.sqrt(max(of_sum - 2 * listed / question.counts.total, 0)))
+    of_rest = float(of_sums[0, 0] - 2 * listed / question.counts.total)
+    of_parts = np.array([rows[1:, part] @ joint[part] for part in (sensitive, clear, question.own)])
+    of_sums[0, 1:] -= (of_parts.sum(axis=0) ** 2 - (of_parts**2).sum(axis=0)) / question.counts.total
+    found, rest_error = np.maximum(of_sums[:, 1:], 0), float(np.sqrt(max(of_rest, 0)))
     intervals = _together(parts, len(raw))
-    return LinearEstimate(raw, joint, null_errors, joint, errors, intervals, rest, spare, fit, common)
+    return LinearEstimate(raw, joint, null_errors, joint, errors, intervals, rest_error, spare, fit, common, found)
 
 
 def picked_intervals(intervals: Intervals, chosen: np.ndarray, size: int) -> Intervals:
