@@ -18,6 +18,7 @@ from uldp_transforms.ldp.solvers.intervals import cut, reaching
 from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.figure_history import (
+    SIDES,
     has_figures,
     rows_of_figures,
     sentence_of_change,
@@ -25,7 +26,7 @@ from uldp_transforms.rows.figure_history import (
     shown_figures,
 )
 from uldp_transforms.rows.row_types import WindowedEstimate
-from uldp_transforms.rows.sum_history import SUM, has_sums, row_of_sums, sentence_of_sums, shown_sums
+from uldp_transforms.rows.sum_history import SUM, has_sums, rows_of_sums, sentence_of_moved_sums, shown_sums
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, has_numbers, places_of
 
 HORIZON = 64
@@ -39,7 +40,6 @@ _FEWEST = 4  # minimum number of windows, for any number of values
 CHANGE = "change"
 """Name of the finding about values that changed."""
 
-_OF_NUMBERS = 2  # kinds of series that figures of numbers are: mean, distribution function
 _NAMED = 5  # maximum number of values in a sentence
 _NOT_THERE = -1e9  # so far below all shares that the projection onto distributions is 0 there
 _SMOOTHED = ("smoothed_frequency", "smoothed_low", "smoothed_high")
@@ -57,11 +57,11 @@ def smooth_rows(
         memos: whether clients keep memos, so that windows of the same people have noise in common.
     """
     places = [place for place, row in enumerate(rows) if has_numbers(row)]
-    numeric = [place for place in places if has_figures(rows[place])]
-    summed = [place for place in places if has_sums(rows[place])]
-    every = _kinds(bool(numeric), bool(summed)) * alarm_every
-    parts = [(_FIGURES, numeric, part) for part in _figures_by_kind([rows[place] for place in numeric])]
-    parts += [(_SUMS, summed, tuple(row_of_sums(rows[place]) for place in summed))] if summed else []
+    figures = [(kind, [place for place in places if kind.is_in(rows[place])]) for kind in _KINDS]
+    every = (1 + sum(kind.number for kind, own in figures if own)) * alarm_every
+    parts = [
+        (kind, own, part) for kind, own in figures for part in _parts_of_rows(kind, [rows[place] for place in own])
+    ]
     parts += [(_ENTRIES, places, tuple(rows[place] for place in places))] if places else []
     shown = list(rows)
     changes: list[list[Finding]] = [[] for _ in rows]
@@ -78,16 +78,11 @@ def smooth_rows(
     yield from ((row._replace(estimates=list(row.estimates)), _joined(told)) for row, told in zip(shown, changes))
 
 
-def _kinds(has_figures: bool, has_sums: bool) -> int:
-    """Number of kinds of series in rows, which share the false alarms equally: entries, those of numbers, sums."""
-    return 1 + _OF_NUMBERS * has_figures + has_sums
-
-
-def _figures_by_kind(rows: Sequence[WindowedEstimate]) -> Iterator[tuple[WindowedEstimate, ...]]:
-    """The rows with each kind of their figures in place of entries; each is measured from one end in all rows."""
-    first = rows_of_figures(min(rows, key=bounds_of)) if rows else []
+def _parts_of_rows(kind: _Kind, rows: Sequence[WindowedEstimate]) -> Iterator[tuple[WindowedEstimate, ...]]:
+    """The rows with each part of such figures in place of entries; each is measured from one end in all rows."""
+    first = kind.parts(min(rows, key=bounds_of), ()) if rows else []
     names = [name for one in first for name in EntryColumns.of(one.estimates).values]
-    yield from zip(*(rows_of_figures(row, names) for row in rows))
+    yield from zip(*(kind.parts(row, names) for row in rows))
 
 
 def filter_row(
@@ -108,7 +103,7 @@ def filter_row(
     later, t = windows.with_window(row)
     if t is None:
         return windows, row, None
-    every = _kinds(has_figures(row), has_sums(row)) * alarm_every
+    every = (1 + sum(kind.number for kind in _KINDS if kind.is_in(row))) * alarm_every
     most = horizon_of(len(later.values)) if horizon is None else horizon
     steps = [(kind, *_before(windows, part).with_window(part)) for kind, part in _parts(row, windows)]
     kept, shown, changes = [], row, []
@@ -127,11 +122,13 @@ def filter_row(
 
 
 def _parts(row: WindowedEstimate, windows: Neighbours) -> Iterator[tuple[_Kind, WindowedEstimate]]:
-    """The row with each kind of its figures in place of entries."""
-    names = [name for one in windows.figures for name in one.values if not name.startswith(SUM)]
-    yield from ((_FIGURES, part) for part in (rows_of_figures(row, names) if has_figures(row) else ()))
-    if has_sums(row):
-        yield _SUMS, row_of_sums(row)
+    """The row with each part of its figures in place of entries."""
+    names = [name for one in windows.figures for name in one.values]
+    for kind in _KINDS:
+        if kind.is_in(row):
+            yield from (
+                (kind, part) for part in kind.parts(row, [name for name in names if name.startswith(kind.begins)])
+            )
 
 
 def _before(windows: Neighbours, part: WindowedEstimate) -> Neighbours:
@@ -243,7 +240,22 @@ class _Kind(NamedTuple):
     sentence: Callable[[WindowedEstimate, Neighbours, Series, Alarms, int], str]
     """What moved in the window of a row."""
 
+    is_in: Callable[[WindowedEstimate], bool] = lambda _: False
+    """Whether a row has such figures beside its entries."""
+
+    parts: Callable[[WindowedEstimate, Sequence[str]], Sequence[WindowedEstimate]] = lambda _, names: ()
+    """A row with each part of its figures in place of entries; the names of known series say how they are measured."""
+
+    number: int = 0
+    """Number of parts, each of which has as many false alarms as the entries."""
+
+    begins: tuple[str, ...] = ()
+    """How names of such series begin."""
+
 
 _ENTRIES = _Kind(Neighbours.series, _shown, _sentence_of_entries)
-_FIGURES = _Kind(series_of_figures, shown_figures, sentence_of_change)
-_SUMS = _Kind(Neighbours.series, shown_sums, sentence_of_sums)
+_KINDS = (
+    _Kind(series_of_figures, shown_figures, sentence_of_change, has_figures, rows_of_figures, 2, SIDES),
+    _Kind(Neighbours.series, shown_sums, sentence_of_moved_sums, has_sums, rows_of_sums, 1, (SUM,)),
+)
+"""Of figures in rows: those of numbers (the mean, and the distribution function), and sums."""

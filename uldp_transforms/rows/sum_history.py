@@ -31,8 +31,13 @@ def has_sums(row: WindowedEstimate) -> bool:
     return any(map(_varies, row.sums))
 
 
-def row_of_sums(row: WindowedEstimate) -> WindowedEstimate:
-    """The row with its sums, as shares of the way between their ends, in place of its entries."""
+def rows_of_sums(row: WindowedEstimate, names: Sequence[str] = ()) -> list[WindowedEstimate]:
+    """The row with its sums, as shares of the way between their ends, in place of its entries.
+
+    Args:
+        row: with sums.
+        names: of all series; they do not matter, because all are measured from the smaller end.
+    """
     sums = [one for one in row.sums if _varies(one)]
     spans = np.array([one.most - one.least for one in sums])
     cells = np.array(
@@ -43,7 +48,7 @@ def row_of_sums(row: WindowedEstimate) -> WindowedEstimate:
             np.array([one.common_variance for one in sums], dtype=float) / spans**2,
         ]
     )
-    return row._replace(estimates=EntryColumns(tuple(SUM + one.name for one in sums), _COLUMNS, cells))
+    return [row._replace(estimates=EntryColumns(tuple(SUM + one.name for one in sums), _COLUMNS, cells))]
 
 
 def _varies(one: SumOfShares) -> bool:
@@ -70,7 +75,7 @@ def _smoothed(one: SumOfShares, ends: np.ndarray) -> SumOfShares:
     return one._replace(smoothed_value=value, smoothed_low=low, smoothed_high=high)
 
 
-def sentence_of_sums(row: WindowedEstimate, windows: Neighbours, series: Series, alarms: Alarms, t: int) -> str:
+def sentence_of_moved_sums(row: WindowedEstimate, windows: Neighbours, series: Series, alarms: Alarms, t: int) -> str:
     """Which sums moved, and by how much; intervals hold simultaneously for all of them.
 
     Args:

@@ -121,7 +121,7 @@ def number_figures(
     )
 
 
-def rows_of_sums(sums: ShareSums, as_shares: Estimate) -> tuple[SumOfShares, ...]:
+def row_sums(sums: ShareSums, as_shares: Estimate) -> tuple[SumOfShares, ...]:
     """The sums of a row; arguments as for ``figures_of_sums``."""
     return tuple(SumOfShares(**dataclasses.asdict(one)) for one in figures_of_sums(sums, as_shares))
 

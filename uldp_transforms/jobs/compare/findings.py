@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from uldp_transforms.jobs.report.compared.compared_rows import clearest_rows
 from uldp_transforms.ldp.comparisons.compare import EXACT
-from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, SHARE_ABOVE, WITH_UNIT
+from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, SHARE_ABOVE
 from uldp_transforms.ldp.confidence import confidence_or_default, error_rate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
 from uldp_transforms.rows.figures.figure import is_without_zero
@@ -76,7 +76,7 @@ class Findings:
         if row.noticeable is not None:
             if row.figure == MEAN:
                 self.noticeable_mean = max(row.noticeable, self.noticeable_mean or row.noticeable)
-            elif row.figure not in WITH_UNIT:
+            elif row.figure in (None, SHARE_ABOVE):
                 self.noticeable_share = max(row.noticeable, self.noticeable_share or row.noticeable)
         if row.p_value <= self._least_clear:
             self._candidates.append(row)

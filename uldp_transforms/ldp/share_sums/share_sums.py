@@ -6,6 +6,9 @@ people sum to 1, and those in u need not. There a'u + c (1 - 1'u) is unbiased fo
 for c = a'S 1 / 1'S 1 (regression on a known total). So the sum over all values is exactly 1, and a set and its
 complement sum to 1.
 
+If each of n reports has variance V and two reports of a person have the covariance L, and people report m times, the
+variance is (V + (m - 1) L) / n. L is the variance of people's true values, and of their memos.
+
 Several versions of a question have the sum w_1 (a'u_1) + w_2 (a'u_2) + ..., with weights that depend on the numbers of
 reports only.
 """
@@ -44,6 +47,8 @@ class _Alone:
         variances: of ``totals``.
         common: part of ``variances`` that comes from hash functions.
         of_people: part of ``variances`` that would remain if everybody reported the truth; nearly unbiased.
+        people: the same, but possible.
+        memos: part of ``variances`` that comes from memos; 0 if clients keep none.
         moved: (M, S), weights of the shares in ``totals``, which are these sums plus ``constants``.
         constants: see there.
         laws: of the intervals.
@@ -54,6 +59,8 @@ class _Alone:
     variances: np.ndarray
     common: np.ndarray
     of_people: np.ndarray
+    people: np.ndarray
+    memos: np.ndarray
     moved: np.ndarray
     constants: np.ndarray
     laws: SumLaws
@@ -96,9 +103,10 @@ class ShareSums:
         pairs = list(zip(self.reports, self._alone))
         same = self._mean([np.sqrt(one.common) for one in self._alone]) ** 2
         self.totals = self._mean([one.totals for one in self._alone])
-        self.variances = same + self._independent([of.times * (one.variances - one.common) for of, one in pairs])
+        alone = [one.variances - one.common + (of.times - 1) * (one.people + one.memos) for of, one in pairs]
+        self.variances = same + self._independent(alone)
         self.of_people = self._independent([of.times * one.of_people for of, one in pairs])
-        self.common = same + self._independent([of.times * _noise_of_memos(one) for of, one in pairs])
+        self.common = same + self._independent([of.times * one.memos for of, one in pairs])
 
     @functools.cached_property
     def least(self) -> np.ndarray:
@@ -135,19 +143,19 @@ class ShareSums:
         Those of several versions are combined as in ``pooled_intervals``.
         """
         below, above = np.zeros((2, len(self.sums)))
-        for share, of, one in zip(self._shares, self.reports, self._alone):
+        for share, one in zip(self._shares, self._alone):
             centres = np.clip(one.totals, self.least, self.most) if at_edge else one.totals
             low, high = one.laws.intervals(centres, confidence, strict)
-            below += share**2 * of.times * (centres - low) ** 2
-            above += share**2 * of.times * (high - centres) ** 2
+            below += share**2 * (centres - low) ** 2
+            above += share**2 * (high - centres) ** 2
         centres = np.clip(self.totals, self.least, self.most) if at_edge else self.totals
         low, high = centres - self._stretch * np.sqrt(below), centres + self._stretch * np.sqrt(above)
         return self.as_shares(low), self.as_shares(high)
 
     @functools.cached_property
     def _stretch(self) -> np.ndarray:
-        """Ratio of the standard errors to those of independent versions without common noise."""
-        separate = self._independent([of.times * one.variances for of, one in zip(self.reports, self._alone)])
+        """Ratio of the standard errors to those of people who report once, in versions without common noise."""
+        separate = self._independent([one.variances for one in self._alone])
         ratios: np.ndarray = np.sqrt(self.variances / np.where(separate > 0, separate, 1.0))
         return ratios
 
@@ -223,32 +231,35 @@ def _sums_of(question: Question, weights: np.ndarray, is_share: np.ndarray) -> _
     spread = moved**2 @ shares - (moved @ shares) ** 2 + variances
     jumps = (np.abs(moved) * _jumps(question)).max(axis=1, initial=0.0)
     variances = np.where(moved.any(axis=1), np.maximum(variances, 0) + jumps**2, 0.0)
+    of_people, largest = spread / question.counts.total, np.ptp(moved, axis=1) ** 2 / 4 / question.counts.total
+    common, people = np.minimum(common, variances), np.clip(of_people, 0, largest)
     return _Alone(
         question=question,
         totals=constants + moved @ shares,
         variances=variances,
-        common=np.minimum(common, variances),
-        of_people=spread / question.counts.total,
+        common=common,
+        of_people=of_people,
+        people=people,
+        memos=_noise_of_memos(question, moved, variances - common, people),
         moved=moved,
         constants=constants,
         laws=laws_of(question, _placed(question, moved), is_share, variances, jumps, linear.rest_spare),
     )
 
 
-def _noise_of_memos(alone: _Alone) -> np.ndarray:
-    """(M,) variance of the sums of one version if nothing but memos were random.
+def _noise_of_memos(question: Question, moved: np.ndarray, noise: np.ndarray, people: np.ndarray) -> np.ndarray:
+    """(M,) variance of sums with the weights ``moved`` if nothing but memos were random.
 
     Where values are hashed or named by tags, all noise is taken as that of memos, which is the worst case.
     """
-    model, counts, question = alone.question.model, alone.question.counts, alone.question
+    model, counts, mechanism = question.model, question.counts, question.model.mechanism
     if not keeps_memos(model):
-        return np.zeros(len(alone.totals))
-    noise, mechanism = alone.variances - alone.common, model.mechanism
+        return np.zeros(len(moved))
     shares = clip_and_normalize(mechanism.invert(counts.pooled())[0])
     is_plain = question.of_symbols and model.alphabet.redistribution(shares) is None
     if is_plain and isinstance(mechanism, SetReportMechanism):
-        noise = mechanism.memo.variance_of(alone.placed, shares) / counts.total
-    found: np.ndarray = np.maximum(noise - np.maximum(alone.of_people, 0), 0)
+        noise = mechanism.memo.variance_of(_placed(question, moved), shares) / counts.total
+    found: np.ndarray = np.maximum(noise - people, 0)
     return found
 
 

@@ -207,7 +207,7 @@ def figures_of(row: Mapping[str, Any], unit: str) -> list[Figure]:
     return list(_figures(row.get("numbers") or {}, unit)) if row["status"] == "ok" else []
 
 
-def sums_of(row: Mapping[str, Any]) -> list[Figure]:
+def sum_figures_of(row: Mapping[str, Any]) -> list[Figure]:
     """The sums over chosen values of a row of estimates, in the job's order; empty if it has none."""
     sums = row.get("sums") or () if row["status"] == "ok" else ()
     figures = [_figure(one["name"], one, "", is_share=one["is_share"]) for one in sums]

@@ -31,7 +31,7 @@ from uldp_transforms.rows.windowed_estimate import (
     confidence_of_row,
     number_figures,
     row_of_estimate,
-    rows_of_sums,
+    row_sums,
 )
 
 TOGETHER = 256
@@ -81,7 +81,7 @@ class SampleRows:
         row = _row(self.sample, self.asked, self.solution, self.shown)
         if self.shown is None or self.sums is None:
             return row
-        return row._replace(sums=rows_of_sums(self.sums, self.sums_as_shares))
+        return row._replace(sums=row_sums(self.sums, self.sums_as_shares))
 
     @functools.cached_property
     def health(self) -> WindowHealth:

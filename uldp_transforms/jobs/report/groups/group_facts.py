@@ -10,7 +10,7 @@ from typing import Any
 from uldp_transforms.jobs.report.differences import Panel, PanelRows
 from uldp_transforms.jobs.report.levels import Levels
 from uldp_transforms.jobs.report.numbers.number_facts import figure_panel
-from uldp_transforms.rows.figures.figure import Figure, figures_of, share_of, sums_of
+from uldp_transforms.rows.figures.figure import Figure, figures_of, share_of, sum_figures_of
 from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
 
 VALUES = 10
@@ -134,7 +134,7 @@ def _figures(asked: GroupsAsked, given: Sequence[tuple[Row, Sequence[Row]]]) -> 
         figures = [(at, _with_one_interval(one)) for at, one in enumerate(figures_of(row, asked.unit))]
         if not figures:
             figures = [(places[one["value"]], share_of(one, single=True)) for one in shares if one["value"] in places]
-        figures += [(VALUES + at, one) for at, one in enumerate(sums_of(row))]
+        figures += [(VALUES + at, one) for at, one in enumerate(sum_figures_of(row))]
         for at, figure in figures:
             yield (at, row["group"]), (row, figure)
 

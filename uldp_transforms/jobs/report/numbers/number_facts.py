@@ -10,7 +10,16 @@ import numpy as np
 
 from uldp_transforms.jobs.report.differences import Panel
 from uldp_transforms.jobs.report.levels import USUAL, Levels
-from uldp_transforms.rows.figures.figure import COLUMNS, SUM, Figure, Trend, figures_of, sums_of, table_of, trend_of
+from uldp_transforms.rows.figures.figure import (
+    COLUMNS,
+    SUM,
+    Figure,
+    Trend,
+    figures_of,
+    sum_figures_of,
+    table_of,
+    trend_of,
+)
 
 ENOUGH_REPORTS = 10_000
 """Minimum number of reports for which the coverage of smooth intervals has been measured; see docs/numbers.md."""
@@ -70,7 +79,7 @@ def numbers_of(rows: Sequence[Row], unit: str) -> NumberPart | None:
 
 def sums_part(rows: Sequence[Row]) -> NumberPart | None:
     """The part about sums over chosen values, as that about numbers; None if the latest row with estimates has none."""
-    return _part_of(rows, "", [sums_of(row) for row in rows], lambda _: True)
+    return _part_of(rows, "", [sum_figures_of(row) for row in rows], lambda _: True)
 
 
 def _part_of(
