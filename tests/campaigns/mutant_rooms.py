@@ -195,6 +195,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "ldp/planning": ("ldp/planning", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
     "ldp/smoothing": ("ldp/smoothing",),
+    "ldp/share_sums": ("ldp/share_sums",),
     "ldp/solvers": ("ldp/solvers", "ldp/estimators", "ldp/alphabets", "ldp/test_edges.py"),
     "ldp/utility": ("ldp/planning", "ldp/versions/test_liars_pooled.py"),
     "ldp/versions": ("ldp/versions", "ldp/numbers", "ldp/solvers/test_pooled_versions.py"),

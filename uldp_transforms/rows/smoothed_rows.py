@@ -25,8 +25,8 @@ from uldp_transforms.rows.figure_history import (
     series_of_figures,
     shown_figures,
 )
+from uldp_transforms.rows.figures.sum_history import SUM, has_sums, rows_of_sums, sentence_of_moved_sums, shown_sums
 from uldp_transforms.rows.row_types import WindowedEstimate
-from uldp_transforms.rows.sum_history import SUM, has_sums, rows_of_sums, sentence_of_moved_sums, shown_sums
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, has_numbers, places_of
 
 HORIZON = 64

@@ -83,6 +83,7 @@ MESSAGES_AND_ROWS = (
         "/ 2 / change.looks",
         "the intervals are said to hold for all values at once",
         ("test_smooth_estimates.py::test_intervals_of_changes_hold_for_all_values_at_once",),
+        within="smoothed_rows",
     ),
     Plant(
         "the common part counted twice",

@@ -232,8 +232,8 @@ PAGES = (
     ),
     Plant(
         "a quantile that is shown as a share",
-        'row.get("figure") not in (MEAN, QUANTILE)',
-        'row.get("figure") != MEAN',
+        'row.get("figure") not in WITH_UNIT',
+        'row.get("figure") != "mean"',
         "30 minutes are 3,000 percentage points",
         ("test_report_figures.py::test_what_comparisons_are_of",),
     ),

@@ -479,7 +479,7 @@ class Mechanism(abc.ABC):
         Returns:
             (...), (...).
         """
-        assert self.smallest_effects is not None, "need_of_liars"
+        assert self.smallest_effects is not None, "the mechanism states it"
         ends = np.array([weights * self.smallest_effects, weights * self.largest_effects])
         return ends.min(axis=0).sum(axis=-1), ends.max(axis=0).sum(axis=-1)
 

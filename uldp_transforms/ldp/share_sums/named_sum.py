@@ -52,8 +52,13 @@ class NamedSum:
                 "sums must have names that are texts without white space at the ends, at least one character long, got "
                 f"{describe(self.name)}"
             )
-        if not isinstance(self.match, str) or bool(self.match) == bool(self.values):
-            raise SpecError(f"{where} must have at least one value, or a pattern of values, got none")
+        if bool(self.match) == bool(self.values):
+            got = "both" if self.match else "neither"
+            raise SpecError(f"{where} must have either at least one value or a pattern of values, got {got}")
+        if self.weights and len(self.weights) != len(self.values):
+            raise SpecError(
+                f"{where} must have a weight for each of its {len(self.values)} values, got {len(self.weights)}"
+            )
         if self.match:
             return
         require_texts(where, self.values, at_least=1)

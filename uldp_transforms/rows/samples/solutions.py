@@ -94,7 +94,9 @@ def _pooled(sample: Sample, asked: Asked) -> Solution:
 
 def number_reports(sample: Sample, solution: Solution) -> list[NumberReports]:
     """The reports that the numbers of a sample are from; none if texts beside numbers differ in their order."""
-    return used_reports(sample, solution) if len({one.alphabet.known_values for one in solution.used}) == 1 else []
+    if len({one.alphabet.known_values for one in solution.used}) != 1:
+        return []
+    return used_reports(sample, solution)
 
 
 def used_reports(sample: Sample, solution: Solution) -> list[NumberReports]:
