@@ -375,7 +375,7 @@ _ROWS = (
         kind=Kind.SUMS,
         section=Section.ESTIMATES,
         label="Sums over chosen values",
-        help='JSON file of sums over values, such as {"divorced": ["a", "b"]}; each name has a list of values, a '
+        help='sums over values: a JSON file such as {"divorced": ["a", "b"]}; each name has a list of values, a '
         'pattern of them such as {"match": "a*"}, or weights such as {"weights": {"a": 3}}; values of open alphabets '
         "must be candidates",
         default_text="none",
