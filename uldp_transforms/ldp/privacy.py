@@ -247,21 +247,25 @@ def _enumerate(mechanism: Mechanism, guarantees: Sequence[Guarantee]) -> tuple[l
             if senders != [symbol for symbol in symbols if symbol in group]:
                 faults.append(f"report {payload.hex()} can come from a sensitive symbol and rules another symbol out")
             else:
-                pairs.append(_pair(payload, row, senders))
+                high, low = (extreme(senders, key=row.__getitem__) for extreme in (max, min))
+                pairs.append(_pair(payload, "symbol", (high, low), (row[high], row[low])))
         levels.append(AuditedLevel(guarantee, _largest(pairs)))
         symbols = [symbol for symbol in symbols if symbol not in guarantee.symbols]
     for payload, row in left.items():
-        senders = sum(probability > 0 for probability in row)
-        if senders != 1:
-            faults.append(f"the clear report {payload.hex()} comes from {senders} symbols instead of one")
+        number = sum(probability > 0 for probability in row)
+        if number != 1:
+            faults.append(f"the clear report {payload.hex()} comes from {number} symbols instead of one")
     return levels, faults
 
 
-def _pair(payload: bytes, row: list[Fraction], symbols: Sequence[int]) -> WorstPair:
-    """Those of the symbols that send a report most and least often."""
-    high, low = (extreme(symbols, key=row.__getitem__) for extreme in (max, min))
-    inputs = {"likelier": f"symbol {high}", "less_likely": f"symbol {low}"}
-    return WorstPair(report=payload.hex(), probabilities=(Fraction(row[high]), Fraction(row[low])), **inputs)
+def _pair(payload: bytes, noun: str, inputs: tuple[int, int], probabilities: tuple[Fraction, Fraction]) -> WorstPair:
+    high, low = inputs
+    return WorstPair(
+        report=payload.hex(),
+        likelier=f"{noun} {high}",
+        less_likely=f"{noun} {low}",
+        probabilities=(Fraction(probabilities[0]), Fraction(probabilities[1])),
+    )
 
 
 def _largest(pairs: Iterable[WorstPair]) -> WorstPair:
