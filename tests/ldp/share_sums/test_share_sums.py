@@ -25,6 +25,11 @@ CLOSED: dict[str, Any] = {"id": "closed", "values": list(VALUES)}
 HALF: dict[str, Any] = CLOSED | {"sensitive": list(VALUES[:6])}
 HASHED: dict[str, Any] = {"id": "hashed", "num_buckets": 8}
 PERMUTED: dict[str, Any] = {"id": "permuted", "values": list(VALUES), "num_buckets": 6}
+PUBLIC = [VALUES[9], VALUES[2], VALUES[11]]
+LISTED: dict[str, Any] = PERMUTED | {"num_buckets": 5, "sensitive": [value for value in VALUES if value not in PUBLIC]}
+BLOCKS: dict[str, Any] = {"id": "blocks", "blocks": {"a": VALUES[:5], "b": VALUES[5:9], "c": VALUES[9:]}}
+PARTLY: dict[str, Any] = BLOCKS | {"sensitive": [*VALUES[:3], *VALUES[5:8]]}
+LEVELS = [{"epsilon": 0.8, "values": list(VALUES[:3])}, {"epsilon": 2.0, "values": list(VALUES[3:8])}]
 
 COST = {value: float(at % 5) - 1.5 for at, value in enumerate(VALUES)}
 SUMS = (
@@ -35,13 +40,24 @@ SUMS = (
 )
 WEIGHTS = np.array([one.weights_of(VALUES) for one in SUMS])
 EVERYBODY = NamedSum("everybody", match="*")
+ALPHABETS = {
+    "closed": CLOSED,
+    "half": HALF,
+    "hashed": HASHED,
+    "permuted": PERMUTED,
+    "listed": LISTED,
+    "blocks": BLOCKS,
+    "partly": PARTLY,
+    "leveled": CLOSED | {"sensitive": list(VALUES[:8])},
+}
 
 
 @functools.cache
 def collection(mechanism: str, epsilon: float = 1.5, of: str = "closed", **fields: Any) -> Collection:
-    alphabet = {"closed": CLOSED, "half": HALF, "hashed": HASHED, "permuted": PERMUTED}[of]
-    more = {"num_cohorts": 32} if of in ("hashed", "permuted") else {}
-    spec = {"id": of, "version": 1, "alphabet": alphabet, "mechanism": {"id": mechanism, "epsilon": epsilon} | fields}
+    alphabet = ALPHABETS[of]
+    more = {"num_cohorts": 32} if alphabet["id"] in ("hashed", "permuted") else {}
+    named = {"id": mechanism} | ({"levels": LEVELS, "of": "urap"} if mechanism == "levels" else {"epsilon": epsilon})
+    spec = {"id": of, "version": 1, "alphabet": alphabet, "mechanism": named | fields}
     return Collection.from_json(spec | more)
 
 
@@ -64,6 +80,11 @@ ITEMS = [
     ("urap", "half"),
     ("krr", "hashed"),
     ("krr", "permuted"),
+    ("urap", "listed"),
+    ("krr", "blocks"),
+    ("rappor", "blocks"),
+    ("uss", "partly"),
+    ("levels", "leveled"),
 ]
 items = pytest.mark.parametrize(("mechanism", "of"), ITEMS)
 

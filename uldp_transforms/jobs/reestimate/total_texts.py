@@ -34,7 +34,7 @@ def lines_of_period(spec: JobSpec, period: Period) -> Iterator[str]:
     plain = json.loads(to_json(row))
     unit, interval = _unit(spec, row), f"{percent(confidence_or_default(row.confidence))} interval"
     if sums := sum_figures_of(plain):
-        table = _figures(sums, ("value", interval, "without smoothness"), sure_first=False)
+        table = _figures(sums, ("value", interval, ""), sure_first=False)
         yield from aligned([line[:3] for line in table])
     if figures := figures_of(plain, unit):
         is_smooth = bool(plain["numbers"]["curve"])

@@ -66,11 +66,11 @@ def shown_sums(
     ends = np.stack([means, low, high], axis=-1)
     for t, row in rows:
         yield row._replace(
-            sums=tuple(_smoothed(one, ends[t, places[one.name]]) if one.name in places else one for one in row.sums)
+            sums=tuple(_with_ends(one, ends[t, places[one.name]]) if one.name in places else one for one in row.sums)
         )
 
 
-def _smoothed(one: SumOfShares, ends: np.ndarray) -> SumOfShares:
+def _with_ends(one: SumOfShares, ends: np.ndarray) -> SumOfShares:
     value, low, high = (one.least + (one.most - one.least) * ends).tolist()
     return one._replace(smoothed_value=value, smoothed_low=low, smoothed_high=high)
 
