@@ -64,6 +64,13 @@ CAPABILITIES = (
         r"\bnumbers\b|ordered|NumberEstimates|quantile",
     ),
     Capability(
+        "sums over chosen values",
+        r"share_sums/|sum_history",
+        r"share_sums|NamedSum|ShareSums|SumOfShares|ComparedSums|(rows|has|effects|largest|differences|of_moved)_(of_)?sums"
+        r"|(read|check|row)_sums|sums_part|sum_figures|WEIGHTED_SUM|WITH_UNIT|\"sums\"|Kind\.SUMS|_SUMS|_with_known_totals"
+        r"|(row|rows|asked|part|\ba|\bb)\.(whole_)?sums|\bsums: ComparedSums|self\.sums\b(?!\()",
+    ),
+    Capability(
         "groups", r"group|borrow|dimensions|stacked_priors|estimate_together", r"\bgroups?\b|dimensions|borrow|\bby\b="
     ),
     Capability("versions of questions", r"version(s|ed|_w|_h)|pool_versions|pooled", r"versions|pooled|same_question"),

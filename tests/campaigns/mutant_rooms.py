@@ -211,6 +211,7 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     ),
     "ldp/planning": ("ldp/planning", "jobs/commands/test_plan.py", "jobs/commands/test_plan_numbers.py"),
     "ldp/smoothing": ("ldp/smoothing",),
+    "ldp/share_sums": ("ldp/share_sums",),
     "ldp/solvers": ("ldp/solvers", "ldp/estimators", "ldp/alphabets", "ldp/test_edges.py"),
     "ldp/solvers/public_blocks": (
         *("ldp/solvers/test_joined_blocks.py", "ldp/mechanisms/test_public_blocks.py", "ldp/estimators"),

@@ -40,6 +40,7 @@ ROOMS = [  # from the top down
 LDP_ROOMS = [  # the same inside ldp
     {"conformance"},
     {"client", "planning", "privacy"},
+    {"share_sums"},
     {"versions"},
     {"borrowing", "collection", "comparisons", "discovery", "regression", "repeated_people", "sentinels", "smoothing"},
     {"estimators"},

@@ -257,11 +257,12 @@ def test_rows_of_older_versions_lack_the_field() -> None:
 
 
 def _of_earlier_version(encoded: bytes) -> bytes:
-    """Packed rows without the last field of an estimate, and without dimensions and group of health."""
+    """Packed rows without the last fields of an estimate, and without dimensions and group of health."""
     version, length, of_values = _HEAD.unpack_from(encoded)
     estimate, health, names = json.loads(encoded[_HEAD.size : _HEAD.size + length])
-    assert (WindowedEstimate._fields[-1:], WindowHealth._fields[-2:]) == (("confidence",), ("dimensions", "group"))
-    head = json.dumps([estimate[:-1], health[:-2], names]).encode()
+    assert WindowedEstimate._fields[-2:] == ("confidence", "sums")
+    assert WindowHealth._fields[-2:] == ("dimensions", "group")
+    head = json.dumps([estimate[:-2], health[:-2], names]).encode()
     return _HEAD.pack(version, len(head), of_values) + head + encoded[_HEAD.size + length :]
 
 

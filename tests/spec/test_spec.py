@@ -34,6 +34,7 @@ from uldp_transforms import CalendarWindows, JobSpec, Windows
 from uldp_transforms.files.collection_files import read_collection
 from uldp_transforms.files.text_files import read_text
 from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp.share_sums import NamedSum
 from uldp_transforms.messages.refusal_causes import REJECTED_SHARE_OF_FILES, REJECTED_SHARE_OF_STREAMS
 from uldp_transforms.spec.job_spec import MAX_OPEN_WINDOWS
 from uldp_transforms.spec.plain_values import SpecValues, fields_of
@@ -58,6 +59,7 @@ WORDS = collection(
 )
 
 
+DECOMPOSED = "e\N{COMBINING ACUTE ACCENT}"
 ALL_VALUES: dict[str, Any] = {
     "collections": [KRR.to_json(), OPEN.to_json(), WORDS.to_json(), DELAYS.to_json()],
     "window": "1w",
@@ -75,9 +77,14 @@ ALL_VALUES: dict[str, Any] = {
     "by": None,
     "smooth": False,
     "alarm_every": None,
-    "candidates": ["a", "e\N{COMBINING ACUTE ACCENT}"],
+    "candidates": ["a", DECOMPOSED],
     "limits": [15, 30.5],
     "quantiles": "0.5,0.9",
+    "sums": {
+        "even": ["0", "2"],
+        f"accent {DECOMPOSED}": {"match": f"{DECOMPOSED}*"},
+        "cost": {"weights": {"a": 3, DECOMPOSED: 7.5}},
+    },
     "discover": True,
     "estimator": "em",
     "min_reports": 7,
@@ -106,6 +113,11 @@ ALL_FIELDS = JobSpec(
     candidates=("a", "é"),
     limits=(15.0, 30.5),
     quantiles=(0.5, 0.9),
+    sums=(
+        NamedSum("even", ("0", "2")),
+        NamedSum("accent é", match="é*"),
+        NamedSum("cost", ("a", "é"), (3, 7.5)),
+    ),
     discover=True,
     estimator="em",
     min_reports=7,
@@ -199,6 +211,7 @@ def test_only_collections_are_needed() -> None:
         "candidates": None,
         "limits": None,
         "quantiles": None,
+        "sums": None,
         "discover": False,
         "estimator": "eb",
         "min_reports": 100,
@@ -228,6 +241,17 @@ def test_a_specification_may_stand_in_a_file(tmp_path: Path) -> None:
     expected = JobSpec(collections=(KRR,), candidates=("b", "a"))
     for path in (tmp_path / "job.json", str(tmp_path / "job.json")):
         assert JobSpec.from_json(path) == expected
+
+
+def test_sums_may_be_an_object_a_text_or_a_file(tmp_path: Path) -> None:
+    plain = {"even": ["0", "2"], "cost": {"weights": {"1": 3}}}
+    (tmp_path / "sums.json").write_text(json.dumps(plain), encoding="utf-8")
+    expected = of(sums=plain)
+    assert expected.sums == (NamedSum("even", ("0", "2")), NamedSum("cost", ("1",), (3,)))
+    for source in (json.dumps(plain), f" {json.dumps(plain)}", tmp_path / "sums.json", str(tmp_path / "sums.json")):
+        assert of(sums=source) == expected
+    assert expected.asked().sums == expected.sums
+    assert of().asked().sums == ()
 
 
 def unless_too_many(bounded: bool | None, **values: Any) -> JobSpec:

@@ -24,6 +24,7 @@ from uldp_transforms.rows.row_types import (
     ShareBelow,
     ShareFigure,
     SumFigure,
+    SumOfShares,
     ValueEstimate,
     WindowedEstimate,
     WindowHealth,
@@ -33,7 +34,7 @@ _NUMBERS = ValueEstimate._fields[1:]
 _VERSION = 1
 _HEAD = struct.Struct("<BII")  # version, length of the description in bytes, length of the values in bytes
 _ESTIMATES = WindowedEstimate._fields.index("estimates")
-_FIGURES = WindowedEstimate._fields.index("numbers")
+_FIGURES, _SUMS = map(WindowedEstimate._fields.index, ("numbers", "sums"))
 _DIMENSIONS, _OF_HEALTH = (row._fields.index("dimensions") for row in (WindowedEstimate, WindowHealth))
 _FINDINGS = WindowHealth._fields.index("findings")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
@@ -155,6 +156,7 @@ def unpacked(encoded: bytes) -> tuple[WindowedEstimate, WindowHealth]:
     numbers = np.frombuffer(encoded, "<f8", -1, begin + length).reshape(len(names), len(values))
     row[_ESTIMATES] = EntryColumns(values, tuple(names), numbers)
     row[_FIGURES] = _figures_of(*row[_FIGURES])
+    row[_SUMS : _SUMS + 1] = [tuple(map(SumOfShares._make, of)) for of in row[_SUMS : _SUMS + 1]]
     for told, place in ((row, _DIMENSIONS), (health, _OF_HEALTH)):
         told[place : place + 1] = [tuple(map(DimensionValue._make, of)) for of in told[place : place + 1]]
     health[_FINDINGS] = list(map(HealthFinding._make, health[_FINDINGS]))

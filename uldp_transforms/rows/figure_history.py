@@ -26,6 +26,9 @@ from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_types import MeanFigure, NumberFigures, QuantileFigure, ShareFigure, WindowedEstimate
 from uldp_transforms.rows.window_history import PEOPLE_VARIANCE, Neighbours
 
+SIDES = ("above ", "below ")
+"""How names of these series begin."""
+
 _COLUMNS = ("raw_frequency", "standard_error", PEOPLE_VARIANCE, "common_variance")
 _DISTINCT = 4  # number of shares below edges that say what all of them say together, about
 _MEDIAN = 0.5

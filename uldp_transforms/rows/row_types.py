@@ -128,6 +128,28 @@ class NumberFigures(NamedTuple):
 
 
 @with_attributes
+class SumOfShares(NamedTuple):
+    """A sum of the shares of chosen values, with its interval."""
+
+    name: str
+    is_share: bool
+    value: float
+    low: float
+    high: float
+    display_value: float
+    display_low: float
+    display_high: float
+    standard_error: float
+    least: float
+    most: float
+    people_variance: Optional[float] = None
+    common_variance: Optional[float] = None
+    smoothed_value: Optional[float] = None
+    smoothed_low: Optional[float] = None
+    smoothed_high: Optional[float] = None
+
+
+@with_attributes
 class DimensionValue(NamedTuple):
     """A dimension of a group."""
 
@@ -184,6 +206,7 @@ class WindowedEstimate(NamedTuple):
     liars: Optional[float] = None
     borrowed: Optional[float] = None
     confidence: Optional[float] = None
+    sums: Sequence[SumOfShares] = ()
 
 
 @with_attributes

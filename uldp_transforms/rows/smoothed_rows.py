@@ -1,4 +1,4 @@
-"""Rows with smoothed shares in their entries, smoothed figures of numbers, and the finding about what changed."""
+"""Rows with smoothed shares in their entries, smoothed figures, and the finding about what changed."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from uldp_transforms.ldp.solvers.intervals import cut, reaching
 from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.figure_history import (
+    SIDES,
     has_figures,
     rows_of_figures,
     sentence_of_change,
     series_of_figures,
     shown_figures,
 )
+from uldp_transforms.rows.figures.sum_history import SUM, has_sums, rows_of_sums, sentence_of_moved_sums, shown_sums
 from uldp_transforms.rows.row_types import WindowedEstimate
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, has_numbers, places_of
 
@@ -38,7 +40,6 @@ _FEWEST = 4  # minimum number of windows, for any number of values
 CHANGE = "change"
 """Name of the finding about values that changed."""
 
-_KINDS = 3  # of series in rows of numbers that share the false alarms: entries, mean, distribution function
 _NAMED = 5  # maximum number of values in a sentence
 _NOT_THERE = -1e9  # so far below all shares that the projection onto distributions is 0 there
 _SMOOTHED = ("smoothed_frequency", "smoothed_low", "smoothed_high")
@@ -56,9 +57,11 @@ def smooth_rows(
         memos: whether clients keep memos, so that windows of the same people have noise in common.
     """
     places = [place for place, row in enumerate(rows) if has_numbers(row)]
-    numeric = [place for place in places if has_figures(rows[place])]
-    every = _KINDS * alarm_every if numeric else alarm_every
-    parts = [(_FIGURES, numeric, part) for part in _figures_by_kind([rows[place] for place in numeric])]
+    figures = [(kind, [place for place in places if kind.is_in(rows[place])]) for kind in _KINDS]
+    every = (1 + sum(kind.number for kind, own in figures if own)) * alarm_every
+    parts = [
+        (kind, own, part) for kind, own in figures for part in _parts_of_rows(kind, [rows[place] for place in own])
+    ]
     parts += [(_ENTRIES, places, tuple(rows[place] for place in places))] if places else []
     shown = list(rows)
     changes: list[list[Finding]] = [[] for _ in rows]
@@ -75,11 +78,11 @@ def smooth_rows(
     yield from ((row, _joined(told)) for row, told in zip(shown, changes))
 
 
-def _figures_by_kind(rows: Sequence[WindowedEstimate]) -> Iterator[tuple[WindowedEstimate, ...]]:
-    """The rows with each kind of their figures in place of entries; each is measured from one end in all rows."""
-    first = rows_of_figures(min(rows, key=bounds_of)) if rows else []
+def _parts_of_rows(kind: _Kind, rows: Sequence[WindowedEstimate]) -> Iterator[tuple[WindowedEstimate, ...]]:
+    """The rows with each part of such figures in place of entries; each is measured from one end in all rows."""
+    first = kind.parts(min(rows, key=bounds_of), ()) if rows else []
     names = [name for one in first for name in EntryColumns.of(one.estimates).values]
-    yield from zip(*(rows_of_figures(row, names) for row in rows))
+    yield from zip(*(kind.parts(row, names) for row in rows))
 
 
 def filter_row(
@@ -100,12 +103,9 @@ def filter_row(
     later, t = windows.with_window(row)
     if t is None:
         return windows, row, None
-    numeric = has_figures(row)
-    every = _KINDS * alarm_every if numeric else alarm_every
+    every = (1 + sum(kind.number for kind in _KINDS if kind.is_in(row))) * alarm_every
     most = horizon_of(len(later.values)) if horizon is None else horizon
-    parts = rows_of_figures(row, [name for one in windows.figures for name in one.values]) if numeric else []
-    before = windows.figures or [Neighbours.of([], windows.jump, windows.memos)] * len(parts)
-    steps = [(_FIGURES, *one.with_window(part)) for one, part in zip(before, parts)]
+    steps = [(kind, *_before(windows, part).with_window(part)) for kind, part in _parts(row, windows)]
     kept, shown, changes = [], row, []
     for kind, own, at in [*steps, (_ENTRIES, later, t)]:
         if at is None:
@@ -119,6 +119,23 @@ def filter_row(
         changes.append(_change(kind, row, own, series, alarms, at))
     *figures, entries = kept
     return dataclasses.replace(entries, figures=tuple(figures) or entries.figures), shown, _joined(changes)
+
+
+def _parts(row: WindowedEstimate, windows: Neighbours) -> Iterator[tuple[_Kind, WindowedEstimate]]:
+    """The row with each part of its figures in place of entries."""
+    names = [name for one in windows.figures for name in one.values]
+    for kind in _KINDS:
+        if kind.is_in(row):
+            yield from (
+                (kind, part) for part in kind.parts(row, [name for name in names if name.startswith(kind.begins)])
+            )
+
+
+def _before(windows: Neighbours, part: WindowedEstimate) -> Neighbours:
+    """The stored windows of one kind of figures: those with any of its series, or none."""
+    own = set(EntryColumns.of(part.estimates).values)
+    nothing = Neighbours.of([], windows.jump, windows.memos)
+    return next((one for one in windows.figures if not own.isdisjoint(one.values)), nothing)
 
 
 def _level_of(rows: Sequence[WindowedEstimate]) -> float:
@@ -220,6 +237,22 @@ class _Kind(NamedTuple):
     sentence: Callable[[WindowedEstimate, Neighbours, Series, Alarms, int], str]
     """What moved in the window of a row."""
 
+    is_in: Callable[[WindowedEstimate], bool] = lambda _: False
+    """Whether a row has such figures beside its entries."""
+
+    parts: Callable[[WindowedEstimate, Sequence[str]], Sequence[WindowedEstimate]] = lambda _, names: ()
+    """A row with each part of its figures in place of entries; the names of known series say how they are measured."""
+
+    number: int = 0
+    """Number of parts, each of which has as many false alarms as the entries."""
+
+    begins: tuple[str, ...] = ()
+    """How names of such series begin."""
+
 
 _ENTRIES = _Kind(Neighbours.series, _shown, _sentence_of_entries)
-_FIGURES = _Kind(series_of_figures, shown_figures, sentence_of_change)
+_KINDS = (
+    _Kind(series_of_figures, shown_figures, sentence_of_change, has_figures, rows_of_figures, 2, SIDES),
+    _Kind(Neighbours.series, shown_sums, sentence_of_moved_sums, has_sums, rows_of_sums, 1, (SUM,)),
+)
+"""Of figures in rows: those of numbers (the mean, and the distribution function), and sums."""

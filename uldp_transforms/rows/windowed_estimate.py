@@ -11,6 +11,8 @@ from uldp_transforms.ldp.estimators.anytime import confidence_of_look
 from uldp_transforms.ldp.estimators.estimator import FIXED
 from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, figures_of, limits_within
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
+from uldp_transforms.ldp.share_sums import ShareSums
+from uldp_transforms.ldp.share_sums.sum_estimate import figures_of_sums
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.row_identity import Named, name_of
 from uldp_transforms.rows.row_types import (
@@ -22,6 +24,7 @@ from uldp_transforms.rows.row_types import (
     ShareBelow,
     ShareFigure,
     SumFigure,
+    SumOfShares,
     ValueEstimate,
     WindowedEstimate,
 )
@@ -116,6 +119,11 @@ def number_figures(
         share=found.share,
         sum=SumFigure() if found.sum is None else SumFigure(**dataclasses.asdict(found.sum)),
     )
+
+
+def row_sums(sums: ShareSums, as_shares: Estimate) -> tuple[SumOfShares, ...]:
+    """The sums of a row; arguments as for ``figures_of_sums``."""
+    return tuple(SumOfShares(**dataclasses.asdict(one)) for one in figures_of_sums(sums, as_shares))
 
 
 def value_estimates(estimate: Estimate, show: int | None = None) -> Sequence[ValueEstimate]:

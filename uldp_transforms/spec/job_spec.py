@@ -27,6 +27,7 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimator
 from uldp_transforms.ldp.estimators.estimator import check_liars
 from uldp_transforms.ldp.estimators.number_estimates import check_limits, check_quantiles
+from uldp_transforms.ldp.share_sums import NamedSum, check_sums
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, MAX_DENSE
 from uldp_transforms.ldp.versions import VersionedQuestion, questions_of
 from uldp_transforms.messages.catalog import CollectionCatalog, catalog_of
@@ -78,6 +79,7 @@ class JobSpec:
         candidates: canonical values, as returned by ``JobSpec.of``; None: no list.
         by: names of the dimensions by which to count and estimate groups; None: only the total.
         limits, quantiles: of collections of numbers; None: no limits, and the quantiles 0.1, 0.5 and 0.9.
+        sums: sums over chosen values, with different names; None: none.
         borrow: whether the shown shares of groups are drawn towards those of all reports.
         liars: largest share of false reports that intervals allow for; None: all reports are taken as honest.
         confidence: of all intervals; 0.95 means that at most 5 of 100 miss.
@@ -107,6 +109,7 @@ class JobSpec:
     candidates: tuple[str, ...] | None = None
     limits: tuple[float, ...] | None = None
     quantiles: tuple[float, ...] | None = None
+    sums: tuple[NamedSum, ...] | None = None
     discover: bool = False
     estimator: str = ESTIMATOR
     min_reports: int = MIN_REPORTS
@@ -140,7 +143,7 @@ class JobSpec:
                 f"{describe(self.candidates)}"
             )
         self._check_by()
-        self._check_numbers()
+        self._check_figures()
         self._check_liars()
         self._check_borrow(chosen)
         self._check_discovery()
@@ -162,14 +165,17 @@ class JobSpec:
                 f"JobSpec.by must name dimensions that a collection of the job has ({known}), got {', '.join(self.by)}"
             )
 
-    def _check_numbers(self) -> None:
-        """Refuse limits and quantiles that no collection of this job can have."""
-        if self.limits is not None or self.quantiles is not None:
-            try:
-                check_limits(self.limits or (), [collection.alphabet for collection in self.collections])
+    def _check_figures(self) -> None:
+        """Refuse limits, quantiles and sums that no collection of this job can have."""
+        alphabets = [collection.alphabet for collection in self.collections]
+        try:
+            if self.limits is not None or self.quantiles is not None:
+                check_limits(self.limits or (), alphabets)
                 check_quantiles(self.quantiles or ())
-            except SpecError as error:
-                raise SpecError(f"JobSpec.{error}") from None
+            if self.sums is not None:
+                check_sums(self.sums, alphabets, self.candidates)
+        except SpecError as error:
+            raise SpecError(f"JobSpec.{error}") from None
 
     def _check_liars(self) -> None:
         """Refuse a share of liars for collections whose estimates it does not bound."""
@@ -360,6 +366,7 @@ class JobSpec:
             show=self.show,
             limits=self.limits,
             quantiles=self.quantiles,
+            sums=self.sums or (),
             liars=self.liars,
             confidence=self.confidence,
             discover=self.discover,

@@ -13,6 +13,7 @@ from uldp_transforms.files.text_files import read_lines, read_text
 from uldp_transforms.ldp.checks import describe, is_number, parse_json, require_keys, require_mapping
 from uldp_transforms.ldp.collection import MAX_CANDIDATE_BYTES, Collection, canonical_candidates
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.ldp.share_sums import NamedSum, read_sums
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES
 from uldp_transforms.spec.engine_windows import EngineWindows, is_of_engine, windows_of_engine
 from uldp_transforms.spec.spec_fields import SPEC_FIELDS, Kind, Section
@@ -22,7 +23,7 @@ from uldp_transforms.windows import Windows, milliseconds, moment_of, rfc3339
 _WINDOW = [field.name for field in SPEC_FIELDS.values() if field.section is Section.WINDOWS]
 _DURATIONS = [field.name for field in SPEC_FIELDS.values() if field.kind is Kind.DURATION]
 _NUMBERS = [field.name for field in SPEC_FIELDS.values() if field.kind is Kind.NUMBERS]
-_WRITTEN_OTHERWISE = ("collections", "candidates", "partial_before", "by", *_WINDOW, *_DURATIONS, *_NUMBERS)
+_WRITTEN_OTHERWISE = ("collections", "candidates", "sums", "partial_before", "by", *_WINDOW, *_DURATIONS, *_NUMBERS)
 _AS_THEY_ARE = [name for name in SPEC_FIELDS if name not in _WRITTEN_OTHERWISE]
 
 
@@ -32,7 +33,8 @@ class SpecValues(TypedDict, total=False):
     ``SPEC_FIELDS`` gives their meaning and cost; ``docs/estimate-reports.md`` shows it as a table. None selects the
     default. Durations are texts such as ``"15m"``, or ``datetime.timedelta``; ``window`` can also be Beam's
     ``FixedWindows`` or ``SlidingWindows``; ``candidates`` are a list, or the path of a text file with one value per
-    line (UTF-8, .gz or not). White space around a value is ignored in a file and refused in a list.
+    line (UTF-8, .gz or not). White space around a value is ignored in a file and refused in a list. ``sums`` are a JSON
+    object, a JSON text, which begins with ``{``, or the path of a JSON file.
     """
 
     collections: Sequence[Collection | Mapping[str, Any] | NamedTuple | str | os.PathLike[str]]
@@ -54,6 +56,7 @@ class SpecValues(TypedDict, total=False):
     candidates: Sequence[str] | str | os.PathLike[str] | None
     limits: Sequence[float] | str | None
     quantiles: Sequence[float] | str | None
+    sums: Mapping[str, Any] | str | os.PathLike[str] | None
     discover: bool
     estimator: str | None
     min_reports: int
@@ -89,6 +92,8 @@ def fields_of(values: Mapping[str, Any]) -> dict[str, Any]:
         fields["by"] = _names(given["by"])
     if "candidates" in given:
         fields["candidates"] = _candidates(given["candidates"])
+    if "sums" in given:
+        fields["sums"] = _sums(given["sums"])
     if "partial_before" in given:
         fields["partial_before"] = _moment(given["partial_before"])
     return {"collections": _collections(given.get("collections")), "windows": _windows(given), **fields}
@@ -105,6 +110,7 @@ def values_of(fields: Mapping[str, Any]) -> dict[str, Any]:
         **{name: None if fields[name] is None else list(fields[name]) for name in _NUMBERS},
         "by": None if fields["by"] is None else list(fields["by"]),
         "candidates": None if candidates is None else list(candidates),
+        "sums": None if fields["sums"] is None else {one.name: one.to_json() for one in fields["sums"]},
         "partial_before": None if cut is None else rfc3339(cut),
     }
 
@@ -121,11 +127,14 @@ def read_values(source: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[s
         SpecError: if it is not a JSON object.
         OSError: if a file cannot be read.
     """
+    return require_mapping("JobSpec", _json_of(source, "JobSpec"))
+
+
+def _json_of(source: Any, owner: str) -> Any:
+    """What a JSON text, which begins with ``{``, or a JSON file contains; anything else as it is."""
     if isinstance(source, str) and source.lstrip().startswith("{"):
-        source = parse_json(source, "JobSpec")
-    elif isinstance(source, (str, os.PathLike)):
-        source = parse_json(read_text(source), str(source))
-    return require_mapping("JobSpec", source)
+        return parse_json(source, owner)
+    return parse_json(read_text(source), str(source)) if isinstance(source, (str, os.PathLike)) else source
 
 
 def _collections(given: object) -> tuple[Collection, ...]:
@@ -184,6 +193,15 @@ def _names(given: Any) -> Any:
     if isinstance(given, str):
         given = [part.strip() for part in given.split(",")] if given.strip() else []
     return (tuple(given) or None) if isinstance(given, (list, tuple)) else given
+
+
+def _sums(given: Any) -> tuple[NamedSum, ...]:
+    """The sums of a JSON object, a JSON text, or a JSON file."""
+    plain = _json_of(given, "JobSpec.sums")
+    try:
+        return read_sums(plain)
+    except SpecError as error:
+        raise SpecError(f"JobSpec.{error}") from None
 
 
 def _candidates(given: Any) -> tuple[str, ...]:

@@ -67,6 +67,8 @@ class Kind(enum.Enum):
     NAMES = enum.auto()
     """A list of texts, or a text with commas between them."""
     CANDIDATES = enum.auto()
+    SUMS = enum.auto()
+    """Sums over chosen values by name, or the path of a JSON file with them."""
     MOMENT = enum.auto()
 
 
@@ -367,6 +369,17 @@ _ROWS = (
         "shares of people lie",
         default_text="0.1, 0.5 and 0.9",
         page="numbers.md",
+    ),
+    SpecField(
+        name="sums",
+        kind=Kind.SUMS,
+        section=Section.ESTIMATES,
+        label="Sums over chosen values",
+        help='sums over values: a JSON file such as {"divorced": ["a", "b"]}; each name has a list of values, a '
+        'pattern of them such as {"match": "a*"}, or weights such as {"weights": {"a": 3}}; values of open alphabets '
+        "must be candidates",
+        default_text="none",
+        page="estimation.md#sums-over-chosen-values",
     ),
     SpecField(
         name="discover",

@@ -133,13 +133,12 @@ class Account:
 class CollectionPart:
     """Content about one version of one collection, or about a question with all its versions.
 
-    ``numbers`` is what is said of an ordered alphabet, and ``whole_numbers`` the same of the whole period; None
-    without. ``groups`` are those of the latest window and of the whole period. Sentinels examined ``judged`` windows,
-    and ``watched`` of them were examined for changes. ``changed`` has the name of the latest window in which a
-    value changed. ``panel`` has the numbers for comparing windows; None if fewer than two windows have numbers.
-    ``whole`` has the shares of the whole period, if they are known. ``levels`` are the confidences of the windows'
-    intervals. ``not_there`` are requested values without a
-    chart.
+    ``numbers`` is what is said of an ordered alphabet, ``sums`` of sums over chosen values, and ``whole_numbers`` and
+    ``whole_sums`` the same of the whole period; None without. ``groups`` are those of the latest window and of the
+    whole period. Sentinels examined ``judged`` windows, and ``watched`` of them were examined for changes. ``changed``
+    has the name of the latest window in which a value changed. ``panel`` has the numbers for comparing windows; None if
+    fewer than two windows have numbers. ``whole`` has the shares of the whole period, if they are known. ``levels`` are
+    the confidences of the windows' intervals. ``not_there`` are requested values without a chart.
     """
 
     id: str
@@ -148,6 +147,8 @@ class CollectionPart:
     pooled: bool
     numbers: NumberPart | None
     whole_numbers: NumberPart | None
+    sums: NumberPart | None
+    whole_sums: NumberPart | None
     groups: Sequence[GroupPart]
     asked: Sequence[tuple[str, str]]
     costs: Sequence[Cost]

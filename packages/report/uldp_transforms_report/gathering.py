@@ -37,7 +37,7 @@ from uldp_transforms_report.facts import (
 )
 from uldp_transforms_report.groups.group_facts import Entries, GroupPart, GroupsAsked, groups_of
 from uldp_transforms_report.levels import Levels
-from uldp_transforms_report.numbers.number_facts import figure_panel, numbers_of
+from uldp_transforms_report.numbers.number_facts import NumberPart, figure_panel, numbers_of, sums_part
 from uldp_transforms_report.question_facts import (
     costs_of,
     facts_of_question,
@@ -188,15 +188,12 @@ class _Part:
         shown = self._found(found)
         num_values = _num_values(latest)
         whole = None if total is None or not total["estimates"] else self._shares(total, total["estimates"])[0]
-        is_compared = not shares_of_liars(self._rows)
-        figures = figure_panel(names, self._rows, self._unit)
         return CollectionPart(
             id=first["collection_id"],
             version=first["collection_version"],
             fingerprint=first["fingerprint"],
             pooled=bool(first.get("pooled")),
-            numbers=numbers_of(self._rows, self._unit),
-            whole_numbers=None if total is None else numbers_of([total], self._unit),
+            **self._figures([] if total is None else [total]),
             groups=self._groups_of_windows(groups, latest) + self._groups_of_whole_period(group_totals, whole),
             asked=[*self._facts(), ("Reports", reports_in_words(self._all)), *liars_in_words(self._rows, total)],
             costs=self._costs(),
@@ -207,7 +204,9 @@ class _Part:
             whole=whole,
             trends=[trend_of(entry, table[:, at], moved[at]) for at, entry in enumerate(charted)],
             changed=_changed(_moved(health, starts, listed), listed, names),
-            panel=(figures or panel.panel(names, num_values, limits.cells)) if is_compared else None,
+            panel=None
+            if shares_of_liars(self._rows)
+            else figure_panel(names, self._rows, self._unit) or panel.panel(names, num_values, limits.cells),
             not_there=[value for value in self._asked.values if value not in values],
             alarms=alarms[-limits.rows :][::-1],
             alarms_left_out=max(0, len(alarms) - limits.rows),
@@ -220,6 +219,15 @@ class _Part:
             simulated=any(row.get("simulated") for row in self._rows),
             levels=Levels.of(self._rows),
         )
+
+    def _figures(self, whole: Sequence[Row]) -> dict[str, NumberPart | None]:
+        """The figures of numbers and the sums, of the windows and of the whole period."""
+        return {
+            "numbers": numbers_of(self._rows, self._unit),
+            "whole_numbers": numbers_of(whole, self._unit),
+            "sums": sums_part(self._rows),
+            "whole_sums": sums_part(whole),
+        }
 
     @property
     def _unit(self) -> str:

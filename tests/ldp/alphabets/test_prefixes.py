@@ -148,7 +148,7 @@ def test_the_mean_of_parts_has_the_sum_of_their_variances():
         solution = {"frequencies": each, "variances": each, "common": each / 2, "own": own, "jump": scale}
         solution |= dict.fromkeys(("counted", "spare", "chance"), None) | {"degrees": 3, "misfit": 1.0}
         part = SimpleNamespace(member=np.array(member))
-        found.append((part, share, SimpleNamespace(**solution, variance_of_sum=scale)))
+        found.append((part, share, SimpleNamespace(**solution, variance_of_sum=scale, common_of_sum=None)))
     mean = prefix_parts._mean(found, 2)
     assert mean.frequencies == pytest.approx([0.25 * 1 + 0.75 * 10, 0.5 * 1 + 0.5 * 20])
     variances = np.array([0.25**2 * 1 + 0.75**2 * 10, 0.5**2 * 1 + 0.5**2 * 20])

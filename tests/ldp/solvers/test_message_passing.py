@@ -203,7 +203,8 @@ def test_variances_are_those_of_dense_algebra(monkeypatch):
     here, table = counts.num_reports > 0, item.alphabet.symbol_table(VALUES, COHORTS)
     kept = np.repeat(here[:, np.newaxis], BUCKETS, axis=1).astype(float)
     state = passing._converge(given, kept, np.zeros(SIZE), 0 * kept, 0 * kept)
-    solution = passing._solution(given, state, which)
+    weights = np.concatenate([which, rng.normal(size=(1, SIZE))])
+    solution = passing._solution(given, state, weights)
     assert state.common > 0
     shares = np.zeros((COHORTS, BUCKETS))
     shares[here] = given.plausible(state.fitted[here])
@@ -220,7 +221,9 @@ def test_variances_are_those_of_dense_algebra(monkeypatch):
     )
     expected = [variance(rows[:, value]) for value in range(SIZE)]
     np.testing.assert_allclose(solution.own.at(state.believed), expected, rtol=1e-6)
-    assert solution.variance_of_sum == pytest.approx(variance(rows[:, which].sum(axis=1)), rel=1e-6)
+    sums = np.einsum("rs,csk->rck", weights, rows)
+    np.testing.assert_allclose(solution.variance_of_sum, list(map(variance, sums)), rtol=1e-6)
+    np.testing.assert_allclose(solution.common_of_sum, state.common * (sums[:, here] ** 2).sum(axis=(1, 2)), rtol=1e-6)
     common = [state.common * (rows[here, value] ** 2).sum() for value in range(SIZE)]
     np.testing.assert_allclose(solution.common, common, rtol=1e-6)
     own = solution.own.at(np.maximum(solution.frequencies, 0))

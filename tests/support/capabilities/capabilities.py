@@ -167,6 +167,42 @@ def smooth_figures(rows: Rows, _: Rows) -> bool:
     )
 
 
+def sums(rows: Rows, _: Rows) -> bool:
+    """A set, weights, and all values, of which everybody has one."""
+    for row in estimates(rows):
+        found = {one["name"]: one for one in row["sums"]}
+        if list(found) != ["staple", "cost", "all"] or not all(
+            found["all"][end] == 1 for end in ("value", "low", "high")
+        ):
+            return False
+        if not all(found[name]["low"] < found[name]["high"] for name in ("staple", "cost")):
+            return False
+    compared = {(row["figure"], row["value"]) for row in comparisons(rows)}
+    return bool(estimates(rows)) or compared >= {("sum", "staple"), ("weighted_sum", "cost")}
+
+
+def sums_of_texts(rows: Rows, _: Rows) -> bool:
+    found = {one["name"] for row in estimates(rows) for one in row["sums"] if one["standard_error"] > 0}
+    return found | {row["value"] for row in comparisons(rows) if row["figure"] == "sum"} == {"with b"}
+
+
+def wider_sums(rows: Rows, other: Rows) -> bool:
+    """The intervals of the set and the weights are longer than in the other rows."""
+
+    def ends(given: Rows) -> list[float]:
+        compared = [row for row in comparisons(given) if row["figure"] in ("sum", "weighted_sum")]
+        shown = [one for row in estimates(given) for one in row["sums"]]
+        return [one["high"] - one["low"] for one in (*shown, *compared) if one.get("name", one.get("value")) != "all"]
+
+    pairs = list(zip(ends(rows), ends(other), strict=True))
+    return bool(pairs) and all(own > before for own, before in pairs)
+
+
+def smooth_sums(rows: Rows, _: Rows) -> bool:
+    found = [one for row in estimates(rows) for one in row["sums"] if one["name"] != "all"]
+    return bool(found) and all(one["smoothed_low"] < one["smoothed_value"] < one["smoothed_high"] for one in found)
+
+
 def pooled(rows: Rows, _: Rows) -> bool:
     """The versions of a question have one row, from the reports of both."""
     own = estimates(of_questions(rows))
@@ -224,6 +260,8 @@ def bits(rows: Rows, other: Rows) -> bool:
 # ---------------------------------------------------------------------- the table
 
 ARMS = {"by": ("arm",)}
+SUMS = {"sums": '{"staple": ["rice", "bread"], "cost": {"weights": {"rice": 3, "meat": 7.5}}, "all": {"match": "*"}}'}
+OF_TEXTS = {"candidates": TEXTS, "sums": '{"with b": {"match": "*b*"}}'}
 
 CAPABILITIES = (
     Capability("listed values of open alphabets (`candidates`)", job("hosts", candidates=TEXTS), candidates),
@@ -244,6 +282,16 @@ CAPABILITIES = (
     Capability(
         "figures of numbers by group", job("minutes", limits=(45,), quantiles=(0.25,), **ARMS), of(of_groups, figures)
     ),
+    Capability("sums over chosen values (`sums`)", job("foods", **SUMS), sums),
+    Capability("sums over values of open alphabets", job("hosts", **OF_TEXTS), sums_of_texts),
+    Capability("sums by group", job("foods", **SUMS, **ARMS), of(of_groups, sums)),
+    Capability("sums of questions by group", job("diet", **SUMS, **ARMS), of(of_questions, sums)),
+    Capability(
+        "sums with an allowance for false reports",
+        job("diet", liars=0.02, **SUMS),
+        wider_sums,
+        beside=job("diet", **SUMS),
+    ),
     Capability("questions with several versions", job("diet"), pooled),
     Capability("questions by group", job("diet", **ARMS), of(of_questions, by_group)),
     Capability("confidence level (`confidence`)", job("foods", confidence=0.8), narrower, beside=job("foods")),
@@ -261,6 +309,7 @@ CAPABILITIES = (
     Capability("smoothing of questions", job("diet", smooth=True), of(of_questions, smoothed)),
     Capability("smoothing by group", job("foods", smooth=True, **ARMS), of(of_groups, smoothed)),
     Capability("smoothing of figures of numbers", job("minutes", smooth=True), smooth_figures),
+    Capability("smoothing of sums", job("foods", smooth=True, **SUMS), smooth_sums),
     Capability(
         "corrections for late reports, with joint intervals (`late_every`)",
         job("foods", way=LATE, late_every="0s"),

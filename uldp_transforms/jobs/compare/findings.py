@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from uldp_transforms.ldp.comparisons.compare import EXACT
-from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, SHARE_ABOVE
+from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, SHARE_ABOVE
 from uldp_transforms.ldp.confidence import confidence_or_default, error_rate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
 from uldp_transforms.rows.figures.clearest_rows import clearest_rows
@@ -72,7 +72,7 @@ class Findings:
             self.has_single = is_without_zero(row.low, row.high)
         self.declared = row.liars if self.declared is None else self.declared
         self.has_looks |= row.interval == ANYTIME
-        self.has_figures |= bool(row.figure)
+        self.has_figures |= row.figure in (MEAN, QUANTILE, SHARE_ABOVE)
         if row.noticeable is not None:
             if row.figure == MEAN:
                 self.noticeable_mean = max(row.noticeable, self.noticeable_mean or row.noticeable)

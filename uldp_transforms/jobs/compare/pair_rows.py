@@ -24,6 +24,7 @@ from uldp_transforms.ldp.confidence import error_rate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
 from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_within
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
+from uldp_transforms.ldp.share_sums.sum_differences import differences_of_sums
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms.windows import moment_of
 
@@ -94,14 +95,16 @@ def _p_values(spec: JobSpec, pair: Pair, scale: int | None) -> Iterator[np.ndarr
         bins = a.numbers.bins
         of_numbers = differences_of_numbers(a.numbers, b.numbers, *_figures(spec, a.numbers), smooth=False)
         yield of_numbers.columns["p_value"]
+    if a.sums is not None and b.sums is not None:
+        yield p_values_of_sides(a.sums.compared, b.sums.compared, scale)
     yield p_values_of_sides(a.compared, b.compared, scale)[bins:]
 
 
 def _differences(
     spec: JobSpec, pair: Pair, scale: int | None, known: Known
 ) -> Iterator[tuple[Differences, np.ndarray]]:
-    """The differences of figures of numbers, if there are any, and of the shares of values that are no bins; each with
-    the q-values."""
+    """The differences of figures of numbers and of sums, if there are any, and of the shares of values that are no
+    bins; each with the q-values."""
     a, b = pair
     bins = 0
     if a.numbers is not None and b.numbers is not None:
@@ -109,6 +112,9 @@ def _differences(
         p, q = next(known)
         figures = _figures(spec, a.numbers)
         yield differences_of_numbers(a.numbers, b.numbers, *figures, spec.confidence, p_values=p), q
+    if a.sums is not None and b.sums is not None:
+        p, q = next(known)
+        yield differences_of_sums(a.sums, b.sums, spec.confidence, scale, p), q
     p, q = next(known)
     every = np.append(np.ones(bins), p)
     yield differences_of_sides(a.compared, b.compared, spec.confidence, scale, every).from_place(bins), q

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE
+from uldp_transforms.ldp.comparisons.compare_numbers import QUANTILE, WITH_UNIT
 from uldp_transforms.ldp.comparisons.difference_columns import Difference
 from uldp_transforms.ldp.comparisons.p_values import is_found
 from uldp_transforms.rows.figures.figure import halves_of, is_without_zero, name_of_quantile, name_of_share
@@ -45,7 +45,7 @@ def _digits(row: ComparedValue) -> int:
     if row.display_difference is not None:
         halves += halves_of(row.display_difference, row.display_low, row.display_high)
     digits = digits_of(halves, is_share=False)
-    return digits if row.figure in (MEAN, QUANTILE) else max(digits, _FEWEST_DIGITS)
+    return digits if row.figure in WITH_UNIT else max(digits, _FEWEST_DIGITS)
 
 
 def _span(low: float | None, high: float | None, digits: int) -> str:

@@ -20,6 +20,7 @@ from uldp_transforms.ldp.comparisons.interval_inversion import ComparedSide
 from uldp_transforms.ldp.estimators.empirical import Empirical
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.model import keeps_memos
+from uldp_transforms.ldp.share_sums.sum_differences import ComparedSums
 from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.rows_of_samples import SampleRows, rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample
@@ -34,13 +35,15 @@ class Solved(NamedTuple):
 
     rows: SampleRows
     compared: ComparedSide
+    sums: ComparedSums | None
 
 
 @functools.lru_cache(maxsize=KEPT)
 def _solved(sample: Sample, asked: Asked) -> Solved:
     [rows] = rows_of([sample], asked)
     assert rows.shown is not None, "Side: it has an estimate"
-    return Solved(rows, ComparedSide(rows.shown))
+    sums = None if rows.sums is None else ComparedSums(rows.sums, ComparedSide(rows.sums_as_shares))
+    return Solved(rows, ComparedSide(rows.shown), sums)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,6 +69,11 @@ class Side:
     def numbers(self) -> NumberSums | None:
         """Sums of numbers; None for other alphabets."""
         return _solved(self.sample, self.asked).rows.numbers
+
+    @property
+    def sums(self) -> ComparedSums | None:
+        """Sums over chosen values; None without any."""
+        return _solved(self.sample, self.asked).sums
 
     @property
     def times(self) -> int:

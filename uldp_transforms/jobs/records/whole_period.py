@@ -15,7 +15,7 @@ from uldp_transforms.rows.renamed_fields import former_names, with_new_names
 from uldp_transforms.schemas import load
 
 FILE = "totals.jsonl"
-_SETTINGS = ("estimator", "min_reports", "show", "limits", "quantiles", "liars", "confidence")
+_SETTINGS = ("estimator", "min_reports", "show", "limits", "quantiles", "sums", "liars", "confidence")
 
 
 def totals_of(path: str, records: Sequence[RunRecord], known: Mapping[str, Collection]) -> dict[str, Mapping[str, Any]]:

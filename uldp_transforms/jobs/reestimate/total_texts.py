@@ -11,7 +11,7 @@ from uldp_transforms.jobs.reestimate.whole_periods import Period
 from uldp_transforms.ldp.confidence import confidence_or_default, percent
 from uldp_transforms.ldp.estimators.display import interval_text
 from uldp_transforms.rows.figures.few_reports import advice_on_few_reports
-from uldp_transforms.rows.figures.figure import Figure, figures_of
+from uldp_transforms.rows.figures.figure import Figure, figures_of, sum_figures_of
 from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_types import WindowedEstimate
@@ -32,11 +32,13 @@ def lines_of_period(spec: JobSpec, period: Period) -> Iterator[str]:
     simulated = "; some or all reports are simulated" if row.simulated else ""
     yield f"{printable(name)}, {when}: {reports} in {windows}, status {row.status}{left_out}{drawn}{simulated}"
     plain = json.loads(to_json(row))
-    unit = _unit(spec, row)
+    unit, interval = _unit(spec, row), f"{percent(confidence_or_default(row.confidence))} interval"
+    if sums := sum_figures_of(plain):
+        table = _figures(sums, ("value", interval, ""), sure_first=False)
+        yield from aligned([line[:3] for line in table])
     if figures := figures_of(plain, unit):
         is_smooth = bool(plain["numbers"]["curve"])
         advice = advice_on_few_reports(row.num_reports, is_smooth)
-        interval = f"{percent(confidence_or_default(row.confidence))} interval"
         titles = unit or "value", f"smooth {interval}" if is_smooth else interval, "without smoothness"
         yield from aligned(list(_figures(figures, titles, sure_first=bool(advice))))
         yield from [advice] * bool(advice)

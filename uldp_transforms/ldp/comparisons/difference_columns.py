@@ -8,17 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 
+SUM, WEIGHTED_SUM = "sum", "weighted_sum"
+"""Names of the kinds of sums over chosen values: shares of sets, and sums with other weights."""
+
 Ends = tuple[np.ndarray, np.ndarray]
 """Lower and upper ends of intervals, infinite where they are open."""
 
 
 class Subject(NamedTuple):
-    """What differs: the share of a value, or a figure of numbers.
+    """What differs: the share of a value, a figure of numbers, or a sum over chosen values.
 
     Attributes:
-        value: None for a figure.
-        figure: ``"mean"``, ``"quantile"`` or ``"share_above"``; None for the share of a value.
-        at: the limit, or q; None for a mean or the share of a value.
+        value: the value, or the name of the sum; None for a figure of numbers.
+        figure: ``"mean"``, ``"quantile"``, ``"share_above"``, ``SUM`` or ``WEIGHTED_SUM``; None for the share of a
+            value.
+        at: the limit, or q; None for others.
     """
 
     value: str | None = None
@@ -38,8 +42,8 @@ class Difference:
         p_value: 1 minus the largest confidence at which the interval does not contain 0.
         noticeable: difference that would have a p-value below .05 in at least about 80 of 100 cases; None where the
             interval is not bounded.
-        lift, lift_low, lift_high: ratio of two shares and the ends of its interval; None for figures, and where the
-            second share may be 0.
+        lift, lift_low, lift_high: ratio of two shares and the ends of its interval; None for figures other than
+            ``SUM``, and where the second share may be 0.
         display_difference, display_low, display_high: of smooth estimates of numbers; None without smooth posteriors.
     """
 

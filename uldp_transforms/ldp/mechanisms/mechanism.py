@@ -550,6 +550,21 @@ class Mechanism(abc.ABC):
         """(K,): smallest contribution, usually below 0, of one arbitrary report to the same; None if it is unknown."""
         return None
 
+    def effects_of_sums(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest contribution of one arbitrary report to n times weighted sums of ``invert``.
+
+        Here, bounds from those of single symbols, which may be further apart than any report can reach.
+
+        Args:
+            weights: (..., K), weights of each sum.
+
+        Returns:
+            (...), (...).
+        """
+        assert self.smallest_effects is not None, "the mechanism states it"
+        ends = np.array([weights * self.smallest_effects, weights * self.largest_effects])
+        return ends.min(axis=0).sum(axis=-1), ends.max(axis=0).sum(axis=-1)
+
     @property
     @abc.abstractmethod
     def reveal_rate(self) -> float:

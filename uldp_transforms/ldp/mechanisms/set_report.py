@@ -319,6 +319,26 @@ class SetReportMechanism(SetChannel):
             silent, of_clear = min(silent, self._revealed[1]), min(of_clear, kinds.clear_shift)
         return np.where(np.arange(self.num_symbols) < self.num_sensitive, (silent - null) / step, of_clear)
 
+    def effects_of_sums(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return -self._largest_of_sums(-weights), self._largest_of_sums(weights)
+
+    def _largest_of_sums(self, weights: np.ndarray) -> np.ndarray:
+        """Largest effect on weighted sums (..., K): of protected reports of each kind, and of clear ones."""
+        v, kinds, (null, step) = self.num_sensitive, self.statistic, self._affine
+        own, clear = weights[..., :v] / step, weights[..., v:]
+        total, of_clear = own.sum(axis=-1), clear.sum(axis=-1)
+        sizes = [self.support_size] if len(kinds.sizes) == 1 else [int(size) for size in kinds.sizes]
+        found = [
+            (offset - null) * total + _largest_of_supports(own * weight, size) + shift * of_clear
+            for weight, offset, shift, size in zip(kinds.weights, kinds.offsets, kinds.shifts, sizes)
+        ]
+        if clear.shape[-1]:
+            beside = _largest_of_supports(own * kinds.weights[0], None if self.clear_rate else 0)
+            revealed = clear.max(axis=-1) / self.kappa + kinds.clear_shift * of_clear
+            found.append((self._revealed[1] - null) * total + beside + revealed)
+        largest: np.ndarray = np.maximum.reduce(found)
+        return largest
+
     @property
     def silence(self) -> float:
         """Contribution of a protected report to n times the frequency of a sensitive symbol that it does not support.
@@ -386,3 +406,10 @@ class SetReportMechanism(SetChannel):
         start_of = np.append(0, ends).astype(np.int32 if len(index) < 1 << 31 else np.int64)
         shape = (len(ends), num_symbols)
         return symbols, scipy.sparse.csr_array((np.full(len(index), self.gain), index, start_of), shape=shape)
+
+
+def _largest_of_supports(effects: np.ndarray, size: int | None) -> np.ndarray:
+    """The largest sum of ``size`` of the effects (..., v); None: of any number of them."""
+    chosen = np.maximum(effects, 0) if size is None else np.sort(effects, axis=-1)[..., effects.shape[-1] - size :]
+    largest: np.ndarray = chosen.sum(axis=-1)
+    return largest

@@ -32,7 +32,7 @@ def reaching(low: np.ndarray, high: np.ndarray, numbers: Numbers) -> tuple[np.nd
 
 
 def cut(
-    low: Numbers, high: Numbers, raw: Numbers, least: float = 0.0, most: float = 1.0
+    low: Numbers, high: Numbers, raw: Numbers, least: Numbers = 0.0, most: Numbers = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Intervals of numbers that lie between ``least`` and ``most``, cut to this range.
 

@@ -42,7 +42,7 @@ def least_squares(given: Observation[Buckets], summed: np.ndarray) -> Solution:
 
     Args:
         given: the observation; every cohort has reports.
-        summed: (S,) bool, the unknowns whose sum is of interest.
+        summed: (..., S), weights of sums of interest, such as True and False.
 
     Raises:
         InsufficientCohortsError: if there are fewer equations than unknowns.
@@ -183,9 +183,11 @@ def _solution(given: Observation[Buckets], fit: _Fit, whole: _Fit, summed: np.nd
     noise = _gram(given, per_report * fit.variances + (weights**2)[:, np.newaxis] * fit.common, fit.kept)
     spread = np.sqrt(per_report) * buckets.gather(_centre(given, fit.shares, fit.kept))
     noise -= spread.T @ spread
-    direction = fit.inverse @ summed.astype(np.float64)
-    variance_of_sum = float(direction @ noise @ direction)
-    variance_of_sum += float(given.variance_of_total(fit.offset @ summed, fit.frequencies @ summed))
+    rows = np.atleast_2d(summed).astype(np.float64)
+    directions = [fit.inverse @ row for row in rows]
+    variance_of_sum = np.array([direction @ noise @ direction for direction in directions])
+    variance_of_sum += given.variance_of_total(rows @ fit.offset, rows @ fit.frequencies)
+    shape = summed.shape[:-1]
     variances = _sandwich_diagonal(fit.inverse, noise, fit.gram)
     variances = variances + given.variance_of_total(fit.offset, fit.frequencies)
     own = None
@@ -194,18 +196,19 @@ def _solution(given: Observation[Buckets], fit: _Fit, whole: _Fit, summed: np.nd
         own = _as_if_more_were_seen(given, own.through(_held(given, fit.frequencies), variances))
     judged = given.centred and whole.spare > 0
     jump = given.jump * float(np.sqrt(per_report.sum() / n.sum()) / weights.sum())
-    common = fit.signed * float((weights**2).sum() / weights.sum()) * np.diag(fit.inverse)
+    signed = fit.signed * float((weights**2).sum() / weights.sum())
     return Solution(
         frequencies=fit.frequencies,
         variances=variances + jump**2,
         own=own,
         jump=jump,
         counted=given.counted,
-        variance_of_sum=variance_of_sum,
+        variance_of_sum=variance_of_sum.reshape(shape),
         misfit=whole.effective * whole.squares / whole.privacy if judged else 0.0,
         degrees=whole.effective * whole.spare if judged else 0.0,
         spare=float(fit.spare) if judged and not given.complete else np.inf,
-        common=common if judged else None,
+        common=signed * np.diag(fit.inverse) if judged else None,
+        common_of_sum=signed * np.einsum("ri,ri->r", directions, rows).reshape(shape) if judged else None,
         chance=_chance(given, fit) if judged and not given.complete and fit.spare else None,
     )
 

@@ -38,15 +38,21 @@ MANY_EQUATIONS = 500
 """Minimum number of equations for which the asymptotic theory of message passing holds."""
 
 
-def estimate_linear(question: Question) -> LinearEstimate:
-    """Unbiased estimates with standard errors and intervals; see ``Estimator.estimate`` for errors."""
+def estimate_linear(question: Question, sums: np.ndarray | None = None) -> LinearEstimate:
+    """Unbiased estimates with standard errors and intervals; see ``Estimator.estimate`` for errors.
+
+    Args:
+        question: with U unknowns.
+        sums: (R, U), weights of sums whose variances are of interest; None: there are none.
+    """
+    sums = np.zeros((0, len(question.own))) if sums is None else sums
     if question.model.alphabet.block_members:
-        return join_blocks(question, estimate_linear)
-    pooled = _invert(question)
-    return pooled if question.of_symbols else _solve(question, pooled)
+        return join_blocks(question, sums, estimate_linear)
+    pooled = _invert(question, sums if question.of_symbols else np.zeros((0, question.model.mechanism.num_symbols)))
+    return pooled if question.of_symbols else _solve(question, pooled, sums)
 
 
-def _invert(question: Question) -> LinearEstimate:
+def _invert(question: Question, sums: np.ndarray) -> LinearEstimate:
     """The mechanism's own inverse for each symbol, its exact standard error, and its interval; U = K."""
     mechanism, alphabet = question.model.mechanism, question.model.alphabet
     counts = question.counts.pooled()
@@ -65,10 +71,25 @@ def _invert(question: Question) -> LinearEstimate:
         scale = np.diag(derivative)
         intervals = _shared_out(intervals, raw, frequencies, scale, _errors_of(question, shared, plausible))
         errors = np.hypot(_errors_of(question, derivative, plausible), scale * jumps)
-        left_out = left_out @ derivative
+        left_out, sums = left_out @ derivative, sums @ derivative
     rest = float(_errors_of(question, left_out, plausible)) if left_out.any() else 0.0
-    linear = LinearEstimate(alone, raw, null_errors, frequencies, errors, intervals, rest)
+    of_sums = np.zeros((2, len(sums)))
+    if len(sums):
+        of_sums[0] = _errors_of(question, sums, _with_known_totals(mechanism, counts, raw)) ** 2
+    linear = LinearEstimate(alone, raw, null_errors, frequencies, errors, intervals, rest, of_sums=of_sums)
     return with_blocks(linear, mechanism.stated_sums(counts))
+
+
+def _with_known_totals(mechanism: Mechanism, counts: CohortCounts, raw: np.ndarray) -> np.ndarray:
+    """Unbiased frequencies (K,) that sum to 1, and in public blocks to the shares of the blocks, at which
+    ``variance_of`` of a sum of many of them is nearly unbiased: it is linear in them but for the square of the sum.
+    Small plausible frequencies are too large on average."""
+    moved: np.ndarray = raw.copy()
+    for symbols, reports in mechanism.stated_sums(counts) or [(np.arange(len(raw)), counts.total)]:
+        sensitive = symbols[symbols < mechanism.num_sensitive]
+        if len(sensitive):
+            moved[sensitive] += (reports / counts.total - raw[symbols].sum()) / len(sensitive)
+    return moved
 
 
 def _of_symbols(
@@ -132,7 +153,7 @@ def _errors_of(question: Question, weights: np.ndarray, frequencies: np.ndarray)
     return errors
 
 
-def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
+def _solve(question: Question, pooled: LinearEstimate, sums: np.ndarray) -> LinearEstimate:
     """Hashed symbols: least squares for sensitive and clear buckets, inversion for values with a symbol of their own.
 
     The three parts are uncorrelated except for the multinomial sampling of people, -p_x p_z / n between two values.
@@ -142,14 +163,17 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
     asked = ~question.left_out
     of_rest = asked if question.open else ~asked  # the share outside the question is 1 less its sum, or its sum
     sensitive, clear = ~question.own & question.sensitive, ~question.own & ~question.sensitive
-    of_sum, fit, spare, common = 0.0, None, np.inf, np.zeros(len(question.own))
+    fit, spare, common = None, np.inf, np.zeros(len(question.own))
+    rows = np.concatenate([of_rest[np.newaxis], sums])
+    of_sums = np.zeros((2, len(rows)))
     for part, solve in ((sensitive, solve_sensitive), (clear, _solve_listed)):
         if not part.any():
             continue
-        solution = solve(question, part, of_rest[part])
+        solution = solve(question, part, rows[:, part])
         raw[part], variances[part] = solution.frequencies, solution.variances
         parts.append((np.flatnonzero(part), functools.partial(score_intervals, solution)))
-        of_sum += solution.variance_of_sum
+        of_sums[0] += solution.variance_of_sum
+        of_sums[1] += 0.0 if solution.common_of_sum is None else solution.common_of_sum
         spare = min(spare, solution.spare)
         common[part] = 0.0 if solution.common is None else solution.common
         if solution.degrees:
@@ -164,13 +188,16 @@ def _solve(question: Question, pooled: LinearEstimate) -> LinearEstimate:
         errors[own] = pooled.standard_errors[symbols]
         null_errors[own] = pooled.null_errors[symbols]
         parts.append((own, picked_intervals(pooled.intervals, symbols, question.model.mechanism.num_symbols)))
-        members = np.zeros(question.model.mechanism.num_symbols)
-        members[symbols[of_rest[own]]] = 1
-        of_sum += float(_errors_of(question, members, clip_and_normalize(pooled.joint)) ** 2)
+        members = np.zeros((len(rows), question.model.mechanism.num_symbols))
+        members[:, symbols] = rows[:, own]
+        of_sums[0] += _errors_of(question, members, clip_and_normalize(pooled.joint)) ** 2
     listed = joint[of_rest & sensitive].sum() * joint[of_rest & ~sensitive].sum()
-    rest = float(np.sqrt(max(of_sum - 2 * listed / question.counts.total, 0)))
+    rest_error = float(np.sqrt(max(of_sums[0, 0] - 2 * listed / question.counts.total, 0)))
+    of_parts = np.array([rows[1:, part] @ joint[part] for part in (sensitive, clear, question.own)])
+    of_sums[0, 1:] -= (of_parts.sum(axis=0) ** 2 - (of_parts**2).sum(axis=0)) / question.counts.total
+    found = np.maximum(of_sums[:, 1:], 0)
     intervals = _together(parts, len(raw))
-    return LinearEstimate(raw, joint, null_errors, joint, errors, intervals, rest, spare, fit, common)
+    return LinearEstimate(raw, joint, null_errors, joint, errors, intervals, rest_error, spare, fit, common, found)
 
 
 def picked_intervals(intervals: Intervals, chosen: np.ndarray, size: int) -> Intervals:

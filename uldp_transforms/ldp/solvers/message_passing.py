@@ -59,7 +59,7 @@ def pass_messages(given: Observation[PackedBuckets], summed: np.ndarray) -> Solu
 
     Args:
         given: a centred observation.
-        summed: (S,) bool, the unknowns whose sum is of interest.
+        summed: (..., S), weights of sums of interest, such as True and False.
 
     Source: Donoho, Maleki and Montanari 2009; Bayati and Montanari 2011. docs/estimation.md derives the noise level of
     each cohort, the fitted prior, the excluded cells and the variances.
@@ -161,10 +161,16 @@ def _solution(given: Observation[PackedBuckets], state: _State, summed: np.ndarr
     share = 1 / buckets.num_unknowns  # of the total
     variances = variances / state.lengths**2 + given.variance_of_total(share, state.believed)
     own = own.through(state.believed, variances)
-    heaps = centre(buckets.forward(summed / state.lengths), kept)[here]
-    of_sum = squares @ ((heaps**2 * noise).sum(axis=1) - (heaps * deviations).sum(axis=1) ** 2)
-    of_sum += state.common * (weights**2 @ (heaps**2).sum(axis=1))
-    of_sum += given.variance_of_total(share * summed.sum(), float(state.believed @ summed))
+    rows = np.atleast_2d(summed).astype(np.float64)
+    of_total = rows.mean(axis=-1)
+    moved = rows - of_total[:, np.newaxis] if given.complete else rows
+    of_sum, common_of_sum = np.zeros((2, len(rows)))
+    for at, row in enumerate(moved / state.lengths):
+        heaps = centre(buckets.forward(row), kept)[here]
+        common_of_sum[at] = state.common * (weights**2 @ (heaps**2).sum(axis=1))
+        of_sum[at] = squares @ ((heaps**2 * noise).sum(axis=1) - (heaps * deviations).sum(axis=1) ** 2)
+    of_sum += given.variance_of_total(of_total, rows @ state.believed)
+    shape = summed.shape[:-1]
     jump = given.jump * float(np.sqrt(squares.sum() / n.sum()) / weights.sum())
     return Solution(
         frequencies=state.raw,
@@ -172,10 +178,11 @@ def _solution(given: Observation[PackedBuckets], state: _State, summed: np.ndarr
         own=own,
         jump=jump,
         counted=given.counted,
-        variance_of_sum=float(of_sum),
+        variance_of_sum=(of_sum + common_of_sum).reshape(shape),
         misfit=0.0,
         degrees=0.0,
         spare=float(len(n) * (k - 1)),
+        common_of_sum=common_of_sum.reshape(shape),
         common=state.common * buckets.lengths(state.weights**2) / state.lengths**2 + np.zeros(buckets.num_unknowns),
         chance=None if given.complete else _chance(state),
     )

@@ -126,13 +126,14 @@ class Solution:
         own: the variances as functions of the true frequencies; None if the system is not centred.
         jump: n times the contribution of one more counted report to an estimate; (S,) if it differs between estimates.
         counted: average share of all reports that are counted in a bucket.
-        variance_of_sum: variance of the sum of the unknowns in ``summed``.
+        variance_of_sum: (...), variances of the sums with the weights ``summed``, (..., S).
         misfit, degrees: sum of squared residuals in units of the known noise, and its degrees of freedom: approximately
             chi-square if there are no unlisted values and clients are honest. Both are 0 if unknown.
         spare: degrees of freedom of the noise level that was estimated from residuals: equations less unknowns.
             Infinity if no noise level was estimated.
         common: (S,) hash noise: the part of the variances that is the same in all windows. Unbiased, so possibly
             negative. None where hashing adds no noise.
+        common_of_sum: (...), hash noise in ``variance_of_sum``; None where hashing adds no noise.
         chance: distribution of the error from collisions with unlisted texts; None if there are no unlisted texts, or
             no residuals to estimate it from.
     """
@@ -141,12 +142,13 @@ class Solution:
     variances: np.ndarray
     own: OwnNoise | None
     jump: float | np.ndarray
-    variance_of_sum: float
+    variance_of_sum: float | np.ndarray
     misfit: float
     degrees: float
     spare: float
     counted: float = 0.0
     common: np.ndarray | None = None
+    common_of_sum: np.ndarray | None = None
     chance: Chance | ChanceOfMeans | None = None
 
 

@@ -34,20 +34,26 @@ def solve_parts(
         parts: of S values; the last part hashes all of them as a whole.
         counts: of all cohorts.
         num_buckets: k.
-        summed: (S,) bool, the values whose sum is of interest.
-        solve: function that takes a part, weights (U,) of its unknowns in the sum of interest, and k, and returns the
-            solution.
+        summed: (..., S), weights of sums of interest, such as True and False.
+        solve: function that takes a part, weights (..., U) of its unknowns in the sums of interest, and k, and returns
+            the solution.
 
     Raises:
         EstimationError: if the last part cannot be solved; other parts are skipped if they have too few equations.
     """
     shares = _shares(parts, counts, num_buckets)
     found = [
-        (part, share, solve(part, np.bincount(part.member, share * summed, len(part.values)), num_buckets))
+        (part, share, solve(part, _members(part, share * summed), num_buckets))
         for part, share in zip(parts, shares)
         if share.any()
     ]
-    return _mean(found, len(summed))
+    return _mean(found, summed.shape[-1])
+
+
+def _members(part: Part, weights: np.ndarray) -> np.ndarray:
+    """(..., U) weights of the unknowns of a part, from those of the values (..., S)."""
+    rows = [np.bincount(part.member, row, len(part.values)) for row in np.atleast_2d(weights)]
+    return np.array(rows).reshape(*weights.shape[:-1], len(part.values))
 
 
 def _shares(parts: Sequence[Part], counts: CohortCounts, num_buckets: int) -> np.ndarray:
@@ -85,6 +91,7 @@ def _mean(found: Sequence[tuple[Part, np.ndarray, Solution]], size: int) -> Solu
         counted=solutions[-1].counted,
         common=common,
         variance_of_sum=sum(solution.variance_of_sum for solution in solutions),
+        common_of_sum=sum((one.common_of_sum for one in solutions if one.common_of_sum is not None), np.zeros(())),
         misfit=sum(solution.misfit for solution in solutions),
         degrees=sum(solution.degrees for solution in solutions),
         spare=solutions[-1].spare,

@@ -112,6 +112,7 @@ class LinearEstimate:
         common: (U,) hash noise: the part of the variances that is the same in all windows. Unbiased, so possibly
             negative. None where no symbols are hashed.
         fit_p_value: for hashed symbols, the p-value of the residuals; None if there are no residuals.
+        of_sums: (2, R), variances of the requested weighted sums of ``frequencies``, and the ``common`` part of them.
         within: the public blocks with reports; none without blocks.
         block_frequencies: (U,) share of the reports that state the block of each unknown; None without blocks.
     """
@@ -126,6 +127,7 @@ class LinearEstimate:
     rest_spare: float = np.inf
     fit_p_value: float | None = None
     common: np.ndarray | None = None
+    of_sums: np.ndarray = dataclasses.field(default_factory=lambda: np.zeros((2, 0)))
     within: tuple[Within, ...] = ()
     block_frequencies: np.ndarray | None = None
 

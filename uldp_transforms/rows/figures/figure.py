@@ -207,6 +207,13 @@ def figures_of(row: Mapping[str, Any], unit: str) -> list[Figure]:
     return list(_figures(row.get("numbers") or {}, unit)) if row["status"] == "ok" else []
 
 
+def sum_figures_of(row: Mapping[str, Any]) -> list[Figure]:
+    """The sums over chosen values of a row of estimates, in the job's order; empty if it has none."""
+    sums = row.get("sums") or () if row["status"] == "ok" else ()
+    figures = [_figure(one["name"], one, "", is_share=one["is_share"]) for one in sums]
+    return [dataclasses.replace(one, sure_low=one.low, sure_high=one.high) for one in figures]
+
+
 def _figures(numbers: Mapping[str, Any], unit: str) -> Iterator[Figure]:
     mean = numbers.get("mean") or {}
     if mean.get("value") is not None:

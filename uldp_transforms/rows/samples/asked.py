@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.estimators import Estimator
+from uldp_transforms.ldp.share_sums import NamedSum
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -20,6 +21,7 @@ class Asked:
         show: maximum number of values in a row: those with the largest frequencies. None: all.
         limits: numbers above which shares are estimated.
         quantiles: those of numbers; None: the usual ones.
+        sums: sums over chosen values.
         liars: largest share of false reports that intervals allow for; None: they take all reports as honest.
         confidence: of all intervals.
         discover: whether frequent unlisted values are searched.
@@ -34,6 +36,7 @@ class Asked:
     show: int | None = None
     limits: Sequence[float] | None = None
     quantiles: Sequence[float] | None = None
+    sums: tuple[NamedSum, ...] = ()
     liars: float | None = None
     confidence: float = CONFIDENCE
     discover: bool = False

@@ -9,21 +9,30 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
 from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED, Decoder
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
+from uldp_transforms.ldp.share_sums import ShareSums
+from uldp_transforms.ldp.share_sums.sum_estimate import estimate_of_sums
+from uldp_transforms.ldp.utility.poisoning import Lies
 from uldp_transforms.ldp.versions import borrowed_of_versions
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.row_types import DiscoveredValue, WindowedEstimate, WindowHealth
 from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.sample import Sample
-from uldp_transforms.rows.samples.solutions import Solution, number_reports, solve
+from uldp_transforms.rows.samples.solutions import Solution, number_reports, solve, used_reports
 from uldp_transforms.rows.samples.version_health import health_of_versions
 from uldp_transforms.rows.window_health import health_of_group, health_of_window
-from uldp_transforms.rows.windowed_estimate import ON_TIME, confidence_of_row, number_figures, row_of_estimate
+from uldp_transforms.rows.windowed_estimate import (
+    ON_TIME,
+    confidence_of_row,
+    number_figures,
+    row_of_estimate,
+    row_sums,
+)
 
 TOGETHER = 256
 """Maximum number of samples that are solved together."""
@@ -53,9 +62,26 @@ class SampleRows:
         return NumberSums(reports) if reports and reports[0].model.alphabet.bin_edges is not None else None
 
     @functools.cached_property
+    def sums(self) -> ShareSums | None:
+        """The sums over chosen values; None without sums that this collection can have, or without an estimate."""
+        if self.shown is None or not self.asked.sums:
+            return None
+        found = ShareSums(used_reports(self.sample, self.solution), self.asked.sums, self.shown.values)
+        return found if found.sums else None
+
+    @functools.cached_property
+    def sums_as_shares(self) -> Estimate:
+        """The sums as shares of their ranges; only with sums."""
+        assert self.shown is not None and self.sums is not None, "there are sums"
+        return _allowing(self.sample, self.asked, estimate_of_sums(self.sums, self.shown), self.sums.lies)
+
+    @functools.cached_property
     def estimate(self) -> WindowedEstimate:
         """The row of the estimate."""
-        return _row(self.sample, self.asked, self.solution, self.shown)
+        row = _row(self.sample, self.asked, self.solution, self.shown)
+        if self.shown is None or self.sums is None:
+            return row
+        return row._replace(sums=row_sums(self.sums, self.sums_as_shares))
 
     @functools.cached_property
     def health(self) -> WindowHealth:
@@ -152,11 +178,16 @@ def _shown(
     sample: Sample, asked: Asked, solution: Solution, estimate: Estimate, borrowed: BorrowedShares | None
 ) -> Estimate:
     """The estimate that is shown, from that of the sample's own reports: one step for each capability."""
-    estimate = dataclasses.replace(estimate, num_groups=sample.owner.num_groups, confidence=asked.confidence)
     if borrowed is not None:
         estimate = estimate.with_borrowed(borrowed.frequencies, borrowed.weight)
+    return _allowing(sample, asked, estimate, solution.lies)
+
+
+def _allowing(sample: Sample, asked: Asked, estimate: Estimate, lies: Callable[[float], Lies]) -> Estimate:
+    """An estimate whose intervals allow for what is asked: groups, lies, and many looks."""
+    estimate = dataclasses.replace(estimate, num_groups=sample.owner.num_groups, confidence=asked.confidence)
     if asked.liars is not None:
-        estimate = estimate.with_lies(solution.lies(asked.liars))
+        estimate = estimate.with_lies(lies(asked.liars))
     if asked.anytime_scale is not None:
         estimate = estimate.anytime(asked.anytime_scale, planned=sample.place["pane_timing"] == ON_TIME)
     return estimate

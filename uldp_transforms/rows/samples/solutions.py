@@ -96,6 +96,11 @@ def number_reports(sample: Sample, solution: Solution) -> list[NumberReports]:
     """The reports that the numbers of a sample are from; none if texts beside numbers differ in their order."""
     if len({one.alphabet.known_values for one in solution.used}) != 1:
         return []
+    return used_reports(sample, solution)
+
+
+def used_reports(sample: Sample, solution: Solution) -> list[NumberReports]:
+    """The reports that the estimate of a sample is from, by version."""
     return [
         NumberReports(one, sample.counts[one.fingerprint], sample.times[one.fingerprint] or 1) for one in solution.used
     ]

@@ -13,7 +13,7 @@ from typing import Any
 from uldp_transforms.files import stores
 from uldp_transforms.jobs.records.row_directory import COMPARISONS
 from uldp_transforms.jobs.records.run_records import files_of
-from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE
+from uldp_transforms.ldp.comparisons.compare_numbers import WITH_UNIT
 from uldp_transforms.ldp.comparisons.p_values import is_found
 from uldp_transforms.ldp.confidence import confidence_or_default, error_rate
 from uldp_transforms.ldp.errors import SpecError
@@ -203,7 +203,7 @@ def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int, is_old: bool) -
 def _difference(row: Mapping[str, Any]) -> Difference:
     is_selected = is_found(row["q_value"], row.get("confidence")) and "selected_low" in row
     low, high = (row["selected_low"], row["selected_high"]) if is_selected else (row["low"], row["high"])
-    is_share = row.get("figure") not in (MEAN, QUANTILE)
+    is_share = row.get("figure") not in WITH_UNIT
     figure = Figure(name=row["value"], is_share=is_share, value=row["difference"], low=low, high=high)
     return Difference(
         figure=figure,

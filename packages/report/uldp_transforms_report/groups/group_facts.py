@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from uldp_transforms.rows.figures.figure import Figure, figures_of, share_of
+from uldp_transforms.rows.figures.figure import Figure, figures_of, share_of, sum_figures_of
 from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
 from uldp_transforms_report.differences import Panel, PanelRows
 from uldp_transforms_report.levels import Levels
@@ -128,12 +128,13 @@ _Told = tuple[Row, Figure]
 
 
 def _figures(asked: GroupsAsked, given: Sequence[tuple[Row, Sequence[Row]]]) -> Iterator[tuple[tuple[int, str], _Told]]:
-    """Yield each figure with its position and row: figures of numbers if rows have any, else shares."""
+    """Yield each figure with its position and row: figures of numbers if rows have any, else shares; then sums."""
     places = {value: at for at, value in enumerate(asked.values[:VALUES])}
     for row, shares in given:
         figures = [(at, _with_one_interval(one)) for at, one in enumerate(figures_of(row, asked.unit))]
         if not figures:
             figures = [(places[one["value"]], share_of(one, single=True)) for one in shares if one["value"] in places]
+        figures += [(VALUES + at, one) for at, one in enumerate(sum_figures_of(row))]
         for at, figure in figures:
             yield (at, row["group"]), (row, figure)
 

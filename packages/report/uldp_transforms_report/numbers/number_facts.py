@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from uldp_transforms.rows.figures.few_reports import advice_on_few_reports
-from uldp_transforms.rows.figures.figure import COLUMNS, SUM, Figure, Trend, figures_of, table_of, trend_of
+from uldp_transforms.rows.figures.figure import (
+    COLUMNS,
+    SUM,
+    Figure,
+    Trend,
+    figures_of,
+    sum_figures_of,
+    table_of,
+    trend_of,
+)
 from uldp_transforms_report.differences import Panel
 from uldp_transforms_report.levels import USUAL, Levels
+
+Row = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -52,29 +63,41 @@ class NumberPart:
         return advice_on_few_reports(self.num_reports, self.is_smooth)
 
 
-def numbers_of(rows: Sequence[Mapping[str, Any]], unit: str) -> NumberPart | None:
+def numbers_of(rows: Sequence[Row], unit: str) -> NumberPart | None:
     """The part about W rows in order of time; None if the latest row with estimates has no figures of numbers."""
-    told = [row for row in rows if row["status"] == "ok"]
-    if not told:
+    return _part_of(rows, unit, [figures_of(row, unit) for row in rows], _has_trend, _curve)
+
+
+def sums_part(rows: Sequence[Row]) -> NumberPart | None:
+    """The part about sums over chosen values, as that about numbers; None if the latest row with estimates has none."""
+    return _part_of(rows, "", [sum_figures_of(row) for row in rows], lambda _: True)
+
+
+def _part_of(
+    rows: Sequence[Row],
+    unit: str,
+    figures: Sequence[Sequence[Figure]],
+    has_trend: Callable[[Figure], bool],
+    curve_of: Callable[[Row], Sequence[Row]] = lambda _: (),
+) -> NumberPart | None:
+    """The part about the figures of W rows in order of time."""
+    told = [(row, of) for row, of in zip(rows, figures) if row["status"] == "ok"]
+    if not told or not told[-1][1]:
         return None
-    numbers = told[-1].get("numbers") or {}
-    by_window = [{figure.name: figure for figure in figures_of(row, unit)} for row in rows]
-    figures = figures_of(told[-1], unit)
-    if not figures:
-        return None
+    (latest, shown), by_window = told[-1], [{one.name: one for one in of} for of in figures]
     return NumberPart(
         unit=unit,
-        is_smooth=bool(numbers.get("curve")),
-        figures=figures,
-        bars=_bars(numbers.get("curve") or ()),
+        is_smooth=bool(curve_of(latest)),
+        figures=shown,
+        bars=_bars(curve_of(latest)),
         trends=[
             trend_of(figure, table_of([found.get(figure.name) for found in by_window]))
-            for figure in figures
-            if _has_trend(figure) and len(rows) > 1
+            for figure in shown
+            if has_trend(figure) and len(rows) > 1
         ],
-        num_reports=told[-1].get("num_reports"),
-        levels=Levels.of(told[-1:]),
-        trend_levels=Levels.of(told),
+        num_reports=latest.get("num_reports"),
+        levels=Levels.of([latest]),
+        trend_levels=Levels.of(row for row, _ in told),
     )
 
 
@@ -104,6 +127,10 @@ def figure_panel(sides: Sequence[str], rows: Sequence[Mapping[str, Any]], unit: 
         levels=Levels.of(row for side, row in zip(sides, rows) if side in told),
         **tables,
     )
+
+
+def _curve(row: Row) -> Sequence[Row]:
+    return (row.get("numbers") or {}).get("curve") or ()
 
 
 def _has_trend(figure: Figure) -> bool:

@@ -208,6 +208,10 @@ class MatrixChannel(IntegerReportMechanism):
         effects: np.ndarray = self.inverse.min(axis=1)
         return effects
 
+    def effects_of_sums(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        of_outputs = weights @ self.inverse
+        return of_outputs.min(axis=-1), of_outputs.max(axis=-1)
+
     @property
     def reveal_rate(self) -> float:
         return 0.0

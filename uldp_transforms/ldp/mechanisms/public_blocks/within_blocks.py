@@ -204,6 +204,15 @@ class WithinBlocks(BlockChannel):
         )
         return smallest
 
+    def effects_of_sums(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of a report of any block, which contributes to the values of this block alone."""
+        found = [
+            part.effects_of_sums(weights[..., symbols])
+            for part, table in zip(self.parts, self.symbols_of)
+            for symbols in table
+        ]
+        return np.min([least for least, _ in found], axis=0), np.max([most for _, most in found], axis=0)
+
     @property
     def reveal_rate(self) -> float:
         """The smallest of the parts."""

@@ -5,7 +5,10 @@ share p = w_b q. Of n people drawn from a population n_b are in the block, so th
 
     Var(p) = w_b^2 Var(q | n_b) + q^2 w_b (1 - w_b) / n.
 
-Values that share symbols are solved block by block, as if each block were a collection of its own.
+Values that share symbols are solved block by block, as if each block were a collection of its own. Given the n_b, the
+estimates of different blocks are independent. So with the sums m_b = a_b'q_b within the blocks,
+
+    Var(a'p) = sum_b w_b^2 Var(m_b | n_b) + (sum_b w_b m_b^2 - (sum_b w_b m_b)^2) / n.
 """
 
 from __future__ import annotations
@@ -75,7 +78,10 @@ def restricted(linear: LinearEstimate, positions: np.ndarray, mass: float) -> Li
     )
 
 
-def join_blocks(question: Question, solve: Callable[[Question], LinearEstimate]) -> LinearEstimate:
+_Solve = Callable[[Question, np.ndarray], LinearEstimate]
+
+
+def join_blocks(question: Question, sums: np.ndarray, solve: _Solve) -> LinearEstimate:
     """The linear estimate of values that share symbols within their blocks.
 
     Values of a block without reports, or with too few to be solved, have the estimate 0, and an interval that reaches
@@ -83,6 +89,7 @@ def join_blocks(question: Question, solve: Callable[[Question], LinearEstimate])
 
     Args:
         question: about values; its alphabet has ``block_members``.
+        sums: (R, U), as for ``estimate_linear``.
         solve: ``estimate_linear``.
     """
     of_block: dict[int, list[int]] = defaultdict(list)
@@ -91,7 +98,7 @@ def join_blocks(question: Question, solve: Callable[[Question], LinearEstimate])
     mechanism = question.model.mechanism
     assert isinstance(mechanism, WithinBlocks), "Collection.from_json"
     reports = mechanism.reports_of(question.counts).sum(axis=0)
-    found = {block: _within(question, block, np.array(places), solve) for block, places in of_block.items()}
+    found = {block: _within(question, block, np.array(places), sums, solve) for block, places in of_block.items()}
     within = tuple(one for one in found.values() if one is not None)
     size, total = len(question.unknowns), int(reports.sum())
     held = np.zeros(size)  # share of the block of each unknown
@@ -117,14 +124,27 @@ def join_blocks(question: Question, solve: Callable[[Question], LinearEstimate])
         rest_spare=min((one.linear.rest_spare for one in within), default=np.inf),
         fit_p_value=1 - (1 - min(fits)) ** len(fits) if fits else None,
         common=common,
+        of_sums=_of_sums(within, sums, variances, total),
         within=within,
         block_frequencies=held,
     )
 
 
-def _within(
-    question: Question, block: int, positions: np.ndarray, solve: Callable[[Question], LinearEstimate]
-) -> Within | None:
+def _of_sums(within: Sequence[Within], sums: np.ndarray, variances: np.ndarray, total: int) -> np.ndarray:
+    """(2, R), see ``LinearEstimate.of_sums``; values of blocks without an estimate have independent errors."""
+    found, unsolved = np.zeros((2, len(sums))), np.ones(sums.shape[1], dtype=bool)
+    mean, square = np.zeros((2, len(sums)))
+    for one in within:
+        unsolved[one.positions] = False
+        inside = sums[:, one.positions] @ one.linear.frequencies
+        found += one.mass**2 * one.linear.of_sums
+        mean += one.mass * inside
+        square += one.mass * inside**2
+    found[0] += (square - mean**2) / total + sums[:, unsolved] ** 2 @ variances[unsolved]
+    return found
+
+
+def _within(question: Question, block: int, positions: np.ndarray, sums: np.ndarray, solve: _Solve) -> Within | None:
     """The estimate within a block; None if its reports do not allow one."""
     model, mechanism = question.model, question.model.mechanism
     assert isinstance(mechanism, WithinBlocks), "join_blocks"
@@ -133,7 +153,7 @@ def _within(
     own = Model(id=model.id, alphabet=members, mechanism=part, num_cohorts=model.num_cohorts)
     try:
         asked = ask(own, counts, tuple(question.unknowns[position] for position in positions))
-        linear = solve(asked)
+        linear = solve(asked, sums[:, positions])
     except EstimationError:
         return None
     mass = counts.total / question.counts.total
