@@ -22,6 +22,7 @@ BAD: dict[Kind, tuple[str, ...]] = {
     Kind.TEXT: ("never",),
     Kind.NUMBERS: ("x", "nan", "", "1"),
     Kind.NAMES: ("nobody", "a,a", "A"),
+    Kind.SUMS: ('{"x": []}', '{"x": ["nobody"]}', '{"x": {"weights": {"ant": "a"}}}', "{"),
 }
 MORE = {
     "early_every": ("1ms", "1500ms"),

@@ -170,6 +170,7 @@ def test_the_template_is_launched(server, monkeypatch):
     delays = collection("delays", {"id": "ordered", "low": 0, "high": 60, "num_bins": 4}, "sw")
     server.objects["bucket/collections/delays.json"] = json.dumps(delays.to_json()).encode()
     server.objects["bucket/candidates.txt"] = "\ufeffant\r\nbee\r\n".encode()
+    server.objects["bucket/sums.json"] = b'{"insects": ["ant", "bee"]}'
     parameters = {name: examples(name)[0][0] for name in PARAMETERS} | {
         "collection": "gs://bucket/collections/*.json",
         "subscription": "projects/my-project/subscriptions/reports",
@@ -178,6 +179,7 @@ def test_the_template_is_launched(server, monkeypatch):
         "slide": "1w",
         "window_offset": "1d",
         "candidates": "gs://bucket/candidates.txt",
+        "sums": "gs://bucket/sums.json",
         "show": "4",
         "limits": "15,30",
         "quantiles": "0.5",

@@ -327,3 +327,24 @@ def test_a_listed_block_without_reports_may_still_hold_a_value(mechanism: str) -
     found = item.estimate(item.count(item.perturb(values * 50 + values[:150], generator("empty", mechanism))), "eb")
     assert not found.frequencies[:3].any() and (found.ci_low[:3] == 0).all()
     assert (found.ci_high[:3] > 3 / people).all() and (found.ci_high[:3] < 10 / people).all()
+
+
+def test_caveats_name_the_smallest_block_and_the_blocks_they_are_about() -> None:
+    """Blocks of different sizes send values in clear with different probabilities."""
+    values = {"berlin": ["mitte", "wedding", "pankow"], "paris": ["nord", "sud", "est", "ouest"]}
+    of_block, *of_parts = _notes(values, ["mitte", "wedding", "nord"])
+    assert of_block.endswith("The block with the fewest sensitive values, 'paris', has 1.")
+    part = (
+        "In blocks of {} symbols, {} of them sensitive: non-sensitive symbols are not protected: each is sent in clear"
+    )
+    assert [note.rpartition(" with probability")[0] for note in of_parts] == [part.format(3, 2), part.format(4, 1)]
+    alike = _notes({"a": ["b", "c"], "d": ["e", "f"]}, ["b", "e"])
+    assert not [note for note in alike if note.startswith("In blocks")]
+
+
+def _notes(blocks: dict[str, list[str]], sensitive: list[str]) -> tuple[str, ...]:
+    alphabet = {"id": "blocks", "blocks": blocks, "sensitive": sensitive}
+    mechanism = {"id": "uss", "epsilon": 1.0}
+    return audit(
+        Collection.from_json({"id": "places", "version": 1, "alphabet": alphabet, "mechanism": mechanism})
+    ).notes

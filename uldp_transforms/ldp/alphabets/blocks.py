@@ -196,7 +196,7 @@ class Blocks(Alphabet):
         if self.members is None:
             hidden = [(own, name) for (_, own), name in zip(self.block_sizes, self.block_names) if own]
             smallest, name = min(hidden, key=lambda block: block[0])
-            found[0] += f"; {describe(name)} has the fewest to protect, {smallest:,}"
+            found[0] += f". The block with the fewest sensitive values, {describe(name)}, has {smallest:,}"
         return [f"{found[0]}."]
 
     def check_dimensions(self, dimensions: Sequence[Dimension]) -> None:

@@ -177,9 +177,14 @@ class BlockChannel(Mechanism):
 
     @property
     def caveats(self) -> list[str]:
-        """Of the parts, each sentence once; and of blocks without sensitive values."""
-        found = [sentence for part in self.parts if part.num_sensitive for sentence in part.caveats]
-        if not all(part.num_sensitive for part in self.parts):
+        """Of the parts, with the sizes of their blocks where parts differ; and of blocks without sensitive values."""
+        sensitive = [part for part in self.parts if part.num_sensitive]
+        found = []
+        for part in sensitive:
+            where = f"In blocks of {part.num_symbols} symbols, {part.num_sensitive} of them sensitive: "
+            shared = set.intersection(*(set(other.caveats) for other in sensitive))
+            found += [said if said in shared else where + said[0].lower() + said[1:] for said in part.caveats]
+        if len(sensitive) < len(self.parts):
             found.append("Values of blocks without sensitive values are always sent in clear.")
         return list(dict.fromkeys(found))
 
