@@ -55,6 +55,7 @@ from uldp_transforms.rows.row_types import (
     ShareBelow,
     ShareFigure,
     SumFigure,
+    SumOfShares,
     ValueEstimate,
     WindowCounts,
     WindowedEstimate,
@@ -83,6 +84,7 @@ INNER: dict[str, Any] = {
             ShareFigure,
             ShareBelow,
             SumFigure,
+            SumOfShares,
             CurveBin,
             DimensionValue,
         )
