@@ -8,8 +8,8 @@ import itertools
 import numpy as np
 import pytest
 
-from tests.ldp.share_sums.test_share_sums import VALUES, collection
-from tests.ldp.solvers.test_joined_blocks import PAGES, counted, sites
+from tests.support.lists_to_sum import VALUES, collection
+from tests.support.sites import PAGES, counted, sites
 from tests.support.tolerance import chi_square_limits, generator, normal_limit
 from uldp_transforms.ldp.estimators.number_sums import NumberReports
 from uldp_transforms.ldp.share_sums import NamedSum, ShareSums

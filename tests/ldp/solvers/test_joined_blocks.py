@@ -8,35 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.sites import PAGES, SITES, counted, sites
 from tests.support.tolerance import generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate
 from uldp_transforms.ldp.mechanisms.public_blocks.within_blocks import WithinBlocks
 
-SITES = ("a.org", "b.org", "c.org", "d.org")
-PAGES = tuple(f"{site}/{page}" for site, pages in zip(SITES, (6, 4, 5, 2)) for page in range(pages))
 LISTED = ("a.org/0", "c.org/1")
-
-
-def sites(mechanism: str = "krr", **members: Any) -> Collection:
-    alphabet = {
-        "id": "blocks",
-        "blocks": list(SITES),
-        "members": {"id": "hashed", "num_buckets": 8, "seed": 5} | members,
-    }
-    spec = {"id": "sites", "version": 1, "num_cohorts": 32, "alphabet": alphabet}
-    return Collection.from_json(spec | {"mechanism": {"id": mechanism, "epsilon": 2.0}})
-
-
-def counted(item: Collection, people: int, without: str = "") -> tuple[CohortCounts, np.ndarray]:
-    """Counts of people with frequencies 1/rank, some with unlisted texts; and the shares of ``PAGES``."""
-    rng = generator("sites", item.mechanism.id, people, without)
-    texts = [text for text in (*PAGES, "a.org/other", "b.org") if not (without and text.startswith(without))]
-    law = 1 / np.arange(1.0, len(texts) + 1)
-    law /= law.sum()
-    shares = dict(zip(texts, law))
-    return item.count(item.perturb(rng.choice(texts, people, p=law), rng)), np.array(
-        [shares.get(p, 0.0) for p in PAGES]
-    )
 
 
 def alone(item: Collection, counts: CohortCounts, block: int, estimator: str) -> tuple[Estimate, float]:
