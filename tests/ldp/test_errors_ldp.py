@@ -1357,7 +1357,8 @@ def refusals(source: Path) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.stem)
 def test_every_refusal_has_a_row(source):
     sentences = [sentence + "..." * sentence.endswith(" ") for _, _, sentence in SENTENCES]
-    sentences += [sentence for _, sentence in REFUSED_SUMS]  # test_named_sums.py comes through them
+    # test_named_sums.py comes through these, most of them by a specification, which names itself
+    sentences += [sentence.removeprefix("JobSpec.") for _, sentence in REFUSED_SUMS]
     missing = [
         place for place, text in refusals(source) if not any(re.fullmatch(text, sentence) for sentence in sentences)
     ]
