@@ -101,8 +101,8 @@ def job(demo: Demo) -> int:
         write_periods(reestimation([str(output), "--window", "all", *candidates, *limits()]))
         say("drawing estimates.png, writing index.html (uldp report)")
         from uldp_transforms_report.gathering import Asked  # noqa: PLC0415  # configure says how to get it
-        from uldp_transforms_report.truth_file import Truth  # noqa: PLC0415
-        from uldp_transforms_report.written_report import write  # noqa: PLC0415
+        from uldp_transforms_report.truth_file import Truth  # noqa: PLC0415  # as above
+        from uldp_transforms_report.written_report import write  # noqa: PLC0415  # as above
 
         page = Asked(directory=str(output), title=TITLE, truth=Truth(ValuesFile(str(values))))
         write(page, str(output / "index.html"), str(output / "estimates.png"))

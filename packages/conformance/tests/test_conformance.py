@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from packages.conformance.tests.support.refused import Uniform
 from tests.support.cases import ESTIMATOR_CASES, MECHANISM_CASES
 from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator
@@ -425,14 +426,6 @@ def test_a_correct_mechanism_fails_as_rarely_as_is_said() -> None:
 
 
 # ---------------------------------------------------------------------- faults of estimators
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Uniform(PostProcessed):
-    id = "uniform"
-
-    def post_process(self, raw):
-        return np.full_like(raw, 1 / len(raw))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,7 @@ import pytest
 import uldp_transforms_report
 from packages.report.tests.support import compared_pages
 from packages.report.tests.support.refused import REFUSED
-from tests.support.refusals.raised import calls_of, refusals_of, without_a_row
-
-FOLDER = Path(uldp_transforms_report.__file__).parent
+from tests.support.refusals.raised import calls_of, check_sentence, refusals_of, sources_of, without_a_row
 
 
 @pytest.fixture(autouse=True)
@@ -23,14 +21,10 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][:60] for row in REFUSED])
 def test_sentence(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value) == sentence
-    assert type(caught.value) is kind
+    check_sentence(kind, call, sentence)
 
 
 def test_every_refusal_has_a_row() -> None:
-    sources = {path.relative_to(FOLDER).as_posix(): path for path in sorted(FOLDER.rglob("*.py"))}
-    refusals = refusals_of(sources)
+    refusals = refusals_of(sources_of(uldp_transforms_report))
     assert len(set(refusals.values())) > 5
     assert without_a_row(refusals, calls_of([REFUSED, compared_pages.REFUSED])) == []

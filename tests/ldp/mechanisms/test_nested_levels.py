@@ -17,10 +17,10 @@ import pytest
 from tests.support.cases import ALL_COLLECTIONS
 from tests.support.tolerance import binomial_limits, chi_square_limits, generator, normal_limit, within
 from uldp_transforms.jobs import audit as program
-from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets import PersonalTags
 from uldp_transforms.ldp.client.client_form import client_form
-from uldp_transforms.ldp.mechanisms import MECHANISMS, NestedLevels
+from uldp_transforms.ldp.mechanisms import NestedLevels, UtilityOptimizedSubsetSelection
 from uldp_transforms.ldp.privacy import audit
 from uldp_transforms.ldp.sampling import WORD
 
@@ -175,7 +175,7 @@ def test_fewer_people_are_needed(
     v, epsilon = first[0] + second[0], first[1]
     sums = []
     for size in range(1, v):
-        one = MECHANISMS["uss"](num_symbols=v + 1, num_sensitive=v, epsilon=epsilon, subset_size=size)  # type: ignore[call-arg]
+        one = UtilityOptimizedSubsetSelection(num_symbols=v + 1, num_sensitive=v, epsilon=epsilon, subset_size=size)
         people = np.append(np.append(0.0, np.full(v - 1, 1 / (v - 1))), 0.0)
         sums.append(v * float(one.variances(people)[0]) + 1 / one.reveal_rate)
     assert round(min(sums)) == together
@@ -212,9 +212,7 @@ class _Drawn:
         return self._rng.integers(0, WORD, size=shape, dtype=np.uint64)
 
 
-def _counts(item: Collection, num_reports: int, cells: np.ndarray):  # type: ignore[no-untyped-def]
-    from uldp_transforms.ldp import CohortCounts  # noqa: PLC0415
-
+def _counts(item: Collection, num_reports: int, cells: np.ndarray) -> CohortCounts:
     counts = CohortCounts(np.array([num_reports]), cells[np.newaxis])
     item.check_counts(counts)
     return counts

@@ -14,7 +14,7 @@ from tests.support.tolerance import binomial_limits, generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators.number_sums import NumberReports
 from uldp_transforms.ldp.share_sums import NamedSum, ShareSums
-from uldp_transforms.ldp.share_sums.sum_estimate import SumFigure, estimate_of_sums, figures_of_sums
+from uldp_transforms.ldp.share_sums.sum_estimate import EstimatedSum, estimate_of_sums, figures_of_sums
 
 K, WINDOWS, PEOPLE = 40, 300, 1_000
 VALUES = tuple(f"v{at:02}" for at in range(K))
@@ -46,7 +46,7 @@ def drawn(mechanism: str, of: str, shape: str) -> tuple[Collection, list[CohortC
 
 def figures(
     mechanism: str, of: str, shape: str, jobs: list[tuple[NamedSum, ...]], estimator: str
-) -> list[list[list[SumFigure]]]:
+) -> list[list[list[EstimatedSum]]]:
     """The figures of each window, for each job."""
     item, counts = drawn(mechanism, of, shape)
     found = []

@@ -6,7 +6,7 @@ import ast
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, NamedTuple
 
 import pytest
@@ -19,6 +19,20 @@ def calls_of(tables: Iterable[Iterable[Any]]) -> Iterator[Callable[[], Any]]:
             yield next(
                 part for part in row if callable(part) and not (isinstance(part, type) and issubclass(part, Exception))
             )
+
+
+def check_sentence(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
+    """A call raises exactly this class with exactly this sentence."""
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value) == sentence
+    assert type(caught.value) is kind
+
+
+def sources_of(package: ModuleType) -> dict[str, Path]:
+    """The Python files of a package, by their paths in it."""
+    folder = Path(str(package.__file__)).parent
+    return {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*.py"))}
 
 
 def refusals_of(sources: Mapping[str, Path]) -> dict[tuple[str, int], str]:

@@ -19,7 +19,7 @@ from uldp_transforms.ldp.solvers.intervals import possible, reaching
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SumFigure:
+class EstimatedSum:
     """A weighted sum of shares in one window.
 
     Attributes:
@@ -87,7 +87,7 @@ def estimate_of_sums(sums: ShareSums, estimate: Estimate) -> Estimate:
     )
 
 
-def figures_of_sums(sums: ShareSums, scaled: Estimate) -> list[SumFigure]:
+def figures_of_sums(sums: ShareSums, scaled: Estimate) -> list[EstimatedSum]:
     """The figures of M sums, from ``estimate_of_sums`` with all allowances."""
     plain, chosen = (scaled.ci_low, scaled.ci_high), scaled.display_intervals(len(sums.sums))
     shown = [np.where(sums.is_share, one, other) for one, other in zip(chosen, plain)]
@@ -106,6 +106,6 @@ def figures_of_sums(sums: ShareSums, scaled: Estimate) -> list[SumFigure]:
     }
     common = [part or None for part in sums.common.tolist()]
     return [
-        SumFigure(name=one.name, is_share=one.is_share, common_variance=part, **dict(zip(columns, numbers)))
+        EstimatedSum(name=one.name, is_share=one.is_share, common_variance=part, **dict(zip(columns, numbers)))
         for one, part, *numbers in zip(sums.sums, common, *(column.tolist() for column in columns.values()))
     ]
