@@ -461,7 +461,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     ),
     (closed("a", "b", "a"), f"Closed.values {REPEATED} 'a' twice"),
     (closed("é", DECOMPOSED), f"Closed.values {REPEATED} 'é' twice"),
-    (closed("a", "b", sensitive=()), "Closed.sensitive must have at least 1 entries, got 0"),
+    (closed("a", "b", sensitive=()), "Closed.sensitive must have at least 1 entry, got 0"),
     (closed("a", "b", sensitive="a"), "Closed.sensitive must be a list of texts, got 'a'"),
     (
         closed("a", "é", sensitive=("é", DECOMPOSED)),
@@ -494,7 +494,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     (lambda: Hashed(num_buckets=2, num_hashes=17), "Hashed.num_hashes must be an integer in [1, 16], got 17"),
     (hashed(non_sensitive=("a",), num_hashes=2), "Hashed.num_hashes must be an integer in [1, 1], got 2"),
     (hashed(non_sensitive="ab"), "Hashed.non_sensitive must be a list of texts, got 'ab'"),
-    (hashed(non_sensitive=()), "Hashed.non_sensitive must have at least 1 entries, got 0"),
+    (hashed(non_sensitive=()), "Hashed.non_sensitive must have at least 1 entry, got 0"),
     (
         hashed(non_sensitive=("é", DECOMPOSED)),
         f"Hashed.non_sensitive {REPEATED} 'é' twice",
@@ -506,7 +506,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
     ),
     (prefixes(num_buckets=1), "Prefixes.num_buckets must be an integer in [2, 4096], got 1"),
     (prefixes(seed=-1), f"Prefixes.seed {NO_SEED} -1"),
-    (prefixes(tokens=()), "Prefixes.tokens must have at least 1 entries, got 0"),
+    (prefixes(tokens=()), "Prefixes.tokens must have at least 1 entry, got 0"),
     (prefixes(tokens=("é", DECOMPOSED)), f"Prefixes.tokens {REPEATED} 'é' twice"),
     (prefixes(tokens=("a", "")), "Prefixes.tokens must be at most 65536 texts, none of them empty, got an empty one"),
     (prefixes(tokens=MANY_TEXTS), "Prefixes.tokens must be at most 65536 texts, none of them empty, got 100000"),
@@ -514,7 +514,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
         (prefixes(lengths=lengths), f"Prefixes.lengths must be {INCREASING}, got {lengths!r}")
         for lengths in (2, (3, 2, None))
     ),
-    (prefixes(non_sensitive=()), "Prefixes.non_sensitive must have at least 1 entries, got 0"),
+    (prefixes(non_sensitive=()), "Prefixes.non_sensitive must have at least 1 entry, got 0"),
     (
         lambda: Collection.from_json(WORDS.to_json() | {"num_cohorts": 3}),
         "Collection.num_cohorts must be at least 4 for 2 levels of prefixes (one hash function cannot tell colliding "
@@ -529,7 +529,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
         "collection 'words' must have at most 16777216 prefixes of 2 token(s) for a search, got 5000 tokens",
     ),
     (tagged(values=("a",)), "Tagged.values must have at least 2 entries, got 1"),
-    (tagged(tags=()), "Tagged.tags must have at least 1 entries, got 0"),
+    (tagged(tags=()), "Tagged.tags must have at least 1 entry, got 0"),
     (tagged(tags="t"), "Tagged.tags must be a list of texts, got 't'"),
     (tagged(tags=("é", DECOMPOSED)), f"Tagged.tags {REPEATED} 'é' twice"),
     (tagged(sensitive=None), "Tagged.sensitive must be a list of texts, got None"),
@@ -973,7 +973,7 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
         lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t",)), {"t": ["a"]}).hide("ab"),
         "PersonalTags.hide needs a list of texts, got a single text",
     ),
-    (lambda: OPEN.estimate(OPEN_COUNTS, candidates=[]), "candidates must have at least 1 entries, got 0"),
+    (lambda: OPEN.estimate(OPEN_COUNTS, candidates=[]), "candidates must have at least 1 entry, got 0"),
     (lambda: OPEN.estimate(OPEN_COUNTS, candidates=[7]), "candidates must be a list of texts, got (7,)"),
     (lambda: OPEN.estimate(OPEN_COUNTS, candidates=[["ant"]]), "candidates must be a list of texts, got (['ant'],)"),
     (

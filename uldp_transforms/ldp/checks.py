@@ -101,7 +101,8 @@ def require_texts(where: str, values: object, at_least: int) -> None:
     if not isinstance(values, (list, tuple)) or not all(isinstance(v, str) for v in values):
         raise SpecError(f"{where} must be a list of texts, got {describe(values)}")
     if len(values) < at_least:
-        raise SpecError(f"{where} must have at least {at_least} entries, got {len(values)}")
+        noun = "entry" if at_least == 1 else "entries"
+        raise SpecError(f"{where} must have at least {at_least} {noun}, got {len(values)}")
     for value in values:
         try:
             value.encode("utf-8")

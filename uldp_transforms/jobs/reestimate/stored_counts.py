@@ -56,6 +56,11 @@ def files_of_counts(counts: str, option: str = "DIR") -> list[str]:
     pattern = stores.joined(counts, "counts*.avro") if folder else counts
     find = functools.partial(stores.matching, pattern)
     files = find() if stores.in_store(pattern) else without_superseded(stores.folder_of(pattern), find)
+    if not files and folder:
+        raise SpecError(
+            f"{option} must have stored counts (counts*.avro), which uldp estimate --write_counts writes, got none in "
+            f"{counts!r}"
+        )
     if not files:
         raise SpecError(f"{option} must match at least one file, got {pattern!r}")
     return files

@@ -360,7 +360,7 @@ REFUSED = [
         )
         for wrong in (("e\N{COMBINING ACUTE ACCENT}",), ("a", "a"), ("a ",), "ab", 5, ["a"], (1,), ())
     ],
-    (lambda: of(candidates=[]), "candidates must have at least 1 entries, got 0"),
+    (lambda: of(candidates=[]), "candidates must have at least 1 entry, got 0"),
     (lambda: of(candidates=["a", 1]), "candidates must be a list of texts, got ('a', 1)"),
     (lambda: of(candidates=["a", "a"]), "candidates must not repeat an entry (in Unicode NFC), got 'a' twice"),
     *[

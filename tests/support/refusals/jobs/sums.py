@@ -48,7 +48,7 @@ REFUSED: list[tuple[Any, str]] = [
         lambda: of(sums={"a": {"mach": "*"}}),
         "JobSpec.sums['a'] takes the keys match, weights, got 'mach'; did you mean 'match'?",
     ),
-    (lambda: of(sums={"a": []}), "JobSpec.sums['a'] must have at least 1 entries, got 0"),
+    (lambda: of(sums={"a": []}), "JobSpec.sums['a'] must have at least 1 entry, got 0"),
     (lambda: of(sums={"a": [0]}), "JobSpec.sums['a'] must be a list of texts, got [0]"),
     (
         lambda: of(sums={"a": ["1", "1"]}),

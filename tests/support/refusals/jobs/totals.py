@@ -49,7 +49,11 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         without_groups,
         "--by needs counts of groups, which uldp estimate --write_counts --by arm stores, got none by these dimensions",
     ),
-    (SpecError, without_counts, "DIR must match at least one file, got 'none/counts*.avro'"),
+    (
+        SpecError,
+        without_counts,
+        "DIR must have stored counts (counts*.avro), which uldp estimate --write_counts writes, got none in 'none'",
+    ),
     (
         SpecError,
         lambda: total("."),

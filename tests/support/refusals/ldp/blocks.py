@@ -54,7 +54,7 @@ REFUSED = [
             "Blocks.blocks: values of all blocks must differ in more than white space and invisible characters, got "
             "'x ' beside 'x'",
         ),
-        (alphabet(sensitive=[]), "Blocks.sensitive must have at least 1 entries, got 0"),
+        (alphabet(sensitive=[]), "Blocks.sensitive must have at least 1 entry, got 0"),
         (alphabet({**CITIES, "rome": "est"}), "Blocks.blocks: values of 'rome' must be a list of texts, got 'est'"),
         (
             alphabet(["berlin", "paris"]),

@@ -43,7 +43,7 @@ REFUSED = [
             dimension(values=["a", "a"]),
             "dimension 'arm': values must not repeat an entry (in Unicode NFC), got 'a' twice",
         ),
-        (dimension(values=[]), "dimension 'arm': values must have at least 1 entries, got 0"),
+        (dimension(values=[]), "dimension 'arm': values must have at least 1 entry, got 0"),
         (dimension(values=["other"]), f"{_VALUES}'other'"),
         (dimension(values=["a,b"]), f"{_VALUES}'a,b'"),
         (dimension(values=[" a"]), f"{_VALUES}' a'"),

@@ -63,7 +63,7 @@ REFUSED = [
             of(FIRST | {"epsilon": 1e-20}, SECOND),
             "mechanism.levels must have epsilons with a signal in 64-bit weights, got 1e-20",
         ),
-        (of(FIRST | {"values": []}, SECOND), "mechanism.levels[0].values must have at least 1 entries, got 0"),
+        (of(FIRST | {"values": []}, SECOND), "mechanism.levels[0].values must have at least 1 entry, got 0"),
         (of(FIRST | {"values": None}, SECOND), "mechanism.levels[0].values must be a list of texts, got None"),
         (
             of(FIRST | {"values": ["a", "b"]}, SECOND),
