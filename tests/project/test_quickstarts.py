@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -169,25 +168,6 @@ def test_options_of_commands_exist(page: Path, capsys: pytest.CaptureFixture[str
     text = "\n".join(block.code for block in blocks(page, "sh")).replace("\\\n", " ")
     for command in re.findall(r"^uldp estimate (.*)$", text, flags=re.MULTILINE):
         assert set(re.findall(r"--\w+", command)) <= known
-
-
-def test_the_ledger_is_added_up_as_operators_are_told(
-    quickstart: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """By the program of the page as it stands; a lost report shows."""
-    [code] = re.findall(
-        r"python - DIR <<'END'\n(.*?)END\n", (DOCS / "operations.md").read_text("utf-8"), flags=re.DOTALL
-    )
-    assert estimate.main(OVER_FILES.split()) == 0
-    monkeypatch.setattr(sys, "argv", ["-", "output"])
-    ledger = Path("output/ledger.jsonl")
-    row = json.loads(ledger.read_text("utf-8"))
-    for received, verdict in ((10_000, "balanced"), (10_007, "MISSING 7, IN TRANSIT 0")):
-        ledger.write_text(json.dumps(row | {"received": received}) + "\n", encoding="utf-8")
-        capsys.readouterr()
-        exec(code, {})
-        sums = {"received": received, "accepted": 10_000, "duplicates": 0}
-        assert capsys.readouterr().out == f"{row['run']} diagnoses 1 2001-09-09T12:00:00Z {sums} {verdict}\n"
 
 
 def test_the_tags_example_makes_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
