@@ -18,6 +18,8 @@ from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransp
 
 from labs.dev_queue import TOPIC, configure
 from tests.support.refusals.jobs.dev_queue import REFUSED, TOPICS
+from tests.support.refusals.raised import check_sentence
+from tests.support.refusals.tables import with_kinds
 from uldp_transforms.jobs.uldp import main
 from uldp_transforms.ldp import SpecError
 
@@ -81,12 +83,9 @@ def test_a_queue_has_a_port_and_topics(port: int) -> None:
             configure([f"--port={wrong}"])
 
 
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=["port", "topic", "twice", "in use"])
+@pytest.mark.parametrize(("kind", "call", "sentence"), with_kinds(REFUSED))
 def test_a_wrong_command_line_is_refused(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    said = str(caught.value)
-    assert said.startswith(sentence) if sentence.endswith(" ") else said == sentence
+    check_sentence(kind, call, sentence)
 
 
 def test_a_job_can_read_the_topic_that_is_there_by_default() -> None:

@@ -27,6 +27,8 @@ from tests.support.browser import Browser, browser, needs_browser
 from tests.support.commands import command
 from tests.support.live import PATIENCE, ROOT
 from tests.support.refusals.jobs.live import REFUSED
+from tests.support.refusals.raised import check_sentence
+from tests.support.refusals.tables import with_kinds
 from tests.support.tolerance import generator
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.ldp.client.client_form import client_form
@@ -248,12 +250,9 @@ def test_each_start_has_a_directory_of_its_own() -> None:
     assert live_options.configure(["--output", "mine"]).output == "mine"
 
 
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][:60] for row in REFUSED])
+@pytest.mark.parametrize(("kind", "call", "sentence"), with_kinds(REFUSED))
 def test_sentence(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    said = str(caught.value)
-    assert said.startswith(sentence) if sentence[-1] == " " else said == sentence
+    check_sentence(kind, call, sentence)
 
 
 def test_what_does_not_start_is_said_in_one_line(tmp_path: Path) -> None:

@@ -13,12 +13,12 @@ import pytest
 from tests.support import replay
 from tests.support.ldp.dimensions import GROUPED, SPEC
 from tests.support.messages_cases import container
-from tests.support.refusals.jobs.dimensions_in_jobs import COLLECTIONS, REFUSED, WIDE
+from tests.support.refusals.jobs.dimensions_in_jobs import COLLECTIONS, WIDE
 from tests.support.tolerance import generator
 from uldp_transforms import JobSpec
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.collector.period_counts import count_batches
-from uldp_transforms.ldp import Collection, ReportBatch, SpecError
+from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.alphabets.dimensions import OTHER, RollUp
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
@@ -175,13 +175,6 @@ def test_names_are_given_as_a_list_or_a_text():
     assert JobSpec.from_json(specs[0].to_json()) == specs[0]
     for none in ("", [], None):
         assert JobSpec.of(collections=[GROUPED], by=none).by is None
-
-
-@pytest.mark.parametrize(("call", "sentence"), REFUSED, ids=[sentence for _, sentence in REFUSED])
-def test_refusals(call, sentence):
-    with pytest.raises(SpecError) as caught:
-        call()
-    assert str(caught.value) == sentence
 
 
 @pytest.mark.parametrize("by", [("arm",), ("country", "arm")])

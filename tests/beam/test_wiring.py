@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from apache_beam.transforms.window import FixedWindows, GlobalWindows, SlidingWi
 
 from tests.support import replay
 from tests.support.messages_cases import KRR, container, write_files
-from tests.support.refusals.jobs.wiring import FIXED, REFUSED, SLIDING, WHOLE, counts, endless, reports, some
+from tests.support.refusals.jobs.wiring import FIXED, SLIDING, WHOLE, counts, endless, reports, some
 from uldp_transforms import (
     CountReports,
     CountsRows,
@@ -26,19 +25,8 @@ from uldp_transforms import (
 )
 from uldp_transforms.beam.transforms.gather_messages import GATHERED
 from uldp_transforms.collector.ledger_entries import LedgerEntry
-from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import LATENESS_SLACK
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"), REFUSED, ids=[f"{number} {sentence[:50]}" for number, (_, sentence) in enumerate(REFUSED)]
-)
-def test_wrong_wiring(call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(SpecError) as error:
-        call()
-    assert str(error.value) == sentence
-
 
 # ---------------------------------------------------------------------- what is no error
 

@@ -18,7 +18,7 @@ import pytest
 from tests.support.cases import COLLECTIONS, DECOMPOSED, VALUES
 from tests.support.refusals import ldp as refusals_of_ldp
 from tests.support.refusals.jobs.sums import REFUSED as REFUSED_SUMS
-from tests.support.refusals.tables import rows_of
+from tests.support.refusals.tables import Refusal, rows_of, with_kinds
 from uldp_transforms import ldp
 from uldp_transforms.ldp import (
     Budget,
@@ -28,7 +28,6 @@ from uldp_transforms.ldp import (
     Collection,
     FileStorage,
     ReportBatch,
-    SpecError,
     UldpError,
     planning,
     utility,
@@ -284,7 +283,7 @@ OWN_SYMBOL = "must give every value its own symbol, in the order of the values, 
 PAYLOADS = "needs payloads of 1 bytes and cohorts below 1, got payloads of"
 
 # A call, and its whole sentence; or its beginning, up to a space, where the rest is not ours to choose.
-REFUSED: list[tuple[Callable[..., Any], str]] = [
+REFUSED: list[Refusal] = [
     # collection
     (spec(id="Animals!"), "Collection.id must be 1 to 64 of the characters a-z, 0-9, '.', '_' and '-', got 'Animals!'"),
     (
@@ -1271,10 +1270,6 @@ REFUSED: list[tuple[Callable[..., Any], str]] = [
             ),
         )
     ),
-]
-
-SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
-    *((SpecError, call, sentence) for call, sentence in REFUSED),
     (
         InsufficientCohortsError,
         lambda: discover(WORDS, ONE_LEVEL),
@@ -1320,6 +1315,7 @@ SENTENCES: list[tuple[type[Exception], Callable[..., Any], str]] = [
     ),
     *rows_of(refusals_of_ldp),
 ]
+SENTENCES = with_kinds(REFUSED)
 
 
 @pytest.mark.parametrize(("kind", "call", "sentence"), SENTENCES, ids=[row[2][:60] for row in SENTENCES])
@@ -1358,7 +1354,7 @@ def refusals(source: Path) -> Iterator[tuple[str, str]]:
 def test_every_refusal_has_a_row(source):
     sentences = [sentence + "..." * sentence.endswith(" ") for _, _, sentence in SENTENCES]
     # test_named_sums.py comes through these, most of them by a specification, which names itself
-    sentences += [sentence.removeprefix("JobSpec.") for _, sentence in REFUSED_SUMS]
+    sentences += [sentence.removeprefix("JobSpec.") for *_, sentence in REFUSED_SUMS]
     missing = [
         place for place, text in refusals(source) if not any(re.fullmatch(text, sentence) for sentence in sentences)
     ]

@@ -12,7 +12,6 @@ import pytest
 
 from tests.support.messages.set_dimensions import ALL, ARM, COUNTRY, KEYS, NET, of
 from tests.support.messages_cases import BATCH_HEADER, NOON, REPORT_HEADER, decoder, long, packed, single
-from tests.support.refusals.jobs.set_dimensions import REFUSED
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.reasons import Reason
@@ -146,10 +145,3 @@ def test_simulated_reports_are_those_behind_all_doors() -> None:
     listed = zip(["new", "other", "control"], ["FR", "DE", "other"], ["other", "fast", "fast"], batch.cohorts % 2)
     assert behind.cohorts.tolist() == [stated(*row) for row in listed]
     assert np.array_equal(behind.payloads, batch.payloads)
-
-
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2] for row in REFUSED])
-def test_refusals(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value) == sentence

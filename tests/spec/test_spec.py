@@ -25,7 +25,6 @@ from tests.support.refusals.jobs.specification import (
     HOUR,
     MINUTE,
     OPEN,
-    REFUSED,
     fields,
     ms,
     of,
@@ -300,11 +299,6 @@ def test_windows_may_come_as_windows() -> None:
 
 
 # ---------------------------------------------------------------------- what is refused
-
-
-@pytest.mark.parametrize(("call", "sentence"), REFUSED, ids=[sentence[:60] for _, sentence in REFUSED])
-def test_refusals(call: Callable[[], Any], sentence: str) -> None:
-    assert refusal(call) == sentence
 
 
 def test_what_a_job_does_if_nothing_is_said() -> None:

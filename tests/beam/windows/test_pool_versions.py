@@ -24,7 +24,7 @@ from tests.servers.google_server import misfits
 from tests.support import replay
 from tests.support.kafka_cluster import Cluster
 from tests.support.messages_cases import URR, collection, container, numbered, write_files
-from tests.support.refusals.jobs.questions import OLD, REFUSED
+from tests.support.refusals.jobs.questions import OLD
 from tests.support.tolerance import generator
 from uldp_transforms import CountReports, DecodeReports, JobSpec
 from uldp_transforms.beam.runtime import panes
@@ -34,7 +34,7 @@ from uldp_transforms.collector.owners import Owners
 from uldp_transforms.jobs import estimate, reestimate, uldp
 from uldp_transforms.jobs.reestimate import whole_periods
 from uldp_transforms.jobs.sinks.bigquery_tables import table_schema
-from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.versions import questions_of
 from uldp_transforms.messages import wire
@@ -613,13 +613,6 @@ def test_an_updated_stream_ignores_what_it_held_of_versions_that_it_no_longer_po
 
 
 # ---------------------------------------------------------------------- refusals
-
-
-@pytest.mark.parametrize(("call", "sentence"), REFUSED, ids=["no question", "estimator"])
-def test_refused(call: Any, sentence: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        call()
-    assert str(caught.value) == sentence
 
 
 def test_the_raw_shares_of_a_window_are_linear_in_its_counts() -> None:

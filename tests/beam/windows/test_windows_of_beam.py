@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from tests.support.refusals.jobs.specification import (
     MINUTE,
     of,
 )
-from tests.support.refusals.jobs.windows_of_beam import REFUSED
 from uldp_transforms import EstimateDistribution, Windows
 from uldp_transforms.beam.runtime.beam_windows import as_duration, beam_periods, beam_windows, windows_of_beam
 from uldp_transforms.beam.runtime.panes import Withholding
@@ -74,10 +72,3 @@ def test_what_withholds_numbers_is_as_the_specification_says() -> None:
     spec = of(min_reports=7, bounded=False, window="1h", release=FINAL, partial_before="1970-01-01T00:00:01Z")
     assert Withholding.of(spec) == Withholding(7, spec.release_delay, 1_000)
     assert Withholding.of(of(bounded=True)) == Withholding(MIN_REPORTS, None, None)
-
-
-@pytest.mark.parametrize(("call", "sentence"), REFUSED, ids=[sentence for _, sentence in REFUSED])
-def test_refusals(call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(SpecError) as error:
-        call()
-    assert str(error.value) == sentence

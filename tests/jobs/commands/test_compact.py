@@ -18,14 +18,12 @@ import pytest
 from pyarrow import parquet
 
 from tests.jobs.follow.spools import Followed
-from tests.support.refusals.jobs.compaction import REFUSED
 from uldp_transforms import read_rows
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import check, compact, reestimate, uldp
 from uldp_transforms.jobs.records import superseded_files
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of
 from uldp_transforms.jobs.records.superseded_files import GENERATION, JOURNAL, NAME, without_superseded
-from uldp_transforms.ldp import SpecError
 from uldp_transforms.rows.row_types import LEDGER_SCHEMA, LedgerRow
 
 RUN = "20261122T081503.042Z-4f2a9c"
@@ -308,12 +306,3 @@ def test_parquet_files_are_merged_too(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------------- the same by their lines
-
-
-@pytest.mark.parametrize(("call", "words"), REFUSED, ids=[words for _, words in REFUSED])
-def test_each_refusal_has_its_line(
-    call: Callable[[], Any], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SpecError, match=words):
-        call()

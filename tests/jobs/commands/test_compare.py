@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from scipy import stats
 from tests.support.jobs.reestimated import PERIOD
 from tests.support.jobs.stored_periods import GROUPED, store
 from tests.support.messages_cases import write_files
-from tests.support.refusals.jobs.comparisons_of_runs import BOTH, DAILY, MEMOS, REFUSED, TIMES, arms, latencies, row
+from tests.support.refusals.jobs.comparisons_of_runs import BOTH, DAILY, MEMOS, TIMES, arms, latencies, row
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.compare import found_in_words
 from uldp_transforms.jobs.compare.findings import Findings
@@ -484,14 +483,6 @@ def test_what_only_the_smooth_interval_shows_is_marked(capsys: pytest.CaptureFix
 
 
 # ---------------------------------------------------------------------- refusals
-
-
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[sentence[:40] for _, _, sentence in REFUSED])
-@pytest.mark.usefixtures("folder")
-def test_what_cannot_be_compared_is_refused(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value) == sentence
 
 
 LONG = Collection.from_json(

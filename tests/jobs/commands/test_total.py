@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from tests.support.estimated import estimate_window
 from tests.support.jobs.reestimated import ALL, COLLECTIONS, FILES, PERIOD, estimated, rows_of
 from tests.support.jobs.stored_periods import ONE, store, stored
 from tests.support.messages_cases import collection, write_files
-from tests.support.refusals.jobs.totals import REFUSED
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import read_records
@@ -214,16 +212,6 @@ def test_numbers_have_a_table_of_their_figures(capsys: pytest.CaptureFixture[str
 
 
 # ---------------------------------------------------------------------- refusals
-
-
-@pytest.mark.parametrize(
-    ("kind", "call", "sentence"), REFUSED, ids=["overlapping", "no groups", "no counts", "no collection"]
-)
-@pytest.mark.usefixtures("folder")
-def test_what_cannot_be_added_up_is_refused(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value) == sentence
 
 
 @pytest.mark.usefixtures("folder")

@@ -6,9 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
@@ -16,9 +14,8 @@ from apache_beam.portability.api import beam_fn_api_pb2 as fn_api
 from apache_beam.portability.api import beam_fn_api_pb2_grpc as fn_service
 
 from tests.rigs import compare, job, prism
-from tests.support.refusals.jobs.workers import IN_TIME, REFUSED, SOON, ended_silently
+from tests.support.refusals.jobs.workers import IN_TIME, SOON, ended_silently
 from uldp_transforms.jobs.engines.worker_pool import WorkerPool, served
-from uldp_transforms.ldp import SpecError
 
 needs_prism = pytest.mark.skipif(prism.missing() is not None, reason=str(prism.missing()))
 
@@ -102,9 +99,3 @@ def options_of(address: str) -> list[str]:
 def test_an_engine_that_ends_silently_is_named() -> None:
     with pytest.raises(RuntimeError, match=r"^the engine does not answer: UNAVAILABLE, see its log$"):
         ended_silently()
-
-
-@pytest.mark.parametrize(("call", "sentence"), REFUSED)
-def test_refusals(call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(SpecError, match=f"^{re.escape(sentence)}"):
-        call()

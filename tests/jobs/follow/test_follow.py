@@ -5,14 +5,12 @@ from __future__ import annotations
 import dataclasses
 import operator
 import random
-import re
 import shutil
 import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,7 +24,6 @@ from tests.support import set_clock
 from tests.support.follow.kill_points import POINTS, configured
 from tests.support.ldp.dimensions import GROUPED
 from tests.support.messages_cases import KRR
-from tests.support.refusals.jobs.following import REFUSED, foreign_manifest
 from uldp_transforms.jobs import check, cli, estimate, reestimate
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.estimate.options import command_line
@@ -193,17 +190,6 @@ def _stopped(followed: Followed) -> None:
     dataclasses.replace(_record(job), end=STOPPED, ended="2026-01-01T00:00:00Z").write(str(followed.output))
     job.state.close()
     job.directory.close()
-
-
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][:50] for row in REFUSED])
-def test_what_cannot_be_followed_is_refused(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    said = str(caught.value)
-    if call is foreign_manifest:
-        assert re.search(r"manifest\.json must list '.*\.avro', got other files$", said)
-    else:
-        assert said == sentence or (sentence.endswith(" ") and said.startswith(sentence))
 
 
 def test_a_refusal_is_one_line_and_leaves_nothing_behind(tmp_path, capsys):

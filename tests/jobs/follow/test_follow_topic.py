@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -22,7 +21,6 @@ from tests.support.follow.kill_points import POINTS
 from tests.support.kafka_cluster import Cluster
 from tests.support.ldp.dimensions import ARM, COUNTRY, GROUPED, SPEC
 from tests.support.messages_cases import KRR
-from tests.support.refusals.jobs.followed_topics import REFUSED
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.follow import topic_reading
 from uldp_transforms.jobs.follow.follow_job import BROKEN, run_follow
@@ -186,14 +184,6 @@ def test_a_topic_that_cannot_be_read_ends_the_run_with_a_sentence(tmp_path: Path
     assert said.endswith("the next start continues where this one stopped\n")
     followed.until_counted()
     followed.assert_exact()
-
-
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED, ids=[row[2][:50] for row in REFUSED])
-def test_what_cannot_be_followed_is_refused(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    said = str(caught.value)
-    assert said == sentence or (sentence.endswith(" ") and said.startswith(sentence))
 
 
 def test_a_program_that_is_killed_counts_each_record_once(tmp_path: Path, kafka: Cluster, capsys: Any) -> None:

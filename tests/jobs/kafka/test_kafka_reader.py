@@ -10,7 +10,6 @@ import json
 import pickle
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -34,7 +33,6 @@ from tests.support import live
 from tests.support.kafka.reading import NOW, SECRET, poll, poll_to_the_end, reading, turn
 from tests.support.kafka_cluster import Cluster
 from tests.support.messages_cases import KRR, write_files
-from tests.support.refusals.jobs.kafka_reader import REFUSED
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.engines.step_streams import NEVER, YEARS, FlinkSourceOptions
 from uldp_transforms.jobs.estimate.run import configure, run
@@ -424,15 +422,6 @@ def test_secrets_stay_where_they_are(kafka: Cluster, tmp_path: Path, monkeypatch
 
 
 # ---------------------------------------------------------------------- refusals
-
-
-@pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize(("error", "call", "sentence"), REFUSED, ids=[sentence for _, _, sentence in REFUSED])
-def test_sentences(error: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(error) as caught:
-        call()
-    assert str(caught.value) == sentence
-    assert SECRET not in sentence
 
 
 @pytest.mark.parametrize("more", [[], ["--dimension=arm=attribute:arm"]], ids=["plain", "dimension"])

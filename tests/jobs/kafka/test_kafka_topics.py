@@ -10,7 +10,7 @@ import json
 import pickle
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from tests.support import cases, live
 from tests.support.gateways import gateway, needs_gateway, singles
 from tests.support.kafka.topics import SECRET, config, create, lines_of
 from tests.support.messages_cases import decoder, write_files
-from tests.support.refusals.jobs.kafka_topics import ANIMALS, REFUSED, WRONG, checking, naming, row
+from tests.support.refusals.jobs.kafka_topics import ANIMALS, WRONG, checking, naming, row
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.kafka import producer as kafka_producer
 from uldp_transforms.jobs.kafka.producer import KafkaSettings, NotDelivered, check_topic, deliver
@@ -182,13 +182,6 @@ def test_wrong_settings_are_named_and_never_shown(lines: list[str], sentence: st
         checking(lines)()
     assert str(caught.value) == sentence
     assert SECRET not in sentence
-
-
-@pytest.mark.parametrize(("error", "call", "sentence"), REFUSED, ids=[sentence for _, _, sentence in REFUSED])
-def test_sentences(error: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(error) as caught:
-        call()
-    assert str(caught.value) == sentence
 
 
 def test_a_command_line_names_topics_by_kind_and_their_form() -> None:

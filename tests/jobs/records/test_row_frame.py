@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 
 from packages.report.tests.support.everything import everything
 from tests.support import report_rows as rows
-from tests.support.refusals.jobs.row_frames import REFUSED
 from uldp_transforms import read_rows
 from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import SpecError
@@ -110,13 +108,6 @@ def test_a_missing_package_is_named(package: str, directory: Path, monkeypatch: 
     with pytest.raises(ImportError) as refused:
         read_rows(str(directory), form=package)
     assert str(refused.value) == (f'read_rows(form="{package}") needs {package}; install it, or ask for form="arrow"')
-
-
-@pytest.mark.parametrize(("kind", "call", "sentence"), REFUSED)
-def test_sentence(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    with pytest.raises(kind) as caught:
-        call()
-    assert str(caught.value) == sentence
 
 
 def test_rows_of_other_programs_are_read_too(tmp_path: Path) -> None:

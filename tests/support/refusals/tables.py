@@ -1,15 +1,25 @@
-"""The tables of refusals in a folder: each of its modules has one, ``REFUSED``."""
+"""Tables of refusals: rows of a call and its sentence, with the class of the error first unless it is ``SpecError``."""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
+from uldp_transforms.ldp.errors import SpecError
 
-def rows_of(folder: ModuleType) -> Iterator[tuple[Any, ...]]:
-    """The rows of all tables of a folder: a call and its sentence, perhaps with the kind of error."""
+Call = Callable[..., Any]
+Refusal = tuple[Call, str] | tuple[type[Exception], Call, str]
+
+
+def with_kinds(rows: Iterable[Refusal]) -> list[tuple[type[Exception], Call, str]]:
+    """The rows, each with the class of its error: ``SpecError`` where it has none of its own."""
+    return [row if len(row) == 3 else (SpecError, *row) for row in rows]
+
+
+def rows_of(folder: ModuleType) -> Iterator[Refusal]:
+    """The rows of all tables of a folder: each of its modules has one, ``REFUSED``."""
     for module in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."):
         yield from importlib.import_module(module.name).REFUSED

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import fastavro
 
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.jobs import compact
 
 
@@ -30,11 +29,16 @@ def locked_twice() -> None:
         pass
 
 
-REFUSED: list[tuple[Callable[[], Any], str]] = [
-    (lambda: compact.configure(["gs://b/x"]), "DIR must be a local directory"),
-    (lambda: compact.configure(["."]), "DIR must contain the record of a run"),
-    (lambda: compact._json_lines([written("cut.jsonl", b"{")], io.BytesIO()), "must contain rows of uldp estimate"),
-    (lambda: compact._avro([avro("a.avro", "a"), avro("b.avro", "b")], io.BytesIO()), "must have one schema"),
-    (lambda: compact._parquet([written("no.parquet", b"no")], io.BytesIO()), "must contain rows of uldp estimate"),
-    (locked_twice, "DIR must not be compacted by another program"),
+ROWS = "must contain rows of uldp estimate (the content is not shown)"
+
+REFUSED: list[Refusal] = [
+    (lambda: compact.configure(["gs://b/x"]), "DIR must be a local directory, got 'gs://b/x'"),
+    (lambda: compact.configure(["."]), "DIR must contain the record of a run, got '.'"),
+    (lambda: compact._json_lines([written("cut.jsonl", b"{")], io.BytesIO()), f"HERE/cut.jsonl {ROWS}"),
+    (
+        lambda: compact._avro([avro("a.avro", "a"), avro("b.avro", "b")], io.BytesIO()),
+        "files of one run must have one schema, got another one in HERE/b.avro",
+    ),
+    (lambda: compact._parquet([written("no.parquet", b"no")], io.BytesIO()), f"HERE/no.parquet {ROWS}"),
+    (locked_twice, "DIR must not be compacted by another program, got '.'"),
 ]

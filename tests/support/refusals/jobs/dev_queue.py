@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from labs.dev_queue import configure
 from tests.servers.pubsub.pubsub_server import PubsubServer
-from uldp_transforms.ldp import SpecError
+from tests.support.refusals.tables import Refusal
 
 TOPICS = ("projects/a/topics/reports", "projects/a/topics/others")
 
@@ -17,17 +14,12 @@ def in_use() -> None:
         pass
 
 
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    (SpecError, lambda: configure(["--port=70000"]), "--port must be a number from 0 to 65535, got 70000"),
+REFUSED: list[Refusal] = [
+    (lambda: configure(["--port=70000"]), "--port must be a number from 0 to 65535, got 70000"),
+    (lambda: configure(["--topic=reports"]), "--topic must be projects/PROJECT/topics/NAME, got 'reports'"),
     (
-        SpecError,
-        lambda: configure(["--topic=reports"]),
-        "--topic must be projects/PROJECT/topics/NAME, got 'reports'",
-    ),
-    (
-        SpecError,
         lambda: configure([f"--topic={TOPICS[0]}"] * 2),
         f"--topic must be given once for each topic, got {TOPICS[0]}, {TOPICS[0]}",
     ),
-    (SpecError, in_use, "--port must be free, got "),
+    (in_use, "--port must be free, got "),
 ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.support import cases
 from tests.support.ldp.dimensions import GROUPED, PLAIN, SPEC
+from tests.support.refusals.tables import Refusal
 from uldp_transforms import JobSpec
 from uldp_transforms.ldp import Collection
 
@@ -26,7 +27,7 @@ def of(**fields: Any) -> Any:
 
 
 _NAMED = "JobSpec.by must name dimensions that a collection of the job has"
-REFUSED = [
+REFUSED: list[Refusal] = [
     (of(by=["arm", "arm"]), "JobSpec.by must name each dimension once, got arm, arm"),
     (of(by="arm,planet"), f"{_NAMED} (arm, country), got arm, planet"),
     (of(by="arm", collections=[PLAIN]), f"{_NAMED} (none has any), got arm"),

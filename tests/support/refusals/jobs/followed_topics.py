@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -12,6 +11,7 @@ from unittest import mock
 from tests.jobs.follow.spools import Followed
 from tests.support.follow.followed_topic import FollowedTopic
 from tests.support.kafka_cluster import Cluster
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.jobs.follow import topic_reading
 from uldp_transforms.jobs.follow.topic_reading import start_of
 from uldp_transforms.jobs.kafka.offsets import Part
@@ -49,38 +49,26 @@ def _no_such_topic() -> Any:
 
 _CLUSTERS = functools.lru_cache(Cluster)
 TWO = [Part("t", 0, 0, 5), Part("t", 1, 2, 9)]
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+REFUSED: list[Refusal] = [
+    (functools.partial(_refused, "--kafka_until", "now"), "--follow cannot be combined with --kafka_until, got both"),
+    (functools.partial(_refused, "--kafka_readers", "2"), "--follow cannot be combined with --kafka_readers, got both"),
     (
-        SpecError,
-        functools.partial(_refused, "--kafka_until", "now"),
-        "--follow cannot be combined with --kafka_until, got both",
-    ),
-    (
-        SpecError,
-        functools.partial(_refused, "--kafka_readers", "2"),
-        "--follow cannot be combined with --kafka_readers, got both",
-    ),
-    (
-        SpecError,
         functools.partial(_refused, "--kafka_from", "yesterday"),
         "--kafka_from must be RFC 3339 or seconds since 1970, got 'yesterday'",
     ),
-    (SpecError, functools.partial(_other_source, "topic"), "--output must be a directory for the same source, got "),
-    (SpecError, functools.partial(_other_source, "spool"), "--output must be a directory for the same source, got "),
+    (functools.partial(_other_source, "topic"), "--output must be a directory for the same source, got "),
+    (functools.partial(_other_source, "spool"), "--output must be a directory for the same source, got "),
     (
-        SpecError,
         functools.partial(_refused, "--dimension", "country=attribute:cc"),
         "--dimension must name a dimension with set_by attribute: the collections have none, got 'country'",
     ),
-    (SpecError, _no_such_topic, "--kafka_topic must be a topic"),
+    (_no_such_topic, "--kafka_topic must be a topic"),
     (
-        SpecError,
         functools.partial(start_of, "t", {0: 6}, TWO, TWO),
         "--kafka_topic must be the topic 't' of which --output has counted 6 offsets in partition 0, got one that ends "
         "at offset 5",
     ),
     (
-        SpecError,
         functools.partial(start_of, "t", {4: 6}, TWO, TWO),
         "--kafka_topic must be the topic 't' of which --output has counted partition 4, got one with 2 partitions",
     ),

@@ -12,11 +12,11 @@ from typing import Any
 
 from tests.jobs.follow.spools import Followed
 from tests.support.follow.kill_points import _configured, configured
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.follow.follow_job import _record, follow_job
 from uldp_transforms.jobs.follow.spool_reading import SpoolReader
 from uldp_transforms.jobs.follow.state import FollowState
-from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages.files.spool_names import manifest_path
 
 
@@ -63,9 +63,9 @@ def without_input() -> Any:
     return follow_job(args, parser, rest)
 
 
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+REFUSED: list[Refusal] = [
     *(
-        (SpecError, functools.partial(configured, *change), sentence)
+        (functools.partial(configured, *change), sentence)
         for change, sentence in [
             (["--max_rejected_share", "0.5"], "--follow cannot be combined with --max_rejected_share, got both"),
             (["--early_every", "1500ms"], "JobSpec.early_every must be a whole number of seconds, got 1500 ms"),
@@ -84,35 +84,27 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         ]
     ),
     (
-        SpecError,
         without_input,
         "--follow needs --input or --kafka_topic, got none; it cannot be combined with --subscription, got both",
     ),
     (
-        SpecError,
         functools.partial(configured, "--report", "--relase=final", "--runner=Direct", window=()),
         "--follow needs --window, got none; it cannot be combined with --report, --relase and --runner, "
         "got all of them; did you mean --release?",
     ),
-    (SpecError, functools.partial(configured, window=()), "--follow needs --window, got none"),
+    (functools.partial(configured, window=()), "--follow needs --window, got none"),
     (
-        SpecError,
         functools.partial(configured, spool=False),
         "--follow needs --input to be the directory of uldp gateway --spool on this machine, got ",
     ),
     (
-        SpecError,
         functools.partial(used, lambda followed: None, ("--window", "2m")),
         "--output must be a directory for the same windows, got ",
     ),
-    (SpecError, functools.partial(used, without_state), "--output must be a new directory or one of --follow, got "),
-    (
-        SpecError,
-        functools.partial(used, of_another_version),
-        "--output must have a follow.sqlite of version 1, got version 9",
-    ),
-    (SpecError, functools.partial(used, damaged), "--output must have a follow.sqlite that SQLite can read, got "),
-    (SpecError, foreign_manifest, ""),
+    (functools.partial(used, without_state), "--output must be a new directory or one of --follow, got "),
+    (functools.partial(used, of_another_version), "--output must have a follow.sqlite of version 1, got version 9"),
+    (functools.partial(used, damaged), "--output must have a follow.sqlite that SQLite can read, got "),
+    (foreign_manifest, "...avro', got other files"),
     (
         OSError,
         lambda: FollowState("no-such-folder", "run", "windows"),

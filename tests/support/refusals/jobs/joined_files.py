@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.beam.runtime.joined_file import _JoinedFile
 from uldp_transforms.rows.row_types import LEDGER_SCHEMA
 
@@ -17,7 +16,7 @@ def join(*parts: tuple[str, int]) -> None:
     _JoinedFile(str(Path("rows.avro").absolute()), "parts", "avro", LEDGER_SCHEMA).join(None, parts)
 
 
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+REFUSED: list[Refusal] = [
     (FileNotFoundError, lambda: join(("none", 0)), "none is missing: --output must be a folder that all workers share"),
     (ValueError, lambda: join(("one", 1), ("two", 2)), "one is not a part of parts"),
 ]

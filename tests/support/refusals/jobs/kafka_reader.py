@@ -14,18 +14,18 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP
 
 from tests.support.kafka.reading import NOW, SECRET, poll, reading, turn
 from tests.support.kafka_cluster import Cluster
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.jobs.estimate.run import configure
 from uldp_transforms.jobs.kafka import offsets as kafka_offsets
 from uldp_transforms.jobs.kafka import polled as kafka_polled
 from uldp_transforms.jobs.kafka import reader as kafka_reader
-from uldp_transforms.jobs.kafka.offsets import ConsumerSettings, Part, Share, parts_of
+from uldp_transforms.jobs.kafka.offsets import BrokersAwayError, ConsumerSettings, Part, Share, parts_of
 from uldp_transforms.jobs.kafka.polled import (
     EndlessTracker,
     Reading,
 )
 from uldp_transforms.jobs.kafka.reader import KafkaReadError
 from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME, LOG_APPEND_TIME
-from uldp_transforms.ldp.errors import SpecError
 
 
 def fault_behind_a_record(kafka: Cluster) -> None:
@@ -98,77 +98,55 @@ def consumer_of(*properties: tuple[str, str]) -> Callable[[], Any]:
 
 WHOSE = "--kafka_consumer_config and --kafka_property"
 A_LATER_TIME = 4_102_444_800
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+REFUSED: list[Refusal] = [
     (
-        SpecError,
         configured(),
         "--kafka_topic needs --kafka_until (a range is read on this machine), or --runner PrismRunner, "
         "FlinkRunner or another runner that reads streams, got 'DirectRunner'",
     ),
     (
-        SpecError,
         configured("--kafka_reader=java"),
         "--kafka_topic needs --runner FlinkRunner, DataflowRunner or another runner that also runs Java, "
         "got 'DirectRunner'",
     ),
+    (configured("--runner=FlinkRunner", "--kafka_from=0"), "--kafka_from needs --kafka_reader python, got java"),
+    (configured("--kafka_until=now", "--kafka_reader=java"), "--kafka_until needs --kafka_reader python, got java"),
     (
-        SpecError,
-        configured("--runner=FlinkRunner", "--kafka_from=0"),
-        "--kafka_from needs --kafka_reader python, got java",
-    ),
-    (
-        SpecError,
-        configured("--kafka_until=now", "--kafka_reader=java"),
-        "--kafka_until needs --kafka_reader python, got java",
-    ),
-    (
-        SpecError,
         configured("--kafka_until=now", "--expansion_service=localhost:1"),
         "--expansion_service needs --kafka_reader java, got python",
     ),
     (
-        SpecError,
         configured("--kafka_until=now", "--late_every=1m"),
         "--late_every needs --subscription or --kafka_topic, got --kafka_topic with --kafka_until",
     ),
     (
-        SpecError,
         configured("--runner=PrismRunner", "--kafka_readers=2"),
         "--kafka_readers must be 1 on PrismRunner, which mixes up their watermarks, got 2",
     ),
-    (SpecError, configured("--kafka_until=soon"), "--kafka_until must be RFC 3339 or seconds since 1970, got 'soon'"),
+    (configured("--kafka_until=soon"), "--kafka_until must be RFC 3339 or seconds since 1970, got 'soon'"),
     (
-        SpecError,
         configured("--kafka_from=now", "--kafka_until=now"),
         "--kafka_from must be RFC 3339 or seconds since 1970, got 'now'",
     ),
     (
-        SpecError,
         configured(f"--kafka_until={A_LATER_TIME}"),
         f"--kafka_until must be a time that has passed, got '{A_LATER_TIME}'",
     ),
     (
-        SpecError,
         without_client,
         "--kafka_topic read by Python needs the package confluent-kafka (pip install '.[kafka]'), got none",
     ),
-    (SpecError, no_answer, "brokers of --bootstrap_servers must answer, got Local: Broker transport failure"),
+    (BrokersAwayError, no_answer, "brokers of --bootstrap_servers must answer, got Local: Broker transport failure"),
     (
-        SpecError,
         with_cluster(lambda cluster: parts_of(cluster.settings, "nowhere", ends=True)),
         "--kafka_topic must be a topic that exists, got 'nowhere': Broker: Unknown topic or partition",
     ),
     (
-        SpecError,
         consumer_of(("enable.auto.commit", "true")),
         f"{WHOSE} must not contain enable.auto.commit, enable.auto.offset.store, auto.offset.reset, "
         "enable.partition.eof, which this program sets, got enable.auto.commit",
     ),
-    (
-        SpecError,
-        consumer_of(("sasl.pasword", SECRET)),
-        f"settings of {WHOSE} must be settings of librdkafka, got sasl.pasword",
-    ),
+    (consumer_of(("sasl.pasword", SECRET)), f"settings of {WHOSE} must be settings of librdkafka, got sasl.pasword"),
     (
         KafkaReadError,
         with_cluster(wrong_kind),

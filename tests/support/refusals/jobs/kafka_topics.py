@@ -17,11 +17,11 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from tests.rigs.flink.processes import free_port
 from tests.support import cases
 from tests.support.kafka.topics import SECRET, config
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.jobs.kafka import producer as kafka_producer
 from uldp_transforms.jobs.kafka.producer import KafkaSettings, NotDelivered, check_topic, deliver
 from uldp_transforms.jobs.sinks.kafka_topics import JSON, KafkaTopics, RecordOfRow
 from uldp_transforms.jobs.sources import AvroFiles
-from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.row_identity import name_of, span_of
 from uldp_transforms.rows.row_types import LEDGER_SCHEMA, LedgerRow
 
@@ -108,25 +108,19 @@ def naming(options: str) -> Callable[[], Any]:
 
 
 KINDS = " or ".join(KafkaTopics.KINDS.values())
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
-    *((SpecError, checking(lines), sentence) for lines, sentence in WRONG),
+REFUSED: list[Refusal] = [
+    *((checking(lines), sentence) for lines, sentence in WRONG),
+    (without_client, "Kafka topics for rows need the package confluent-kafka (pip install '.[kafka]'), got none"),
     (
-        SpecError,
-        without_client,
-        "Kafka topics for rows need the package confluent-kafka (pip install '.[kafka]'), got none",
-    ),
-    (
-        SpecError,
         without_topic,
         "--output_kafka_topic must be a topic that exists, got 'topic': Broker: Unknown topic or partition",
     ),
     (NotDelivered, without_broker, "Kafka did not take 1 of 1 rows for topic 'some': Local: Message timed out"),
-    (SpecError, naming("--output_kafka_topic a"), "--output_kafka_topic needs --kafka_config, got none"),
-    (SpecError, naming("--ledger_kafka_topic a"), "--ledger_kafka_topic needs --kafka_config, got none"),
-    (SpecError, naming("--kafka_form avro"), f"--kafka_form needs {KINDS}, got none"),
-    (SpecError, naming("--kafka_config k"), f"--kafka_config needs {KINDS}, got none"),
+    (naming("--output_kafka_topic a"), "--output_kafka_topic needs --kafka_config, got none"),
+    (naming("--ledger_kafka_topic a"), "--ledger_kafka_topic needs --kafka_config, got none"),
+    (naming("--kafka_form avro"), f"--kafka_form needs {KINDS}, got none"),
+    (naming("--kafka_config k"), f"--kafka_config needs {KINDS}, got none"),
     (
-        SpecError,
         naming("--output_kafka_topic a --rejected_kafka_topic a --kafka_config k"),
         "topics must be different for each kind of row, got a, a",
     ),

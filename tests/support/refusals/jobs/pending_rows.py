@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.collector.pending_rows import MARK, records_of
 
 SCHEMA = {"type": "record", "name": "Example", "fields": [{"name": "number", "type": "long"}]}
 
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+REFUSED: list[Refusal] = [
     (
         ValueError,
         lambda: records_of([MARK + b"\1\2\0"], SCHEMA),

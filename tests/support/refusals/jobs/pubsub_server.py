@@ -9,6 +9,7 @@ from google.pubsub_v1 import types as pb
 
 from tests.servers.pubsub.pubsub_refusals import Refused
 from tests.servers.pubsub.pubsub_server import PubsubServer
+from tests.support.refusals.tables import Refusal
 
 TOPIC, SUBSCRIPTION = "projects/p/topics/topic", "projects/p/subscriptions/subscription"
 SCHEMA = "projects/p/schemas/schema"
@@ -40,7 +41,7 @@ def schema(kind: str, definition: str) -> Callable[[], Any]:
     return asked("create", pb.CreateSchemaRequest(parent="projects/p", schema=described, schema_id="other"))
 
 
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+REFUSED: list[Refusal] = [
     (Refused, asked("_get_topic", pb.GetTopicRequest(topic="none")), "Resource not found: 'none'."),
     (Refused, asked("_create_topic", pb.Topic(name="t")), "Names are projects/PROJECT/topics/ID, got 't'."),
     (Refused, asked("_create_topic", pb.Topic(name=TOPIC)), f"Resource already exists: {TOPIC!r}."),

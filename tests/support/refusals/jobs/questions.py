@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from tests.support.messages_cases import KRR
+from tests.support.refusals.tables import Refusal
 from uldp_transforms import JobSpec
 from uldp_transforms.beam.transforms.pool_versions import PoolVersions
 from uldp_transforms.ldp import Collection
@@ -17,7 +18,7 @@ def job(*collections: Collection, **fields: Any) -> JobSpec:
     return JobSpec(collections=collections, **fields)
 
 
-REFUSED = [
+REFUSED: list[Refusal] = [
     (lambda: PoolVersions(job(KRR)), "PoolVersions needs a collection that names a question, got none"),
     (
         lambda: job(OLD, estimator="em"),

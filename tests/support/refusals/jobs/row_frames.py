@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pyarrow as pa
 
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.jobs.records.row_frame import _frame
 
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+REFUSED: list[Refusal] = [
     (
         ImportError,
         lambda: _frame(pa.table({"a": [1]}), "no_such_package"),

@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 from tests.support.messages_cases import KRR, RAPPOR, collection
+from tests.support.refusals.tables import Refusal
 from tests.support.without_time_zones import without_time_zones
 from uldp_transforms import CalendarWindows, JobSpec, Windows
 from uldp_transforms.ldp import Collection
@@ -56,7 +57,7 @@ LENGTH = "must be days, weeks or months such as 1d, 1w or 1mo if windows follow 
 TIMEZONE = 'CalendarWindows.timezone must be the name of a time zone such as "Europe/Berlin", got'
 BERLIN = "Europe/Berlin"
 KEYS = ", ".join(SPEC_FIELDS)
-REFUSED = [
+REFUSED: list[Refusal] = [
     (lambda: of(window=3600), "JobSpec.window must be a text with a unit such as 90s, 15m, 1h or 1d, got 3600"),
     (
         lambda: of(window=datetime.timedelta(microseconds=1500)),

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tests.support.messages_cases import KRR
 from tests.support.refusals.jobs.specification import OPEN, fields, of
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.ldp.share_sums import NamedSum
 
 FORMS = '["a", "b"], {"match": "a*"} or {"weights": {"a": 3}}'
 WEIGHTS = "JobSpec.sums['cost'] must have weights that are finite numbers, at most 1e+100 in size, got"
 NOT_THERE = "values in one collection, or among the candidates of an open one, got"
 
-REFUSED: list[tuple[Any, str]] = [
+REFUSED: list[Refusal] = [
     (lambda: of(sums={}), f"JobSpec.sums must be a JSON object with a sum for each name, such as {FORMS}, got ()"),
     (lambda: of(sums=["0"]), "JobSpec.sums must be a JSON object, got ['0']"),
     (

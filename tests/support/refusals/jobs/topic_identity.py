@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -13,6 +12,7 @@ import confluent_kafka
 from tests.support.follow.followed_topic import NOW, FollowedTopic
 from tests.support.follow.topic_ids import ids
 from tests.support.kafka_cluster import Cluster
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.jobs.follow.topic_identity import OtherTopicError, TopicIdentity, TopicIds
 from uldp_transforms.jobs.kafka.offsets import BrokersAwayError, ConsumerSettings, parts_of
 
@@ -71,7 +71,7 @@ def _no_leader() -> None:
     parts_of(settings, "t", ends=True)
 
 
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+REFUSED: list[Refusal] = [
     (OtherTopicError, _another_id, "--kafka_topic must be the topic 'topic-1' that --output has counted (id A), "),
     (OtherTopicError, _other_records, "--kafka_topic must be the topic 'topic-1' that --output has counted (time "),
     (BrokersAwayError, _no_id_any_more, "brokers of --bootstrap_servers must give the id of the topic, got none"),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.support.jobs.reestimated import FILES, MINUTE
 from tests.support.jobs.stored_periods import GROUPED, ONE, of_group, store, stored
 from tests.support.messages_cases import write_files
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.jobs.reestimate import reestimate_command, whole_periods
-from uldp_transforms.ldp import SpecError
+from uldp_transforms.jobs.reestimate.added_windows import Overlap
 
 
 def total(*words: str) -> reestimate_command.Reestimation:
@@ -37,26 +37,20 @@ def without_groups() -> None:
     reestimate_command.job(total("job", "--collection", "grouped.json", "--by", "arm"))
 
 
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+REFUSED: list[Refusal] = [
     (
-        SpecError,
+        Overlap,
         overlapping,
         "DIR must have windows that do not overlap, because reports would count twice, got overlapping windows of "
         "'one'",
     ),
     (
-        SpecError,
         without_groups,
         "--by needs counts of groups, which uldp estimate --write_counts --by arm stores, got none by these dimensions",
     ),
     (
-        SpecError,
         without_counts,
         "DIR must have stored counts (counts*.avro), which uldp estimate --write_counts writes, got none in 'none'",
     ),
-    (
-        SpecError,
-        lambda: total("."),
-        "--collection must be given, because no run in . names a collection, got none",
-    ),
+    (lambda: total("."), "--collection must be given, because no run in . names a collection, got none"),
 ]

@@ -6,8 +6,9 @@ from apache_beam.transforms.window import FixedWindows, GlobalWindows, Sessions,
 from apache_beam.utils.timestamp import Duration, Timestamp
 
 from tests.support.refusals.jobs.specification import MINUTE, of
+from tests.support.refusals.tables import Refusal
 
-REFUSED = [
+REFUSED: list[Refusal] = [
     (
         lambda: of(window=GlobalWindows(), window_offset="1s"),
         "JobSpec.window must be a duration where window_offset is given, got a window object, which defines its own",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import apache_beam as beam
@@ -12,6 +11,7 @@ from apache_beam.transforms.window import FixedWindows, GlobalWindows, Sessions,
 
 from tests.support import replay
 from tests.support.messages_cases import KRR, collection
+from tests.support.refusals.tables import Refusal
 from uldp_transforms import (
     CountReports,
     CountsRows,
@@ -88,7 +88,7 @@ GLOBAL = "in the global window (reports carry their own time)"
 OURS = "in the windows of its specification,"
 MINUTES = "Windows(size=60000, slide=None, offset=0)"
 SLID = "Windows(size=60000, slide=20000, offset=7000)"
-REFUSED: list[tuple[Callable[[], Any], str]] = [
+REFUSED: list[Refusal] = [
     # elements
     (
         lambda: some({"a": 1}) | DecodeReports(FIXED),

@@ -1,12 +1,14 @@
 """Refusals of transforms of Beam YAML: calls and their sentences."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from typing import Any
 
 import apache_beam as beam
 from apache_beam.transforms.window import FixedWindows
 
 from tests.support.messages_cases import KRR
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.yaml import EstimateReports
 
 
@@ -14,7 +16,7 @@ def apply(source: Any, **values: Any) -> None:
     _ = beam.Pipeline(runner="FnApiRunner") | source | EstimateReports(**{"collections": [KRR]} | values)
 
 
-REFUSED: list[tuple[Callable[[], Any], str]] = [
+REFUSED: list[Refusal] = [
     (
         lambda: EstimateReports(colections=[KRR]),  # type: ignore[call-arg]  # misspelt
         "EstimateReports takes the keys files, collections, window, slide, ",
@@ -50,7 +52,8 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     ),
     (
         lambda: apply(beam.Create([beam.Row(a=b"")]) | beam.WindowInto(FixedWindows(1))),
-        "EstimateReports needs elements in the global window (reports carry their own time), got FixedWindows",
+        "EstimateReports needs elements in the global window (reports carry their own time), got FixedWindows; use: "
+        'elements | "Unwindowed" >> beam.WindowInto(beam.window.GlobalWindows())',
     ),
     (
         lambda: EstimateReports(collections=[7]),  # type: ignore[list-item]  # no collection

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.support.ldp.question_versions import version
-from uldp_transforms.ldp import Collection, SpecError
+from tests.support.refusals.tables import Refusal
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import NoReportsError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.versions.borrowed_versions import borrow_versions
@@ -18,9 +19,8 @@ def refused(*versions: Collection, decoder: str = "eb") -> Callable[[], Any]:
     return lambda: borrow_versions(versions, {}, [{}], ESTIMATORS[decoder]())  # type: ignore[arg-type]  # not each is a Decoder
 
 
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+REFUSED: list[Refusal] = [
     (
-        SpecError,
         refused(*PAIR, decoder="threshold"),
         "borrow_versions needs an estimator whose shares are a continuous function of the unbiased ones, such as eb or "
         "projected, got collection 'q' and 'threshold'",

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.support.messages_cases import KRR, LISTED, TAGGED
-from uldp_transforms.ldp import CohortCounts, Collection, SpecError
+from tests.support.refusals.tables import Refusal
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.borrowing import borrow
 from uldp_transforms.ldp.estimators import ESTIMATORS
 
@@ -24,21 +25,18 @@ NUMBERS = Collection.from_json(
         "mechanism": {"id": "krr", "epsilon": 1},
     }
 )
-REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
+REFUSED: list[Refusal] = [
     (
-        SpecError,
         refused(KRR, "em"),
         "borrow needs an estimator whose shares are a continuous function of the unbiased ones, such as eb or "
         "projected, got collection 'krr' and estimator 'em'",
     ),
     (
-        SpecError,
         refused(LISTED),
         "borrow needs a list of all values, each with a symbol of its own, got collection 'listed' and estimator 'eb'",
     ),
-    (SpecError, refused(NUMBERS), "borrow needs values that are not numbers, got collection 'ages' and estimator 'eb'"),
+    (refused(NUMBERS), "borrow needs values that are not numbers, got collection 'ages' and estimator 'eb'"),
     (
-        SpecError,
         refused(TAGGED),
         "borrow needs values that clients name, without tags, got collection 'tagged' and estimator 'eb'",
     ),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from uldp_transforms.ldp import Collection, SpecError
+from tests.support.refusals.tables import Refusal
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets import Closed
 from uldp_transforms.ldp.mechanisms import NestedLevels
 
@@ -39,59 +40,56 @@ _EVERY = (
 )
 _MORE = "mechanism.levels must have epsilons that increase, got 1 after "
 
-REFUSED = [
-    (SpecError, call, sentence)
-    for call, sentence in [
-        (of(FIRST, SECOND, of="krr"), "mechanism.of must be one of urr, uss, urap, got 'krr'"),
-        (of(FIRST, SECOND, of=["uss"]), "mechanism.of must be one of urr, uss, urap, got ['uss']"),
-        (of(FIRST, SECOND, epsilon_inf=3), "mechanism takes the keys levels, of, got 'epsilon_inf'"),
-        (of(SECOND, FIRST), f"{_MORE}2"),
-        (of(FIRST, SECOND | {"epsilon": 1}), f"{_MORE}1"),
-        (
-            of(FIRST),
-            "mechanism.levels must be at least 2 levels (one is the mechanism urr, uss or urap itself), got 1",
-        ),
-        (
-            lambda: NestedLevels(num_symbols=5, num_sensitive=3, levels="ab"),
-            "NestedLevels.levels must be a list of levels, got 'ab'",
-        ),
-        (of(1, 2), "mechanism.levels[0] must be a JSON object, got 1"),
-        (of(FIRST, REST), "mechanism.levels[1] needs the key 'values', got 'epsilon'"),
-        (of(FIRST | {"epsilon": 0}, SECOND), "mechanism.levels[0].epsilon must be a number in (0, 16], got 0"),
-        (of(FIRST, SECOND | {"epsilon": 17}), "mechanism.levels[1].epsilon must be a number in (0, 16], got 17"),
-        (
-            of(FIRST | {"epsilon": 1e-20}, SECOND),
-            "mechanism.levels must have epsilons with a signal in 64-bit weights, got 1e-20",
-        ),
-        (of(FIRST | {"values": []}, SECOND), "mechanism.levels[0].values must have at least 1 entry, got 0"),
-        (of(FIRST | {"values": None}, SECOND), "mechanism.levels[0].values must be a list of texts, got None"),
-        (
-            of(FIRST | {"values": ["a", "b"]}, SECOND),
-            "mechanism.levels together must not repeat an entry (in Unicode NFC), got 'b' twice",
-        ),
-        (of(FIRST | {"values": ["z"]}, SECOND), f"{_STRANGER}'z'"),
-        (of(FIRST, SECOND | {"values": ["b", "c", "d"]}), f"{_STRANGER}'d'"),
-        (of(FIRST, SECOND | {"values": ["b"]}), f"{_EVERY}1"),
-        (
-            of(REST, SECOND | {"values": ["a", "b", "c"]}),
-            "mechanism.levels[0] must have values, got no list and no value that has no other level",
-        ),
-        (
-            of(FIRST | {"values": ["a", "b"]}, SECOND | {"values": ["c"]}, alphabet=EVERYTHING),
-            "mechanism.levels must have two values in the last level if none is sent in clear, got one",
-        ),
-        (of(FIRST | {"values": ["x"]}, SECOND | {"values": ["y"]}, alphabet=HASHED), f"{_EVERY}4"),
-        (
-            of(REST, SECOND | {"values": ["z"]}, alphabet=HASHED),
-            "mechanism.levels must have the first texts of the public list, got later ones without these",
-        ),
-        (
-            of(REST, SECOND | {"values": ["x"]}, alphabet=HASHED | {"num_clear_buckets": 2}),
-            f"{_STRANGER}'x'",
-        ),
-        (
-            other_symbols,
-            "Collection.mechanism must have the symbols of the alphabet, got symbol 0 instead of 2 for 'a'",
-        ),
-    ]
+REFUSED: list[Refusal] = [
+    (of(FIRST, SECOND, of="krr"), "mechanism.of must be one of urr, uss, urap, got 'krr'"),
+    (of(FIRST, SECOND, of=["uss"]), "mechanism.of must be one of urr, uss, urap, got ['uss']"),
+    (of(FIRST, SECOND, epsilon_inf=3), "mechanism takes the keys levels, of, got 'epsilon_inf'"),
+    (of(SECOND, FIRST), f"{_MORE}2"),
+    (of(FIRST, SECOND | {"epsilon": 1}), f"{_MORE}1"),
+    (
+        of(FIRST),
+        "mechanism.levels must be at least 2 levels (one is the mechanism urr, uss or urap itself), got 1",
+    ),
+    (
+        lambda: NestedLevels(num_symbols=5, num_sensitive=3, levels="ab"),
+        "NestedLevels.levels must be a list of levels, got 'ab'",
+    ),
+    (of(1, 2), "mechanism.levels[0] must be a JSON object, got 1"),
+    (of(FIRST, REST), "mechanism.levels[1] needs the key 'values', got 'epsilon'"),
+    (of(FIRST | {"epsilon": 0}, SECOND), "mechanism.levels[0].epsilon must be a number in (0, 16], got 0"),
+    (of(FIRST, SECOND | {"epsilon": 17}), "mechanism.levels[1].epsilon must be a number in (0, 16], got 17"),
+    (
+        of(FIRST | {"epsilon": 1e-20}, SECOND),
+        "mechanism.levels must have epsilons with a signal in 64-bit weights, got 1e-20",
+    ),
+    (of(FIRST | {"values": []}, SECOND), "mechanism.levels[0].values must have at least 1 entry, got 0"),
+    (of(FIRST | {"values": None}, SECOND), "mechanism.levels[0].values must be a list of texts, got None"),
+    (
+        of(FIRST | {"values": ["a", "b"]}, SECOND),
+        "mechanism.levels together must not repeat an entry (in Unicode NFC), got 'b' twice",
+    ),
+    (of(FIRST | {"values": ["z"]}, SECOND), f"{_STRANGER}'z'"),
+    (of(FIRST, SECOND | {"values": ["b", "c", "d"]}), f"{_STRANGER}'d'"),
+    (of(FIRST, SECOND | {"values": ["b"]}), f"{_EVERY}1"),
+    (
+        of(REST, SECOND | {"values": ["a", "b", "c"]}),
+        "mechanism.levels[0] must have values, got no list and no value that has no other level",
+    ),
+    (
+        of(FIRST | {"values": ["a", "b"]}, SECOND | {"values": ["c"]}, alphabet=EVERYTHING),
+        "mechanism.levels must have two values in the last level if none is sent in clear, got one",
+    ),
+    (of(FIRST | {"values": ["x"]}, SECOND | {"values": ["y"]}, alphabet=HASHED), f"{_EVERY}4"),
+    (
+        of(REST, SECOND | {"values": ["z"]}, alphabet=HASHED),
+        "mechanism.levels must have the first texts of the public list, got later ones without these",
+    ),
+    (
+        of(REST, SECOND | {"values": ["x"]}, alphabet=HASHED | {"num_clear_buckets": 2}),
+        f"{_STRANGER}'x'",
+    ),
+    (
+        other_symbols,
+        "Collection.mechanism must have the symbols of the alphabet, got symbol 0 instead of 2 for 'a'",
+    ),
 ]

@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.ldp import Collection, Estimate
 
 VALUES = [f"value {at:02}" for at in range(25)]
@@ -41,7 +42,7 @@ def without(name: str, call: Callable[[Estimate], object]) -> Callable[[], objec
     return calling
 
 
-REFUSED = [
+REFUSED: list[Refusal] = [
     (
         ImportError,
         without("pandas", Estimate.to_frame),

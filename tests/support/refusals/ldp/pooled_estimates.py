@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from tests.support.ldp.question_versions import hashed, of, texts, version
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.errors import NoReportsError, SpecError
+from uldp_transforms.ldp.errors import NoReportsError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 
 
@@ -22,25 +23,21 @@ def counted(cells: Sequence[int]) -> CohortCounts:
 
 
 TAGGED = {"id": "tagged", "values": ["a", "b"], "tags": ["t"], "sensitive": ["a"]}
-REFUSED = [
+REFUSED: list[Refusal] = [
     (
-        SpecError,
         lambda: version(1, "krr", 1.0, ["a", "b"], question="No"),
         "Collection.question must be 1 to 64 of the characters a-z, 0-9, '.', '_' and '-', got 'No'",
     ),
     (
-        SpecError,
         lambda: of(version(1, "krr", 1.0, texts(3)), hashed(2, 1.0)),
         "question 'asked' must have only closed alphabets or only open ones, got both",
     ),
     (
-        SpecError,
         lambda: of(version(1, "urr", 1.0, ["a", "b"], alphabet=TAGGED)),
         "question 'asked' must have collections without tags, because nobody knows how people of another version "
         "would have used them; got 'q' version 1",
     ),
     (
-        SpecError,
         lambda: of(version(1, "krr", 1.0, texts(3))).check_estimator(ESTIMATORS["em"]()),
         "question 'asked' needs an estimator that decodes pooled estimates, such as eb or projected, got 'em'",
     ),

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tests.support.refusals.tables import Refusal
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.errors import NoReportsError, SpecError
+from uldp_transforms.ldp.errors import NoReportsError
 from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
 
 
@@ -40,29 +41,22 @@ def counting(*cells: list[int]) -> Callable[[], object]:
     return lambda: krr(3, 1.0, 2.0).estimate([counted(np.array(each)) for each in cells])
 
 
-REFUSED = [
-    (SpecError, lambda: krr(3, 1.0), "PooledVersions.versions must be at least 2 versions, got 1"),
+REFUSED: list[Refusal] = [
+    (lambda: krr(3, 1.0), "PooledVersions.versions must be at least 2 versions, got 1"),
     (
-        SpecError,
         lambda: PooledVersions([Collection.from_json(HASHED | {"mechanism": MIXED[0]})] * 2),
         "PooledVersions.versions must give every value a symbol of its own, got Hashed with 0 known values and 4 "
         "symbols",
     ),
     (
-        SpecError,
         pooling(version(MIXED[0], texts(3)), version(MIXED[0], texts(4))),
         "PooledVersions.versions must have the same values, because people cannot answer with a value that their "
         "version does not have; got 1 value(s) that only one of two versions has",
     ),
     (
-        SpecError,
         pooling(*(version(MIXED[0], texts(1025)) for _ in range(2))),
         "PooledVersions.versions must have at most 1024 values, got 1025",
     ),
-    (
-        SpecError,
-        counting([1, 1, 1]),
-        "counts must have the shapes [(1, 3), (1, 3)], one per version, got [(1, 3)]",
-    ),
+    (counting([1, 1, 1]), "counts must have the shapes [(1, 3), (1, 3)], one per version, got [(1, 3)]"),
     (NoReportsError, counting([0, 0, 0], [0, 0, 0]), "the versions of this question have no reports"),
 ]
