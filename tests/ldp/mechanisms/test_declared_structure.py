@@ -51,3 +51,17 @@ def test_the_floor_is_the_smallest_rate_of_any_population(mechanism):
 @each_mechanism([m for m in SET_REPORTS_TO_TEST if m.clear_rate])
 def test_noise_in_clear_reports_hides_the_floor(mechanism):
     assert mechanism.floor_rate is None
+
+
+@each_mechanism(SET_REPORTS_TO_TEST)
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_is_expected_if_everybody_has_a_symbol_is_found_at_once_as_symbol_by_symbol(mechanism, strict):
+    """Any levels, and any numbers of reports, with rounded counts."""
+    rng = np.random.default_rng(1)
+    for num_reports in (1, 2, 7, int(rng.integers(8, 100)), 12_345):
+        levels = rng.uniform(0.5, 1 - 1e-6, mechanism.num_symbols)
+        levels[rng.random(mechanism.num_symbols) < 0.2] = np.nan
+        one_by_one = Mechanism.lower_ends_of_everybody(mechanism, num_reports, levels, strict)
+        low = mechanism.lower_ends_of_everybody(num_reports, levels, strict)
+        np.testing.assert_allclose(low, one_by_one, rtol=1e-12, atol=1e-12)
+        assert (np.isnan(low) == np.isnan(levels)).all()

@@ -27,6 +27,8 @@ MAX_EPSILON = 16.0
 
 MAX_SYMBOLS = 1 << 20
 
+_DECIMALS = 6  # of expected counts: a count that is whole but for rounding stays what it is
+
 
 class About(NamedTuple):
     """Description of a mechanism in Markdown, for generated tables and schemas.
@@ -529,6 +531,38 @@ class Mechanism(abc.ABC):
         Returns:
             low (K,), high (K,), not clipped to [0, 1].
         """
+
+    def intervals_at(
+        self, frequencies: np.ndarray, num_reports: int, whole: np.ufunc, confidence: Confidence, strict: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``intervals`` of the counts that are expected with these frequencies, as whole numbers; moved outwards by
+        what the rounding changes.
+
+        Args:
+            frequencies: (K,) summing to 1.
+            num_reports: n.
+            whole: ``np.floor`` or ``np.ceil``, how expected counts are rounded.
+            confidence, strict: as for ``intervals``.
+        """
+        expected = self.expected_counts(frequencies, num_reports, whole)
+        low, high = self.intervals(expected, frequencies, confidence, strict)
+        beside = frequencies - self.invert(expected)[0]
+        return low + np.minimum(beside, 0), high + np.maximum(beside, 0)
+
+    def expected_counts(self, frequencies: np.ndarray, num_reports: int, whole: np.ufunc) -> CohortCounts:
+        """Whole counts of one cohort; arguments as for ``intervals_at``."""
+        cells = whole(np.round(num_reports * self.response(frequencies), _DECIMALS)).astype(np.int64)
+        return CohortCounts(np.array([num_reports]), cells[np.newaxis])
+
+    def lower_ends_of_everybody(self, num_reports: int, confidence: Confidence, strict: bool = False) -> np.ndarray:
+        """(K,): for each symbol, the lower end of ``intervals_at`` the frequencies if everybody has it, with counts
+        rounded down; nan where ``confidence`` is."""
+        levels, low = np.broadcast_to(confidence, self.num_symbols), np.full(self.num_symbols, np.nan)
+        for symbol in np.flatnonzero(~np.isnan(levels)).tolist():
+            everybody = np.eye(1, self.num_symbols, symbol)[0]
+            level = np.where(everybody > 0, levels, np.nan)
+            low[symbol] = self.intervals_at(everybody, num_reports, np.floor, level, strict)[0][symbol]
+        return low
 
     @property
     @abc.abstractmethod

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import scipy
@@ -271,19 +271,58 @@ class SetReportMechanism(SetChannel):
         sensitive ones unless clear reports correct them. Otherwise it is the score interval, with a variance that is
         quadratic in the symbol's own p.
         """
-        v, n, cells = self.num_sensitive, counts.total, counts.cells[0, : self.num_symbols]
+        cells = counts.cells[0, : self.num_symbols]
+        return self._intervals(
+            cells, counts.total, lambda: (self.invert(counts)[0], self.null_variances(frequencies)), confidence, strict
+        )
+
+    def lower_ends_of_everybody(self, num_reports: int, confidence: Confidence, strict: bool = False) -> np.ndarray:
+        """See ``Mechanism``: what is expected is the same for all sensitive symbols, and for all others."""
+        cells, raw, null = np.zeros(self.num_symbols, dtype=np.int64), *np.zeros((2, self.num_symbols))
+        for alike in (slice(0, self.num_sensitive), slice(self.num_sensitive, self.num_symbols)):
+            everybody = np.eye(1, self.num_symbols, min(alike.start, self.num_symbols - 1))[0]
+            expected, first = self.expected_counts(everybody, num_reports, np.floor), everybody > 0
+            cells[alike] = expected.cells[0, : self.num_symbols][first]
+            raw[alike], null[alike] = self.invert(expected)[0][first], self.null_variances(everybody)[first]
+        low = self._intervals(cells, num_reports, lambda: (raw, null), confidence, strict)[0]
+        moved: np.ndarray = low + np.minimum(1 - raw, 0)
+        return moved
+
+    def _intervals(
+        self,
+        cells: np.ndarray,
+        n: int,
+        law: Callable[[], tuple[np.ndarray, np.ndarray]],
+        confidence: Confidence,
+        strict: bool,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """See ``intervals``; each symbol by itself.
+
+        Args:
+            cells: (K,) counts.
+            n: number of reports.
+            law: returns the unbiased frequencies (K,), and n times the variances (K,) of symbols that nobody has.
+            confidence, strict: as for ``intervals``.
+        """
+        v = self.num_sensitive
         low, high = binomial_intervals(cells, n, confidence, strict)
         if self.has_binomial_estimates and v == self.num_symbols:
             return (low - self.miss) / self.delta, (high - self.miss) / self.delta
-        raw = self.invert(counts)[0]
+        raw, null = law()
         low[v:], high[v:] = np.minimum(low[v:] / self.kappa, raw[v:]), np.maximum(high[v:] / self.kappa, raw[v:])
         if self.has_binomial_estimates:
             low[:v], high[:v] = (low[:v] - self.miss) / self.delta, (high[:v] - self.miss) / self.delta
             return low, high
-        variance, jump = self.null_variances(frequencies)[:v] / n, self.jumps[:v] / n
         own = np.broadcast_to(confidence, cells.shape)[:v]
         low[:v], high[:v] = score_intervals(
-            raw[:v], variance, self.own_slope / n, 1 / n, jump, cells[:v] / n, confidence=own, strict=strict
+            raw[:v],
+            null[:v] / n,
+            self.own_slope / n,
+            1 / n,
+            self.jumps[:v] / n,
+            cells[:v] / n,
+            confidence=own,
+            strict=strict,
         )
         return low, high
 

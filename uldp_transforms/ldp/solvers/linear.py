@@ -23,9 +23,6 @@ from uldp_transforms.ldp.solvers.public_blocks.joined_blocks import join_blocks,
 from uldp_transforms.ldp.solvers.question import MAX_DENSE, Intervals, LinearEstimate, Question, symbol_table
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 
-_DECIMALS = 6  # of expected counts: a count that is whole but for rounding stays what it is
-
-
 FEW_UNKNOWNS = 512
 """Maximum number of values in shared buckets that are always solved exactly, in less than a second."""
 
@@ -107,29 +104,12 @@ def _of_symbols(
     """
     if not at_edge:
         return mechanism.intervals(counts, plausible, confidence, strict)
-    low, high = _at_expected(mechanism, counts, plausible, np.ceil, confidence, strict)
-    for symbol in np.flatnonzero(mechanism.invert(counts)[0] > 1).tolist():
-        everybody = np.eye(1, len(plausible), symbol)[0]
-        level = np.where(everybody > 0, confidence, np.nan)
-        low[symbol] = _at_expected(mechanism, counts, everybody, np.floor, level, strict)[0][symbol]
+    low, high = mechanism.intervals_at(plausible, counts.total, np.ceil, confidence, strict)
+    above = mechanism.invert(counts)[0] > 1
+    if above.any():
+        levels = np.where(above, confidence, np.nan)
+        low = np.where(above, mechanism.lower_ends_of_everybody(counts.total, levels, strict), low)
     return low, high
-
-
-def _at_expected(
-    mechanism: Mechanism,
-    counts: CohortCounts,
-    frequencies: np.ndarray,
-    whole: np.ufunc,
-    confidence: Confidence,
-    strict: bool,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Intervals of the counts that are expected with these frequencies, as whole numbers; moved outwards by what the
-    rounding changes."""
-    cells = whole(np.round(counts.total * mechanism.response(frequencies), _DECIMALS)).astype(np.int64)
-    expected = CohortCounts(counts.num_reports, cells[np.newaxis])
-    low, high = mechanism.intervals(expected, frequencies, confidence, strict)
-    beside = frequencies - mechanism.invert(expected)[0]
-    return low + np.minimum(beside, 0), high + np.maximum(beside, 0)
 
 
 def _shared_out(
