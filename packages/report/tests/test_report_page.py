@@ -22,7 +22,7 @@ from tests.support.html_tree import Node, chromium, needs_chromium, table, tree_
 from uldp_transforms.jobs import uldp
 from uldp_transforms.schemas import load
 from uldp_transforms.windows import moment_of
-from uldp_transforms_report import charts, web_page
+from uldp_transforms_report import colours, web_page
 
 
 @pytest.fixture(scope="module")
@@ -488,9 +488,9 @@ def test_contrast_in_the_light_and_in_the_dark() -> None:
             assert contrast(colour[name], colour["paper"]) >= 4.5, name
         assert contrast(colour["ink"], colour["warn"]) >= 4.5
         assert contrast(colour["plain"], colour["paper"]) >= 3
-    for name in (charts.PLAIN, charts.SMOOTHED, charts.TRUTH, charts.INK):
-        assert contrast(name, charts.PAPER) >= 3
-    for name in (charts.PLAIN, charts.SMOOTHED, charts.TRUTH, charts.INK, charts.LINE):
+    for name in (colours.PLAIN, colours.SMOOTHED, colours.TRUTH, colours.INK):
+        assert contrast(name, colours.PAPER) >= 3
+    for name in (colours.PLAIN, colours.SMOOTHED, colours.TRUTH, colours.INK, colours.LINE):
         assert f'"{name}"' in dark
 
 

@@ -1,7 +1,6 @@
 """Charts as Vega-Lite specifications (Altair), drawn by vl-convert: SVG for pages, PNG for everything else.
 
-Drawing needs no browser and no network, and the result contains no scripts. Every number comes from ``facts``. Colours
-are those of light pages; the style sheet of the page maps each of them to a dark one.
+Drawing needs no browser and no network, and the result contains no scripts. Every number comes from ``facts``.
 """
 
 from __future__ import annotations
@@ -22,12 +21,10 @@ from uldp_transforms.ldp.estimators.display import as_title, rows_with_labels
 from uldp_transforms.rows.figures.figure import Figure, Trend, table_of, trend_of
 from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of, words_of
 from uldp_transforms.windows import moment_of
+from uldp_transforms_report.colours import INK, LINE, PAPER, PLAIN, SMOOTHED, TRUTH
 from uldp_transforms_report.facts import CollectionPart, Latest, Report, WindowLine
 from uldp_transforms_report.texts_for_readers import in_words, named, shown
 from uldp_transforms_report.window_names import clock, local
-
-PLAIN, SMOOTHED, TRUTH, INK, LINE, PAPER = "#6b7f92", "#0a63b0", "#b3430e", "#2b3640", "#dfe5ea", "#ffffff"
-"""Colours of a single window, of smoothed values, of the truth, of text, of the grid, and of the page."""
 
 FEW = 60  # maximum number of windows with visible points
 _COUNTABLE = 5  # maximum number of windows with a label each

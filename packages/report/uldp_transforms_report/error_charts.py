@@ -9,7 +9,8 @@ from typing import Any
 import altair as alt
 
 from uldp_transforms.ldp.confidence import CONFIDENCE, percent
-from uldp_transforms_report.charts import INK, configured, png_of
+from uldp_transforms_report.charts import configured, png_of
+from uldp_transforms_report.colours import INK
 
 _BELOW = 0.1  # of the axis of coverage, below the nominal one
 _POINT: dict[str, Any] = {"filled": True, "size": 60, "opacity": 1}

@@ -12,7 +12,8 @@ import altair as alt
 from uldp_transforms.ldp.estimators.display import as_title
 from uldp_transforms.rows.figures.figure import MEDIAN
 from uldp_transforms.rows.figures.figure_words import percent, words_of
-from uldp_transforms_report.charts import INK, LABELS, SMOOTHED, beside, data_of, svg_text, trend_chart
+from uldp_transforms_report.charts import LABELS, beside, data_of, svg_text, trend_chart
+from uldp_transforms_report.colours import INK, SMOOTHED
 from uldp_transforms_report.facts import CollectionPart
 from uldp_transforms_report.numbers.number_facts import Bar, NumberPart
 from uldp_transforms_report.texts_for_readers import shown
