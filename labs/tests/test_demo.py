@@ -19,9 +19,9 @@ from labs.demo import delays, demo_outcome, departures
 from labs.demo import demo_command as demo
 from tests.support.tolerance import binomial_limits
 from uldp_transforms.ldp import Collection
-from uldp_transforms_report import charts
 from uldp_transforms_report.gathering import Asked, gather
 from uldp_transforms_report.numbers import number_charts
+from uldp_transforms_report.trends import picture
 
 DAYS = ["2001-02-14T00:00:00Z", "2001-02-15T00:00:00Z"]
 AIRPORTS = ["us-flights", "us-flights-sensitive"]
@@ -105,8 +105,8 @@ def test_delays_are_numbers_beside_the_truth(run: Run) -> None:
         mean = row["numbers"]["mean"]
         assert abs(mean["value"] - truth[row["window_start"]]["mean"]) < 4 * (mean["high"] - mean["low"]) / 2
         assert row["num_reports"] == found.counts[DAYS.index(row["window_start"])].sum()
-    picture = charts.picture(gather(Asked(directory=str(run.output), title="T")), number_charts.panel)
-    titles = [chart["title"]["text"] for chart in picture["vconcat"][2]["hconcat"][1]["vconcat"][0]["hconcat"]]
+    drawn = picture.picture(gather(Asked(directory=str(run.output), title="T")), number_charts.panel)
+    titles = [chart["title"]["text"] for chart in drawn["vconcat"][2]["hconcat"][1]["vconcat"][0]["hconcat"]]
     assert titles == ["mean, min ", "p10, min "]
     part = run.page.split('id="part-2-title"')[1].split('id="part-3-title"')[0]
     assert "p90" in part

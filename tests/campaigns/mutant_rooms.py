@@ -130,6 +130,11 @@ TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
         "packages/report/tests/test_report_numbers.py",
         "ldp/numbers/test_page.py",
     ),
+    "packages/report/trends": (
+        "packages/report/tests/test_report_charts.py",
+        "packages/report/tests/test_trends.py",
+        "packages/report/tests/test_report_words.py",
+    ),
     "packages/survey": (
         *("packages/survey/tests/test_regression.py", "packages/survey/tests/test_regress.py"),
         *("packages/survey/tests/test_clear_numbers.py", "packages/survey/tests/test_survey_designs.py"),

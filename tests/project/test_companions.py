@@ -24,7 +24,7 @@ FACES = (
 )
 """Rooms and modules of the core from which companions import, besides the names of the package itself."""
 
-SHARED = (f"{CORE}_report.charts",)
+SHARED = (f"{CORE}_report.charts", f"{CORE}_report.colours")
 """Modules of companions from which other companions import, each by an extra of its own."""
 
 FILES = {"LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py", "tests"}

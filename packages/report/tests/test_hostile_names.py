@@ -25,6 +25,7 @@ from uldp_transforms_report import charts
 from uldp_transforms_report.follow import Following
 from uldp_transforms_report.gathering import Asked
 from uldp_transforms_report.texts_for_readers import named
+from uldp_transforms_report.trends import picture
 
 MEMBERS = (
     "constructor",
@@ -105,7 +106,7 @@ def test_an_incomplete_drawing_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Vega fails at a title that is looked up as a name; no page and no picture is left."""
-    monkeypatch.setattr(charts, "as_title", lambda text: text)
+    monkeypatch.setattr(picture, "as_title", lambda text: text)
     write_everything(tmp_path, "constructor")
     argv = ["report", str(tmp_path), "--title", "constructor", "--svg", f"{tmp_path}/p.svg"]
     assert uldp.main(argv) != 0

@@ -23,6 +23,8 @@ from uldp_transforms_report.facts import WindowLine
 from uldp_transforms_report.levels import USUAL
 from uldp_transforms_report.numbers import number_charts
 from uldp_transforms_report.numbers.number_facts import Bar, NumberPart
+from uldp_transforms_report.trends import picture as picture_of
+from uldp_transforms_report.trends import trend_charts
 
 NAN, DAY = math.nan, 86_400_000
 
@@ -75,26 +77,26 @@ def data_of(chart: Any) -> list[dict[str, Any]]:
     return values_of(found if "data" in found else found["layer"][0], found)
 
 
-BAND, POINT = ("area", "low", "high"), ("point", "value", None)
+BAND, ALONE, POINT = ("area", "low", "high"), ("rule", "low", "high"), ("point", "value", None)
 SMOOTHED = [("area", "smoothed_low", "smoothed_high"), ("line", "smoothed", None)]
 
 
-@pytest.mark.parametrize(("number", "layers"), [(60, [BAND, POINT]), (61, [BAND, ("line", "value", None)])])
+@pytest.mark.parametrize(("number", "layers"), [(60, [ALONE, POINT]), (61, [BAND, ("line", "value", None)])])
 def test_of_many_windows_a_line_is_drawn(number: int, layers: list[Any]) -> None:
-    """Instead of points; a smoothed line is enough."""
+    """Instead of a point with its interval for each; a smoothed line is enough."""
     windows = [line(at) for at in range(number)]
-    assert layers_of(charts.trend_chart(trend(number), windows, "UTC")) == layers
-    smoothed = layers_of(charts.trend_chart(trend(number, smoothed=np.full(number, 0.2)), windows, "UTC"))
-    assert smoothed == [BAND, *SMOOTHED, *([POINT] if number == 60 else [])]
+    assert layers_of(trend_charts.trend_chart(trend(number), windows, "UTC")) == layers
+    smoothed = layers_of(trend_charts.trend_chart(trend(number, smoothed=np.full(number, 0.2)), windows, "UTC"))
+    assert smoothed == [layers[0], *SMOOTHED, *([POINT] if number == 60 else [])]
 
 
 def test_unlisted_values_have_a_chart() -> None:
     mass = ("line", "value", None)
     windows = [line(at) for at in range(60)]
-    assert layers_of(charts._unexplained(windows, "UTC")) == [BAND, mass, POINT]
+    assert layers_of(trend_charts._unexplained(windows, "UTC")) == [ALONE, mass, POINT]
     more = [*windows, line(60, unlisted=0.1)]
-    assert layers_of(charts._unexplained(more, "UTC")) == [BAND, mass, ("line", "truth", None)]
-    assert data_of(charts._unexplained(windows, "UTC"))[0]["said"] == "day 0: 50.0 % (40.0 to 60.0 %)"
+    assert layers_of(trend_charts._unexplained(more, "UTC")) == [BAND, mass, ("line", "truth", None)]
+    assert data_of(trend_charts._unexplained(windows, "UTC"))[0]["said"] == "day 0: 50.0 % (40.0 to 60.0 %)"
 
 
 def without_versions(spec: Any) -> dict[str, Any]:
@@ -118,14 +120,14 @@ def charts_of_everything() -> dict[str, Any]:
         for epsilon in (1.0, 2.0)
     ]
     return {
-        "trend": charts.trend_svg(of, windows, "UTC"),
-        "unexplained": charts.unexplained_svg(windows, "UTC"),
-        "latest": charts.latest_svg(entries),
+        "trend": trend_charts.trend_svg(of, windows, "UTC"),
+        "unexplained": trend_charts.unexplained_svg(windows, "UTC"),
+        "latest": picture_of.latest_svg(entries),
         "curve": number_charts.curve_svg(bins),
-        "figure": charts.trend_svg(figures[0], windows, "UTC"),
-        "smoothed figure": charts.trend_svg(figures[1], windows, "UTC"),
-        "picture": charts.picture(report, number_charts.panel),  # type: ignore[arg-type]  # both kinds of panels are drawn
-        "empty picture": charts.picture(nothing, number_charts.panel),  # type: ignore[arg-type]  # both kinds of panels are drawn
+        "figure": trend_charts.trend_svg(figures[0], windows, "UTC"),
+        "smoothed figure": trend_charts.trend_svg(figures[1], windows, "UTC"),
+        "picture": picture_of.picture(report, number_charts.panel),  # type: ignore[arg-type]  # both kinds of panels are drawn
+        "empty picture": picture_of.picture(nothing, number_charts.panel),  # type: ignore[arg-type]  # both kinds of panels are drawn
         "plan": error_charts.picture_of_plan([{"name": "a", "l1": 0.1, "half_width": 0.2, "private": True}]),
         "trials": error_charts.picture_of_trials(outcomes),
     }
@@ -160,7 +162,7 @@ def axis_of(starts: list[str | None], zone: str = "UTC") -> tuple[dict[str, Any]
     lines = [line(0, start=start, name="n") for start in starts]
     number = len(starts)
     columns = {name: np.linspace(0, 1, number) for name in ("share", "low", "high")} | {"more": np.full(number, NAN)}
-    chart = charts.through_time(lines, columns, zone, NumberFormat().words).mark_point().to_dict()
+    chart = trend_charts.through_time(lines, columns, zone, NumberFormat().words).mark_point().to_dict()
     return chart["encoding"]["x"], values_of(chart)
 
 
@@ -174,24 +176,19 @@ def test_times_are_those_of_the_place_of_the_job() -> None:
     assert axis_of([None])[1] == []
 
 
-def test_few_windows_have_a_label_each() -> None:
-    for number in (1, 5, 6):
-        starts: list[str | None] = [rows.span(at)["window_start"] for at in range(number)]
-        x, values = axis_of(starts)
-        assert x["axis"].get("values") == ([row["time"] for row in values] if number < 6 else None)
-        assert x["axis"]["tickCount"] == 5
-
-
-def test_up_to_two_months_the_first_day_of_a_month_has_its_date() -> None:
-    for days, month in ((62, "%b %d"), (63, "%b")):
-        x, _ = axis_of([rows.span(0)["window_start"], rows.span(days)["window_start"]])
-        assert x["axis"]["format"]["month"] == x["axis"]["format"]["quarter"] == month
-        assert (x["axis"]["format"]["date"], x["axis"]["format"]["hours"]) == ("%a %d", "%H:%M")
+def test_an_axis_of_time_begins_with_a_whole_date() -> None:
+    starts: list[str | None] = [rows.span(at)["window_start"] for at in range(31)]
+    x, values = axis_of(starts)
+    times = [row["time"] for row in values]
+    assert x["axis"]["values"] == [times[0], times[14], times[28]]
+    labels = json.loads(x["axis"]["labelExpr"].removeprefix("(").removesuffix(")[toNumber(datum.value)]"))
+    assert [*labels] == [str(at) for at in x["axis"]["values"]]
+    assert [*labels.values()] == ["6 Nov 2000", "20 Nov", "4 Dec"]
 
 
 def test_numbers_of_a_chart_are_short_and_unknown_ones_are_none() -> None:
-    found = [charts._or_none(value) for value in (np.bool_(True), np.bool_(False), NAN, 0.123456789, 0.0, 1)]
-    assert found == [True, False, None, 0.123457, 0.0, 1.0] and found[0] is True
+    found = [charts.number_or_none(value) for value in (NAN, 0.123456789, 0.0, 1)]
+    assert found == [None, 0.123457, 0.0, 1.0]
 
 
 # ---------------------------------------------------------------------------------------------------------- sentences
@@ -201,21 +198,24 @@ def test_a_chart_has_a_sentence() -> None:
     windows = [line(at) for at in range(4)]
     of = trend(4, value=np.array([NAN, 0.2, 0.5, 0.3]))
     assert (
-        charts.sentence_of(of, windows)
+        trend_charts.sentence_of(of, windows)
         == "a: 20.0 % in day 1, 30.0 % in day 3, between 20.0 % and 50.0 % in 3 windows."
     )
     moved = trend(4, value=np.array([0.1, 0.2, 0.5, 0.3]), moved=np.array([False, True, False, True]))
-    assert charts.sentence_of(moved, windows).endswith("in 4 windows. It changed in day 1, day 3.")
+    assert trend_charts.sentence_of(moved, windows).endswith("in 4 windows. It changed in day 1, day 3.")
 
 
 def test_gaps_of_a_smoothed_line_are_told() -> None:
     windows = [line(at) for at in range(3)]
     low, smoothed = np.full(3, 0.5), np.full(3, 0.1)
-    assert charts.broken_of(trend(), windows) == ""
+    assert trend_charts.broken_of(trend(), windows) == ""
     of = trend(low=low, high=low + 0.1, smoothed_low=smoothed, smoothed_high=np.array([0.2, 0.6, 0.6]))
-    assert charts.broken_of(of, windows) == "The smoothed line breaks in day 0: that window's own interval excludes it."
+    assert (
+        trend_charts.broken_of(of, windows)
+        == "The smoothed line breaks in day 0: that window's own interval excludes it."
+    )
     of = trend(low=low, high=low + 0.1, smoothed_low=smoothed, smoothed_high=np.array([0.2, 0.6, 0.2]))
-    assert charts.broken_of(of, windows) == (
+    assert trend_charts.broken_of(of, windows) == (
         "The smoothed line breaks in day 0, day 2: the intervals of these windows exclude it."
     )
 
@@ -237,7 +237,7 @@ def part(number: int = 3, entries: int = 2, drawn: int = 1, **more: Any) -> Any:
 
 def picture(*parts: Any) -> dict[str, Any]:
     report: Any = SimpleNamespace(parts=parts, title="T", zone="UTC", levels=USUAL)
-    return charts.picture(report, lambda of, zone: {"numbers": [of.id, zone]})
+    return picture_of.picture(report, lambda of, zone: {"numbers": [of.id, zone]})
 
 
 def subtitle(found: dict[str, Any]) -> list[str]:
@@ -260,20 +260,20 @@ def test_the_picture_has_four_collections_and_says_what_is_missing() -> None:
 
 
 def test_a_collection_has_twenty_values_and_six_trends_two_in_a_row() -> None:
-    found = charts._part(part(entries=25, drawn=7), "UTC")
+    found = picture_of._part(part(entries=25, drawn=7), "UTC")
     latest, beside = found["hconcat"]
     assert len(values_of(latest if "data" in latest else latest["layer"][0], latest)) == 20
     assert latest["title"]["text"] == "c, version 1: day 2"
     assert latest["title"]["subtitle"] == "1,000 reports, the largest shares first"
     assert [len(row["hconcat"]) for row in beside["vconcat"]] == [2, 2, 2]
-    assert [len(row["hconcat"]) for row in charts._part(part(drawn=3), "UTC")["hconcat"][1]["vconcat"]] == [2, 1]
-    assert len(charts._part(part(number=1), "UTC")["hconcat"]) == 1
-    assert len(charts._part(part(number=2), "UTC")["hconcat"]) == 2
+    assert [len(row["hconcat"]) for row in picture_of._part(part(drawn=3), "UTC")["hconcat"][1]["vconcat"]] == [2, 1]
+    assert len(picture_of._part(part(number=1), "UTC")["hconcat"]) == 1
+    assert len(picture_of._part(part(number=2), "UTC")["hconcat"]) == 2
     timeless = [line(0), line(1, start=None)]
-    assert len(charts._part(part(windows=timeless, drawn=2), "UTC")["hconcat"]) == 1
+    assert len(picture_of._part(part(windows=timeless, drawn=2), "UTC")["hconcat"]) == 1
     hidden = part()
     hidden.latest.window = line(2, num_reports=None)
-    assert charts._part(hidden, "UTC")["hconcat"][0]["title"]["subtitle"] == "the largest shares first"
+    assert picture_of._part(hidden, "UTC")["hconcat"][0]["title"]["subtitle"] == "the largest shares first"
 
 
 def texts_of(legend: dict[str, Any]) -> list[str]:
@@ -282,21 +282,21 @@ def texts_of(legend: dict[str, Any]) -> list[str]:
 
 def test_a_legend_explains_what_is_drawn_and_no_more() -> None:
     alone, latest = "each window alone", "latest window"
-    assert texts_of(charts._legend([part()])) == [latest, alone]
-    assert texts_of(charts._legend([part(number=1)])) == [latest]
-    assert texts_of(charts._legend([part(number=2)])) == [latest, alone]
+    assert texts_of(picture_of._legend([part()])) == [latest, alone]
+    assert texts_of(picture_of._legend([part(number=1)])) == [latest]
+    assert texts_of(picture_of._legend([part(number=2)])) == [latest, alone]
     smooth = part(trends=[trend(smoothed=np.array([NAN, NAN, 0.2]), moved=np.array([False, True, False]))])
     known = part()
     known.latest.entries[1] = entry(truth=0.0)
-    assert texts_of(charts._legend([smooth, known])) == [
+    assert texts_of(picture_of._legend([smooth, known])) == [
         *(latest, alone, "smoothed over neighbouring windows", "truth", "the share changed")
     ]
     late = part(trends=[*[trend() for _ in range(6)], smooth.trends[0]])
-    assert texts_of(charts._legend([late, part(latest=None)])) == [latest, alone]
+    assert texts_of(picture_of._legend([late, part(latest=None)])) == [latest, alone]
 
 
 def test_names_of_trends_are_cut() -> None:
-    found = charts.beside(charts._latest([entry()]), [("x" * 40, charts._latest([entry()]))])
+    found = picture_of.beside(picture_of._latest([entry()]), [("x" * 40, picture_of._latest([entry()]))])
     title = found["hconcat"][1]["vconcat"][0]["hconcat"][0]["title"]
     assert title["text"] == f"{'x' * 19}\N{HORIZONTAL ELLIPSIS}{'x' * 10} "
 
@@ -342,18 +342,19 @@ def test_a_figure_over_windows_has_both_intervals() -> None:
     """A window with an open end has no sure band."""
     windows = [line(at) for at in range(3)]
     of = figure_trend(unit="min", sure_high=np.array([3.0, NAN, 5.0]), sure_low=np.array([1.0, 2.0, NAN]))
-    chart = charts.trend_chart(of, windows, "UTC")
+    chart = trend_charts.trend_chart(of, windows, "UTC")
     assert layers_of(chart) == [
-        *(("area", "sure_low", "sure_high"), ("area", "low", "high"), ("line", "value", None), ("point", "value", None))
+        *(("rule", "sure_low", "sure_high"), ("area", "low", "high"), ("line", "value", None), ("point", "value", None))
     ]
     values = data_of(chart)
     assert [(row["sure_low"], row["sure_high"]) for row in values] == [(1.0, 3.0), (None, None), (None, None)]
     assert values[0]["said"] == "day 0: 2.0 min (1.5 to 2.5)"
-    assert data_of(charts.trend_chart(figure_trend(), windows, "UTC"))[0]["said"] == "day 0: 2.0 (1.5 to 2.5)"
+    assert data_of(trend_charts.trend_chart(figure_trend(), windows, "UTC"))[0]["said"] == "day 0: 2.0 (1.5 to 2.5)"
     y = chart.to_dict()["layer"][0]["encoding"]["y"]
-    assert y["axis"]["title"] == "min " and y["scale"] == {"zero": False} and y["axis"]["tickCount"] == 4
+    assert y["axis"]["title"] == "min " and y["scale"] == {"domain": [1.0, 5.0], "nice": False, "zero": False}
+    assert y["axis"]["values"] == [1.0, 2.0, 3.0, 4.0, 5.0]
     for number, points in ((60, 1), (61, 0)):
-        many = charts.trend_chart(figure_trend(number), [line(at) for at in range(number)], "UTC")
+        many = trend_charts.trend_chart(figure_trend(number), [line(at) for at in range(number)], "UTC")
         assert layers_of(many).count(("point", "value", None)) == points
 
 
@@ -365,9 +366,9 @@ def test_a_smoothed_figure_breaks_where_a_window_contradicts_it() -> None:
         "smoothed_high": np.array([3, 3, 3, NAN]),
     }
     of = figure_trend(4, **smoothed, sure_low=np.array([1.0, 3.5, 1, 1]), sure_high=np.array([3.0, 5.0, 5, 5]))
-    chart = charts.trend_chart(of, windows, "UTC")
+    chart = trend_charts.trend_chart(of, windows, "UTC")
     assert layers_of(chart) == [
-        *(("area", "low", "high"), ("area", "smoothed_low", "smoothed_high"), ("line", "smoothed", None)),
+        *(ALONE, ("area", "smoothed_low", "smoothed_high"), ("line", "smoothed", None)),
         *(("point", "value", None),),
     ]
     values = data_of(chart)
@@ -375,7 +376,7 @@ def test_a_smoothed_figure_breaks_where_a_window_contradicts_it() -> None:
     assert [(row["smoothed_low"], row["smoothed_high"]) for row in values] == [(2.0, 3.0)] + [(None, None)] * 3
     for number, points in ((60, 1), (61, 0)):
         many = figure_trend(number, smoothed=np.full(number, 2.5))
-        found = charts.trend_chart(many, [line(at) for at in range(number)], "UTC")
+        found = trend_charts.trend_chart(many, [line(at) for at in range(number)], "UTC")
         assert layers_of(found).count(("point", "value", None)) == points
 
 
@@ -383,8 +384,8 @@ def test_charts_of_numbers_have_sentences() -> None:
     windows = [line(at) for at in range(4)]
     of = figure_trend(4, value=np.array([NAN, 2.0, 9.0, 4.0]))
     with_unit = dataclasses.replace(of, figure=figure(unit="min"))
-    assert charts.sentence_of(with_unit, windows) == "mean: 2.0 min in day 1, 4.0 min in day 3."
-    assert charts.sentence_of(of, windows) == "mean: 2.0 in day 1, 4.0 in day 3."
+    assert trend_charts.sentence_of(with_unit, windows) == "mean: 2.0 min in day 1, 4.0 min in day 3."
+    assert trend_charts.sentence_of(of, windows) == "mean: 2.0 in day 1, 4.0 in day 3."
     bars = [bar(0, 10, NAN), bar(10, 20, 0.5), bar(20, 30, 0.2)]
     assert number_charts.sentence_of_curve(numbers(*bars)) == "Share of people in 3 bins, most in 10 to 20 min: 50.0 %"
     assert number_charts.sentence_of_curve(numbers(*bars, unit="")).endswith("most in 10 to 20: 50.0 %")

@@ -1,4 +1,4 @@
-// Chooses among the charts over time, and moves what they draw onto logarithmic axes, or onto one axis for all of them.
+// Chooses among the charts over time, and moves what they draw onto logarithmic axes, or onto an axis for each of them.
 (() => {
   "use strict";
   const HEIGHT = 150; // of the drawn area, in the pixels of charts.py
@@ -7,13 +7,7 @@
   const drawn = new Map(); // figure -> its chart as the page brought it
 
   const LABELS = ".role-axis-label text[transform^='translate(-']"; // left of the drawn area
-  const labelsOf = (svg) => [...svg.querySelectorAll(LABELS)];
-  const heightOf = (shape) => Number(/translate\(([^,]*),([^)]*)\)/.exec(shape.getAttribute("transform"))[2]);
-
-  function topOf(svg) {
-    const label = labelsOf(svg).at(-1);
-    return (parseFloat(label.textContent) / 100) * (HEIGHT / (HEIGHT - heightOf(label) + LABEL));
-  }
+  const topOf = (element) => Number(element.dataset.scale.split(" ")[1]); // of an axis that begins at 0
 
   function place(share, top, isLog) {
     if (!isLog) return HEIGHT * (1 - share / top);
@@ -30,12 +24,19 @@
     return Array.from({ length: Math.floor(top / step + 1e-9) + 1 }, (_, at) => at * step);
   }
 
-  function redraw(svg, top, isLog) {
-    const own = topOf(svg);
-    const moved = (y) => place(own * (1 - y / HEIGHT), top, isLog).toFixed(2);
+  // Moves what is drawn, but for the dotted lines of changes, which span the whole height.
+  function redraw(svg, before, top, isLog) {
+    const moved = (y) => place(before * (1 - y / HEIGHT), top, isLog);
     for (const path of svg.querySelectorAll(".role-mark path")) {
       const [name, pairs] = path.hasAttribute("transform") ? ["transform", /(\()([^,]+),([^)]+)/g] : ["d", /([ML])([^,]+),([^MLZ]+)/g];
-      path.setAttribute(name, path.getAttribute(name).replace(pairs, (_, before, x, y) => `${before}${x},${moved(Number(y))}`));
+      path.setAttribute(name, path.getAttribute(name).replace(pairs, (_, start, x, y) => `${start}${x},${moved(Number(y)).toFixed(2)}`));
+    }
+    for (const line of svg.querySelectorAll(".role-mark line")) {
+      if (line.hasAttribute("stroke-dasharray")) continue;
+      const [, x, y] = /\(([^,]*),([^)]*)/.exec(line.getAttribute("transform"));
+      const ends = [0, Number(line.getAttribute("y2"))].map((end) => moved(Number(y) + end));
+      line.setAttribute("transform", `translate(${x},${ends[0].toFixed(2)})`);
+      line.setAttribute("y2", (ends[1] - ends[0]).toFixed(2));
     }
     const at = ticks(top, isLog);
     for (const shapes of [".role-axis-grid line", ".role-axis-tick line[x2='-5']", LABELS]) {
@@ -55,7 +56,8 @@
   const chartOf = (figure) => figure.querySelector(".chart svg");
 
   function choose(tools) {
-    const figures = [...document.getElementById(tools.dataset.trends).querySelectorAll("figure")];
+    const charts = document.getElementById(tools.dataset.trends);
+    const figures = [...charts.querySelectorAll("figure")];
     const names = tools.querySelector("input[type=search]").value.toLocaleLowerCase().split(",").map((name) => name.trim()).filter(Boolean);
     const checked = (name) => [...tools.querySelectorAll(`[name=${name}]:checked`)].map((box) => box.value);
     const [flags, scales] = [checked("flag"), checked("scale")];
@@ -65,15 +67,19 @@
       if (!drawn.has(figure)) drawn.set(figure, chartOf(figure));
     }
     const seen = figures.filter((figure) => !figure.hidden);
-    const most = scales.includes("same") ? Math.max(...seen.map((figure) => topOf(drawn.get(figure)))) : 0;
-    for (const figure of figures) {
+    const isScaled = charts.dataset.scale !== undefined && seen.length > 0;
+    const isLog = scales.includes("log");
+    const common = isScaled ? Math.max(...seen.map(topOf)) : 0;
+    for (const figure of isScaled ? figures : []) {
+      const top = scales.includes("own") ? topOf(figure) : common;
       const original = drawn.get(figure);
-      const next = scales.length ? original.cloneNode(true) : original;
-      if (scales.length) redraw(next, most && !figure.hidden ? most : topOf(original), scales.includes("log"));
+      const isDrawn = figure.hidden || (!isLog && top === topOf(charts));
+      const next = isDrawn ? original : original.cloneNode(true);
+      if (!isDrawn) redraw(next, topOf(charts), top, isLog);
       chartOf(figure).replaceWith(next);
     }
     const said = names.length || flags.length ? `${seen.length} of ${figures.length} charts` : "";
-    const edge = scales.includes("log") ? "Shares below a thousandth of the top of an axis lie on its lower edge." : "";
+    const edge = isLog ? "Shares below a thousandth of the top of an axis lie on its lower edge." : "";
     tools.querySelector("[role=status]").textContent = [said, edge].filter(Boolean).join(". ");
   }
 

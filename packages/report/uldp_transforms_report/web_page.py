@@ -18,18 +18,19 @@ from uldp_transforms.ldp.discovery.discover import FALSE_DISCOVERIES
 from uldp_transforms.rows.figures import figure_words
 from uldp_transforms.rows.figures.figure import Figure
 from uldp_transforms.version import __version__
-from uldp_transforms_report import charts
 from uldp_transforms_report.differences import as_json
 from uldp_transforms_report.facts import Limits, Report
 from uldp_transforms_report.numbers import number_charts
 from uldp_transforms_report.texts_for_readers import ends_of, group_words, in_words, named, shown, with_values
+from uldp_transforms_report.trends import picture, trend_charts
+from uldp_transforms_report.trends.alarm_marks import changes_of
 
 _HERE = Path(__file__).parent
 _IN_CHART = 25  # maximum number of values in the chart of the latest window
 _CHARTS: Mapping[str, Callable[..., str]] = {
-    "latest": charts.latest_svg,
-    "trend": charts.trend_svg,
-    "unexplained": charts.unexplained_svg,
+    "latest": picture.latest_svg,
+    "trend": trend_charts.trend_svg,
+    "unexplained": trend_charts.unexplained_svg,
     "curve": number_charts.curve_svg,
 }
 """Names of the charts in the template."""
@@ -93,8 +94,10 @@ def _template() -> jinja2.Template:
         "false_discoveries": percent_of(FALSE_DISCOVERIES),
         "statuses": STATUSES,
         "drawn": _drawn,
-        "sentence_of": charts.sentence_of,
-        "broken_of": charts.broken_of,
+        "sentence_of": trend_charts.sentence_of,
+        "broken_of": trend_charts.broken_of,
+        "common_scale": trend_charts.common_scale,
+        "changes_of": changes_of,
         "sentence_of_curve": number_charts.sentence_of_curve,
     }
     return environment.get_template("page.html.jinja")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.records.run_records import of_jobs
-from uldp_transforms_report.charts import picture, png_of, svg_of
+from uldp_transforms_report.charts import png_of, svg_of
 from uldp_transforms_report.gathering import TITLE, Asked, gather
 from uldp_transforms_report.numbers.number_charts import panel
+from uldp_transforms_report.trends.picture import picture
 from uldp_transforms_report.web_page import page
 
 

@@ -30,7 +30,8 @@ from tests.support.kafka_cluster import Cluster
 from tests.support.tolerance import RATE, generator, normal_limit
 from uldp_transforms.jobs import uldp
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, rfc3339
-from uldp_transforms_report.charts import FEW, SMOOTHED, TRUTH
+from uldp_transforms_report.charts import FEW
+from uldp_transforms_report.colours import SMOOTHED, TRUTH
 from uldp_transforms_survey.clear_numbers import share_of
 from uldp_transforms_survey.navigations.navigation_lines import table_of_paths
 from uldp_transforms_survey.navigations.navigation_words import shown

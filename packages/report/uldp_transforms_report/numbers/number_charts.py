@@ -12,11 +12,13 @@ import altair as alt
 from uldp_transforms.ldp.estimators.display import as_title
 from uldp_transforms.rows.figures.figure import MEDIAN
 from uldp_transforms.rows.figures.figure_words import percent, words_of
-from uldp_transforms_report.charts import LABELS, beside, data_of, svg_text, trend_chart
+from uldp_transforms_report.charts import LABELS, data_of, svg_text
 from uldp_transforms_report.colours import INK, SMOOTHED
 from uldp_transforms_report.facts import CollectionPart
 from uldp_transforms_report.numbers.number_facts import Bar, NumberPart
 from uldp_transforms_report.texts_for_readers import shown
+from uldp_transforms_report.trends.picture import beside
+from uldp_transforms_report.trends.trend_charts import common_scale, trend_chart
 
 _MANY_TIMES = 8.0  # ratio of the widths of bins above which the axis is logarithmic
 
@@ -38,7 +40,8 @@ def panel(part: CollectionPart, zone: str) -> dict[str, Any]:
     names = [f"{trend.figure.name}, {numbers.unit}" if numbers.unit else trend.figure.name for trend in numbers.trends]
     trends = [dataclasses.replace(one, figure=dataclasses.replace(one.figure, unit="")) for one in numbers.trends]
     curve = _curve(numbers, LABELS).properties(width=260, height=220, title=title)
-    return beside(curve, [(name, trend_chart(trend, part.windows, zone)) for name, trend in zip(names, trends)])
+    scale = common_scale(trends)
+    return beside(curve, [(name, trend_chart(trend, part.windows, zone, scale)) for name, trend in zip(names, trends)])
 
 
 def _curve(part: NumberPart, least: float = 0) -> Any:

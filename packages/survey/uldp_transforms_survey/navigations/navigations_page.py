@@ -11,7 +11,8 @@ from typing import Any
 import altair as alt
 
 from uldp_transforms.ldp.confidence import INTERVAL
-from uldp_transforms_report.charts import FEW, PLAIN, SMOOTHED, TRUTH, band, data_of, line_of, points, svg_text
+from uldp_transforms_report.charts import FEW, band, data_of, line_of, points, svg_text
+from uldp_transforms_report.colours import PLAIN, SMOOTHED, TRUTH
 from uldp_transforms_survey.navigations.navigation_words import percent_in_words, rate_in_words, sentences_about, shown
 
 Row = Mapping[str, Any]

@@ -1,0 +1,237 @@
+"""Charts of figures over the windows."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from uldp_transforms.ldp.estimators.display import as_title
+from uldp_transforms.rows.figures.figure import Trend, table_of, trend_of
+from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
+from uldp_transforms.windows import moment_of
+from uldp_transforms_report.charts import FEW, band, data_of, line_of, number_or_none, points, svg_text
+from uldp_transforms_report.colours import INK, PLAIN, SMOOTHED, TRUTH
+from uldp_transforms_report.facts import WindowLine
+from uldp_transforms_report.texts_for_readers import in_words, named
+from uldp_transforms_report.trends.common_scales import Scale, scale_of
+from uldp_transforms_report.trends.smooth_bands import smooth_of
+from uldp_transforms_report.trends.time_axis import labels_of
+from uldp_transforms_report.window_names import clock, local
+
+_WIDTH, _HEIGHT = 330, 150
+_CHANGES_BELOW = 3  # labels of changes below each other, before they begin at the top again
+
+
+def trend_svg(
+    trend: Trend,
+    windows: Sequence[WindowLine],
+    zone: str,
+    scale: Scale | None = None,
+    changes: Mapping[int, str] | None = None,
+) -> str:
+    """Chart of one figure over the windows, smoothed if available; arguments as for ``trend_chart``."""
+    return svg_text(trend_chart(trend, windows, zone, scale, changes), width=_WIDTH, height=_HEIGHT)
+
+
+def unexplained_svg(windows: Sequence[WindowLine], zone: str) -> str:
+    """Chart of the share of people with an unlisted value."""
+    return svg_text(_unexplained(windows, zone), width=_WIDTH, height=_HEIGHT)
+
+
+def _unexplained(windows: Sequence[WindowLine], zone: str) -> Any:
+    shares = [line.unexplained for line in windows]
+    return trend_chart(trend_of(shares[-1], table_of(shares)), windows, zone, is_joined=True)
+
+
+def common_scale(trends: Sequence[Trend]) -> Scale:
+    """The scale of charts that are compared: that of all that is drawn in one of them."""
+    columns = [column for trend in trends for column in _drawn_columns(trend).values()]
+    return scale_of(columns, all(trend.figure.is_share for trend in trends))
+
+
+def trend_chart(
+    trend: Trend,
+    windows: Sequence[WindowLine],
+    zone: str,
+    scale: Scale | None = None,
+    changes: Mapping[int, str] | None = None,
+    is_joined: bool = False,
+) -> Any:
+    """A figure over the windows: each alone in grey, smoothed ones in blue where no window contradicts them.
+
+    Few windows have a line each, many have a band. Of numbers that are not smoothed, the interval without smoothness
+    is grey.
+
+    Args:
+        trend: the figure.
+        windows: the windows.
+        zone: time zone of the axis.
+        scale: the vertical axis (default: that of this chart alone).
+        changes: position of a window -> what changed there.
+        is_joined: whether a line joins windows, however few they are.
+    """
+    figure = trend.figure
+    is_few = len(windows) <= FEW
+    words = None
+    if is_few:
+        words = (NumberFormat() if figure.is_share else format_of(figure)).words
+    base = through_time(windows, _drawn_columns(trend), zone, words)
+    y = functools.partial(_axis_on, scale or common_scale([trend]), is_share=figure.is_share, unit=figure.unit)
+    span = whisker if is_few else functools.partial(band, opacity=0.22)
+    if trend.is_smoothed:
+        layers = [
+            span(base, "low", "high", PLAIN, y=y),
+            band(base, "smoothed_low", "smoothed_high", SMOOTHED, 0.28, y),
+            line_of(base, "smoothed", SMOOTHED, y),
+        ]
+    elif figure.is_share:
+        layers = [span(base, "low", "high", PLAIN, y=y)]
+        if is_joined or not is_few:
+            layers.append(line_of(base, "value", PLAIN, y))
+    else:
+        layers = [span(base, "sure_low", "sure_high", PLAIN, y=y), band(base, "low", "high", SMOOTHED, 0.28, y)]
+        layers.append(line_of(base, "value", SMOOTHED, y))
+    if is_few:
+        layers.append(points(base, "value", y))
+    if trend.is_smoothed and np.isfinite(smooth_of(trend).alone_low).any():
+        layers += _standing_out(base, y)
+    if np.isfinite(trend.truth).any():
+        layers.append(line_of(base, "truth", TRUTH, y, strokeDash=[5, 2]))
+    return alt.layer(*layers, *_changes(windows, changes or {}, zone))
+
+
+def whisker(base: Any, low: str, high: str, colour: str, y: Any) -> Any:
+    """A line between two columns for each window."""
+    drawn = base.transform_filter(f"isValid(datum.{low}) && isValid(datum.{high})")
+    return drawn.mark_rule(color=colour, strokeWidth=2, opacity=0.35).encode(y=y(low), y2=f"{high}:Q")
+
+
+def _standing_out(base: Any, y: Any) -> list[Any]:
+    """A thin line with a dot for each window that its neighbours contradict."""
+    alone = base.transform_filter("isValid(datum.alone_low)")
+    return [
+        alone.mark_rule(color=SMOOTHED, strokeWidth=1).encode(y=y("alone_low"), y2="alone_high:Q"),
+        alone.mark_point(filled=True, size=22, opacity=1, color=SMOOTHED).encode(y=y("value")),
+    ]
+
+
+def _changes(windows: Sequence[WindowLine], changes: Mapping[int, str], zone: str) -> list[Any]:
+    """A dotted line where an alarm rang, with what changed."""
+    at = clock(zone)
+    moments = [None if line.start is None else local(line.start, at) for line in windows]
+    timed = [moment for moment in moments if moment is not None]
+    rows = []
+    for number, (place, change) in enumerate(sorted(changes.items())):
+        moment = moments[place]
+        if moment is not None:
+            is_late = 2 * (moment - timed[0]) > timed[-1] - timed[0]
+            below = 11 * (number % _CHANGES_BELOW)
+            rows.append({"time": _pixel_time(moment), "change": change, "is_late": is_late, "below": below})
+    if not rows:
+        return []
+    base = alt.Chart(data_of(rows)).encode(x=alt.X("time:T"))
+    texts = base.mark_text(
+        color=INK,
+        fontSize=10,
+        align={"expr": "datum.is_late ? 'right' : 'left'"},
+        dx={"expr": "datum.is_late ? -3 : 3"},
+        dy={"expr": "datum.below"},
+    )
+    return [
+        base.mark_rule(color=INK, strokeDash=[2, 3]),
+        texts.encode(y=alt.value(6), text="change:N"),
+    ]
+
+
+def _drawn_columns(trend: Trend) -> dict[str, np.ndarray]:
+    """The columns of a trend that are drawn: no intervals with an open end, but those of a window alone."""
+    columns = {name: getattr(trend, name) for name in ("value", "low", "high", "truth")}
+    if not trend.is_smoothed:
+        if trend.figure.is_share:
+            return columns
+        has_open_end = np.isnan(trend.sure_low) | np.isnan(trend.sure_high)
+        sure = {name: np.where(has_open_end, np.nan, getattr(trend, name)) for name in ("sure_low", "sure_high")}
+        return columns | sure
+    smooth = smooth_of(trend)
+    return columns | {
+        "smoothed": np.where(trend.contradicted, np.nan, trend.smoothed),
+        "smoothed_low": smooth.low,
+        "smoothed_high": smooth.high,
+        "alone_low": smooth.alone_low,
+        "alone_high": smooth.alone_high,
+    }
+
+
+def through_time(
+    windows: Sequence[WindowLine],
+    columns: Mapping[str, np.ndarray],
+    zone: str,
+    words: Callable[[float, float, float], str] | None,
+) -> Any:
+    """A chart whose x axis is the start of a window, in the job's time zone.
+
+    Args:
+        windows: W windows.
+        columns: (W,) arrays; the first three are an estimate and its interval.
+        zone: the time zone.
+        words: function that formats these three; None: they are not told.
+    """
+    at = clock(zone)
+    moments = [None if line.start is None else local(line.start, at).replace(tzinfo=None) for line in windows]
+    share, low, high = list(columns.values())[:3]
+    rows = [
+        {"time": _pixel_time(moment)}
+        | ({"said": f"{windows[place].name}: {words(share[place], low[place], high[place])}"} if words else {})
+        | {name: number_or_none(column[place]) for name, column in columns.items()}
+        for place, moment in enumerate(moments)
+        if moment is not None
+    ]
+    labels = {_pixel_time(moment): text for moment, text in labels_of([one for one in moments if one]).items()}
+    axis = alt.Axis(
+        title=None,
+        grid=False,
+        values=[*labels],
+        labelExpr=f"({json.dumps(labels)})[toNumber(datum.value)]",
+        labelFlush=True,
+        labelOverlap=True,
+    )
+    return alt.Chart(data_of(rows)).encode(x=alt.X("time:T", scale=alt.Scale(type="utc"), axis=axis))
+
+
+def _pixel_time(moment: Any) -> int:
+    """Milliseconds of an axis that shows a place's own time as if it were UTC."""
+    return moment_of(f"{moment:%Y-%m-%dT%H:%M:%SZ}")
+
+
+def _axis_on(scale: Scale, name: str, is_share: bool, unit: str) -> alt.Y:
+    """The axis of a column."""
+    axis = alt.Axis(title=as_title(unit) or None, format=".2~p" if is_share else ",.6~g", values=scale.ticks)
+    return alt.Y(f"{name}:Q", axis=axis, scale=alt.Scale(domain=[scale.low, scale.high], nice=False, zero=False))
+
+
+def broken_of(trend: Trend, windows: Sequence[WindowLine]) -> str:
+    """Why the smoothed line of a trend has gaps; empty if it has none."""
+    names = [windows[at].name for at in np.flatnonzero(trend.contradicted).tolist()]
+    if not names:
+        return ""
+    own = "that window's own interval excludes" if len(names) == 1 else "the intervals of these windows exclude"
+    return f"The smoothed line breaks in {in_words(names)}: {own} it."
+
+
+def sentence_of(trend: Trend, windows: Sequence[WindowLine]) -> str:
+    """Text alternative of a trend chart."""
+    known, figure = np.flatnonzero(np.isfinite(trend.value)).tolist(), trend.figure
+    moved = [windows[at].name for at in np.flatnonzero(trend.moved).tolist()]
+    form = NumberFormat() if figure.is_share else format_of(figure)
+    after = f" {figure.unit}" if figure.unit else ""
+    ends = (f"{form.text(trend.value[at])}{after} in {windows[at].name}" for at in (known[0], known[-1]))
+    sentence = f"{named(figure.name)}: {', '.join(ends)}"
+    if figure.is_share:
+        low, high = form.text(np.nanmin(trend.value)), form.text(np.nanmax(trend.value))
+        sentence += f", between {low} and {high} in {len(known)} windows"
+    return f"{sentence}. It changed in {in_words(moved)}." if moved else f"{sentence}."
