@@ -13,6 +13,7 @@ from labs.experiments.kairouz.crossover import Crossover
 from labs.experiments.kairouz.decoders import DecoderCurves, DecoderShapes
 from labs.experiments.kairouz.equation_22 import Equation22
 from labs.experiments.numbers.smooth_intervals import SmoothIntervals
+from labs.experiments.public_blocks import PublicBlocks
 from labs.experiments.repeated_reports import RepeatedReports
 from labs.experiments.tang.missing_answers import MissingAnswers
 from labs.experiments.tang.priors import DeclaredPriors
@@ -75,6 +76,7 @@ OURS: tuple[Experiment, ...] = (
     SmoothIntervals(),
     Carriers(),
     GroupCoverage(),
+    PublicBlocks(),
     ValueLevels(),
 )
 
