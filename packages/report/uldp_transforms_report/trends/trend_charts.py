@@ -80,7 +80,8 @@ def trend_chart(
     words = None
     if is_few:
         words = (NumberFormat() if figure.is_share else format_of(figure)).words
-    base = through_time(windows, _drawn_columns(trend), zone, words)
+    columns = _drawn_columns(trend)
+    base = through_time(windows, columns, zone, words)
     y = functools.partial(_axis_on, scale or common_scale([trend]), is_share=figure.is_share, unit=figure.unit)
     span = whisker if is_few else functools.partial(band, opacity=0.22)
     if trend.is_smoothed:
@@ -98,7 +99,7 @@ def trend_chart(
         layers.append(line_of(base, "value", SMOOTHED, y))
     if is_few:
         layers.append(points(base, "value", y))
-    if trend.is_smoothed and np.isfinite(smooth_of(trend).alone_low).any():
+    if np.isfinite(columns.get("alone_low", np.nan)).any():
         layers += _standing_out(base, y)
     if np.isfinite(trend.truth).any():
         layers.append(line_of(base, "truth", TRUTH, y, strokeDash=[5, 2]))
