@@ -30,8 +30,6 @@ from tests.support.refusals.jobs.specification import (
     of,
 )
 from uldp_transforms import CalendarWindows, JobSpec, Windows
-from uldp_transforms.files.collection_files import read_collection
-from uldp_transforms.files.text_files import read_text
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.share_sums import NamedSum
 from uldp_transforms.messages.refusal_causes import REJECTED_SHARE_OF_FILES, REJECTED_SHARE_OF_STREAMS
@@ -348,26 +346,6 @@ def test_the_usual_number_of_parts_contradicts_nothing() -> None:
     assert of(deduplicate_parts=PARTS) == of()
 
 
-def test_files_that_hold_nothing_of_use(tmp_path: Path) -> None:
-    """Sentences about text that is no JSON: the refusals of the library."""
-    files = {"no.json": "{", "list.json": "[]", "latin.json": b"\xe9", "empty.json": "{}"}
-    write_files(tmp_path, files)
-    paths = {name: str(tmp_path / name) for name in files}
-    no = f"{paths['no.json']} must be JSON, got an error in line 1: Expecting property name enclosed in double quotes"
-    latin = f"{paths['latin.json']} must be a UTF-8 text file, got other bytes"
-    assert refusal(lambda: JobSpec.from_json(paths["no.json"])) == no
-    assert refusal(lambda: of(collections=[paths["no.json"]])) == no
-    assert refusal(lambda: of(candidates=paths["latin.json"])) == latin
-    assert refusal(lambda: JobSpec.from_json(paths["list.json"])) == "JobSpec must be a JSON object, got []"
-    assert refusal(lambda: JobSpec.from_json(paths["empty.json"])) == "JobSpec needs the key 'collections', got no keys"
-    expected = f"{paths['empty.json']}: Collection needs the key 'id', got no keys"
-    assert refusal(lambda: read_collection(paths["empty.json"])) == expected
-    missing = tmp_path / "missing.json"
-    for call in (JobSpec.from_json, lambda path: of(collections=[path]), lambda path: of(candidates=path), read_text):
-        with pytest.raises(FileNotFoundError, match=r"missing\.json"):
-            call(missing)
-
-
 # ---------------------------------------------------------------------- what transforms derive
 
 
@@ -421,27 +399,6 @@ def test_only_a_stream_has_windows_that_an_earlier_run_cut() -> None:
     assert (spec.for_input(True).partial_before, spec.for_input(True).run) == (None, "r")
     assert len(of(run="r" * 64).run or "") == 64
     assert of(release="final").for_input(False).release == FINAL
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (
-            lambda: of(bounded=True).for_input(False),
-            "JobSpec.bounded must agree with the input, which is unbounded, got True",
-        ),
-        (
-            lambda: of(bounded=False).for_input(True),
-            "JobSpec.bounded must agree with the input, which is bounded, got False",
-        ),
-        (
-            lambda: of(window=None).for_input(False),
-            "an unbounded input needs JobSpec.window: an unbounded stream without windows has no estimate, got none",
-        ),
-    ],
-)
-def test_for_input_refuses_what_contradicts_it(call: Callable[[], Any], sentence: str) -> None:
-    assert refusal(call) == sentence
 
 
 def test_the_gate_is_that_of_base_periods() -> None:
@@ -589,35 +546,6 @@ def test_candidates_are_the_lines_of_a_file(content: bytes, expected: tuple[str,
     write_files(tmp_path, {"values.txt": content, "values.txt.gz": gzip.compress(content)})
     for name in ("values.txt", "values.txt.gz"):
         assert of(candidates=tmp_path / name).candidates == expected
-
-
-WRONG_CANDIDATE_FILES: list[tuple[bytes, str]] = [
-    (b"ant\n\nbee\n bee \n", "must have different values (in Unicode NFC), got the same one in lines 3 and 4"),
-    (b"\xc3\xa9\ne\xcc\x81", "must have different values (in Unicode NFC), got the same one in lines 1 and 2"),
-    (b"a\n" + b"x" * 4097, "must have lines of at most 4096 bytes, got a longer one at line 2"),
-    (b"a\n" + b"x" * 4096 + b"\r" * 9, "must have lines of at most 4096 bytes, got a longer one at line 2"),
-    (b" " * 4097, "must have lines of at most 4096 bytes, got a longer one at line 1"),
-    ("\n".join(map(str, range((1 << 20) + 1))).encode(), "must have at most 1048576 values, got more"),
-    (b"a\n\xe4\n", "must be a UTF-8 text file, got other bytes"),
-]
-
-
-@pytest.mark.parametrize(("content", "sentence"), WRONG_CANDIDATE_FILES, ids=range(len(WRONG_CANDIDATE_FILES)))
-def test_what_candidates_are_not(content: bytes, sentence: str, tmp_path: Path) -> None:
-    write_files(tmp_path, {"values.txt": content, "values.txt.gz": gzip.compress(content)})
-    for name in ("values.txt", "values.txt.gz"):
-        path = tmp_path / name
-        assert refusal(lambda path=path: of(candidates=path)) == f"{path} {sentence}"
-
-
-@pytest.mark.parametrize("content", [b"ant\nbee\n", gzip.compress(b"ant\nbee\n")[:-9]], ids=["other", "cut"])
-def test_half_a_file_has_no_candidates(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "values.txt.gz"
-    path.write_bytes(content)
-    assert (
-        refusal(lambda: of(candidates=path))
-        == f"{path} must be a complete gzip file, got another format or a damaged file"
-    )
 
 
 HUGE = {"one line": lambda: b"x" * (1 << 20), "empty lines": lambda: b"\n" * (1 << 20)}

@@ -1232,6 +1232,7 @@ SENTENCES: list[Refusal] = [
                 "stranger.csv --collection numbers.json --mechanisms sw,urr",
                 "--mechanisms must only name sw, krr, rappor, ss, hr with --collection, got urr",
             ),
+            ("stranger.csv --candidates x", "--candidates can be given only with --open, got x"),
             ("none.csv --collection numbers.json", "--values must have a number, got 2 texts that stand for none"),
         )
     ),
@@ -1239,6 +1240,16 @@ SENTENCES: list[Refusal] = [
     *(
         (run(plan.configure, f"--epsilon 1 --reports 9 {options}"), sentence)
         for options, sentence in (
+            (
+                "--num_values 4 --target_l1 1 --target_l2 1",
+                "argument --target_l2: not allowed with argument --target_l1",
+            ),
+            ("--num_values 4 --heaviest_unlisted 0.2", "--heaviest_unlisted can be given only with --open, got 0.2"),
+            ("--num_values 4 --frequencies flat", "--frequencies can be given only with --open, got flat"),
+            ("--num_values 4 --sensitive x", "--sensitive can be given only with --values, got x"),
+            ("--num_values 4 --missing skip", "--missing can be given only with --values, got skip"),
+            ("--open --num_candidates 9 --num_sensitive 2", "--num_sensitive can be given only without --open, got 2"),
+            ("--values good.csv --num_values 4", "--num_values can be given only without --values, got 4"),
             ("--epsilon_inf 2", "--epsilon_inf needs --reports_per_person, got 2 alone"),
             ("--values good.csv", "good.csv must have at least 2 different values, got 1"),
             ("--values stranger.csv --sensitive blank.txt", "blank.txt must name a sensitive value, got none"),

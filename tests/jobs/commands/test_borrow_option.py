@@ -1,9 +1,8 @@
-"""``--borrow`` in estimate, with and without an engine, in reestimate and in total; compare does not borrow."""
+"""``--borrow``: compare does not borrow, and groups without numbers do not either."""
 
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 
 from tests.jobs.follow.spools import Followed
 from tests.support.ldp.dimensions import GROUPED
-from tests.support.rows.borrowed_rows import assert_borrows
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.compare.compare_command import BORROWED
 
@@ -20,34 +18,6 @@ def rows_of(path: Path) -> dict[Any, dict[str, Any]]:
     """The last row of each window and group."""
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     return {(row["window_start"], row["group"]): row for row in sorted(rows, key=lambda row: row["pane_index"])}
-
-
-def test_groups_borrow_in_all_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same shares from files on an engine, from a spool without one, and from stored counts."""
-    followed = Followed(tmp_path, "--by", "country", of=(GROUPED,))
-    followed.add_file(reports=800, minutes=2)
-    followed.steps(2)
-    plain = rows_of(next(followed.output.glob("estimates-*.jsonl")))
-    (tmp_path / "out").rename(tmp_path / "plain")
-    followed.window.append("--borrow")
-    followed.steps(2)
-    followed.run_batch()
-    of_spool = rows_of(next(followed.output.glob("estimates-*.jsonl")))
-    of_files = rows_of(followed.batch / "estimates.jsonl")
-    assert_borrows(plain, of_spool)
-    assert {key: row["borrowed"] for key, row in of_files.items()} == {
-        key: row["borrowed"] for key, row in of_spool.items()
-    }
-    monkeypatch.chdir(tmp_path)
-    again = "reestimate --collection grouped.json plain --output again --by country --borrow --min_reports 1"
-    assert uldp.main(shlex.split(again)) == 0
-    assert [row["estimates"] for _, row in sorted(rows_of(Path("again/estimates.jsonl")).items())] == [
-        row["estimates"] for _, row in sorted(of_files.items())
-    ]
-    for output, option in (("own.jsonl", ""), ("all.jsonl", "--borrow")):
-        options = f"total batch --by country --min_reports 1 --output {output} {option}"
-        assert uldp.main(shlex.split(options)) == 0
-    assert_borrows(rows_of(Path("own.jsonl")), rows_of(Path("all.jsonl")))
 
 
 def test_own_shares_are_compared(

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from tests.support.capabilities.capabilities import CAPABILITIES, Capability
-from tests.support.capabilities.jobs import ESTIMATE, FOLLOW, PROGRAMS, REESTIMATE, STREAM, job
+from tests.support.capabilities.jobs import ESTIMATE, FOLLOW, PROGRAMS, REESTIMATE, STREAM, YAML, Job, job
 from tests.support.capabilities.page import RECORD, YES
 from tests.support.capabilities.programs import RUNS, rows_of
 from tests.support.capabilities.reasons import REASONS, SILENT, words_of
@@ -66,21 +66,32 @@ def test_every_reason_but_those_that_wait_explains_a_cell() -> None:
     assert len({(reason.sentence) for reason in REASONS}) == len(REASONS)
 
 
-@pytest.mark.parametrize("name", ["foods", "diet"])
-def test_all_programs_find_the_same_shares(name: str) -> None:
-    """Of the same reports of the same windows, for everybody and for groups."""
-    shares = {}
-    for program in (ESTIMATE, STREAM, FOLLOW, REESTIMATE):
-        rows = rows_of(program, job(name, by=("arm",)))
+SHARED = (
+    *(job(study, by=("arm",)) for study in ("foods", "diet")),
+    *(job(study, borrow=True, by=("arm",)) for study in ("foods", "diet")),
+    job("diet", liars=0.02),
+    job("minutes", limits=(45,), quantiles=(0.25,), by=("arm",)),
+)
+
+
+@pytest.mark.parametrize("asked", SHARED, ids=lambda asked: f"{asked.study} {' '.join(asked.values)}")
+def test_all_programs_find_the_same_shares(asked: Job) -> None:
+    """Of the same reports of the same windows, for everybody and for groups, raw and as they are shown; and figures."""
+    numbers = {}
+    for program in (ESTIMATE, STREAM, YAML, FOLLOW, REESTIMATE):
+        rows = rows_of(program, asked)
         assert not isinstance(rows, str)
-        shares[program] = {
-            (row["collection_version"], row["window_start"], row["group"], entry["value"]): entry["raw_frequency"]
-            for row in rows["estimates"]
-            for entry in row["estimates"]
-        }
-    assert len(shares[ESTIMATE]) > 10
-    for program, found in shares.items():
-        assert found == pytest.approx(shares[ESTIMATE], rel=1e-12, abs=1e-12), program
+        numbers[program] = found = {}
+        for row in rows["estimates"]:
+            place = row["collection_version"], row["window_start"], row["group"]
+            for name in ("frequency", "raw_frequency"):
+                found |= {(*place, name, entry["value"]): entry[name] for entry in row["estimates"]}
+            found[(*place, "borrowed")] = row["borrowed"] or 0
+            if asked.study == "minutes":
+                found[(*place, "mean")] = row["numbers"]["mean"]["value"]
+    assert len(numbers[ESTIMATE]) > 10
+    for program, found in numbers.items():
+        assert found == pytest.approx(numbers[ESTIMATE], rel=1e-12, abs=1e-12), program
 
 
 def test_a_capability_that_rows_do_not_show_is_seen() -> None:

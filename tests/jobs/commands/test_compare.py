@@ -349,19 +349,6 @@ def test_sides_without_an_estimate_are_named(capsys: pytest.CaptureFixture[str])
     ]
 
 
-@pytest.mark.usefixtures("folder")
-def test_people_who_report_in_several_windows_widen_the_intervals(capsys: pytest.CaptureFixture[str]) -> None:
-    lengths = []
-    for of in (GROUPED, DAILY):
-        store([*arms([300, 200, 100], [200, 300, 100], of), *arms([300, 200, 100], [200, 300, 100], of, PERIOD)])
-        rows = compared(f"--collection {'daily' if of is DAILY else 'grouped'}.json --by arm")
-        lengths.append([one["high"] - one["low"] for one in rows])
-    ratios = np.array(lengths[1]) / np.array(lengths[0])
-    assert ratios.min() > 1 - 1e-9
-    assert ratios.max() > 1.01
-    assert "Whether they differ at all is not tested, because people report several times." in capsys.readouterr().out
-
-
 def test_the_difference_that_is_said_to_be_noticed_is_noticed() -> None:
     """Exact sums over all pairs of counts of two groups of 400 people, whose shares differ by what is said."""
     model = Collection.from_json(

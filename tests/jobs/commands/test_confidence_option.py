@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.jobs.follow.spools import Followed
 from tests.support.jobs.reestimated import COLLECTIONS, FILES, again, estimated, rows_of
-from tests.support.messages_cases import KRR as OF_SPOOL
 from tests.support.messages_cases import write_files
 from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import planning
@@ -66,14 +64,6 @@ def test_counts_have_no_level(capsys: pytest.CaptureFixture[str]) -> None:
     run("report --input job --output page.html")
     page = Path("page.html").read_text("utf-8")
     assert set(re.findall(r"(\d+) % interval", page)) == {"90", "95"}
-
-
-def test_a_job_that_follows_a_spool_has_the_level(tmp_path: Path) -> None:
-    job = Followed(tmp_path / "follow", "--confidence", "0.8", "--smooth", of=[OF_SPOOL])
-    job.add_file()
-    job.steps(2)
-    rows = [json.loads(line) for file in job.output.glob("estimates*.jsonl") for line in file.read_text().splitlines()]
-    assert rows and {row["confidence"] for row in rows} == {0.8}
 
 
 @pytest.mark.parametrize("confidence", [0.8, 0.99])

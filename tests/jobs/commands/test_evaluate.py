@@ -13,7 +13,6 @@ import pytest
 from scipy import stats
 
 from tests.support.cases import ANY_VALUES
-from tests.support.commands import last_of_each
 from tests.support.tolerance import binomial_limits, chi_square_limits
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.evaluate.evaluate_command import configure
@@ -150,32 +149,3 @@ def test_a_picture(people: Path) -> None:
     )
     content = people.with_name("p.png").read_bytes()
     assert content.startswith(b"\x89PNG\r\n") and len(content) > 10_000
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ("--mechanisms krr,x", f"--mechanisms must be ids from {', '.join(sorted(MECHANISMS))}, got 'krr,x'"),
-        ("--epsilons 17", "mechanism.epsilon must be a number in (0, 16], got 17.0"),
-        ("--sensitive {0}/nobody.txt", "{0}/nobody.txt must list at least one value that occurs in --values, got none"),
-        ("--candidates {0}/one.csv", "--candidates can be given only with --open, got {0}/one.csv"),
-        (
-            "--open --candidates {0}/nobody.txt",
-            "{0}/nobody.txt must list at least one value that occurs in --values, got none",
-        ),
-        (
-            "--mechanisms tsp",
-            "--mechanisms must name at least one mechanism that can be tried, got tsp: it needs "
-            "missing_rates, which only a collection "
-            "can declare",
-        ),
-        ("--value_column id --values {0}/one.csv", "{0}/one.csv must have at least 2 different values, got 1"),
-    ],
-)
-def test_wrong_command_line(options: str, sentence: str, people: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = people.parent
-    (folder / "one.csv").write_text("id\n1\n1\n", encoding="utf-8")
-    (folder / "nobody.txt").write_text("nobody\n", encoding="utf-8")
-    arguments = ["--values", str(people), "--value_column", "answer", *options.format(folder).split()]
-    assert uldp.main(["evaluate", *last_of_each(arguments)]) == 2
-    assert capsys.readouterr().err == f"evaluate: {sentence.format(folder)}\n"

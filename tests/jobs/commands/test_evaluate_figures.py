@@ -399,28 +399,6 @@ def test_the_end_of_the_range_is_in_an_interval_that_is_open_there(true: float) 
     assert (found.covered, found.sure_covered) == (1.0, 1.0)
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ("--sensitive {0}/people.csv", "--sensitive can be given only without --collection, got {0}/people.csv"),
-        ("--open", "--open can be given only without --collection, got True"),
-        ("--png p.png", "--png can be given only without --collection, got p.png"),
-        (
-            "--open --max_cohorts 4",
-            "--open can be given only without --collection, got True",
-        ),
-    ],
-)
-def test_options_that_numbers_do_not_have(
-    options: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "n.json").write_text(json.dumps(numbers(others=["none", "other"]).to_json()), encoding="utf-8")
-    (tmp_path / "people.csv").write_text("value,name\n5,none\n15,other\n", encoding="utf-8")
-    argv = ["--values", f"{tmp_path}/people.csv", "--collection", f"{tmp_path}/n.json"]
-    assert program.main([*argv, *options.format(tmp_path).split()]) == 2
-    assert capsys.readouterr().err == f"evaluate: {sentence.format(tmp_path)}\n"
-
-
 def test_a_trial_of_numbers_has_all_options(tmp_path: Path) -> None:
     (tmp_path / "n.json").write_text(json.dumps(numbers().to_json()), encoding="utf-8")
     (tmp_path / "people.csv").write_text("value\n25\nnone\n5\n25\n", encoding="utf-8")

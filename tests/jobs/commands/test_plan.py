@@ -13,7 +13,6 @@ import pytest
 from scipy import stats
 
 from tests.support.cases import ANY_VALUES
-from tests.support.commands import last_of_each
 from tests.support.ldp.small_mechanisms import make
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.plan import plan_command as program
@@ -364,49 +363,6 @@ def test_the_recommended_collection_keeps_memos_if_their_guarantee_is_given(tmp_
     assert '"epsilon_inf": 3.0' in capsys.readouterr().out
 
 
-def test_an_epsilon_inf_below_epsilon_is_refused(tmp_path, capsys):
-    path = tmp_path / "c.json"
-    question = f"--num_values 4 --epsilon 1 --reports 10000 --reports_per_person 30 --epsilon_inf 0.5 --output {path}"
-    assert program.main(question.split()) == 2
-    assert not path.exists()
-    capsys.readouterr()
-    question = "--num_values 4 --epsilon 1 --reports 10000 --reports_per_person 30 --epsilon_inf 0.5"
-    assert program.main(question.split()) == 2
-    assert "epsilon_inf must be a number above epsilon = 1, at most 16, got 0.5" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ("", "the following arguments are required: --reports"),
-        (
-            "--num_values 4 --reports 9",
-            "--epsilon or a target is required (--target_l1, --target_l2, --target_half_width), got neither",
-        ),
-        (
-            "--num_values 4 --reports 9 --target_half_width 1e-4",
-            "--target_half_width must be met by an epsilon of at most 16 with these reports, got 0.0001; allow a "
-            "larger error, or give --epsilon to see the reports that each mechanism needs",
-        ),
-        ("--num_values 4 --epsilon 0 --reports 9", "--epsilon must be a number above 0, got '0'"),
-        ("--num_values 4 --epsilon 1 --reports 1.5", "--reports must be a whole number above 0, got '1.5'"),
-        (f"{COMMAND} --target_l1 1 --target_l2 1", "argument --target_l2: not allowed with argument --target_l1"),
-        (f"{COMMAND} --epsilon_inf 2", "--epsilon_inf needs --reports_per_person, got 2 alone"),
-        (f"{COMMAND} --reports_per_person 0", "--reports_per_person must be a whole number above 0, got '0'"),
-        (
-            "--num_values 9 --heaviest_unlisted 0.2 --epsilon 1 --reports 9",
-            "--heaviest_unlisted can be given only with --open, got 0.2",
-        ),
-        (f"{COMMAND} --output none/c.json", "none/c.json: No such file or directory"),
-    ],
-)
-def test_wrong_arguments_are_one_line_and_exit_code_2(capsys, arguments, said):
-    assert program.main(last_of_each(arguments.split())) == 2
-    captured = capsys.readouterr()
-    assert captured.err == f"plan: {said}\n"
-    assert captured.out == ""
-
-
 # ---------------------------------------------------------------------- values of one's own
 
 PEOPLE = ["flu"] * 50 + ["cold"] * 30 + ["gout"] * 15 + ["e\N{COMBINING ACUTE ACCENT}"] * 5
@@ -470,32 +426,6 @@ def test_open_lists_of_ones_own(own, tmp_path, capsys):
     for line, row in zip(printed.splitlines()[5:], plan(question, 2, 5000).rows[1:]):
         assert float(cells(line)[6]) == pytest.approx(row.l2, rel=6e-3)
     assert printed_collection(printed)["alphabet"].get("non_sensitive", ["cold", "é"]) == ["cold", "é"]
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ("--num_values 4", "--num_values can be given only without --values, got 4"),
-        ("--sensitive_share 0.1", "--sensitive_share can be given only without --values, got 0.1"),
-        ("--unlisted_share 0.1", "--unlisted_share can be given only with --open, got 0.1"),
-        ("--value_column age", "PATH must have at least 2 different values, got 1"),
-        (
-            "--value_column none",
-            "PATH must have a column named none, got 3 other column(s); --value_column names another, and CSV must "
-            "begin with its header",
-        ),
-        ("--sensitive EMPTY", "EMPTY must name a sensitive value, got none"),
-        ("--sensitive none.txt", "none.txt: No such file or directory"),
-    ],
-)
-def test_wrong_files_are_one_line_and_exit_code_2(own, tmp_path, capsys, options, said):
-    (tmp_path / "empty.txt").touch()
-    command = ["--values", str(own), "--epsilon", "1", "--reports", "9"]
-    command += [] if "--value_column" in options else ["--value_column", "illness"]
-    assert program.main([*command, *options.replace("EMPTY", str(tmp_path / "empty.txt")).split()]) == 2
-    expected = said.replace("PATH", str(own)).replace("EMPTY", str(tmp_path / "empty.txt"))
-    captured = capsys.readouterr()
-    assert (captured.err, captured.out) == (f"plan: {expected}\n", "")
 
 
 def test_half_width_targets(capsys):

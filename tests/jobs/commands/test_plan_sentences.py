@@ -494,43 +494,6 @@ def test_questions_of_numbers(options: str, question: Any) -> None:
     assert read(many).question == question
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ("--num_values 9 --frequencies flat", "--frequencies can be given only with --open, got flat"),
-        (
-            "--num_values 9 --max_cohorts 65537",
-            "ClosedQuestion.max_cohorts must be an integer in [1, 65536], got 65537",
-        ),
-        ("--num_values 9 --sensitive x", "--sensitive can be given only with --values, got x"),
-        ("--num_values 9 --missing skip", "--missing can be given only with --values, got skip"),
-        (
-            "--num_values 9 --sensitive_share 0.5",
-            "--sensitive_share needs values that are not sensitive, got 0.5 without any",
-        ),
-        (
-            "--open --num_candidates 9 --sensitive_share 0.5",
-            "--sensitive_share needs values that are not sensitive, got 0.5 without any",
-        ),
-        ("--open --num_candidates 9 --num_sensitive 2", "--num_sensitive can be given only without --open, got 2"),
-        ("--num_values 9 --liars 1", "--liars must be below 1, got 1"),
-        ("--num_values 9 --groups 1", "--groups must be at least 2, got 1"),
-        (
-            "--values none.csv --dimensions a,,b",
-            "--dimensions must name each column once, such as country,arm, got a,,b",
-        ),
-        (
-            "--values none.csv --dimensions a --smallest_group 0.5",
-            "--smallest_group can be given only without --dimensions, got 0.5",
-        ),
-    ],
-)
-def test_options_that_do_not_go_together(options: str, sentence: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        read(options)
-    assert str(caught.value) == sentence
-
-
 def test_options_are_kept() -> None:
     plain = read("--num_values 9")
     assert (plain.epsilon, plain.num_reports, plain.targets, plain.groups, plain.liars) == (1, 1000, {}, None, None)
