@@ -13,6 +13,7 @@ from uldp_transforms.rows.figures.figure import Figure, Trend, table_of, trend_o
 from uldp_transforms_report.facts import Alarm, WindowLine
 from uldp_transforms_report.trends.alarm_marks import changes_of
 from uldp_transforms_report.trends.common_scales import scale_of
+from uldp_transforms_report.trends.merged_windows import merged, step_of
 from uldp_transforms_report.trends.smooth_bands import smooth_of
 from uldp_transforms_report.trends.time_axis import labels_of
 from uldp_transforms_report.trends.trend_charts import common_scale, trend_chart
@@ -144,6 +145,26 @@ def test_nothing_is_drawn_of_what_is_not_known() -> None:
     nothing = smooth_of(trend((NAN, NAN, NAN), (NAN, NAN, NAN)))
     assert all(np.isnan(column).all() for column in nothing)
     assert np.isnan(smooth_of(trend((0.3, 0.2, 0.4), sure=(0.5, 0.6))).low).all()
+
+
+# ----------------------------------------------------------------------------------------------------- many windows
+
+
+def test_points_of_many_windows_span_all_of_them() -> None:
+    assert [step_of(number) for number in (0, 1, 400, 401, 800, 3650)] == [1, 1, 1, 2, 2, 10]
+    columns = {name: np.array([1.0, 3, NAN, 5, 6]) for name in ("low", "alone_high", "value")}
+    found = merged(columns | {"truth": np.full(5, NAN)}, 2)
+    assert [found[name].tolist() for name in columns] == [[1, 5, 6], [3, 5, 6], [2, 5, 6]]
+    assert np.isnan(found["truth"]).all() and len(found["truth"]) == 3
+
+
+def test_a_chart_of_ten_years_has_few_points() -> None:
+    """And no lines of single windows, which would cover it."""
+    usual = [(0.3, 0.28, 0.32)] * 9
+    of = trend(*[*usual, (0.3, 0.28, 0.45)] * 41)
+    drawn = trend_chart(of, windows(410), "UTC").to_dict()
+    assert {len(rows) for rows in drawn["datasets"].values()} == {205}
+    assert [layer["mark"]["type"] for layer in drawn["layer"]] == ["area", "area", "line"]
 
 
 # --------------------------------------------------------------------------------------------------------- changes

@@ -124,13 +124,13 @@ def axis_of(name: str, is_share: bool = True, unit: str = "") -> alt.Y:
 
 def band(base: Any, low: str, high: str, colour: str, opacity: float, y: Axis = axis_of) -> Any:
     """The area between two columns."""
-    return base.mark_area(color=colour, opacity=opacity).encode(y=y(low), y2=f"{high}:Q")
+    return base.mark_area(color=colour, opacity=opacity).encode(y=y(low), y2=alt.Y2(f"{high}:Q"))
 
 
 def points(base: Any, name: str, y: Axis = axis_of) -> Any:
     """A point for each window, with its numbers in a tooltip."""
     points = base.mark_point(filled=True, size=22, opacity=1, color=PLAIN, aria=True)
-    return points.encode(y=y(name), description="said:N")
+    return points.encode(y=y(name), description=alt.Description("said:N"))
 
 
 def line_of(base: Any, name: str, colour: str, y: Axis = axis_of, **more: Any) -> Any:
@@ -138,10 +138,17 @@ def line_of(base: Any, name: str, colour: str, y: Axis = axis_of, **more: Any) -
     return base.mark_line(color=colour, strokeWidth=1.6, **more).encode(y=y(name))
 
 
+class _Data(alt.InlineData):
+    """Rows that Altair does not copy for each mark of a chart."""
+
+    def __deepcopy__(self, memo: Any) -> _Data:
+        return self
+
+
 def data_of(rows: _Rows) -> alt.InlineData:
     """Rows as the data of a chart, which Altair does not check one by one."""
     with debug_mode(False):
-        return alt.InlineData(values=rows)
+        return _Data(values=rows)
 
 
 def svg_text(chart: Any, **size: int) -> str:

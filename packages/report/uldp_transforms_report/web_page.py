@@ -24,6 +24,7 @@ from uldp_transforms_report.numbers import number_charts
 from uldp_transforms_report.texts_for_readers import ends_of, group_words, in_words, named, shown, with_values
 from uldp_transforms_report.trends import picture, trend_charts
 from uldp_transforms_report.trends.alarm_marks import changes_of
+from uldp_transforms_report.trends.merged_windows import step_of
 
 _HERE = Path(__file__).parent
 _IN_CHART = 25  # maximum number of values in the chart of the latest window
@@ -98,6 +99,7 @@ def _template() -> jinja2.Template:
         "broken_of": trend_charts.broken_of,
         "common_scale": trend_charts.common_scale,
         "changes_of": changes_of,
+        "step_of": step_of,
         "sentence_of_curve": number_charts.sentence_of_curve,
     }
     return environment.get_template("page.html.jinja")

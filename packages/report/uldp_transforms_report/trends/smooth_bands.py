@@ -48,6 +48,20 @@ def smooth_of(trend: Trend) -> Smooth:
     )
 
 
+def smooth_columns(trend: Trend) -> dict[str, np.ndarray]:
+    """What a chart draws of smoothed numbers, by the names of its columns; ``alone`` are those of windows that stand
+    out, without smoothing."""
+    smooth = smooth_of(trend)
+    return {
+        "smoothed": np.where(trend.contradicted, np.nan, trend.smoothed),
+        "smoothed_low": smooth.low,
+        "smoothed_high": smooth.high,
+        "alone_low": smooth.alone_low,
+        "alone_high": smooth.alone_high,
+        "alone": np.where(np.isnan(smooth.alone_low), np.nan, trend.value),
+    }
+
+
 def _usual(lengths: np.ndarray) -> np.ndarray:
     """(W,) running medians of (W,) lengths; NaN where there is none."""
     padded = np.pad(lengths, _BESIDE, constant_values=np.nan)

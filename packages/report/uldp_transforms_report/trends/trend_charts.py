@@ -9,6 +9,7 @@ from typing import Any
 
 import altair as alt
 import numpy as np
+from altair.utils.schemapi import debug_mode
 
 from uldp_transforms.ldp.estimators.display import as_title
 from uldp_transforms.rows.figures.figure import Trend, table_of, trend_of
@@ -19,7 +20,8 @@ from uldp_transforms_report.colours import INK, PLAIN, SMOOTHED, TRUTH
 from uldp_transforms_report.facts import WindowLine
 from uldp_transforms_report.texts_for_readers import in_words, named
 from uldp_transforms_report.trends.common_scales import Scale, scale_of
-from uldp_transforms_report.trends.smooth_bands import smooth_of
+from uldp_transforms_report.trends.merged_windows import merged, step_of
+from uldp_transforms_report.trends.smooth_bands import smooth_columns
 from uldp_transforms_report.trends.time_axis import labels_of
 from uldp_transforms_report.window_names import clock, local
 
@@ -35,7 +37,9 @@ def trend_svg(
     changes: Mapping[int, str] | None = None,
 ) -> str:
     """Chart of one figure over the windows, smoothed if available; arguments as for ``trend_chart``."""
-    return svg_text(trend_chart(trend, windows, zone, scale, changes), width=_WIDTH, height=_HEIGHT)
+    with debug_mode(False):  # many charts of one kind, which tests check
+        chart = trend_chart(trend, windows, zone, scale, changes)
+    return svg_text(chart, width=_WIDTH, height=_HEIGHT)
 
 
 def unexplained_svg(windows: Sequence[WindowLine], zone: str) -> str:
@@ -80,8 +84,9 @@ def trend_chart(
     words = None
     if is_few:
         words = (NumberFormat() if figure.is_share else format_of(figure)).words
-    columns = _drawn_columns(trend)
-    base = through_time(windows, columns, zone, words)
+    step = step_of(len(windows))
+    columns = merged(_drawn_columns(trend), step)
+    base = through_time(windows[::step], columns, zone, words)
     y = functools.partial(_axis_on, scale or common_scale([trend]), is_share=figure.is_share, unit=figure.unit)
     span = whisker if is_few else functools.partial(band, opacity=0.22)
     if trend.is_smoothed:
@@ -99,7 +104,7 @@ def trend_chart(
         layers.append(line_of(base, "value", SMOOTHED, y))
     if is_few:
         layers.append(points(base, "value", y))
-    if np.isfinite(columns.get("alone_low", np.nan)).any():
+    if step == 1 and np.isfinite(columns.get("alone_low", np.nan)).any():
         layers += _standing_out(base, y)
     if np.isfinite(trend.truth).any():
         layers.append(line_of(base, "truth", TRUTH, y, strokeDash=[5, 2]))
@@ -109,15 +114,15 @@ def trend_chart(
 def whisker(base: Any, low: str, high: str, colour: str, y: Any) -> Any:
     """A line between two columns for each window."""
     drawn = base.transform_filter(f"isValid(datum.{low}) && isValid(datum.{high})")
-    return drawn.mark_rule(color=colour, strokeWidth=2, opacity=0.35).encode(y=y(low), y2=f"{high}:Q")
+    return drawn.mark_rule(color=colour, strokeWidth=2, opacity=0.35).encode(y=y(low), y2=alt.Y2(f"{high}:Q"))
 
 
 def _standing_out(base: Any, y: Any) -> list[Any]:
     """A thin line with a dot for each window that its neighbours contradict."""
     alone = base.transform_filter("isValid(datum.alone_low)")
     return [
-        alone.mark_rule(color=SMOOTHED, strokeWidth=1).encode(y=y("alone_low"), y2="alone_high:Q"),
-        alone.mark_point(filled=True, size=22, opacity=1, color=SMOOTHED).encode(y=y("value")),
+        alone.mark_rule(color=SMOOTHED, strokeWidth=1).encode(y=y("alone_low"), y2=alt.Y2("alone_high:Q")),
+        alone.mark_point(filled=True, size=22, opacity=1, color=SMOOTHED).encode(y=y("alone")),
     ]
 
 
@@ -145,7 +150,7 @@ def _changes(windows: Sequence[WindowLine], changes: Mapping[int, str], zone: st
     )
     return [
         base.mark_rule(color=INK, strokeDash=[2, 3]),
-        texts.encode(y=alt.value(6), text="change:N"),
+        texts.encode(y=alt.value(6), text=alt.Text("change:N")),
     ]
 
 
@@ -158,14 +163,7 @@ def _drawn_columns(trend: Trend) -> dict[str, np.ndarray]:
         has_open_end = np.isnan(trend.sure_low) | np.isnan(trend.sure_high)
         sure = {name: np.where(has_open_end, np.nan, getattr(trend, name)) for name in ("sure_low", "sure_high")}
         return columns | sure
-    smooth = smooth_of(trend)
-    return columns | {
-        "smoothed": np.where(trend.contradicted, np.nan, trend.smoothed),
-        "smoothed_low": smooth.low,
-        "smoothed_high": smooth.high,
-        "alone_low": smooth.alone_low,
-        "alone_high": smooth.alone_high,
-    }
+    return columns | smooth_columns(trend)
 
 
 def through_time(
