@@ -127,9 +127,9 @@ def band(base: Any, low: str, high: str, colour: str, opacity: float, y: Axis = 
     return base.mark_area(color=colour, opacity=opacity).encode(y=y(low), y2=alt.Y2(f"{high}:Q"))
 
 
-def points(base: Any, name: str, y: Axis = axis_of) -> Any:
+def points(base: Any, name: str, y: Axis = axis_of, colour: str = PLAIN) -> Any:
     """A point for each window, with its numbers in a tooltip."""
-    points = base.mark_point(filled=True, size=22, opacity=1, color=PLAIN, aria=True)
+    points = base.mark_point(filled=True, size=22, opacity=1, color=colour, aria=True)
     return points.encode(y=y(name), description=alt.Description("said:N"))
 
 

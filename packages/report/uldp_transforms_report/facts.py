@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.rows.figures.figure import Figure, Trend
+from uldp_transforms_report.colours import colours_of_groups
 from uldp_transforms_report.compared.compared_rows import Comparisons
 from uldp_transforms_report.differences import Panel
 from uldp_transforms_report.groups.group_facts import GroupPart
 from uldp_transforms_report.levels import Levels
 from uldp_transforms_report.numbers.number_facts import NumberPart
+from uldp_transforms_report.trends.group_trends import GroupTrends
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -133,12 +135,13 @@ class Account:
 class CollectionPart:
     """Content about one version of one collection, or about a question with all its versions.
 
-    ``numbers`` is what is said of an ordered alphabet, ``sums`` of sums over chosen values, and ``whole_numbers`` and
-    ``whole_sums`` the same of the whole period; None without. ``groups`` are those of the latest window and of the
-    whole period. Sentinels examined ``judged`` windows, and ``watched`` of them were examined for changes. ``changed``
-    has the name of the latest window in which a value changed. ``panel`` has the numbers for comparing windows; None if
-    fewer than two windows have numbers. ``whole`` has the shares of the whole period, if they are known. ``levels`` are
-    the confidences of the windows' intervals. ``not_there`` are requested values without a chart.
+    ``numbers`` is what is said of an ordered alphabet, ``sums`` of sums over chosen values, and ``whole_numbers``
+    and ``whole_sums`` the same of the whole period; None without. ``groups`` are those of the latest window and of
+    the whole period, ``group_trends`` those over the windows. Sentinels examined ``judged`` windows, and
+    ``watched`` of them were examined for changes. ``changed`` has the name of the latest window in which a value
+    changed. ``panel`` has the numbers for comparing windows; None if fewer than two windows have numbers. ``whole``
+    has the shares of the whole period, if they are known. ``levels`` are the confidences of the windows' intervals.
+    ``not_there`` are requested values without a chart.
     """
 
     id: str
@@ -150,6 +153,7 @@ class CollectionPart:
     sums: NumberPart | None
     whole_sums: NumberPart | None
     groups: Sequence[GroupPart]
+    group_trends: Sequence[GroupTrends]
     asked: Sequence[tuple[str, str]]
     costs: Sequence[Cost]
     statuses: Sequence[tuple[str, int]]
@@ -177,6 +181,11 @@ class CollectionPart:
         """Which version it is, in words."""
         return "all versions" if self.pooled else f"version {self.version}"
 
+    def everybody(self, name: str) -> Trend | None:
+        """The trend of a value or figure over all people; None if the page has none."""
+        trends = [*self.trends, *(self.numbers.trends if self.numbers else ())]
+        return next((trend for trend in trends if trend.figure.name == name), None)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Report:
@@ -199,3 +208,11 @@ class Report:
     def levels(self) -> Levels:
         """The confidences of the intervals of all collections."""
         return Levels(tuple(sorted({one for part in self.parts for one in part.levels.confidences})) or (CONFIDENCE,))
+
+    @property
+    def colours(self) -> dict[str, str]:
+        """Group -> its colour in the whole page."""
+        drawn = {group for part in self.parts for of in part.group_trends for group in of.trends}
+        return colours_of_groups(
+            drawn | {line.group for part in self.parts for groups in part.groups for line in groups.lines}
+        )

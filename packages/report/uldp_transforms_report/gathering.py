@@ -46,6 +46,7 @@ from uldp_transforms_report.question_facts import (
     reports_in_words,
     shares_of_liars,
 )
+from uldp_transforms_report.trends.group_trends import group_trends_of
 from uldp_transforms_report.truth_file import Truth
 from uldp_transforms_report.window_names import clock, name_of_window
 
@@ -195,6 +196,7 @@ class _Part:
             pooled=bool(first.get("pooled")),
             **self._figures([] if total is None else [total]),
             groups=self._groups_of_windows(groups, latest) + self._groups_of_whole_period(group_totals, whole),
+            group_trends=group_trends_of(values, self._unit, starts, groups, self._directory.entries),
             asked=[*self._facts(), ("Reports", reports_in_words(self._all)), *liars_in_words(self._rows, total)],
             costs=self._costs(),
             statuses=sorted(Counter(row["status"] for row in self._all).items()),

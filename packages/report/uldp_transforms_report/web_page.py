@@ -24,6 +24,7 @@ from uldp_transforms_report.numbers import number_charts
 from uldp_transforms_report.texts_for_readers import ends_of, group_words, in_words, named, shown, with_values
 from uldp_transforms_report.trends import picture, trend_charts
 from uldp_transforms_report.trends.alarm_marks import changes_of
+from uldp_transforms_report.trends.group_charts import group_svg
 from uldp_transforms_report.trends.merged_windows import step_of
 
 _HERE = Path(__file__).parent
@@ -31,6 +32,7 @@ _IN_CHART = 25  # maximum number of values in the chart of the latest window
 _CHARTS: Mapping[str, Callable[..., str]] = {
     "latest": picture.latest_svg,
     "trend": trend_charts.trend_svg,
+    "group": group_svg,
     "unexplained": trend_charts.unexplained_svg,
     "curve": number_charts.curve_svg,
 }

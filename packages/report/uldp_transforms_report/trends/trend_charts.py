@@ -25,7 +25,9 @@ from uldp_transforms_report.trends.smooth_bands import smooth_columns
 from uldp_transforms_report.trends.time_axis import labels_of
 from uldp_transforms_report.window_names import clock, local
 
-_WIDTH, _HEIGHT = 330, 150
+WIDTH, HEIGHT = 330, 150
+"""Pixels of a chart among others."""
+
 _CHANGES_BELOW = 3  # labels of changes below each other, before they begin at the top again
 
 
@@ -39,12 +41,12 @@ def trend_svg(
     """Chart of one figure over the windows, smoothed if available; arguments as for ``trend_chart``."""
     with debug_mode(False):  # many charts of one kind, which tests check
         chart = trend_chart(trend, windows, zone, scale, changes)
-    return svg_text(chart, width=_WIDTH, height=_HEIGHT)
+    return svg_text(chart, width=WIDTH, height=HEIGHT)
 
 
 def unexplained_svg(windows: Sequence[WindowLine], zone: str) -> str:
     """Chart of the share of people with an unlisted value."""
-    return svg_text(_unexplained(windows, zone), width=_WIDTH, height=_HEIGHT)
+    return svg_text(_unexplained(windows, zone), width=WIDTH, height=HEIGHT)
 
 
 def _unexplained(windows: Sequence[WindowLine], zone: str) -> Any:
@@ -54,7 +56,7 @@ def _unexplained(windows: Sequence[WindowLine], zone: str) -> Any:
 
 def common_scale(trends: Sequence[Trend]) -> Scale:
     """The scale of charts that are compared: that of all that is drawn in one of them."""
-    columns = [column for trend in trends for column in _drawn_columns(trend).values()]
+    columns = [column for trend in trends for column in drawn_columns(trend).values()]
     return scale_of(columns, all(trend.figure.is_share for trend in trends))
 
 
@@ -85,9 +87,9 @@ def trend_chart(
     if is_few:
         words = (NumberFormat() if figure.is_share else format_of(figure)).words
     step = step_of(len(windows))
-    columns = merged(_drawn_columns(trend), step)
+    columns = merged(drawn_columns(trend), step)
     base = through_time(windows[::step], columns, zone, words)
-    y = functools.partial(_axis_on, scale or common_scale([trend]), is_share=figure.is_share, unit=figure.unit)
+    y = functools.partial(axis_on, scale or common_scale([trend]), is_share=figure.is_share, unit=figure.unit)
     span = whisker if is_few else functools.partial(band, opacity=0.22)
     if trend.is_smoothed:
         layers = [
@@ -154,8 +156,8 @@ def _changes(windows: Sequence[WindowLine], changes: Mapping[int, str], zone: st
     ]
 
 
-def _drawn_columns(trend: Trend) -> dict[str, np.ndarray]:
-    """The columns of a trend that are drawn: no intervals with an open end, but those of a window alone."""
+def drawn_columns(trend: Trend) -> dict[str, np.ndarray]:
+    """The (W,) columns of a trend that are drawn: no intervals with an open end, but those of a window alone."""
     columns = {name: getattr(trend, name) for name in ("value", "low", "high", "truth")}
     if not trend.is_smoothed:
         if trend.figure.is_share:
@@ -207,7 +209,7 @@ def _pixel_time(moment: Any) -> int:
     return moment_of(f"{moment:%Y-%m-%dT%H:%M:%SZ}")
 
 
-def _axis_on(scale: Scale, name: str, is_share: bool, unit: str) -> alt.Y:
+def axis_on(scale: Scale, name: str, is_share: bool, unit: str) -> alt.Y:
     """The axis of a column."""
     axis = alt.Axis(title=as_title(unit) or None, format=".2~p" if is_share else ",.6~g", values=scale.ticks)
     return alt.Y(f"{name}:Q", axis=axis, scale=alt.Scale(domain=[scale.low, scale.high], nice=False, zero=False))
