@@ -22,7 +22,7 @@ from apache_beam.transforms.window import FixedWindows, TimestampedValue
 from tests.support import replay
 from tests.support.messages_cases import BATCH as BATCH_SCHEMA
 from tests.support.messages_cases import KRR, NOON, REPORT, container, write_files
-from uldp_transforms import DecodeReports, EstimateReports, JobSpec, as_dict, to_avro, to_json, to_message
+from uldp_transforms import EstimateReports, as_dict, to_avro, to_json, to_message
 from uldp_transforms.beam.transforms.gather_messages import GATHERED, only_bytes
 from uldp_transforms.jobs.sinks import Output
 from uldp_transforms.ldp import ReportBatch, SpecError
@@ -109,28 +109,6 @@ def test_a_type_with_none_is_a_type_of_messages() -> None:
     pipeline, messages = bounded([MESSAGE, None], beam.typehints.Optional[bytes])
     found = ledger_of(pipeline, messages, EstimateReports(collections=[KRR], window="1h"))
     assert found == (counted(120), Counter(malformed=1))
-
-
-MAP = "; use: messages | beam.Map(lambda message: {}).with_output_types(bytes)"
-KNOWN: list[tuple[Any, str]] = [
-    (PubsubMessage, "PubsubMessage" + MAP.format("message.data")),
-    (beam.typehints.Tuple[bytes, bytes], "Tuple[<class 'bytes'>, <class 'bytes'>]" + MAP.format('message[1] or b""')),
-    (TimestampedValue, "TimestampedValue" + MAP.format("message")),
-    (int, "int"),
-    (str, "str; use, if they are names of files: names | ReadReportFiles()"),
-]
-
-
-@pytest.mark.parametrize("owner", ["EstimateReports", "DecodeReports"])
-@pytest.mark.parametrize(("kind", "came"), KNOWN, ids=[str(kind) for kind, _ in KNOWN])
-def test_elements_of_another_known_type_are_refused(owner: str, kind: Any, came: str) -> None:
-    transform = (
-        EstimateReports(collections=[KRR]) if owner == "EstimateReports" else DecodeReports(JobSpec(collections=(KRR,)))
-    )
-    _, messages = bounded([b""], kind)
-    with pytest.raises(SpecError) as caught:
-        _ = messages | transform
-    assert str(caught.value) == f"{owner} needs a PCollection of bytes, got one of {came}"
 
 
 PAIRS, DELETED = beam.typehints.Tuple[bytes, bytes], beam.typehints.Tuple[bytes, beam.typehints.Optional[bytes]]

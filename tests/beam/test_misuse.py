@@ -62,10 +62,6 @@ def counted() -> Any:
 
 
 MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
-    "an output that is nearly one": (
-        lambda: estimated().estimate,
-        f"EstimateReports has its outputs as attributes ({NAMES}), got .estimate; use: .estimates",
-    ),
     "a step for all that is read": (
         lambda: files() | beam.Map(print),
         f"ReadReportFiles has several outputs ({READ}), got a step for all; use: files.messages | step",
@@ -81,11 +77,6 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
     "what is read as a key": (
         lambda: files()["rejected"],
         f"ReadReportFiles has its outputs as attributes ({READ}), got ['rejected']; use: .rejected",
-    ),
-    "a step for all that is decoded": (
-        lambda: decoded() | CountReports(SPEC),
-        "DecodeReports has several outputs (reports, rejected, ledger), got a step for all; use: "
-        "decoded.reports | step",
     ),
     "a step for all that is counted": (
         lambda: counted() | EstimateDistribution(SPEC),
@@ -126,21 +117,9 @@ MISUSES: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: to_json({"value": 1}),  # type: ignore[arg-type]  # the misuse
         "as_dict, to_json and to_avro need a row, got dict",
     ),
-    "a step for all outputs": (
-        lambda: estimated() | beam.Map(print),
-        f"EstimateReports has several outputs ({NAMES}), got a step for all; use: estimated.values | step",
-    ),
-    "an output as a key": (
-        lambda: estimated()["ledger"],
-        f"EstimateReports has its outputs as attributes ({NAMES}), got ['ledger']; use: .ledger",
-    ),
     "an output that does not exist": (
         lambda: estimated()["rows"],
         f"EstimateReports has its outputs as attributes ({NAMES}), got ['rows']; use: .values",
-    ),
-    "counts that nobody asked for": (
-        lambda: estimated().counts,
-        "EstimateReports has no output counts unless it is asked for; use: with_counts=True",
     ),
     "values that somebody left out": (
         lambda: estimated(with_values=False).values,

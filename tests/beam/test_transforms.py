@@ -16,7 +16,7 @@ from apache_beam.runners.pipeline_context import PipelineContext
 from apache_beam.testing.util import assert_that, equal_to, is_empty
 from apache_beam.transforms import trigger
 from apache_beam.transforms.display import DisplayData
-from apache_beam.transforms.window import FixedWindows, GlobalWindows
+from apache_beam.transforms.window import GlobalWindows
 from apache_beam.typehints import Tuple
 
 import uldp_transforms
@@ -37,7 +37,7 @@ from uldp_transforms import (
 from uldp_transforms.collector.ledger_entries import LedgerEntry
 from uldp_transforms.jobs.estimate.run import configure
 from uldp_transforms.jobs.records.ledger_sums import missing
-from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.ldp.estimators import ESTIMATORS, expectation_maximization
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.rejection import Rejection
@@ -232,17 +232,6 @@ def test_display_data(transform: beam.PTransform, expected: dict[str, Any]) -> N
 
 
 # ---------------------------------------------------------------- what they do with odd inputs
-
-
-def test_decode_refuses_messages_in_windows() -> None:
-    messages = bounded() | beam.Create([b""])
-    with pytest.raises(SpecError) as error:
-        _ = messages | beam.WindowInto(FixedWindows(60)) | DecodeReports(SPEC)
-    expected = (
-        "DecodeReports needs elements in the global window (reports carry their own time), got FixedWindows; use: "
-        'elements | "Unwindowed" >> beam.WindowInto(beam.window.GlobalWindows())'
-    )
-    assert str(error.value) == expected
 
 
 def test_decode_takes_the_global_window_with_any_trigger() -> None:

@@ -20,9 +20,7 @@ from apache_beam.testing.test_stream import Event
 from apache_beam.transforms.window import IntervalWindow
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming
 
-from tests.servers.google_server import misfits
 from tests.support import replay
-from tests.support.kafka_cluster import Cluster
 from tests.support.messages_cases import URR, collection, container, numbered, write_files
 from tests.support.refusals.jobs.questions import OLD
 from tests.support.tolerance import generator
@@ -33,13 +31,12 @@ from uldp_transforms.beam.transforms.pool_versions import _COUNTS, PoolVersions,
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.jobs import estimate, reestimate, uldp
 from uldp_transforms.jobs.reestimate import whole_periods
-from uldp_transforms.jobs.sinks.bigquery_tables import table_schema
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.versions import questions_of
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.group_keys import owner_of_group
-from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, HEALTH_SCHEMA, WindowedEstimate
+from uldp_transforms.rows.row_types import WindowedEstimate
 from uldp_transforms.rows.samples.version_health import finding_of_agreement
 from uldp_transforms.spec.spec_fields import FINAL
 from uldp_transforms.windows import Windows
@@ -366,28 +363,6 @@ def test_pooled_rows_say_how_much_less_precise_they_can_be() -> None:
 
 
 @pytest.mark.usefixtures("files")
-def test_pooled_rows_in_kafka_are_those_of_the_files() -> None:
-    cluster = Cluster()
-    Path("kafka.properties").write_text(f"bootstrap.servers = {cluster.servers}\n", encoding="utf-8")
-    topic = cluster.topic()
-    run(f"--output_kafka_topic={topic}", "--kafka_config=kafka.properties")
-    sent = [json.loads(value) for value in cluster.values(topic)]
-    order = [sorted(json.dumps(row, sort_keys=True) for row in rows) for rows in (sent, rows_of("out"))]
-    assert order[0] == order[1]
-    assert sum(bool(row["pooled"]) for row in sent) == 3
-
-
-@pytest.mark.usefixtures("files")
-def test_pooled_rows_fit_the_tables_of_bigquery() -> None:
-    run()
-    for kind, schema in (("estimates", ESTIMATE_SCHEMA), ("health", HEALTH_SCHEMA)):
-        rows = [row for row in rows_of("out", kind) if row["pooled"]]
-        assert len(rows) == 3
-        for row in rows:
-            assert list(misfits(row, table_schema(schema)["fields"])) == []
-
-
-@pytest.mark.usefixtures("files")
 @pytest.mark.parametrize("file", ["latest.sql", "latest_flink_spark.sql"])
 def test_the_views_have_the_latest_row_of_each_question(file: str) -> None:
     """Two runs of the same windows; the second with one version only, whose question has fewer reports."""
@@ -551,19 +526,6 @@ def test_final_results_pool_once() -> None:
     (row,) = of_question(streamed(events, release=FINAL, allowed_lateness=5 * MINUTE)["estimates"])
     assert (row.num_reports, row.interval, row.pane_timing) == (117, "fixed", "ON_TIME")
     assert shares(row) == expected([first, second, late]).frequencies.tolist()
-
-
-def test_a_stream_smooths_questions_too() -> None:
-    events: list[Event] = []
-    for window in range(4):
-        moment = START + window * PERIOD
-        batches = [reports(one, 400, moment) for one in VERSIONS]
-        events.append(replay.arrive(moment, [wire.encode_batch(batch) for batch in batches]))
-        events.append(replay.watermark(moment + PERIOD))
-    events.append(replay.watermark(START + 9 * PERIOD))
-    rows = of_question(streamed(events, smooth=True)["estimates"])
-    assert [row.num_reports for row in rows] == [800] * 4
-    assert all(entry.smoothed_frequency is not None for entry in rows[-1].estimates)
 
 
 def test_a_drained_window_is_partial_for_the_question_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ import pytest
 from apache_beam.coders import TimestampCoder
 from apache_beam.io.restriction_trackers import OffsetRange
 from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
-from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, StandardOptions
+from apache_beam.options.pipeline_options import StandardOptions
 from apache_beam.runners.sdf_utils import (
     RestrictionTrackerView,
     ThreadsafeRestrictionTracker,
@@ -33,8 +33,7 @@ from tests.support import live
 from tests.support.kafka.reading import NOW, SECRET, poll, poll_to_the_end, reading, turn
 from tests.support.kafka_cluster import Cluster
 from tests.support.messages_cases import KRR, write_files
-from uldp_transforms.jobs import estimate
-from uldp_transforms.jobs.engines.step_streams import NEVER, YEARS, FlinkSourceOptions
+from uldp_transforms.jobs.engines.step_streams import NEVER
 from uldp_transforms.jobs.estimate.run import configure, run
 from uldp_transforms.jobs.kafka import offsets as kafka_offsets
 from uldp_transforms.jobs.kafka import polled as kafka_polled
@@ -118,23 +117,6 @@ def test_the_watermark_is_that_of_the_slowest_partition(kafka: Cluster) -> None:
         assert ahead <= time.time_ns() // 1_000_000
 
 
-def test_idle_is_only_who_is_said_to_be_idle(kafka: Cluster) -> None:
-    """Records that came behind the end that the reader has seen, or a broker that does not answer, stop the clock."""
-    topic = kafka.topic()
-    kafka.send(topic, [b"a"], NOW - HOUR)
-    with reading(kafka, topic) as reader:
-        poll(reader)
-        poll_to_the_end(reader)
-        kafka.send(topic, [b"b"], NOW - HOUR)
-        assert reader.watermark(0) == NOW - HOUR
-        poll(reader)
-        poll_to_the_end(reader)
-        with mock.patch.object(reader, "_consumer") as consumer:
-            consumer.offsets_for_times.side_effect = confluent_kafka.KafkaException(confluent_kafka.KafkaError(-185))
-            assert reader.watermark(0) == NOW - HOUR
-        assert (reader.watermark(0) or 0) > NOW - HOUR
-
-
 def test_lost_connections_are_waited_out(kafka: Cluster, caplog: pytest.LogCaptureFixture) -> None:
     with reading(kafka, kafka.topic()) as reader:
         lost = mock.Mock()
@@ -210,15 +192,6 @@ def test_an_endless_restriction_is_put_off_and_never_split() -> None:
     assert tracker.current_restriction() == ()
     tracker.check_done()
     assert Positions().restriction_size(share, (5, 6)) == 2
-
-
-def test_groups_are_of_a_size_that_can_be_decoded() -> None:
-    sizes = [1, kafka_polled.GROUP_BYTES, 5, 5, 3 * kafka_polled.GROUP_BYTES, 1]
-    polled = Polled([b"x" * size for size in sizes], *np.arange(18).reshape(3, 6))
-    groups = list(groups_of(polled))
-    assert [value for group in groups for value in group[0]] == polled.values
-    assert np.concatenate([group[1] for group in groups]).tolist() == polled.times.tolist()
-    assert [len(group[0]) for group in groups] == [1, 3, 2]
 
 
 def test_a_turn_of_a_stream(kafka: Cluster) -> None:
@@ -390,20 +363,6 @@ def test_flink_is_told_what_it_needs(kafka: Cluster, options: str, readers: int)
     assert job.source.records._reading.readers == readers
 
 
-def test_others_are_not() -> None:
-    said = PipelineOptions([]).get_all_options(drop_default=True)
-    assert not {"shutdown_sources_after_idle_ms", "finish_bundle_before_checkpointing"} & said.keys()
-    assert PipelineOptions(["--shutdown_sources_after_idle_ms=5"]).view_as(FlinkSourceOptions)
-
-
-@pytest.mark.usefixtures("folder")
-def test_prism_is_listened_to_for_as_long_as_it_runs(kafka: Cluster) -> None:
-    engine = ["--runner=PrismRunner", "--prism_location=nowhere"]
-    job, _ = configure(arguments(kafka, kafka.topic(), "--window=1h", *engine))
-    assert job.options.view_as(PortableOptions).job_server_timeout == YEARS
-    assert job.source.records._reading.readers == 1
-
-
 def test_secrets_stay_where_they_are(kafka: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ULDP_KAFKA_PASSWORD", SECRET)
     path = tmp_path / "consumer"
@@ -419,15 +378,3 @@ def test_secrets_stay_where_they_are(kafka: Cluster, tmp_path: Path, monkeypatch
     poll_kafka = PollKafka("t", Reading(settings=settings, kind_of_times=CREATE_TIME), ends=True)
     assert SECRET.encode() not in pickle.dumps(poll_kafka)
     assert poll_kafka.display_data() == {"servers": kafka.servers, "topic": "t"}
-
-
-# ---------------------------------------------------------------------- refusals
-
-
-@pytest.mark.parametrize("more", [[], ["--dimension=arm=attribute:arm"]], ids=["plain", "dimension"])
-@pytest.mark.usefixtures("folder")
-def test_wrong_command_lines_end_in_one_line(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Records have attributes, from which dimensions may be taken."""
-    argv = ["--collection=krr.json", "--kafka_topic=t", "--bootstrap_servers=a:1", "--output=out", "--window=1h"]
-    assert estimate.main([*argv, *more]) == 2
-    assert capsys.readouterr().err.startswith("estimate: --kafka_topic needs --kafka_until ")
