@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from packages.gateway.tests.support.gateways import Running, gateway, posted_at_once
 from tests.support import live
-from tests.support.gateways import Running, gateway, posted_at_once
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 

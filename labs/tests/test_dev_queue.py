@@ -17,7 +17,7 @@ from google.pubsub_v1.services.publisher.transports import PublisherGrpcTranspor
 from google.pubsub_v1.services.subscriber.transports import SubscriberGrpcTransport
 
 from labs.dev_queue import TOPIC, configure
-from tests.support.refusals.jobs.dev_queue import REFUSED, TOPICS
+from labs.tests.refusals.dev_queue import REFUSED, TOPICS
 from tests.support.refusals.raised import check_sentence
 from tests.support.refusals.tables import with_kinds
 from uldp_transforms.jobs.uldp import main

@@ -23,10 +23,10 @@ from labs.live.ask_page import AskPage
 from labs.live.crowd import Crowd
 from labs.live.known import total
 from labs.live.sleep_question import COLLECTION, SHARES, SHOWN, TEXT, crowd_sentence
+from labs.tests.refusals.live import REFUSED
 from tests.support.browser import Browser, browser, needs_browser
 from tests.support.commands import command
 from tests.support.live import PATIENCE, ROOT
-from tests.support.refusals.jobs.live import REFUSED
 from tests.support.refusals.raised import check_sentence
 from tests.support.refusals.tables import with_kinds
 from tests.support.tolerance import generator

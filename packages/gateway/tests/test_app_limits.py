@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.gateways import Running, gateway, metric
+from packages.gateway.tests.support.gateways import Running, gateway, metric
 from tests.support.live import PATIENCE
 from tests.support.messages_cases import single
 from uldp_transforms_gateway.apps.app_keys import MINUTE, Allowance, App, Key, Tokens

@@ -19,9 +19,9 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from google.cloud import pubsub_v1
 
+from packages.gateway.tests.support.gateways import Running, asked, gateway, posted, posted_at_once, singles
 from tests.servers.pubsub.pubsub_server import PubsubServer
 from tests.support import live
-from tests.support.gateways import Running, asked, gateway, posted, posted_at_once, singles
 from tests.support.live import PATIENCE
 from tests.support.messages_cases import (
     BATCH_HEADER,

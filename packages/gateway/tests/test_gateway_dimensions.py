@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from tests.support.gateways import gateway
+from packages.gateway.tests.support.gateways import gateway
 from tests.support.ldp.dimensions import ON_THE_WAY
 from tests.support.live import PATIENCE
 from uldp_transforms.jobs import estimate

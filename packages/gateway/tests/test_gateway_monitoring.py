@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
+from packages.gateway.tests.support.gateways import gateway
 from tests.project.documents import ROOT
 from tests.rigs.monitoring.__main__ import FOLDER, RUNBOOK
 from tests.rigs.monitoring.gateway_panels import ALERTS, CANARY, CHECK, GATEWAY, PANELS, RECORDED
-from tests.support.gateways import gateway
 from tests.support.messages_cases import single
 from uldp_transforms.jobs.check import Told
 

@@ -17,9 +17,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from packages.gateway.tests.support.desks import SAID, Kept, batches_of, blocks_of, desk_for
+from packages.gateway.tests.support.gateways import singles
 from tests.fuzz import fuzz
 from tests.fuzz.fuzz_inputs import Fuzzer
-from tests.support.gateways import singles
 from tests.support.messages_cases import (
     BATCH_HEADER,
     GOOD,

@@ -20,7 +20,7 @@ import pytest
 import uvicorn
 
 from packages.gateway.tests.support.desks import Kept, batches_of, blocks_of, desk_for
-from tests.support.gateways import singles
+from packages.gateway.tests.support.gateways import singles
 from tests.support.messages_cases import KRR, NOON, decoder, packed, single, write_files
 from tests.support.power_loss import Disk
 from uldp_transforms.ldp import SpecError

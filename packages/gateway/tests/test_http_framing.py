@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from packages.gateway.tests.support.framing import CASES, GOOD, WHOLE, head, statuses
-from tests.support.gateways import Running, gateway
+from packages.gateway.tests.support.gateways import Running, gateway
 from tests.support.live import PATIENCE
 from uldp_transforms_gateway.http_offers import INVALID
 

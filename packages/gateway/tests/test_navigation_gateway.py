@@ -21,8 +21,8 @@ import jsonschema
 import pytest
 from starlette.responses import JSONResponse
 
+from packages.gateway.tests.support.gateways import Answer, Running, gateway
 from packages.gateway.tests.support.navigation_lines_kept import LINE, kept
-from tests.support.gateways import Answer, Running, gateway
 from tests.support.live import ROOT
 from tests.support.messages_cases import single
 from uldp_transforms.jobs import uldp

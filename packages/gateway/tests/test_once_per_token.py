@@ -19,10 +19,10 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from google.cloud import pubsub_v1
 
+from packages.gateway.tests.support.gateways import NotListening, Running, gateway, posted, singles
 from packages.gateway.tests.support.navigation_lines_kept import LINE, kept
 from packages.gateway.tests.support.tokens import KEY, OTHER, sign
 from tests.support import live
-from tests.support.gateways import NotListening, Running, gateway, posted, singles
 from tests.support.live import PATIENCE
 from tests.support.messages_cases import BATCH_HEADER, KRR, NOON, decoder, packed, single
 from uldp_transforms.messages import wire

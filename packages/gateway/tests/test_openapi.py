@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import jsonschema
 import pytest
 
-from tests.support.gateways import Answer, Running, asked, gateway
+from packages.gateway.tests.support.gateways import Answer, Running, asked, gateway
 from tests.support.messages_cases import STRANGER, packed, single
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.schemas import load

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.gateways import Running, gateway
+from packages.gateway.tests.support.gateways import Running, gateway
 from tests.support.live import PATIENCE, ROOT
 from tests.support.messages_cases import single
 

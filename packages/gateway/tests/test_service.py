@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from packages.gateway.tests.support.gateways import gateway
 from tests.jobs.follow.spools import Followed
 from tests.project.documents import DOCS, ROOT, blocks
-from tests.support.gateways import gateway
 from tests.support.messages_cases import single
 from uldp_transforms.jobs import estimate
 from uldp_transforms.ldp import Collection

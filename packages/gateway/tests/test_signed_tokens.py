@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from packages.gateway.tests.support.gateways import Running, gateway
 from packages.gateway.tests.support.tokens import KEY, OTHER, VECTOR, Clock, of, sent, sign
-from tests.support.gateways import Running, gateway
 from tests.support.messages_cases import packed, single
 from uldp_transforms_gateway.apps.app_keys import Key, Tokens
 from uldp_transforms_gateway.apps.signed_tokens import LONGEST, Token, UsedTokens

@@ -1,15 +1,18 @@
-"""Simulated clients, gateways and jobs with faults, by seed; ``python -m tests.campaigns.simulation`` runs 10,000."""
+"""Clients, gateways and jobs with faults, simulated by seed (``campaigns/simulation.py`` runs 10,000) and for real."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.campaigns.simulated.spool_way import SpoolWay
-from tests.campaigns.simulation import simulate
+from packages.gateway.tests.campaigns import follow_soak
+from packages.gateway.tests.campaigns.simulated.spool_way import SpoolWay
+from packages.gateway.tests.campaigns.simulation import simulate
+from tests.support import set_clock
 from uldp_transforms.jobs.follow import topic_reading
 from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.messages.group_keys import is_total
@@ -95,3 +98,9 @@ def test_a_loss_or_a_repetition_is_found(place: Any, name: str, faulty: Any, mon
     monkeypatch.setattr(place, name, faulty)
     with pytest.raises(AssertionError, match=r"^seed \d+: "):
         simulate(range(40))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not set_clock.LIBRARY.is_file(), reason=set_clock.NEEDED)
+def test_clocks_that_are_set_and_pauses_cost_no_report(tmp_path: Path) -> None:
+    print(follow_soak.soak(tmp_path, minutes=4, every=20, rate=10, clocks=True))

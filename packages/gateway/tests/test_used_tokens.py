@@ -20,9 +20,9 @@ from unittest import mock
 import pytest
 from starlette.responses import Response
 
+from packages.gateway.tests.support.gateways import Running, gateway
 from packages.gateway.tests.support.navigation_lines_kept import LINE, kept
 from packages.gateway.tests.support.tokens import KEY, OTHER, VECTOR, Clock, of, sent, sign
-from tests.support.gateways import Running, gateway
 from tests.support.messages_cases import single
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms_gateway import serve

@@ -24,8 +24,8 @@ import pyarrow.parquet
 import pytest
 from scipy.stats import norm
 
+from packages.gateway.tests.support.gateways import gateway, needs_gateway
 from tests.support.browser import CHROMIUM, browser, needs_browser
-from tests.support.gateways import gateway, needs_gateway
 from tests.support.kafka_cluster import Cluster
 from tests.support.tolerance import RATE, generator, normal_limit
 from uldp_transforms.jobs import uldp

@@ -18,9 +18,7 @@ from unittest import mock
 
 import pytest
 
-from tests.campaigns import follow_soak
 from tests.jobs.follow.spools import Followed, kill_at
-from tests.support import set_clock
 from tests.support.follow.kill_points import POINTS, configured
 from tests.support.ldp.dimensions import GROUPED
 from tests.support.messages_cases import KRR
@@ -228,12 +226,6 @@ def test_a_program_that_is_killed_again_and_again_counts_exactly(tmp_path):
     assert program.wait(600) == 0
     assert check.main([str(followed.output)]) == 0
     followed.assert_exact()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not set_clock.LIBRARY.is_file(), reason=set_clock.NEEDED)
-def test_clocks_that_are_set_and_pauses_cost_no_report(tmp_path):
-    print(follow_soak.soak(tmp_path, minutes=4, every=20, rate=10, clocks=True))
 
 
 @pytest.mark.parametrize(

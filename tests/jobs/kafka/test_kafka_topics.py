@@ -19,10 +19,10 @@ import fastavro
 import numpy as np
 import pytest
 
+from packages.gateway.tests.support.gateways import gateway, needs_gateway, singles
 from tests.rigs.flink import cached
 from tests.rigs.flink.secured import certificate, secured_broker
 from tests.support import cases, live
-from tests.support.gateways import gateway, needs_gateway, singles
 from tests.support.kafka.topics import SECRET, config, create, lines_of
 from tests.support.messages_cases import decoder, write_files
 from tests.support.refusals.jobs.kafka_topics import ANIMALS, WRONG, checking, naming, row

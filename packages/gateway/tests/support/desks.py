@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from tests.support.gateways import singles
+from packages.gateway.tests.support.gateways import singles
 from tests.support.messages_cases import decoder
 from uldp_transforms.ldp import ReportBatch
 from uldp_transforms.messages import wire

@@ -7,8 +7,8 @@ from typing import Any
 
 import jsonschema
 
+from packages.gateway.tests.support.gateways import Answer, Running
 from tests.project.documents import DOCS, blocks
-from tests.support.gateways import Answer, Running
 from uldp_transforms_gateway.apps.signed_tokens import Token
 from uldp_transforms_gateway.openapi import document
 

@@ -16,7 +16,7 @@ from unittest import mock
 
 import confluent_kafka
 
-from tests.campaigns.simulated import AGAIN, DELETED, MISSED, UNREAD, Faults
+from packages.gateway.tests.campaigns.simulated import AGAIN, DELETED, MISSED, UNREAD, Faults
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.follow import topic_reading
 from uldp_transforms.jobs.follow.state import NAME, FollowState

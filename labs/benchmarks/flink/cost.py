@@ -22,9 +22,9 @@ from pathlib import Path
 import apache_beam as beam
 import numpy as np
 
+from labs.benchmarks.flink.floor import tallied
 from tests.rigs.flink.cached import JARS, client, fetch
 from tests.rigs.flink.cluster import JOB_SERVER, Cluster, cluster
-from tests.rigs.flink.floor import tallied
 from tests.rigs.flink.java_worker import HARNESS
 from tests.rigs.flink.kafka import broker, create_topic, expansion_service
 from tests.rigs.flink.processes import process
@@ -79,7 +79,7 @@ CASES = [
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.rigs.flink.cost", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m labs.benchmarks.flink.cost", description=__doc__)
     parser.add_argument("--messages", type=int, default=300_000, help=f"of a round; a tenth if packed by {MANY:,}")
     parser.add_argument("--cases", help="those whose names have this text; none: all of them")
     args = parser.parse_args()
@@ -145,7 +145,15 @@ def counting(folder: Path, source: Sequence[str], flink: Cluster) -> Iterator[Co
 def only_read(folder: Path, source: Sequence[str], flink: Cluster) -> Iterator[Counted]:
     """A job that does nothing with the messages, of one report each."""
     tally, options = folder / "tally", [*flink.options(parallelism=1), "--experiments=use_deprecated_read"]
-    command = [sys.executable, "-m", "tests.rigs.flink.floor", f"--tally={tally}", *source, *options, "--streaming"]
+    command = [
+        sys.executable,
+        "-m",
+        "labs.benchmarks.flink.floor",
+        f"--tally={tally}",
+        *source,
+        *options,
+        "--streaming",
+    ]
     with process(command, folder / "floor.log"):
         yield lambda: tallied(tally)
 

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from tests.campaigns.simulated import Faults
+from packages.gateway.tests.campaigns.simulated import Faults
 from uldp_transforms_gateway.navigations.navigation_log import NavigationLog
 from uldp_transforms_gateway.navigations.page_lines import checked
 from uldp_transforms_survey.navigations.navigation_lines import table_of_paths

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.campaigns.simulated import SPOILED, Faults
+from packages.gateway.tests.campaigns.simulated import SPOILED, Faults
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.follow.spool_reading import SpoolSource
 from uldp_transforms.jobs.follow.state import FollowState

@@ -48,7 +48,7 @@ def tallied(path: str | os.PathLike[str]) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.rigs.flink.floor", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m labs.benchmarks.flink.floor", description=__doc__)
     parser.add_argument("--tally", required=True, help="file that gets the numbers")
     parser.add_argument(KafkaTopic.option, required=True)
     cli.add_options(parser, KafkaTopic.own_options)

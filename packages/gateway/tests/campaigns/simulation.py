@@ -1,13 +1,13 @@
 """Clients, a gateway's door, what carries its reports, and the job that follows it, in one process, from a seed.
 
-``python -m tests.campaigns.simulation --seeds 10000`` runs 10,000 of them. A seed decides who sends what and when,
-whether a spool or a Kafka topic carries the reports, whether the job counts groups, and which faults occur: answers
-that are lost (so that a client sends again), kills of the gateway at any byte of a block or between two messages, kills
-of the job at any of its commit points; copies of finished files under other names, files that come in another order
-than they were begun, and spoiled bytes; brokers that are away, get partitions, delete records or have them twice. Pages
-send navigations to the same gateway, whose log is torn by kills and full disks. The code is the one that runs in
-production, without its sockets and threads; the clock is virtual. The gateway itself draws the order inside of packs
-and the names of files, so a seed gives the same faults again, but not the same bytes.
+``python -m packages.gateway.tests.campaigns.simulation --seeds 10000`` runs 10,000 of them. A seed decides who sends
+what and when, whether a spool or a Kafka topic carries the reports, whether the job counts groups, and which faults
+occur: answers that are lost (so that a client sends again), kills of the gateway at any byte of a block or between two
+messages, kills of the job at any of its commit points; copies of finished files under other names, files that come in
+another order than they were begun, and spoiled bytes; brokers that are away, get partitions, delete records or have
+them twice. Pages send navigations to the same gateway, whose log is torn by kills and full disks. The code is the one
+that runs in production, without its sockets and threads; the clock is virtual. The gateway itself draws the order
+inside of packs and the names of files, so a seed gives the same faults again, but not the same bytes.
 
 At the end, each report that was sent has been counted in its window or is in a named loss: refused at the door with a
 reason, never answered by the gateway, in a spoiled file, or deleted unread. Counts are compared cell by cell with those
@@ -33,7 +33,7 @@ from typing import Any
 import fastavro
 import numpy as np
 
-from tests.campaigns.simulated import (
+from packages.gateway.tests.campaigns.simulated import (
     AGAIN,
     COUNTED,
     DELETED,
@@ -45,9 +45,9 @@ from tests.campaigns.simulated import (
     UNREAD,
     Faults,
 )
-from tests.campaigns.simulated.navigation_pages import NavigationPages
-from tests.campaigns.simulated.spool_way import SpoolWay
-from tests.campaigns.simulated.topic_way import TopicWay
+from packages.gateway.tests.campaigns.simulated.navigation_pages import NavigationPages
+from packages.gateway.tests.campaigns.simulated.spool_way import SpoolWay
+from packages.gateway.tests.campaigns.simulated.topic_way import TopicWay
 from tests.support.ldp.dimensions import GROUPED
 from tests.support.messages_cases import KRR, URR
 from uldp_transforms import JobSpec

@@ -1,4 +1,6 @@
-"""A gateway and a job that follows its spool, with a kill each minute: ``python -m tests.campaigns.follow_soak``.
+"""A gateway and a job that follows its spool, with a kill each minute.
+
+Run with ``python -m packages.gateway.tests.campaigns.follow_soak``.
 
 Clients send packs of reports of three collections, and send again what was not acknowledged, as clients do. Each minute
 (``--every``) the gateway, the job or both are killed (SIGKILL) in turn and started again. With ``--clocks`` they are
@@ -31,9 +33,9 @@ from pathlib import Path
 
 import numpy as np
 
+from packages.gateway.tests.support.gateways import Running, gateway
 from tests.jobs.follow.spools import COLLECTIONS, MINUTE, Followed
 from tests.support.commands import command
-from tests.support.gateways import Running, gateway
 from tests.support.set_clock import Clock
 from uldp_transforms.jobs import check
 from uldp_transforms.messages import wire

@@ -20,9 +20,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from labs.benchmarks.flink.cost import spent
 from tests.rigs.flink.cached import client
 from tests.rigs.flink.cluster import Cluster, cluster
-from tests.rigs.flink.cost import spent
 from tests.rigs.flink.kafka import broker, create_topic, expansion_service
 from tests.rigs.flink.processes import process
 from tests.rigs.flink.stream import TOPIC, Job
@@ -56,7 +56,7 @@ class Line(NamedTuple):
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.rigs.flink.ids", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m labs.benchmarks.flink.ids", description=__doc__)
     parser.add_argument("--reports", type=int, default=1_000_000, help="different ones, of one base period")
     parser.add_argument("--steps", type=int, default=5, help="in which they are sent")
     parser.add_argument("--kill", action="store_true", help="kill the Python worker before the copies come")
