@@ -260,9 +260,9 @@ def _of_earlier_version(encoded: bytes) -> bytes:
     """Packed rows without the last fields of an estimate, and without dimensions and group of health."""
     version, length, of_values = _HEAD.unpack_from(encoded)
     estimate, health, names = json.loads(encoded[_HEAD.size : _HEAD.size + length])
-    assert WindowedEstimate._fields[-2:] == ("confidence", "sums")
+    assert WindowedEstimate._fields[-3:] == ("confidence", "sums", "in_blocks")
     assert WindowHealth._fields[-2:] == ("dimensions", "group")
-    head = json.dumps([estimate[:-2], health[:-2], names]).encode()
+    head = json.dumps([estimate[:-3], health[:-2], names]).encode()
     return _HEAD.pack(version, len(head), of_values) + head + encoded[_HEAD.size + length :]
 
 

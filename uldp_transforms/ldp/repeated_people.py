@@ -56,11 +56,13 @@ def with_repeated_people(model: Model, estimate: Estimate, times: int | None) ->
     if times == 1:
         return changed
     raw, rest = estimate.raw_frequencies, estimate.raw_unexplained_mass
+    is_plain = model.alphabet.has_own_symbol(estimate.values) & (not keeps_memos(model))
     unclipped = functools.partial(_longer, estimate.unclipped, raw, stretch)
     return dataclasses.replace(
         changed,
         intervals=functools.partial(intervals_of, unclipped, raw, estimate.frequencies),
         unclipped=unclipped,
+        in_blocks=estimate.in_blocks and estimate.in_blocks.repeated(times, is_plain),
         unexplained_intervals=functools.partial(_stretched, estimate.unexplained_intervals, rest, widest),
     )
 

@@ -23,6 +23,7 @@ from uldp_transforms.rows.row_types import (
     QuantileFigure,
     ShareBelow,
     ShareFigure,
+    ShareInBlock,
     SumFigure,
     SumOfShares,
     ValueEstimate,
@@ -34,7 +35,7 @@ _NUMBERS = ValueEstimate._fields[1:]
 _VERSION = 1
 _HEAD = struct.Struct("<BII")  # version, length of the description in bytes, length of the values in bytes
 _ESTIMATES = WindowedEstimate._fields.index("estimates")
-_FIGURES, _SUMS = map(WindowedEstimate._fields.index, ("numbers", "sums"))
+_FIGURES, _SUMS, _IN_BLOCKS = map(WindowedEstimate._fields.index, ("numbers", "sums", "in_blocks"))
 _DIMENSIONS, _OF_HEALTH = (row._fields.index("dimensions") for row in (WindowedEstimate, WindowHealth))
 _FINDINGS = WindowHealth._fields.index("findings")
 _as_json = json.JSONEncoder(ensure_ascii=False, check_circular=False).encode
@@ -82,8 +83,8 @@ class EntryColumns(Sequence[ValueEstimate]):
         }
         if estimate.common_variances is not None:
             columns["common_variance"] = estimate.common_variances[shown]
-        if estimate.block_frequencies is not None:
-            columns["block_frequency"] = estimate.block_frequencies[shown]
+        if estimate.in_blocks is not None:
+            columns["block_frequency"] = estimate.in_blocks.mass[shown]
         values = estimate.values
         if len(shown) < len(values):
             values = tuple(values[place] for place in shown)
@@ -156,7 +157,8 @@ def unpacked(encoded: bytes) -> tuple[WindowedEstimate, WindowHealth]:
     numbers = np.frombuffer(encoded, "<f8", -1, begin + length).reshape(len(names), len(values))
     row[_ESTIMATES] = EntryColumns(values, tuple(names), numbers)
     row[_FIGURES] = _figures_of(*row[_FIGURES])
-    row[_SUMS : _SUMS + 1] = [tuple(map(SumOfShares._make, of)) for of in row[_SUMS : _SUMS + 1]]
+    for place, kind in ((_SUMS, SumOfShares), (_IN_BLOCKS, ShareInBlock)):
+        row[place : place + 1] = [tuple(map(kind._make, of)) for of in row[place : place + 1]]
     for told, place in ((row, _DIMENSIONS), (health, _OF_HEALTH)):
         told[place : place + 1] = [tuple(map(DimensionValue._make, of)) for of in told[place : place + 1]]
     health[_FINDINGS] = list(map(HealthFinding._make, health[_FINDINGS]))

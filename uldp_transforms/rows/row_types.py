@@ -150,6 +150,20 @@ class SumOfShares(NamedTuple):
 
 
 @with_attributes
+class ShareInBlock(NamedTuple):
+    """Share of a value among the people of its public block, with its interval."""
+
+    value: str
+    block: str
+    num_reports: int
+    share: Optional[float] = None
+    low: Optional[float] = None
+    high: Optional[float] = None
+    display_low: Optional[float] = None
+    display_high: Optional[float] = None
+
+
+@with_attributes
 class DimensionValue(NamedTuple):
     """A dimension of a group."""
 
@@ -207,6 +221,7 @@ class WindowedEstimate(NamedTuple):
     borrowed: Optional[float] = None
     confidence: Optional[float] = None
     sums: Sequence[SumOfShares] = ()
+    in_blocks: Sequence[ShareInBlock] = ()
 
 
 @with_attributes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from uldp_transforms.rows.row_types import (
     QuantileFigure,
     ShareBelow,
     ShareFigure,
+    ShareInBlock,
     SumFigure,
     SumOfShares,
     ValueEstimate,
@@ -86,6 +88,7 @@ def row_of_estimate(
         interval=estimate.interval if estimate else FIXED,
         liars=estimate.liars if estimate else None,
         borrowed=estimate.borrowed if estimate else None,
+        in_blocks=shares_in_blocks(estimate, show) if estimate else (),
     )
 
 
@@ -129,6 +132,18 @@ def row_sums(sums: ShareSums, as_shares: Estimate) -> tuple[SumOfShares, ...]:
 def value_estimates(estimate: Estimate, show: int | None = None) -> Sequence[ValueEstimate]:
     """The entries of the ``show`` values (None: all) with the largest frequencies, in the estimate's order."""
     return EntryColumns.of_estimate(estimate, show)
+
+
+def shares_in_blocks(estimate: Estimate, show: int | None = None) -> tuple[ShareInBlock, ...]:
+    """The shares of the same values within their public blocks; none without blocks."""
+    number = len(estimate.values) if show is None else show
+    columns = estimate.columns_in_blocks(number)
+    if not columns:
+        return ()
+    values = [estimate.values[place] for place in estimate.largest(number).tolist()]
+    blocks, reports, *ends = (column.tolist() for column in columns.values())
+    cells = zip(*([None if math.isnan(share) else share for share in column] for column in ends))
+    return tuple(ShareInBlock(*row, *own) for *row, own in zip(values, blocks, reports, cells))
 
 
 _SHARED = [name for name in EstimatedValue._fields if name in WindowedEstimate._fields]

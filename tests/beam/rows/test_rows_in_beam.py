@@ -54,6 +54,7 @@ from uldp_transforms.rows.row_types import (
     RejectedReport,
     ShareBelow,
     ShareFigure,
+    ShareInBlock,
     SumFigure,
     SumOfShares,
     ValueEstimate,
@@ -85,6 +86,7 @@ INNER: dict[str, Any] = {
             ShareBelow,
             SumFigure,
             SumOfShares,
+            ShareInBlock,
             CurveBin,
             DimensionValue,
         )

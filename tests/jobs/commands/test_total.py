@@ -165,6 +165,30 @@ def test_a_long_list_is_cut_in_the_print_alone(capsys: pytest.CaptureFixture[str
     assert (len(lines), lines[-1]) == (23, "and 10 more")
 
 
+BLOCKS = {"id": "blocks", "blocks": {"berlin": ["mitte", "tegel"], "paris": ["nord", "sud"], "rome": ["est", "ovest"]}}
+
+
+SHARE = ["share", "95", "%", "interval"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_values_in_public_blocks_have_their_shares_within_them(capsys: pytest.CaptureFixture[str]) -> None:
+    places = collection("places", BLOCKS, "krr", num_cohorts=1)
+    write_files(Path(), {"places.json": places})
+    cells = [60, 40, 110, 90, 0, 0, 100, 200, 0]
+    store([stored(places, 0, cells)._replace(num_reports=[300])])
+    [row] = totals("job --collection places.json --min_reports 1")
+    _, title, *lines = capsys.readouterr().out.splitlines()
+    assert title.split() == ["value", *SHARE, "block", *SHARE[:1], "in", "block", *SHARE[1:]]
+    for line in lines[:4]:
+        one = next(one for one in row["in_blocks"] if one["value"] == line.split()[0])
+        low, high = (f"{one[name]:.4f}" for name in ("display_low", "display_high"))
+        assert line.split()[-5:] == [one["block"], f"{one['share']:.4f}", low, "to", high]
+    assert [line.split()[-3:] for line in lines[4:]] == [["rome", *["\N{EN DASH}"] * 2]] * 2, "nobody reported from it"
+    assert [one["value"] for one in row["in_blocks"]] == [one["value"] for one in row["estimates"]]
+    assert {one["block"]: one["num_reports"] for one in row["in_blocks"]} == {"berlin": 100, "paris": 200, "rome": 0}
+
+
 NUMBERS = collection("numbers", {"id": "ordered", "low": 0, "high": 60, "num_bins": 3}, "krr", num_cohorts=1)
 
 

@@ -285,17 +285,23 @@ SOME = {"sensitive": [f"v{j:02}" for j in range(0, 40, 2)]}
 @pytest.mark.parametrize(
     ("mechanism", "alphabet"), [("ss", {}), ("krr", {}), ("rappor", {}), ("uss", SOME), ("urr", SOME)], ids=str
 )
-def test_intervals_hold_the_share_in_94_to_98_of_100_cases(mechanism: str, alphabet: dict[str, Any], law: str) -> None:
-    """Of all values together, for 2,000 people; not further from that than 300 windows can be by chance."""
+def test_intervals_hold_the_share_as_often_as_promised(mechanism: str, alphabet: dict[str, Any], law: str) -> None:
+    """95 % of all values together, for 2,000 people, less what 300 windows can miss by chance, at the suite's rate of
+    false alarms. Where no value is rare, intervals that are not extended are no further from it on the other side.
+    """
     item, shares, rng = unequal(mechanism, **alphabet), LAWS[law] / LAWS[law].sum(), generator("cover", mechanism, law)
     windows, people = 300, 2_000
     rows = []
     for _ in range(windows):
         values = rng.choice(item.alphabet.known_values, people, p=shares)
         found = item.estimate(item.count(item.perturb(values, rng)), "eb")
-        rows.append(np.mean((found.ci_low <= shares) & (shares <= found.ci_high)))
-    limit = student_limit(windows, 2) * np.std(rows, ddof=1) / np.sqrt(windows)
-    assert 0.94 - limit <= np.mean(rows) <= 0.98 + limit
+        ends = ((found.ci_low, found.ci_high), found.unclipped(0.95))
+        rows.append([np.mean((low <= shares) & (shares <= high)) for low, high in ends])
+    shown, alone = np.mean(rows, axis=0)
+    of_shown, of_alone = student_limit(windows, 2) * np.std(rows, axis=0, ddof=1) / np.sqrt(windows)
+    assert shown >= 0.95 - of_shown
+    if law == "flat":
+        assert abs(alone - 0.95) <= of_alone
 
 
 @pytest.mark.parametrize("mechanism", sorted(set(UTILITY_OPTIMIZED)))

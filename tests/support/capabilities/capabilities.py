@@ -125,11 +125,13 @@ def withheld(rows: Rows, other: Rows) -> bool:
 
 
 def within_blocks(rows: Rows, _: Rows) -> bool:
-    """Shares within each block sum to 1, also of groups."""
+    """Shares within each block sum to 1 and lie in their intervals, also of groups."""
+    ends = ("display_low", "low", "share", "high", "display_high")
     for row in estimates(rows):
-        shares = {one["value"]: one["frequency"] / one["block_frequency"] for one in row["estimates"]}
+        shares = {one["value"]: one["share"] for one in row["in_blocks"]}
         sums = [sum(shares[value] for value in own) for own in (FOODS[:2], FOODS[2:])]
-        if any(abs(total - 1) > 1e-9 for total in sums):
+        spans = [[one[name] for name in ends] for one in row["in_blocks"]]
+        if any(abs(total - 1) > 1e-9 for total in sums) or spans != list(map(sorted, spans)):
             return False
     return groups(rows) >= {"arm=control", "arm=new"}
 

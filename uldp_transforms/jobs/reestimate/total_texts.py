@@ -44,21 +44,29 @@ def lines_of_period(spec: JobSpec, period: Period) -> Iterator[str]:
         yield from [advice] * bool(advice)
         return
     entries = sorted(row.estimates, key=lambda entry: -entry.frequency)
-    shares = [(one.value, one.frequency, one.display_low, one.display_high) for one in entries]
-    yield from _shares(spec, "value", shares)
-    found = [(one.value, one.frequency, one.ci_low, one.ci_high) for one in period.discovered]
-    yield from _shares(spec, "unlisted value", found)
+    shares = [_cells(one.value, one.frequency, one.display_low, one.display_high) for one in entries]
+    columns = ["value", "share", f"{percent(spec.confidence)} interval"]
+    if row.in_blocks:
+        columns += ["block", "share in block", columns[-1]]
+        found = {one.value: _cells(one.block, one.share, one.display_low, one.display_high) for one in row.in_blocks}
+        shares = [[*cells, *found[one.value]] for cells, one in zip(shares, entries)]
+    yield from _shares(columns, shares)
+    unlisted = [_cells(one.value, one.frequency, one.ci_low, one.ci_high) for one in period.discovered]
+    yield from _shares(["unlisted value", *columns[1:3]], unlisted)
 
 
-def _shares(
-    spec: JobSpec, title: str, shares: Sequence[tuple[str, float, float | None, float | None]]
-) -> Iterator[str]:
-    """A table of values and their shares, with both ends of their intervals; nothing without values."""
+def _cells(name: str, share: float | None, low: float | None, high: float | None) -> list[str]:
+    """A name, its share and the interval."""
+    if share is None:
+        return [printable(name), *["\N{EN DASH}"] * 2]
+    return [printable(name), f"{share:.4f}", _between(share, low, high)]
+
+
+def _shares(titles: Sequence[str], shares: Sequence[Sequence[str]]) -> Iterator[str]:
+    """A table of values, with their shares; nothing without values."""
     if not shares:
         return
-    table = [(title, "share", f"{percent(spec.confidence)} interval")]
-    table += [(printable(name), f"{share:.4f}", _between(share, *ends)) for name, share, *ends in shares[:MOST_PRINTED]]
-    yield from aligned(table)
+    yield from aligned([titles, *shares[:MOST_PRINTED]])
     if len(shares) > MOST_PRINTED:
         yield f"and {len(shares) - MOST_PRINTED:,} more"
 

@@ -250,6 +250,11 @@ class Alphabet(abc.ABC):
         """The alphabet of each public block whose members share symbols; none if every value has one of its own."""
         return ()
 
+    @property
+    def block_names(self) -> tuple[str, ...]:
+        """The name of each public block; none without blocks."""
+        return ()
+
     def block_of(self, value: str) -> int:
         """Number of the public block of a canonical value; -1 if it is in none."""
         return -1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from scipy import special
 
@@ -12,7 +10,7 @@ from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 _FARTHEST = 8.0  # standard errors: even a million looks miss such an interval with probability 2e-9
 
 
-def anytime_confidence(confidence: Confidence, num_reports: float, scale: float) -> np.ndarray:
+def anytime_confidence(confidence: Confidence, num_reports: float | np.ndarray, scale: float) -> np.ndarray:
     """Fixed-sample confidence level whose intervals, checked after every report, ever miss with 1 - ``confidence``.
 
     With r = scale / n and alpha = 1 - confidence the half width is sqrt((1 + r) ln((1 + 1 / r) / alpha^2)) standard
@@ -22,7 +20,7 @@ def anytime_confidence(confidence: Confidence, num_reports: float, scale: float)
 
     Args:
         confidence: joint confidence of all looks, for instance 0.95; of any shape.
-        num_reports: n, at least 1.
+        num_reports: n, at least 1; may be one for each level.
         scale: tuning constant in reports, above 0, chosen before the data are seen.
 
     Returns:
@@ -31,13 +29,13 @@ def anytime_confidence(confidence: Confidence, num_reports: float, scale: float)
     Source: Robbins 1970, Statistical methods related to the law of the iterated logarithm.
     """
     ratio = scale / num_reports
-    square = (1 + ratio) * (math.log1p(1 / ratio) - 2 * np.log1p(-np.asarray(confidence)))
+    square = (1 + ratio) * (np.log1p(1 / ratio) - 2 * np.log1p(-np.asarray(confidence)))
     larger: np.ndarray = np.maximum(confidence, 1 - 2 * special.ndtr(-np.minimum(np.sqrt(square), _FARTHEST)))
     return larger
 
 
 def confidence_of_look(
-    confidence: Confidence, num_reports: int, scale: float, planned: bool | None = None
+    confidence: Confidence, num_reports: float | np.ndarray, scale: float, planned: bool | None = None
 ) -> np.ndarray:
     """Confidence level of one look, such that all looks together miss with probability at most 1 - ``confidence``.
 

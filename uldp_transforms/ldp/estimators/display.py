@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 SHOWN = 20
 """Number of values in a table or chart (default)."""
 
+_IN_FRAMES = {
+    "block": "block",
+    "num_reports": "block_reports",
+    "share": "in_block",
+    **{name: f"in_block_{name}" for name in ("low", "high", "display_low", "display_high")},
+}
+"""Columns of a frame for those of shares within public blocks."""
+
 _DOT, _BAR = "#0a63b0", "#9cc3e6"
 _ROUNDING = 1e-8  # distance from 0 or 1 of shares that a rounding error separates
 
@@ -63,6 +71,7 @@ class Displayed(Protocol):
     def group(self) -> Mapping[str, str]: ...
     @property
     def num_groups(self) -> int: ...
+    def columns_in_blocks(self, number: int) -> dict[str, np.ndarray]: ...
     def largest(self, number: int) -> np.ndarray: ...
     def display_intervals(self, number: int) -> tuple[np.ndarray, np.ndarray]: ...
 
@@ -77,13 +86,15 @@ def columns(estimate: Displayed, number: int | None = None) -> dict[str, Any]:
     Returns:
         arrays of length R by name, as in the rows of a job: ``value``, ``frequency``, ``display_low`` and
         ``display_high`` (intervals adjusted for the selection of large values), ``ci_low`` and ``ci_high`` (intervals
-        of values chosen beforehand), ``raw_frequency`` (unbiased, unclipped) and ``standard_error``.
+        of values chosen beforehand), ``raw_frequency`` (unbiased, unclipped) and ``standard_error``; with public blocks
+        also ``block``, ``block_reports``, and ``in_block``, the share within it, with both kinds of intervals.
     """
     size = len(estimate.values)
     shown = estimate.largest(size if number is None else number)
     low, high = estimate.display_intervals(len(shown))
     order = np.argsort(-estimate.frequencies[shown], kind="stable")
     chosen = shown[order]
+    blocks = {_IN_FRAMES[name]: column[order] for name, column in estimate.columns_in_blocks(len(shown)).items()}
     return {
         "value": [estimate.values[at] for at in chosen],
         "frequency": estimate.frequencies[chosen],
@@ -93,6 +104,7 @@ def columns(estimate: Displayed, number: int | None = None) -> dict[str, Any]:
         "ci_high": estimate.ci_high[chosen],
         "raw_frequency": estimate.raw_frequencies[chosen],
         "standard_error": estimate.standard_errors[chosen],
+        **blocks,
     }
 
 
@@ -129,21 +141,27 @@ def to_html(estimate: Displayed) -> str:
 
     Of numbers, a table of figures precedes it.
     """
-    found = columns(estimate, SHOWN)
-    rows = "".join(
-        f'<tr><td style="text-align:left">{html.escape(value)}</td><td>{_percent(share)}</td>'
-        f"<td>{_between(share, low, high)}</td></tr>"
-        for value, share, low, high in zip(
-            found["value"], found["frequency"], found["display_low"], found["display_high"]
-        )
-    )
-    interval = f"{percent(estimate.confidence)} interval"
-    head = f'<tr><th style="text-align:left">value</th><th>share</th><th>{interval}</th></tr>'
+    found, interval = columns(estimate, SHOWN), f"{percent(estimate.confidence)} interval"
+    left, cells = ' style="text-align:left"', list(_share_cells(found, "frequency", "display"))
+    head = f"<tr><th{left}>value</th><th>share</th><th>{interval}</th>"
+    cells = [f"<td{left}>{html.escape(value)}</td>{cell}" for value, cell in zip(found["value"], cells)]
+    if "block" in found:
+        head += f"<th{left}>block</th><th>share in block</th><th>{interval}</th>"
+        inside = zip(cells, found["block"], _share_cells(found, "in_block", "in_block_display"))
+        cells = [f"{cell}<td{left}>{html.escape(block)}</td>{share}" for cell, block, share in inside]
+    head, rows = f"{head}</tr>", "".join(f"<tr>{cell}</tr>" for cell in cells)
     caption = "<br>".join(map(html.escape, sentences(estimate)))
     shares = (
         f'<table><caption style="text-align:left">{caption}</caption><thead>{head}</thead><tbody>{rows}</tbody></table>'
     )
     return shares if estimate.numbers is None else _figures_html(estimate, estimate.numbers) + shares
+
+
+def _share_cells(found: Mapping[str, Any], share: str, interval: str) -> Iterator[str]:
+    """Cells of a share and of its interval in each row; a dash where the share is not known."""
+    for value, low, high in zip(found[share], found[f"{interval}_low"], found[f"{interval}_high"]):
+        texts = ("\N{EN DASH}",) * 2 if math.isnan(value) else (_percent(value), _between(value, low, high))
+        yield "".join(f"<td>{text}</td>" for text in texts)
 
 
 def in_a_line(estimate: Displayed) -> str:
@@ -314,8 +332,8 @@ def as_title(text: str) -> str:
 def _rows(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Columns as rows of plain values."""
     return [
-        {name: cell if isinstance(cell, str) else float(cell) for name, cell in zip(found, row)}
-        for row in zip(*found.values())
+        {name: cell if isinstance(cell, str) else None if math.isnan(cell) else float(cell) for name, cell in row}
+        for row in (zip(found, cells) for cells in zip(*found.values()))
     ]
 
 

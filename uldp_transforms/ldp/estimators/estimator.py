@@ -23,6 +23,7 @@ from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.intervals import cut, possible, quantile, reaching
 from uldp_transforms.ldp.solvers.linear import estimate_linear, picked_intervals
+from uldp_transforms.ldp.solvers.public_blocks.in_blocks import InBlocks, in_blocks
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, Intervals, LinearEstimate, Question, Within, ask
 from uldp_transforms.ldp.utility.poisoning import Lies, need_of_liars
 
@@ -75,8 +76,7 @@ class Estimate:
         common_variances: for hashed alphabets, the part of the squared standard errors that comes from the hash
             functions and is the same in all windows. It is an unbiased estimate, so it may be negative. None for other
             alphabets.
-        block_frequencies: (S,) share of the reports that state the public block of each value, by which
-            ``frequencies`` are divided for the shares within the block. None without blocks.
+        in_blocks: the shares within public blocks; None without blocks.
         estimator: id of the estimator.
         confidence: of the intervals ``ci_low`` to ``ci_high``, ``display_intervals``, and of the unlisted share.
         interval: kind of all intervals: FIXED, or ANYTIME if the estimate comes from ``anytime``.
@@ -105,7 +105,7 @@ class Estimate:
     fit_p_value: float | None = None
     likelihood_gap: float | None = None
     common_variances: np.ndarray | None = None
-    block_frequencies: np.ndarray | None = None
+    in_blocks: InBlocks | None = None
     estimator: str
     confidence: float = CONFIDENCE
     interval: str = FIXED
@@ -128,7 +128,10 @@ class Estimate:
         extended where they do not contain the shown share, so they cover the true share as often as before.
         """
         intervals = functools.partial(intervals_of, self.unclipped, self.raw_frequencies, frequencies)
-        return dataclasses.replace(self, frequencies=frequencies, intervals=intervals, borrowed=weight)
+        in_blocks = self.in_blocks and self.in_blocks.with_shown(frequencies)
+        return dataclasses.replace(
+            self, frequencies=frequencies, intervals=intervals, borrowed=weight, in_blocks=in_blocks
+        )
 
     def with_liars(self, model: Model, share: float) -> Estimate:
         """This estimate with intervals of the shares among honest people, if at most ``share`` of the reports are lies.
@@ -150,7 +153,11 @@ class Estimate:
         """As ``with_liars``, for lies of a collection or, from ``PooledWindow.lies``, of the versions of a question."""
         unclipped = functools.partial(_among_honest, self.unclipped, lies)
         intervals = functools.partial(intervals_of, unclipped, self.raw_frequencies, self.frequencies)
-        return dataclasses.replace(self, intervals=intervals, unclipped=unclipped, lies=lies, by_chance=self.unclipped)
+        own = self.in_blocks
+        in_blocks = own and own.bounded(lies.among(own.mass, own.sizes, own.weights).bounds)
+        return dataclasses.replace(
+            self, intervals=intervals, unclipped=unclipped, lies=lies, by_chance=self.unclipped, in_blocks=in_blocks
+        )
 
     def anytime(self, scale: float, planned: bool | None = None) -> Estimate:
         """This estimate with anytime-valid intervals, which hold jointly at all looks while reports arrive.
@@ -173,6 +180,12 @@ class Estimate:
         if not scale > 0:
             raise SpecError(f"Estimate.anytime needs a scale above 0, got {scale!r}")
         at_all_looks = functools.partial(confidence_of_look, num_reports=self.num_reports, scale=scale, planned=planned)
+        own = self.in_blocks
+        in_blocks = own and own.at_levels(
+            functools.partial(
+                confidence_of_look, num_reports=np.maximum(own.num_reports, 1), scale=scale, planned=planned
+            )
+        )
         return dataclasses.replace(
             self,
             intervals=functools.partial(_at_levels, self.intervals, at_all_looks),
@@ -181,6 +194,7 @@ class Estimate:
             unexplained_intervals=functools.partial(_at_level, self.unexplained_intervals, at_all_looks),
             interval=ANYTIME,
             numbers=None,
+            in_blocks=in_blocks,
         )
 
     @property
@@ -227,11 +241,38 @@ class Estimate:
 
         Source: false coverage-statement rate (Benjamini and Yekutieli 2005), for all R simultaneously.
         """
-        shown, chosen, size = self.largest(number), self._descending[:number], len(self.values)
+        shown = self.largest(number)
+        low, high = self.intervals(self._levels_of_largest(number), strict=True)
+        return np.minimum(low, self.ci_low)[shown], np.maximum(high, self.ci_high)[shown]
+
+    def _levels_of_largest(self, number: int) -> np.ndarray:
+        """(S,) levels of ``display_intervals``; NaN for values that are not among the largest."""
+        chosen, size = self._descending[:number], len(self.values)
         levels = np.full(size, np.nan)
         levels[chosen] = 1 - (1 - self.confidence) * np.arange(1, len(chosen) + 1) / (size * self.num_groups)
-        low, high = self.intervals(levels, strict=True)
-        return np.minimum(low, self.ci_low)[shown], np.maximum(high, self.ci_high)[shown]
+        return levels
+
+    def columns_in_blocks(self, number: int) -> dict[str, np.ndarray]:
+        """The shares within public blocks of the R values that ``largest`` selects, (R,) each; none without blocks.
+
+        Names are those of ``ShareInBlock`` in rows, with both kinds of intervals. The proof for ``display_intervals``
+        needs no more than the coverage of each interval at its level, so it holds for these intervals too.
+        """
+        if self.in_blocks is None:
+            return {}
+        shown, own = self.largest(number), self.in_blocks
+        plain = own.intervals(self.confidence)
+        chosen = own.intervals(self._levels_of_largest(number), strict=True)
+        columns = {
+            "block": np.array(own.names, dtype=object),
+            "num_reports": own.num_reports.astype(np.int64),
+            "share": own.frequencies,
+            "low": plain[0],
+            "high": plain[1],
+            "display_low": np.minimum(chosen[0], plain[0]),
+            "display_high": np.maximum(chosen[1], plain[1]),
+        }
+        return {name: column[shown] for name, column in columns.items()}
 
     @property
     def unexplained_mass(self) -> float | None:
@@ -396,7 +437,7 @@ class Estimator(abc.ABC):
             fit_p_value=linear.fit_p_value,
             likelihood_gap=likelihood_gap,
             common_variances=None if linear.common is None else linear.common[picked],
-            block_frequencies=None if linear.block_frequencies is None else linear.block_frequencies[picked],
+            in_blocks=in_blocks(question, linear, shown),
             estimator=self.id,
             numbers=None if alphabet.bin_edges is None else Numbers(model=question.model, counts=question.counts),
         )

@@ -56,8 +56,7 @@ def _invert(question: Question, sums: np.ndarray) -> LinearEstimate:
     raw, alone = mechanism.invert(counts)[0], mechanism.invert_alone(counts)[0]
     plausible = clip_and_normalize(raw)
     null_errors = np.sqrt(np.maximum(mechanism.null_variances(plausible), 0) / counts.total)
-    jumps = mechanism.jumps / counts.total  # as if one more had been counted: with 0 reports the error is not 0
-    errors = np.sqrt(np.maximum(mechanism.variances(plausible), 0) / counts.total + jumps**2)
+    jumps, errors = _errors_of_symbols(mechanism, counts, plausible)
     left_out = question.left_out.astype(np.float64) if question.of_symbols else np.zeros(len(raw))
     derivative = alphabet.redistribution(plausible)
     frequencies = raw
@@ -74,7 +73,22 @@ def _invert(question: Question, sums: np.ndarray) -> LinearEstimate:
     if len(sums):
         of_sums[0] = _errors_of(question, sums, _with_known_totals(mechanism, counts, raw)) ** 2
     linear = LinearEstimate(alone, raw, null_errors, frequencies, errors, intervals, rest, of_sums=of_sums)
-    return with_blocks(linear, mechanism.stated_sums(counts))
+    return with_blocks(linear, mechanism, counts, _of_part)
+
+
+def _errors_of_symbols(
+    mechanism: Mechanism, counts: CohortCounts, plausible: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(K,), (K,): contributions of one more counted report, and standard errors."""
+    jumps = mechanism.jumps / counts.total  # as if one more had been counted: with 0 reports the error is not 0
+    return jumps, np.sqrt(np.maximum(mechanism.variances(plausible), 0) / counts.total + jumps**2)
+
+
+def _of_part(mechanism: Mechanism, counts: CohortCounts) -> tuple[np.ndarray, Intervals]:
+    """Standard errors (K,) and intervals of all symbols, from the reports of one block."""
+    plausible = clip_and_normalize(mechanism.invert(counts)[0])
+    _, errors = _errors_of_symbols(mechanism, counts, plausible)
+    return errors, functools.partial(_of_symbols, mechanism, counts, plausible)
 
 
 def _with_known_totals(mechanism: Mechanism, counts: CohortCounts, raw: np.ndarray) -> np.ndarray:

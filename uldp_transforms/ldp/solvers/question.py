@@ -148,6 +148,7 @@ class Within:
         num_reports: their number.
         linear: of the shares within the block.
         question: about these people alone; None if the unknowns are symbols.
+        standard_errors, intervals: of the shares within the block, given ``num_reports``.
     """
 
     positions: np.ndarray
@@ -155,6 +156,8 @@ class Within:
     num_reports: int
     linear: LinearEstimate
     question: Question | None
+    standard_errors: np.ndarray
+    intervals: Intervals
 
 
 def ask(model: Model, counts: CohortCounts, candidates: tuple[str, ...] | None) -> Question:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.model import Model
+
+_NOTHING = 1e-300
+_NEARLY_ALL = 1 - 1e-9  # the bounds then are those of nothing known
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -58,14 +62,14 @@ class Lies:
     """What false reports can do to the estimates of S values from the reports of A versions; a collection is one.
 
     Attributes:
-        share: largest share of false reports among all, in [0, 1), whatever versions they are of.
-        sizes: (A,), share of each version in all reports; they sum to 1.
+        share: largest share of false reports among all, in [0, 1), whatever versions they are of; may be (S,).
+        sizes: (A,) or (A, S), share of each version in all reports; they sum to 1.
         weights: (A, S), of the estimates of each version in those of the values; they sum to 1.
         least, most: (A, S), smallest and largest number that one report adds to n times the estimate of its version,
             which has n reports.
     """
 
-    share: float
+    share: Any
     sizes: np.ndarray
     weights: np.ndarray
     least: np.ndarray
@@ -90,6 +94,16 @@ class Lies:
         """(S,) largest weight that false reports can have in the estimate of each value."""
         largest: np.ndarray = (self.weights * self._false_shares(self.weights)).sum(axis=0)
         return largest
+
+    def among(self, parts: np.ndarray, sizes: np.ndarray, weights: np.ndarray) -> Lies:
+        """The same lies if all of them can be in a part of the reports, one part for each value.
+
+        Args:
+            parts: (S,), shares of these parts in all reports.
+            sizes, weights: (A, S), of the versions within them.
+        """
+        share = np.minimum(self.share / np.maximum(parts, _NOTHING), _NEARLY_ALL)
+        return dataclasses.replace(self, share=share, sizes=sizes, weights=weights)
 
     def bounds(self, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bounds (S,), (S,) of the shares among honest people, see ``honest_bounds``.
@@ -130,7 +144,8 @@ class Lies:
         Args:
             gains: (A, S), what is gained if all reports of a version are false; where it is below 0, none are.
         """
-        sizes = np.broadcast_to(self.sizes[:, np.newaxis], gains.shape)
+        sizes = np.broadcast_to(self.sizes.reshape(len(self.sizes), -1), gains.shape)
+        sizes = np.maximum(sizes, _NOTHING)
         order = np.argsort(-gains / sizes, axis=0, kind="stable")
         ordered = np.take_along_axis(sizes, order, axis=0)
         filled = np.clip((self.share - (np.cumsum(ordered, axis=0) - ordered)) / ordered, 0, 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from scipy import special
@@ -35,6 +36,7 @@ from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.intervals import moved_inside
 from uldp_transforms.ldp.solvers.linear import estimate_linear
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement, PooledVersions
+from uldp_transforms.ldp.solvers.public_blocks.in_blocks import pooled_in_blocks
 from uldp_transforms.ldp.solvers.question import Intervals, LinearEstimate, ask
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
 from uldp_transforms.ldp.utility.poisoning import Lies
@@ -208,8 +210,13 @@ def _pooled(decoder: Decoder, parts: Sequence[_Part], weights: np.ndarray, value
         redistributed_mass=0.0,
         fit_p_value=_fit(alone),
         common_variances=common,
+        in_blocks=pooled_in_blocks([each.in_blocks for each in alone], weights, shown, _intervals_of_means),
         estimator=decoder.id,
     )
+
+
+def _intervals_of_means(weights: np.ndarray, parts: Sequence[Centred], raw: np.ndarray) -> Intervals:
+    return functools.partial(pooled_intervals, weights, parts, raw, np.ones(len(raw)))
 
 
 def mean_of_versions(weights: np.ndarray, of_versions: Sequence[np.ndarray] | np.ndarray) -> np.ndarray:
@@ -231,9 +238,18 @@ def _common(weights: np.ndarray, alone: Sequence[Estimate]) -> tuple[np.ndarray 
     return whole, whole - mean_of_versions(weights**2, of_versions)
 
 
+class Centred(Protocol):
+    """Unbiased shares (S,) with intervals."""
+
+    @property
+    def raw_frequencies(self) -> np.ndarray: ...
+    @property
+    def unclipped(self) -> Intervals: ...
+
+
 def pooled_intervals(
     weights: np.ndarray,
-    alone: Sequence[Estimate],
+    alone: Sequence[Centred],
     raw: np.ndarray,
     stretch: np.ndarray,
     confidence: Confidence,

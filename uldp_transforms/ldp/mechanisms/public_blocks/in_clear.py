@@ -9,7 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.mechanisms.channels.matrix_channel import MatrixChannel, Weights
+from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals
 from uldp_transforms.ldp.mechanisms.integer_reports import ONE_SYMBOL
 from uldp_transforms.ldp.mechanisms.mechanism import About, Kind
 from uldp_transforms.ldp.sampling import WORD, WordSource
@@ -62,6 +65,14 @@ class InClear(MatrixChannel):
 
     def null_variances(self, frequencies: np.ndarray) -> np.ndarray:
         return np.zeros_like(frequencies)
+
+    def intervals(
+        self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Those of binomial probabilities; the share of a single value is 1."""
+        if self.num_symbols == 1:
+            return np.ones(1), np.ones(1)
+        return binomial_intervals(counts.cells[0], counts.total, confidence, strict)
 
     @property
     def reveal_rate(self) -> float:

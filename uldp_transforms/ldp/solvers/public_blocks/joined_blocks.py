@@ -19,37 +19,49 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError
+from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals
 from uldp_transforms.ldp.mechanisms.public_blocks.within_blocks import WithinBlocks, ends_of_product
 from uldp_transforms.ldp.model import Model
-from uldp_transforms.ldp.solvers.question import LinearEstimate, Question, Within, ask
+from uldp_transforms.ldp.solvers.question import Intervals, LinearEstimate, Question, Within, ask
 
+_OfSymbols = Callable[[Mechanism, CohortCounts], tuple[np.ndarray, Intervals]]
 _UNKNOWN = 0.5  # standard error of an unlisted share of which nothing is known, the largest that a share can have
 
 
-def with_blocks(linear: LinearEstimate, sums: Sequence[tuple[np.ndarray, int]]) -> LinearEstimate:
+def with_blocks(
+    linear: LinearEstimate, mechanism: Mechanism, counts: CohortCounts, of_symbols: _OfSymbols
+) -> LinearEstimate:
     """A linear estimate of all symbols, with the part within each block that has reports.
 
     Args:
         linear: of the symbols.
-        sums: see ``Mechanism.stated_sums``.
+        mechanism: of the collection.
+        counts: (1, M), of its reports.
+        of_symbols: the errors and the intervals of the symbols of a mechanism from counts of its reports.
     """
-    total = sum(reports for _, reports in sums)
-    within = tuple(
-        Within(
-            positions=symbols,
-            mass=reports / total,
-            num_reports=reports,
-            linear=restricted(linear, symbols, reports / total),
-            question=None,
-        )
-        for symbols, reports in sums
-        if reports
-    )
-    if not within:
+    if not isinstance(mechanism, WithinBlocks):
         return linear
+    found = []
+    for block, (symbols, reports) in enumerate(mechanism.stated_sums(counts)):
+        if reports:
+            mass = reports / counts.total
+            errors, intervals = of_symbols(*mechanism.part_and_counts(counts, block))
+            found.append(
+                Within(
+                    positions=symbols,
+                    mass=mass,
+                    num_reports=reports,
+                    linear=restricted(linear, symbols, mass),
+                    question=None,
+                    standard_errors=errors,
+                    intervals=intervals,
+                )
+            )
+    within = tuple(found)
     shares = np.zeros(len(linear.raw))
     for one in within:
         shares[one.positions] = one.mass
@@ -157,7 +169,15 @@ def _within(question: Question, block: int, positions: np.ndarray, sums: np.ndar
     except EstimationError:
         return None
     mass = counts.total / question.counts.total
-    return Within(positions=positions, mass=mass, num_reports=counts.total, linear=linear, question=asked)
+    return Within(
+        positions=positions,
+        mass=mass,
+        num_reports=counts.total,
+        linear=linear,
+        question=asked,
+        standard_errors=linear.standard_errors,
+        intervals=linear.intervals,
+    )
 
 
 def _rest_error(within: Sequence[Within], unsolved: Sequence[float], total: int) -> float:
