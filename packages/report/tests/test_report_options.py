@@ -22,12 +22,16 @@ COLLECTION |= {"mechanism": {"id": "krr", "epsilon": 1.0}}
 
 def test_options_have_their_defaults(tmp_path: Path) -> None:
     asked = Asked(directory=str(tmp_path), title=TITLE)
-    plain = Task(asked=asked, output="p.html", png=None, svg=None, serve=None, host="127.0.0.1")
+    plain = Task(
+        asked=asked, output="p.html", png=None, svg=None, charts=None, style=None, serve=None, host="127.0.0.1"
+    )
     assert configure([str(tmp_path), "--output", "p.html"]) == plain
     assert configure([str(tmp_path), "--png", "p.png"]) == dataclasses.replace(plain, output=None, png="p.png")
     assert configure(["s://none", "--svg", "p.svg"]).asked.directory == "s://none"
+    drawn = configure([str(tmp_path), "--charts", "c", "--style", "paper"])
+    assert drawn == dataclasses.replace(plain, output=None, charts="c", style="paper")
     followed = configure([str(tmp_path), "--follow", "--serve", "0", "--host", "::1"])
-    assert followed == Task(asked=asked, output=None, png=None, svg=None, serve=0, host="::1")
+    assert followed == Task(asked=asked, output=None, png=None, svg=None, charts=None, style=None, serve=0, host="::1")
     limits = Limits()
     assert (limits.trends, limits.windows, limits.rows, limits.numbers, limits.cells) == (24, 400, 200, 31, 100_000)
 

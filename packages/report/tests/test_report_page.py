@@ -521,7 +521,7 @@ def test_nothing_sticks_out_in_a_browser(survey: Path, harmful: Path, tmp_path: 
     ("options", "sentence"),
     [
         ("", "the following arguments are required: DIR"),
-        ("{0}", "one of --output, --png, --svg and --follow must be given, got none"),
+        ("{0}", "one of --output, --png, --svg, --charts and --follow must be given, got none"),
         ("{0}/none --output x.html", "DIR must be a directory, got '{0}/none'"),
         ("{0} --output x.html --serve 0", "--serve needs --follow, got DIR alone"),
         ("{0} --output x.html --host ::1", "--host needs --follow, got DIR alone"),

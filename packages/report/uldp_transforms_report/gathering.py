@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -224,12 +225,12 @@ class _Part:
 
     def _figures(self, whole: Sequence[Row]) -> dict[str, NumberPart | None]:
         """The figures of numbers and the sums, of the windows and of the whole period."""
-        return {
-            "numbers": numbers_of(self._rows, self._unit),
-            "whole_numbers": numbers_of(whole, self._unit),
-            "sums": sums_part(self._rows),
-            "whole_sums": sums_part(whole),
+        kinds: dict[str, Callable[[Sequence[Row]], NumberPart | None]] = {
+            "numbers": functools.partial(numbers_of, unit=self._unit),
+            "sums": sums_part,
         }
+        spans = {"": self._rows, "whole_": whole}
+        return {f"{span}{name}": part_of(rows) for span, rows in spans.items() for name, part_of in kinds.items()}
 
     @property
     def _unit(self) -> str:

@@ -31,6 +31,8 @@ class Task:
     output: str | None
     png: str | None
     svg: str | None
+    charts: str | None
+    style: str | None
     serve: int | None
     host: str
 
@@ -50,6 +52,13 @@ def _parser() -> cli.Parser:
     parser.add_argument("--output", metavar="PAGE.html", help="where to write the page: an HTML file")
     parser.add_argument("--png", help="PNG file to write, with the main charts")
     parser.add_argument("--svg", metavar="P.svg", help="the same picture as an SVG file")
+    parser.add_argument("--charts", metavar="CHARTS", help="directory to write, with a file of each chart")
+    parser.add_argument(
+        "--style",
+        choices=("slide", "paper"),
+        help="with --charts: SVG and PNG of 16 to 9 for slides (default), or for one column of a paper (3.3 inches, "
+        "without colours) also PDF, each with its caption as a text",
+    )
     parser.add_argument("--truth", metavar="V.csv", help="table of the true values, the input of uldp simulate")
     cli.add_options(parser.add_argument_group("file of --truth"), PEOPLE)
     parser.add_argument(
@@ -92,6 +101,8 @@ def configure(argv: Sequence[str]) -> Task:
         output=args.output,
         png=args.png,
         svg=args.svg,
+        charts=args.charts,
+        style=args.style,
         serve=args.serve,
         host=args.host or "127.0.0.1",
     )
@@ -119,8 +130,8 @@ def _contradictions(args: argparse.Namespace) -> list[tuple[bool, str]]:
     is_there = args.follow or "://" in args.directory or os.path.isdir(args.directory)
     return [
         (
-            not args.follow and not (args.output or args.png or args.svg),
-            "one of --output, --png, --svg and --follow must be given, got none",
+            not args.follow and not (args.output or args.png or args.svg or args.charts),
+            "one of --output, --png, --svg, --charts and --follow must be given, got none",
         ),
         (not is_there, f"DIR must be a directory, got {args.directory!r}"),
         *(
@@ -129,8 +140,9 @@ def _contradictions(args: argparse.Namespace) -> list[tuple[bool, str]]:
         ),
         *(
             (args.follow and getattr(args, name) is not None, f"--{name} must not be given with --follow, got both")
-            for name in ("output", "png", "svg")
+            for name in ("output", "png", "svg", "charts")
         ),
+        (args.style is not None and args.charts is None, "--style needs --charts, got none"),
         (args.follow and args.serve is None, "--follow needs --serve, got none"),
     ]
 
@@ -143,8 +155,8 @@ def job(task: Task) -> int:
         return cli.DONE
     from uldp_transforms_report.written_report import write  # noqa: PLC0415  # slow to import
 
-    write(task.asked, task.output, task.png, task.svg)
-    print(f"report: {' and '.join(filter(None, (task.output, task.png, task.svg)))}", file=sys.stderr)
+    write(task.asked, task.output, task.png, task.svg, task.charts, task.style or "slide")
+    print(f"report: {' and '.join(filter(None, (task.output, task.png, task.svg, task.charts)))}", file=sys.stderr)
     return cli.DONE
 
 

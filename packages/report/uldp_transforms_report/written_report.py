@@ -8,17 +8,27 @@ from uldp_transforms.jobs.records.run_records import of_jobs
 from uldp_transforms_report.charts import png_of, svg_of
 from uldp_transforms_report.gathering import TITLE, Asked, gather
 from uldp_transforms_report.numbers.number_charts import panel
+from uldp_transforms_report.trends.chart_files import STYLES, write_charts
 from uldp_transforms_report.trends.picture import picture
 from uldp_transforms_report.web_page import page
 
 
-def write(asked: Asked, output: str | None, png: str | None, svg: str | None = None) -> None:
+def write(
+    asked: Asked,
+    output: str | None,
+    png: str | None,
+    svg: str | None = None,
+    charts: str | None = None,
+    style: str = "slide",
+) -> None:
     """Write the page and the picture of a directory; each file appears when it is complete.
 
     Args:
         asked: selection of what they show.
         output: HTML file of the page; None: no page.
         png, svg: files of the picture; None: no such file.
+        charts: directory of files of single charts; None: no such files.
+        style: their style, of ``STYLES``.
 
     Raises:
         SpecError: if the files do not contain valid rows.
@@ -33,6 +43,8 @@ def write(asked: Asked, output: str | None, png: str | None, svg: str | None = N
         if path is not None and content is not None:
             with whole_file(path) as file:
                 file.write(content)
+    if charts is not None:
+        write_charts(report, charts, STYLES[style])
 
 
 def write_report_into(directory: str) -> None:

@@ -30,6 +30,11 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
         lambda: report_command.configure([".", "--output", "p.html", "--serve", "0"]),
         "--serve needs --follow, got DIR alone",
     ),
+    (
+        SpecError,
+        lambda: report_command.configure([".", "--output", "p.html", "--style", "paper"]),
+        "--style needs --charts, got none",
+    ),
     (argparse.ArgumentTypeError, lambda: report_command._port("65536"), "must be a port from 0 to 65535, got '65536'"),
     (SpecError, lambda: shares_of("value"), "V.csv must have at least one value, got none"),
     (

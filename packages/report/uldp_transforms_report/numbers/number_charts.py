@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 
 from uldp_transforms.ldp.estimators.display import as_title
-from uldp_transforms.rows.figures.figure import MEDIAN
+from uldp_transforms.rows.figures.figure import MEDIAN, Trend
 from uldp_transforms.rows.figures.figure_words import percent, words_of
 from uldp_transforms_report.charts import LABELS, data_of, svg_text
 from uldp_transforms_report.colours import INK, SMOOTHED
@@ -25,7 +25,7 @@ _MANY_TIMES = 8.0  # ratio of the widths of bins above which the axis is logarit
 
 def curve_svg(part: NumberPart) -> str:
     """The share of people in each bin, with its band, and a mark at the median."""
-    return svg_text(_curve(part), width=520, height=220)
+    return svg_text(curve_chart(part), width=520, height=220)
 
 
 def panel(part: CollectionPart, zone: str) -> dict[str, Any]:
@@ -39,12 +39,26 @@ def panel(part: CollectionPart, zone: str) -> dict[str, Any]:
     title = alt.TitleParams(f"{shown(part.id)}, {part.which}: {window.name}", subtitle=[*reports, colours])
     names = [f"{trend.figure.name}, {numbers.unit}" if numbers.unit else trend.figure.name for trend in numbers.trends]
     trends = [dataclasses.replace(one, figure=dataclasses.replace(one.figure, unit="")) for one in numbers.trends]
-    curve = _curve(numbers, LABELS).properties(width=260, height=220, title=title)
+    curve = curve_chart(numbers, LABELS).properties(width=260, height=220, title=title)
     scale = common_scale(trends)
     return beside(curve, [(name, trend_chart(trend, part.windows, zone, scale)) for name, trend in zip(names, trends)])
 
 
-def _curve(part: NumberPart, least: float = 0) -> Any:
+def curves_of(part: CollectionPart) -> list[tuple[str, str, Any]]:
+    """Title, caption and chart of the curve of the latest window, if there is one."""
+    numbers, latest = part.numbers, part.latest
+    if numbers is None or not numbers.bars or latest is None:
+        return []
+    caption = f"Share of people in each bin with {numbers.levels} intervals, {latest.window.name}."
+    return [("Distribution", caption, curve_chart(numbers))]
+
+
+def series_of(part: CollectionPart) -> list[Sequence[Trend]]:
+    """The trends that a page shows together: of figures or else of values, and of sums."""
+    return [part.numbers.trends if part.numbers else part.trends, part.sums.trends if part.sums else ()]
+
+
+def curve_chart(part: NumberPart, least: float = 0) -> Any:
     """The histogram; the labels of its shares take at least ``least`` pixels."""
     rows = [
         {

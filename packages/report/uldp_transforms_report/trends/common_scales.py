@@ -44,9 +44,9 @@ def scale_of(columns: Iterable[np.ndarray], is_share: bool) -> Scale:
         columns: arrays of any shapes; NaN is not drawn.
         is_share: whether the axis begins at 0.
     """
-    numbers = np.concatenate([[0.0] if is_share else [], *map(np.ravel, columns)])
-    numbers = numbers[np.isfinite(numbers)]
-    low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 1.0)
+    drawn = np.concatenate([[0.0] if is_share else [], *map(np.ravel, columns)])
+    drawn = drawn[np.isfinite(drawn)]
+    low, high = (float(drawn.min()), float(drawn.max())) if len(drawn) else (0.0, 1.0)
     step = _step((high - low) or abs(high) or 1.0)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return Scale(low=first * step, high=max(last, first + 1) * step, step=step)

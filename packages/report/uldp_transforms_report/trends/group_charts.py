@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -22,7 +23,16 @@ from uldp_transforms_report.trends.trend_charts import HEIGHT, WIDTH, axis_on, d
 def group_svg(
     trend: Trend, everybody: Trend | None, windows: Sequence[WindowLine], zone: str, scale: Scale, colour: str
 ) -> str:
-    """Chart of a figure in one group, and a thin line of everybody.
+    """Chart of a figure in one group as SVG; arguments as for ``group_chart``."""
+    with debug_mode(False):  # many charts of one kind, which tests check
+        chart = group_chart(trend, everybody, windows, zone, scale, colour)
+    return svg_text(chart, width=WIDTH, height=HEIGHT)
+
+
+def group_chart(
+    trend: Trend, everybody: Trend | None, windows: Sequence[WindowLine], zone: str, scale: Scale, colour: str
+) -> Any:
+    """A figure in one group, and a thin line of everybody.
 
     Args:
         trend: the figure in the group.
@@ -39,18 +49,16 @@ def group_svg(
         columns["everybody"] = getattr(everybody, _line(everybody))
     is_few = len(windows) <= FEW
     words = (NumberFormat() if figure.is_share else format_of(figure)).words
-    with debug_mode(False):
-        base = through_time(windows[::step], merged(columns, step), zone, words if is_few else None)
-        y = functools.partial(axis_on, scale, is_share=figure.is_share, unit=figure.unit)
-        span = whisker if is_few else functools.partial(band, opacity=0.22)
-        layers = [span(base, "low", "high", colour, y=y)]
-        if everybody is not None:
-            layers.append(line_of(base, "everybody", PLAIN, y))
-        layers.append(line_of(base, line, colour, y))
-        if is_few:
-            layers.append(points(base, "value", y, colour))
-        chart = alt.layer(*layers)
-    return svg_text(chart, width=WIDTH, height=HEIGHT)
+    base = through_time(windows[::step], merged(columns, step), zone, words if is_few else None)
+    y = functools.partial(axis_on, scale, is_share=figure.is_share, unit=figure.unit)
+    span = whisker if is_few else functools.partial(band, opacity=0.22)
+    layers = [span(base, "low", "high", colour, y=y)]
+    if everybody is not None:
+        layers.append(line_of(base, "everybody", PLAIN, y))
+    layers.append(line_of(base, line, colour, y))
+    if is_few:
+        layers.append(points(base, "value", y, colour))
+    return alt.layer(*layers)
 
 
 def _line(trend: Trend) -> str:

@@ -31,6 +31,6 @@ def _merged(name: str, column: np.ndarray, step: int) -> np.ndarray:
         ends: np.ndarray = (np.fmin if name.endswith("low") else np.fmax).reduceat(column, starts)
         return ends
     known = np.isfinite(column)
-    sums, numbers = (np.add.reduceat(of, starts) for of in (np.where(known, column, 0.0), known.astype(float)))
-    means: np.ndarray = np.divide(sums, numbers, out=np.full(len(starts), np.nan), where=numbers > 0)
+    totals, counts = (np.add.reduceat(of, starts) for of in (np.where(known, column, 0.0), known.astype(float)))
+    means: np.ndarray = np.divide(totals, counts, out=np.full(len(starts), np.nan), where=counts > 0)
     return means
