@@ -42,6 +42,7 @@ setup(
         f"{NAME}.compared": ["*.jinja"],
         f"{NAME}.groups": ["*.jinja"],
         f"{NAME}.numbers": ["*.jinja"],
+        f"{NAME}.tables": ["*.jinja"],
         f"{NAME}.trends": ["*.jinja"],
     },
     entry_points={

@@ -85,6 +85,7 @@ export class Element extends Leaf {
     return {
       contains: (name) => names().includes(name),
       add: (name) => this.setAttribute("class", [...new Set([...names(), name])].join(" ")),
+      toggle: (name, is) => this.setAttribute("class", [...names().filter((own) => own !== name), ...(is ? [name] : [])].join(" ")),
     };
   }
 

@@ -70,9 +70,17 @@ def tree_of(page: str) -> Node:
 
 
 def table(page: Node, caption: str) -> list[list[str]]:
-    """The cells of the table with this caption."""
+    """The texts of the table with this caption, row by row."""
     (found,) = (node for node in page.all("table") if next(node.all("caption")).text == caption)
-    return [[cell.text for cell in row.all("th", "td")] for row in found.all("tr")]
+    return texts_of(found)
+
+
+def texts_of(table: Node) -> list[list[str]]:
+    """The texts of a table row by row, without the cells that are pictures."""
+    rows = (
+        [cell for cell in row.all("th", "td") if cell.attributes.get("class") != "drawn"] for row in table.all("tr")
+    )
+    return [[cell.text for cell in row] for row in rows]
 
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -15,7 +15,7 @@ from packages.report.tests.support.report_page import page_of
 from tests.rigs import axe
 from tests.support import report_rows as rows
 from tests.support.browser import Browser, browser, needs_browser
-from tests.support.html_tree import Node, tree_of
+from tests.support.html_tree import Node, texts_of, tree_of
 from tests.support.pages.compared_rows import COMPARED, LONG, row
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import uldp
@@ -45,7 +45,7 @@ def section(tree: Node) -> Node:
 
 def cells(node: Node, table: str) -> list[list[str]]:
     [found] = [one for one in node.all("table") if one.attributes.get("id") == table]
-    return [[cell.text for cell in line.all("th", "td")] for line in found.all("tr")][1:]
+    return texts_of(found)[1:]
 
 
 def test_what_differs_stands_first_and_what_cannot_be_told_apart_from_it(folder: Path) -> None:
@@ -58,12 +58,12 @@ def test_what_differs_stands_first_and_what_cannot_be_told_apart_from_it(folder:
     assert "From 2026-11-01T00:00:00Z to 2026-11-03T00:00:00Z." in of.text
     assert "Intervals are for one look" in of.text
     assert cells(of, "compared-1-found-table") == [
-        ["ant", "", "+6.0", "+4.0 to +8.0", "1e-15", "arm=new", "arm=control"],
-        ["bee", "", "-5.0", "-7.6 to -2.4", "1e-12", "arm=new", "arm=control"],
+        ["ant", "+6.0", "+4.0 to +8.0", "1e-15", "arm=new", "arm=control"],
+        ["bee", "-5.0", "-7.6 to -2.4", "1e-12", "arm=new", "arm=control"],
     ]
     assert cells(of, "compared-1-untold-table") == [
-        [LONG, "", "+1.0", "-1.0 to +3.0", "2.9", "arm=new", "arm=control"],
-        ["cat", "", "-0.1", "-2.1 to +1.9", "2.9", "arm=new", "arm=control"],
+        [LONG, "+1.0", "-1.0 to +3.0", "2.9", "arm=new", "arm=control"],
+        ["cat", "-0.1", "-2.1 to +1.9", "2.9", "arm=new", "arm=control"],
     ]
 
 
@@ -74,15 +74,17 @@ def test_the_first_sentence_has_the_largest_of_tied_differences(folder: Path) ->
     assert "17 of 17 differences are found: v17 is 17.00 points higher" in of.text
     table = cells(of, "compared-1-found-table")
     assert [line[0] for line in table] == [f"v{at}" for at in range(17, 0, -1)]
-    assert {line[4] for line in table} == {"< 1e-15"}
+    assert {line[3] for line in table} == {"< 1e-15"}
 
 
 def test_pictures_are_on_one_scale(folder: Path) -> None:
     """0 is in the middle, and the longest reach, 8 points, at the edge."""
-    found = [node for node in section(written(folder, COMPARED)).all("line") if node.attributes["y1"] == "8"]
-    ends = [(float(node.attributes["x1"]), float(node.attributes["x2"])) for node in found]
+    pictures = [cell for cell in section(written(folder, COMPARED)).all("td") if cell.attributes["class"] == "drawn"]
+    found = [node for cell in pictures for node in cell.all("line") if node.attributes["class"] in ("told", "untold")]
+    ends = [[float(node.attributes[name].removesuffix("%")) for name in ("x1", "x2")] for node in found]
     expected = [(4.0, 8.0), (-7.6, -2.4), (-1.0, 3.0), (-2.1, 1.9)]
-    assert ends == [pytest.approx([100 + 95 * end / 8 for end in both], abs=0.06) for both in expected]
+    assert ends == [pytest.approx([50 + 50 * end / 8 for end in both], abs=0.006) for both in expected]
+    assert [node.attributes["class"] for node in found] == ["told", "told", "untold", "untold"]
 
 
 def test_comparisons_older_than_counts_are_called_so(folder: Path) -> None:
@@ -142,21 +144,22 @@ def test_many_looks_and_rows_of_earlier_versions(folder: Path) -> None:
         if name not in ("selected_low", "selected_high", "noticeable", "interval")
     }
     of = section(written(folder, [before, before | {"q_value": 0.3, "p_value": 0.3}]))
-    assert cells(of, "compared-1-found-table")[0][3] == "+10.0 to +50.0"
-    assert cells(of, "compared-1-untold-table")[0][4] == "\N{EN DASH}"
+    assert cells(of, "compared-1-found-table")[0][2] == "+10.0 to +50.0"
+    assert cells(of, "compared-1-untold-table")[0][3] == "\N{EN DASH}"
     assert "From" not in of.text
 
 
 def test_figures_of_numbers_are_no_shares(folder: Path) -> None:
-    """They have their own unit, no picture, and may have open ends."""
+    """They have their own unit, in which they are drawn, and may have open ends, which are at the edge."""
     mean = row("mean", 12.0, 2.0, 1e-9, figure="mean", at=None)
     p90 = row("p90", 12.0, 2.0, 1e-8, figure="quantile", at=0.9, high=None, selected_low=5.25, selected_high=None)
     of = section(written(folder, [mean, p90, row("error", 0.01, 0.02, 0.5)]))
     assert "mean is 12.0 higher in arm=new than in arm=control (8.0 to 16.0)" in of.text
     found = cells(of, "compared-1-found-table")
-    assert found[0][1:4] == ["", "+12.0", "+8.0 to +16.0"]
-    assert found[1][3] == "from +5.2"
-    assert len(list(of.all("svg"))) == 1
+    assert found[0][1:3] == ["+12.0", "+8.0 to +16.0"]
+    assert found[1][2] == "from +5.2"
+    lines = [node for node in of.all("line") if node.attributes["class"] == "told"]
+    assert [node.attributes["x2"] for node in lines[-2:]] == ["100.0%", "100.0%"]
 
 
 def test_long_files_are_cut_and_texts_do_no_harm(folder: Path) -> None:
@@ -202,7 +205,7 @@ def test_nothing_is_wider_than_the_window(width: int, folder: Path, one_browser:
     one_browser.resize(width, 1000)
     assert one_browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
     sizes = one_browser.run(
-        "return [...document.querySelectorAll('.bar svg')].map(it => it.getBoundingClientRect().width)"
+        "return [...document.querySelectorAll('#compared td.drawn > svg')].map(it => it.getBoundingClientRect().width)"
     )
     assert len(sizes) == 4 and min(sizes) > 100
 

@@ -12,7 +12,7 @@ from packages.report.tests.support.report_page import page_of
 from tests.rigs import axe
 from tests.support import report_rows as rows
 from tests.support.browser import Browser, browser, needs_browser
-from tests.support.html_tree import Node, tree_of
+from tests.support.html_tree import Node, texts_of, tree_of
 from tests.support.messages_cases import write_files
 from uldp_transforms.jobs import estimate, simulate
 
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 
 def cells(tree: Node, table: str = "part-1-groups-table") -> list[list[str]]:
     found = [one for one in tree.all("table") if one.attributes.get("id") == table]
-    return [[cell.text for cell in line.all("th", "td")] for one in found for line in one.all("tr")][1:]
+    return [line for one in found for line in texts_of(one)[1:]]
 
 
 def test_groups_of_a_value_stand_together(folder: Path) -> None:
@@ -88,6 +88,7 @@ def test_groups_are_searched_sorted_compared_and_saved(folder: Path) -> None:
     with browser(folder) as window:
         window.open((folder / "page.html").as_uri())
         groups, compared = "#part-1-groups-table", "#part-1-groups-compare-table"
+        window.click("details:has(> [data-find='part-1-groups-table']) summary")
         choose(window, "[data-find='part-1-groups-table'] input[type=search]", "new")
         assert names(window, groups) == ["ant", "bee"]
         saved_rows = json.loads(saved(window, f"[data-table='{groups[1:]}'] [data-form=json]"))
@@ -99,9 +100,9 @@ def test_groups_are_searched_sorted_compared_and_saved(folder: Path) -> None:
         assert names(window, groups) == ["ant", "bee"]
         before = window.text(compared)
         choose(window, "[data-compare='part-1-groups-compare-table'] label:nth-child(1) select", "0")
-        assert set(window.text(f"{compared} td:nth-child(2)")) == {"\N{EN DASH}"}  # a group and itself
+        assert set(window.text(f"{compared} td:nth-child(3)")) == {"\N{EN DASH}"}  # a group and itself
         choose(window, "[data-compare='part-1-groups-compare-table'] label:nth-child(2) select", "1")
-        assert window.text(f"{compared} td:nth-child(2)") == "-10.0"
+        assert window.text(f"{compared} td:nth-child(3)") == "-10.0"
         choose(window, "[data-compare='part-1-groups-compare-table'] label:nth-child(1) select", "1")
         choose(window, "[data-compare='part-1-groups-compare-table'] label:nth-child(2) select", "0")
         assert window.text(compared) == before

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support import report_rows as rows
-from tests.support.html_tree import Node, tree_of
+from tests.support.html_tree import Node, texts_of, tree_of
 from tests.support.pages.number_rows import collection, row
 from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import Collection
@@ -27,7 +27,7 @@ def directory(folder: Path, item: Collection, told: list[dict[str, Any]]) -> Nod
 
 def cells_of(tree: Node, table: str) -> list[list[str]]:
     (found,) = (node for node in tree.all("table") if node.attributes.get("id") == table)
-    return [[cell.text for cell in line.all("th", "td")] for line in found.all("tr")]
+    return texts_of(found)
 
 
 @pytest.fixture(scope="module")

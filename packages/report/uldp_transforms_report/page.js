@@ -1,4 +1,4 @@
-// Search, sort, filter, compare and save the tables of this page. Without it, the page reads completely.
+// Search, sort, filter, compare, shorten and save the tables of this page. Without it, the page reads completely.
 "use strict";
 
 (() => {
@@ -42,6 +42,31 @@
       });
     }
     table.tBodies[0].append(...rows);
+    shorten(table);
+  }
+
+  // --------------------------------------------------------------------------------------------------- the first rows
+
+  const FIRST = 15; // rows of a table that are seen at first
+  const whole = new WeakSet(); // tables with all of their rows
+
+  // Of the rows that a search left, the first ones, unless a reader asked for all.
+  function shorten(table) {
+    const tools = document.querySelector(`[data-rows="${table.id}"]`);
+    if (!tools) return;
+    const rows = rowsOf(table).filter((row) => !row.hidden);
+    const last = whole.has(table) ? rows.length : Math.min(FIRST, rows.length);
+    rows.forEach((row, at) => row.classList.toggle("beyond", at >= last));
+    const [status, button] = tools.children;
+    status.textContent = rows.length ? `Rows 1 to ${last} of ${rows.length}` : "No rows";
+    button.textContent = whole.has(table) ? `Show the first ${FIRST}` : `Show all ${rows.length}`;
+    button.hidden = rows.length <= FIRST;
+  }
+
+  function lengthen(button) {
+    const table = document.getElementById(button.parentNode.dataset.rows);
+    whole[whole.has(table) ? "delete" : "add"](table);
+    shorten(table);
   }
 
   // ---------------------------------------------------------------------------------------------------------- search
@@ -61,6 +86,7 @@
     }
     const status = tools.querySelector("[role=status]");
     status.textContent = text || flags.length ? `${number} of ${rowsOf(table).length} rows` : "";
+    shorten(table);
   }
 
   // --------------------------------------------------------------------------------------------------------- compare
@@ -119,6 +145,46 @@
     return of.low === null ? of.high - of.difference : of.high === null ? of.difference - of.low : (of.high - of.low) / 2;
   }
 
+  // Ticks of an axis from -most to most, as those of tables/axis.py.
+  function ticksOf(most) {
+    const power = 10 ** Math.floor(Math.log10((2 * most) / 5));
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((length) => length >= ((2 * most) / 5) * (1 - 1e-9));
+    const [last, digits] = [Math.floor(most / step + 1e-9), Math.max(0, -Math.floor(Math.log10(step) + 1e-9))];
+    return Array.from({ length: 2 * last + 1 }, (_, at) => [step * (at - last), signed(step * (at - last), digits)]);
+  }
+
+  // Draws differences around 0, as far as the one that is farthest; an open end is at the edge.
+  function redraw(table, found, apart) {
+    const drawn = rowsOf(table).map((row) => [row.querySelector("td.drawn svg"), row.dataset.at]).filter(([svg]) => svg);
+    if (!drawn.length) return;
+    const factor = found.some((of, at) => of?.isShare && drawn.some(([, own]) => Number(own) === at)) ? 100 : 1;
+    const ends = drawn.flatMap(([, at]) => (found[at] ? [found[at].difference, found[at].low, found[at].high] : []));
+    const most = Math.max(0, ...ends.map((end) => Math.abs(end ?? 0))) || 1;
+    const place = (number) => Math.min(Math.max(50 + (50 * number) / most, 0), 100).toFixed(2);
+    const ticks = ticksOf(factor * most).map(([number, text]) => [place(number / factor), text]);
+    const axis = table.querySelector("svg.axis");
+    axis.replaceChildren(...ticks.map(([x, text], at) => {
+      const label = axis.children[0].cloneNode(true);
+      label.setAttribute("x", `${x}%`);
+      label.setAttribute("class", at % 2 ? "odd" : "");
+      label.textContent = text;
+      return label;
+    }));
+    for (const [svg, at] of drawn) {
+      const of = found[at];
+      const [line, dot] = [svg.querySelector("line.told, line.untold"), svg.querySelector("circle")];
+      svg.querySelector(".grid").setAttribute("d", ticks.map(([x]) => `M${x} 0V1`).join(""));
+      for (const shape of [line, dot]) {
+        shape.setAttribute("class", apart[at] ? "told" : "untold");
+        shape.setAttribute("visibility", of ? "visible" : "hidden");
+      }
+      if (!of) continue;
+      line.setAttribute("x1", `${place(of.low ?? -most)}%`);
+      line.setAttribute("x2", `${place(of.high ?? most)}%`);
+      dot.setAttribute("cx", `${place(of.difference)}%`);
+    }
+  }
+
   function compare(tools) {
     const table = document.getElementById(tools.dataset.compare);
     if (!table) return;
@@ -127,10 +193,12 @@
     const [first, second] = selects.map((select) => Number(select.value));
     const found = panel.values.map((_, at) => differenceOf(panel, first, second, at));
     const common = decimals(found.map(halfOf));
+    const apart = found.map((of) => of !== null && ((of.low !== null && of.low > 0) || (of.high !== null && of.high < 0)));
+    redraw(table, found, apart);
     for (const row of rowsOf(table)) {
       const of = found[row.dataset.at];
-      const [, difference, interval, differs] = row.cells;
-      const isApart = of !== null && ((of.low !== null && of.low > 0) || (of.high !== null && of.high < 0));
+      const [, difference, interval, differs] = [...row.cells].filter((cell) => !cell.matches(".drawn"));
+      const isApart = apart[row.dataset.at];
       const ends = of && [of.low, of.high];
       const factor = of?.isShare ? 100 : 1;
       const digits = panel.joint ? common : of?.isShare ? decimals([halfOf(of)]) : decimalsOf(halfOf(of));
@@ -152,6 +220,7 @@
     const { values } = panelOf(table);
     const names = [...table.tHead.rows[0].cells].map((cell) => (cell.dataset.name ?? cell.textContent).split(" "));
     const all = names.map((name, at) => (table.tHead.rows[0].cells[at].dataset.name ? name : [name.join("_")]));
+    const same = Object.entries(JSON.parse(table.dataset.same ?? "{}")); // columns that are not shown
     return rowsOf(table).filter((row) => !row.hidden).map((row) =>
       Object.fromEntries(all.flatMap((own, at) => {
         if (own[0] === "-") return []; // a picture
@@ -159,7 +228,7 @@
         if (!("n" in cell.dataset)) return [[own[0], at === 0 ? values[row.dataset.at] ?? cell.textContent : cell.textContent]];
         const numbers = numbersOf(cell);
         return own.map((name, place) => [name, numbers[place] ?? null]);
-      })));
+      }).concat(same)));
   }
 
   // A spreadsheet would compute a text that begins like a formula, after blanks too and in full width, so such a text gets
@@ -208,6 +277,7 @@
   document.addEventListener("click", ({ target }) => {
     if (target.matches("button.sort")) sort(target.closest("th"));
     if (target.matches("button[data-form]")) save(target);
+    if (target.matches("[data-rows] button")) lengthen(target);
   });
   document.addEventListener("input", ({ target }) => {
     const finding = target.closest("[data-find]");
@@ -239,7 +309,13 @@
       compare(select.closest("[data-compare]"));
     }
     for (const tools of document.querySelectorAll("[data-find]")) find(tools);
+    shortenAll();
   });
 
+  function shortenAll() {
+    for (const tools of document.querySelectorAll("[data-rows]")) shorten(document.getElementById(tools.dataset.rows));
+  }
+
+  shortenAll();
   document.documentElement.classList.add("scripted");
 })();

@@ -5,38 +5,55 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from uldp_transforms.ldp.comparisons.p_values import p_text
 from uldp_transforms.ldp.confidence import percent as percent_of
 from uldp_transforms.ldp.discovery.discover import FALSE_DISCOVERIES
 from uldp_transforms.rows.figures import figure_words
-from uldp_transforms.rows.figures.figure import Figure
 from uldp_transforms.version import __version__
-from uldp_transforms_report.differences import as_json
+from uldp_transforms_report.colours import PLAIN
+from uldp_transforms_report.compared.compared_tables import compared_tables
 from uldp_transforms_report.facts import Limits, Report
-from uldp_transforms_report.numbers import number_charts
-from uldp_transforms_report.texts_for_readers import ends_of, group_words, in_words, named, shown, with_values
-from uldp_transforms_report.trends import picture, trend_charts
+from uldp_transforms_report.groups import group_tables
+from uldp_transforms_report.numbers import number_charts, number_tables
+from uldp_transforms_report.tables import alarm_tables, record_tables, share_tables
+from uldp_transforms_report.texts_for_readers import ends_of, group_words, in_words, named, shown
+from uldp_transforms_report.trends import trend_charts
 from uldp_transforms_report.trends.alarm_marks import changes_of
 from uldp_transforms_report.trends.group_charts import group_svg
 from uldp_transforms_report.trends.merged_windows import step_of
 
 _HERE = Path(__file__).parent
-_IN_CHART = 25  # maximum number of values in the chart of the latest window
 _CHARTS: Mapping[str, Callable[..., str]] = {
-    "latest": picture.latest_svg,
     "trend": trend_charts.trend_svg,
     "group": group_svg,
     "unexplained": trend_charts.unexplained_svg,
     "curve": number_charts.curve_svg,
 }
 """Names of the charts in the template."""
+
+_TABLES: tuple[Callable[..., Any], ...] = (
+    share_tables.shares_table,
+    share_tables.found_table,
+    share_tables.trend_table,
+    share_tables.differences_table,
+    number_tables.figures_table,
+    number_tables.curve_table,
+    record_tables.coverage_table,
+    record_tables.costs_table,
+    alarm_tables.alarms_table,
+    record_tables.accounts_table,
+    record_tables.runs_table,
+    compared_tables,
+    group_tables.group_dots_table,
+    group_tables.group_lines_table,
+)
+"""Functions that make the tables of the template, by their names."""
 
 STATUSES = {
     "ok": "has numbers",
@@ -83,7 +100,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": figure_words.percent, "shown": shown, "named": named}
-    environment.filters |= {"with_values": with_values, "group_words": group_words}
+    environment.filters |= {"group_words": group_words}
     environment.globals |= {
         "in_percent": figure_words.NumberFormat(),
         "format_of": figure_words.format_of,
@@ -91,11 +108,11 @@ def _template() -> jinja2.Template:
         "words_of": figure_words.words_of,
         "said_of": figure_words.said_of,
         "ends_of": ends_of,
-        "values_of": _values_of,
         "in_words": in_words,
-        "p_text": p_text,
         "false_discoveries": percent_of(FALSE_DISCOVERIES),
         "statuses": STATUSES,
+        "plain": PLAIN,
+        "shape_of": group_tables.shape_of,
         "drawn": _drawn,
         "sentence_of": trend_charts.sentence_of,
         "broken_of": trend_charts.broken_of,
@@ -104,6 +121,7 @@ def _template() -> jinja2.Template:
         "step_of": step_of,
         "sentence_of_curve": number_charts.sentence_of_curve,
     }
+    environment.globals |= {make.__name__: make for make in _TABLES}
     return environment.get_template("page.html.jinja")
 
 
@@ -118,7 +136,6 @@ def page(report: Report, limits: Limits, *, script: str | None = None) -> str:
     return _template().render(
         report=report,
         limits=limits,
-        in_chart=_IN_CHART,
         style=Markup(_part("page.css")),
         tools=Markup(_part("page.js")),
         scales=Markup(_part("page_scales.js")),
@@ -131,8 +148,3 @@ def page(report: Report, limits: Limits, *, script: str | None = None) -> str:
 def _drawn(name: str, *arguments: Any) -> Markup:
     """Draw a chart; its texts are escaped when it is drawn."""
     return Markup(_CHARTS[name](*arguments))
-
-
-def _values_of(figures: Iterable[Figure]) -> Markup:
-    """The value of each line of a table as it is in the rows, for the page's script."""
-    return Markup(as_json({"values": [one.name for one in figures]}))

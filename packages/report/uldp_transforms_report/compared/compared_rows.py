@@ -136,17 +136,6 @@ class Comparisons:
         """The differences of shares."""
         return [one.figure for one in (*self.found, *self.untold) if one.figure.is_share]
 
-    @property
-    def reach(self) -> float:
-        """Scale that all pictures share: the largest absolute end of an interval of a share; above 0."""
-        ends = [abs(end) for one in self.shares for end in (one.low, one.high) if end is not None]
-        return max(filter(None, ends), default=1.0)
-
-    def place(self, difference: float | None, open_end: int = 0) -> str:
-        """Where a difference is in a picture that is 200 wide and has 0 in its middle; the edge for an open end."""
-        part = open_end if difference is None else difference / self.reach
-        return f"{100 + 95 * part:.1f}"
-
 
 def comparisons_of(path: str, most: int) -> list[Comparisons]:
     """The comparisons of a directory; none without a file ``comparisons.jsonl``.

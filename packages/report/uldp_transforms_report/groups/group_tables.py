@@ -1,0 +1,103 @@
+"""Tables of groups: one row per value with a dot for each group, and all numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+from uldp_transforms_report.colours import GROUPS
+from uldp_transforms_report.groups.group_facts import GroupLine, GroupPart
+from uldp_transforms_report.tables import columns as of
+from uldp_transforms_report.tables.axis import Axis, axis_of_numbers, axis_of_shares
+from uldp_transforms_report.tables.drawings import GROUP, drawn, drawn_together, interval
+from uldp_transforms_report.texts_for_readers import named
+
+_SHAPES = (
+    "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0Z",
+    "M-4-4H4V4H-4Z",
+    "M0-5.5L5.5 0L0 5.5L-5.5 0Z",
+    "M0-5L5.2 4H-5.2Z",
+    "M0 5L5.2-4H-5.2Z",
+    "M-4-4L4 4M4-4L-4 4",
+)
+SHAPES = dict(zip(GROUPS, _SHAPES))
+"""Shape of each colour of groups, around its middle: a circle, a square, a diamond, triangles, and a cross."""
+
+_IN_COLUMNS = 6  # maximum number of groups with a column of numbers
+
+
+def group_lines_table(caption: str, title: str, groups: GroupPart) -> of.Table:
+    """One row for each value in each group.
+
+    Args:
+        caption: what the table has.
+        title: head of the estimates.
+        groups: the groups.
+    """
+    lines, figures, forms = groups.lines, [one.figure for one in groups.lines], [one.form for one in groups.lines]
+    estimates, intervals = of.figure_columns(title, groups.levels, figures, forms)
+    return of.Table(
+        caption=caption,
+        columns=[
+            of.names("value" if title == "share" else "figure", figures),
+            of.sides("group", "group", (one.group for one in lines)),
+            of.Column(title=title, fields="share", kind=of.NUMBER, cells=estimates.cells),
+            intervals,
+            of.counts("reports", "num_reports", (one.num_reports for one in lines)),
+        ],
+        flags=["told" if one.told_apart else "" for one in figures],
+        told="told",
+        island=of.names_in(figures),
+    )
+
+
+def group_dots_table(caption: str, title: str, groups: GroupPart, colours: Mapping[str, str]) -> of.Table:
+    """One row for each value, with a dot and an interval for each group; ``colours`` are those of the page."""
+    names = sorted({line.group for line in groups.lines})
+    by_value: dict[str, dict[str, GroupLine]] = {}
+    for line in groups.lines:
+        by_value.setdefault(line.figure.name, {})[line.group] = line
+    rows = list(by_value.values())
+    firsts = [next(iter(row.values())).figure for row in rows]
+    columns = [of.names("value" if title == "share" else "figure", firsts), _drawn(rows, names, colours)]
+    if len(names) <= _IN_COLUMNS:
+        columns += [_estimates(name, rows) for name in names]
+    return of.Table(caption=caption, columns=columns, island=of.names_in(firsts))
+
+
+def _drawn(rows: Sequence[Mapping[str, GroupLine]], names: Sequence[str], colours: Mapping[str, str]) -> of.Column:
+    are_drawn = drawn_together([next(iter(row.values())).figure for row in rows])
+    figures = [line.figure for row, is_drawn in zip(rows, are_drawn) for line in row.values() if is_drawn]
+    ends = [end for one in figures for end in (one.low, one.value, one.high)]
+    axis = axis_of_shares(ends) if all(one.is_share for one in figures) else axis_of_numbers(ends)
+    heights = {name: round(100 * (at + 0.5) / len(names), 1) for at, name in enumerate(names)}
+    marks = (
+        [_mark(line, axis, heights[name], colours[name]) for name, line in row.items()] if is_drawn else []
+        for row, is_drawn in zip(rows, are_drawn)
+    )
+    return drawn(axis, marks)
+
+
+def _mark(line: GroupLine, axis: Axis, at: float, colour: str) -> of.Mark:
+    said = f"{named(line.group, 80)}: {_words(line)}"
+    mark = interval(line.figure, axis, GROUP, at)
+    return dataclasses.replace(mark, said=said, colour=colour, shape=shape_of(colour))
+
+
+def shape_of(colour: str) -> str:
+    """The path of a group's mark; groups without a colour of their own have circles."""
+    return SHAPES.get(colour, _SHAPES[0])
+
+
+def _words(line: GroupLine) -> str:
+    return line.form.words(line.figure.value, line.figure.low, line.figure.high)
+
+
+def _estimates(name: str, rows: Sequence[Mapping[str, GroupLine]]) -> of.Column:
+    cells = [
+        of.Cell(text=row[name].form.text(row[name].figure.value), exact=of.exact(row[name].figure.value))
+        if name in row
+        else of.Cell(exact="")
+        for row in rows
+    ]
+    return of.Column(title=named(name, 40), fields="_".join(named(name).split()), kind=of.NUMBER, cells=cells)
