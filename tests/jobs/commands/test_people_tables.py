@@ -57,8 +57,6 @@ def read(texts: Any, zone: str | None = None, form: str | None = None) -> list[i
     return Clock("at", zone, form, any_year=True).milliseconds(array, "row {}".format).tolist()
 
 
-NO_CSV = "must be CSV with a header, in UTF-8 (the content is not shown)"
-LATIN = "is in another encoding, such as Windows-1252: save the table as CSV in UTF-8"
 NEITHER = "at must be RFC 3339 or seconds since 1970, got neither; --time_format names another form"
 
 
@@ -267,30 +265,6 @@ def test_a_row_of_a_text_that_csv_cannot_count_is_named_by_its_number(tmp_path: 
     assert table_of(str(path)).place(1) == "row 2"
     path.write_text("value\n" + "a" * 131_072 + "\nb\n", encoding="utf-8")
     assert table_of(str(path)).place(1) == "line 3"
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (b"value\n\xff\n", f"{NO_CSV}; line 2 {LATIN}"),
-        (b"\xff\n", f"{NO_CSV}; line 1 {LATIN}"),
-        (b"value\n1\n\n2,3\n", "line 4 must have the 1 columns of the header, got 2"),
-        (b"value,b\n1,1\n2\n3,3,3\n", "line 3 must have the 2 columns of the header, got 1"),
-    ],
-)
-def test_files_that_are_no_csv(content: bytes, sentence: str, tmp_path: Path) -> None:
-    path = tmp_path / "v.csv"
-    path.write_bytes(content)
-    assert refusal(lambda: everything(ValuesFile(str(path)))) == f"{path} {sentence}"
-
-
-@pytest.mark.parametrize("cut", [2, 30, -9, -4])
-def test_a_gzip_file_that_is_cut_or_damaged(cut: int, tmp_path: Path) -> None:
-    path = tmp_path / "v.csv.gz"
-    rows = "".join(f"{at * 7919 % 1000}\n" for at in range(4000))
-    path.write_bytes(gzip.compress(f"value\n{rows}".encode())[:cut])
-    sentence = f"{path} must be a complete gzip file, got another format or a damaged file"
-    assert refusal(lambda: everything(ValuesFile(str(path)))) == sentence
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 8])

@@ -14,7 +14,6 @@ import pytest
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.jobs.plan import plan_command as program
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers
 from uldp_transforms.ldp.planning.number_forecast import (
     NeededForMean,
@@ -164,21 +163,6 @@ def test_a_log_scale_has_quantiles_alone():
     assert found.size == pytest.approx(math.sqrt(math.prod(found.quantiles)))
 
 
-def test_what_cannot_be_forecast(files: Path):
-    closed = Collection.from_json(str(files / "closed.json"))
-    for call in (lambda: forecast_numbers(closed, 9), lambda: plan_numbers(closed, 1, 9)):
-        with pytest.raises(SpecError, match=r"^numbers need the alphabet ordered, got closed$"):
-            call()
-    with pytest.raises(SpecError, match=r"^forecast_numbers\.num_reports must be"):
-        forecast_numbers(collection(), 0)
-    with pytest.raises(SpecError, match=r"^needed_for_mean\.half_width must be a number above 0, got 0"):
-        needed_for_mean(collection(), 0, 9)
-    with pytest.raises(SpecError, match=r"^a half width can be planned for a mean only, and numbers on the scale log"):
-        needed_for_mean(collection(low=1, scale="log"), 1, 9)
-    with pytest.raises(SpecError, match=r"^plan_numbers\.epsilon must be"):
-        plan_numbers(collection(), 0, 9)
-
-
 # ---------------------------------------------------------------------- the command
 
 
@@ -207,23 +191,6 @@ def test_a_file_of_values_and_one_for_the_collection(files: Path, capsys: pytest
     made = Collection.from_json(str(files / "new.json"))
     assert made.alphabet == collection(others=["none"]).alphabet
     assert made.mechanism.id == "sw"
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ("--num_values 4", "--num_values can be given only without --collection, got 4"),
-        ("--open", "--open can be given only without --collection, got True"),
-        ("--target_l1 0.5", "--target_l1 can be given only without --collection, got 0.5"),
-        ("--values IN/empty.csv", "IN/empty.csv must have at least 1 value, got none"),
-        ("--collection IN/closed.json", "--collection must have the alphabet ordered, got closed"),
-    ],
-)
-def test_wrong_command_lines(files: Path, options: str, sentence: str, capsys: pytest.CaptureFixture[str]):
-    command = options if "--collection" in options else f"--collection IN/C.json {options}"
-    assert run(files, command) == 2
-    captured = capsys.readouterr()
-    assert (captured.err, captured.out) == (f"plan: {sentence.replace('IN/', f'{files}/')}\n", "")
 
 
 def test_a_range_of_sensitive_numbers_is_planned_with_its_own_square_wave():

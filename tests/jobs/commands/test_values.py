@@ -55,25 +55,6 @@ def test_columns_have_the_names_that_people_give_them(tmp_path):
     assert everything(ValuesFile(path, "when", "when", time_format="seconds")) == (["1", "2", "3"], [1000, 2000, 3000])
 
 
-@pytest.mark.parametrize(
-    ("columns", "sentence"),
-    [
-        (("color",), "must have a column named color, got 2 other column(s); --value_column names another"),
-        (("page", "time"), "must have a column named time, got 2 other column(s); --time_column names another"),
-        (("Page",), "must have exactly one column named Page, spelled like this, got ['page']"),
-    ],
-)
-def test_a_column_that_is_not_there_is_refused(columns, sentence, tmp_path):
-    path = csv_file(tmp_path, "when,page\n1,home\n")
-    cure = ", and CSV must begin with its header" if sentence.endswith("another") else ""
-    assert refusal(lambda: ValuesFile(path, *columns)) == f"{path} {sentence}{cure}"
-
-
-def test_an_unknown_time_zone_is_refused():
-    sentence = "--timezone must be the name of a time zone such as \"Europe/Berlin\", got 'Mars'"
-    assert refusal(lambda: Clock("event_time", "Mars")) == sentence
-
-
 @given(moment=st.integers(MIN_EVENT_TIME, MAX_EVENT_TIME - 1), hours=st.integers(-12, 12), form=st.integers(0, 2))
 def test_any_moment_is_read_as_python_reads_it(moment, hours, form):
     zone = datetime.timezone(datetime.timedelta(hours=hours))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import polars
 import pytest
@@ -14,7 +13,6 @@ from packages.report.tests.support.everything import everything
 from tests.support import report_rows as rows
 from uldp_transforms import read_rows
 from uldp_transforms.jobs import uldp
-from uldp_transforms.ldp import SpecError
 from uldp_transforms.schemas import load
 
 KINDS = ("estimates", "groups", "windows", "health", "discovered", "totals", "comparisons", "ledger", "rejected")
@@ -69,28 +67,6 @@ def test_arrow_has_the_same_rows(kind: str, directory: Path, full: Path) -> None
         table, frame = read_rows(str(folder), kind, "arrow"), read_rows(str(folder), kind)
         assert table.column_names == list(frame.columns) and table.num_rows == len(frame)
     assert table.num_rows > 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (
-            ("values",),
-            "kind must be one of estimates, groups, windows, health, discovered, totals, comparisons, ledger, "
-            "rejected, got 'values'",
-        ),
-        (("estimates", "list"), "form must be one of pandas, arrow, polars, got 'list'"),
-    ],
-)
-def test_what_there_is_not_is_refused(arguments: Any, sentence: str, directory: Path) -> None:
-    with pytest.raises(SpecError) as refused:
-        read_rows(str(directory), *arguments)
-    assert str(refused.value) == sentence
-
-
-def test_a_directory_without_rows_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"must contain rows of uldp estimate, got none$"):
-        read_rows(str(tmp_path))
 
 
 @pytest.mark.parametrize("kind", KINDS)
