@@ -20,7 +20,7 @@ NONE, FIRST, COVER = "none", "first", "cover"
 
 DEAREST = (
     "ldp/estimators/test_largest.py",
-    "ldp/discovery/test_discovery_of_hosts.py",
+    "labs/tests/test_discovery_of_hosts.py",
     "ldp/estimators/test_few_values.py",
     "ldp/planning/test_forecast.py",
     "beam/test_memo_populations.py",

@@ -106,9 +106,6 @@ def test_missing_file_is_the_error_of_the_system(tmp_path):
         Collection.from_json(tmp_path / "none.json")
 
 
-WRONG = [None, True, "1", [], {}, -1, 0.5, float("nan"), float("inf"), 1e400, 10**400]
-
-
 @pytest.mark.parametrize("path", ["other", "fingerprint", "alphabet.other", "mechanism.num_symbols", "mechanism.kappa"])
 def test_unknown_fields_are_refused(path):
     with pytest.raises(SpecError, match="takes the keys"):

@@ -350,7 +350,6 @@ def alphabet_of(name: str) -> str:
 # decorators of tests: one test for each id of a mechanism or alphabet, which runs all instances
 each_mechanism = functools.partial(together, "mechanism", ids=label, by=operator.attrgetter("id"))
 mechanisms = each_mechanism(MECHANISMS_TO_TEST)
-set_reports = each_mechanism(SET_REPORTS_TO_TEST)
 private_symbols = each_mechanism(PRIVATE_SYMBOLS_TO_TEST)
 alphabets = pytest.mark.parametrize(("alphabet", "num_cohorts"), ALPHABETS_TO_TEST)
 estimators = together("estimator", ESTIMATORS_TO_TEST, ids=lambda case: case.id)

@@ -263,14 +263,3 @@ def test_a_directory_has_one_kind_of_job(inputs: Path, tmp_path: Path) -> None:
         with pytest.raises(SpecError, match=f"^{re.escape(sentence.format(str(output), kind))}$"):
             configure(argv)
     assert left_behind(files) == RESULTS
-
-
-# ---------------------------------------------------------------------- windows that an earlier run has a part of
-
-
-def record(run: str, ended: int | None, **more: Any) -> runs.RunRecord:
-    source = {"option": "--subscription", "name": "s", "bounded": False, "resumes": True} | more.pop("source", {})
-    ended_at = None if ended is None else runs.rfc3339(ended)
-    return runs.RunRecord(
-        run=run, started="2026-01-01T00:00:00Z", ended=ended_at, source=source, specification={}, **more
-    )

@@ -14,7 +14,6 @@ import pytest
 
 from uldp_transforms.jobs import uldp
 
-HOURS = 4
 _DAY = 1_000_000_800  # 2001-09-09T02:00:00Z
 
 
@@ -118,17 +117,8 @@ def test_rows_of_a_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "simulated  " in capsys.readouterr().out
 
 
-def test_rows_of_stored_counts(folder: Path) -> None:
-    words = [*job(folder, "again"), f"{folder}/out", "--window", "2h", "--write_parquet", "--smooth"]
-    assert uldp.main(["reestimate", *words, "--discover"]) == 0
-    check(folder / "again", "discovered.jsonl", "estimates.avro", "estimates.jsonl", "estimates.parquet")
-
-
-@pytest.mark.parametrize("names", [("pets",), ("asked1", "asked2"), ("sizes",), GROUPED], ids=" ".join)
-def test_totals_say_it_in_rows_and_in_words(
-    folder: Path, names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["--totals" if word == "--output" else word for word in job(folder, "totals/rows.jsonl", names)]
+def test_totals_say_it_in_rows_and_in_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--totals" if word == "--output" else word for word in job(folder, "totals/rows.jsonl", GROUPED)]
     (folder / "totals").mkdir(exist_ok=True)
     assert uldp.main(["reestimate", f"{folder}/grouped", "--window", "all", *words, "--by", "country"]) == 0
     check(folder / "totals", "rows.jsonl")

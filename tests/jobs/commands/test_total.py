@@ -19,7 +19,6 @@ from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.jobs.records.whole_period import totals_of
-from uldp_transforms.jobs.reestimate import reestimate_command
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.json_and_avro import to_json
@@ -34,11 +33,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_files(tmp_path, FILES | {"one.json": ONE})
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def total(*words: str) -> reestimate_command.Reestimation:
-    """The task of a command line."""
-    return reestimate_command.configure([*words, "--window", "all"])
 
 
 def totals(options: str) -> list[dict[str, Any]]:

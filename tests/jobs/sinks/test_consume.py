@@ -46,7 +46,6 @@ from uldp_transforms.rows.json_and_avro import as_dict, to_json
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, HEALTH_SCHEMA, REJECTED_SCHEMA, WindowedEstimate
 from uldp_transforms.windows import rfc3339
 
-TOPICS = ("reports", "estimates", "rejected")
 WINDOW = 2000  # milliseconds
 
 ANIMALS = cases.COLLECTIONS["closed-sensitive-urr"]

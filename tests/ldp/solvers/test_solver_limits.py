@@ -12,7 +12,7 @@ from scipy import special, stats
 
 from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator
-from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.errors import IllConditionedError
 from uldp_transforms.ldp.solvers import (
     hash_chance,
@@ -75,11 +75,6 @@ def test_up_to_512_values_are_sharpened(question: Any) -> None:
     for asked, same in ((texts[:513], True), (texts[:512], False)):
         found = linear.estimate_linear(few := question(*asked))
         assert (sharpened.sharpened(few, found) is found) == same
-
-
-def listed(mechanism: str, *values: str) -> Collection:
-    alphabet = {"id": "hashed", "num_buckets": 4, "seed": 5, "non_sensitive": list(values)}
-    return made(alphabet, {"id": mechanism, "epsilon": 2.0}, num_cohorts=12)
 
 
 # ---------------------------------------------------------------------- packed tables
