@@ -15,17 +15,20 @@ TESTS = Path(__file__).parents[1]
 NAMED = {(path, name) for group in PLAN for path, names in group.tests.items() for name in names}
 
 
+def file_of(path: str) -> Path:
+    return (TESTS.parent if path.startswith(("labs/", "packages/")) else TESTS) / path
+
+
 @pytest.mark.parametrize("path", sorted({path for path, _ in NAMED}))
 def test_tests_that_wait_exist(path: str) -> None:
-    folder = TESTS.parent if path.startswith(("labs/", "packages/")) else TESTS
-    tree = ast.parse((folder / path).read_text(encoding="utf-8"))
+    tree = ast.parse(file_of(path).read_text(encoding="utf-8"))
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     assert {name for file, name in NAMED if file == path} <= functions
 
 
 def test_the_dearest_files_exist_and_come_first(request: pytest.FixtureRequest) -> None:
     """Then programs, then all others; this file is one of the others."""
-    assert [path for path in DEAREST if not (TESTS / path).is_file()] == []
+    assert [path for path in DEAREST if not file_of(path).is_file()] == []
     ids = [*(f"tests/{path}::test" for path in DEAREST), "tests/jobs/test_a.py::test", request.node.nodeid]
     places = [turn(name) for name in ids]
     assert places == sorted(set(places))
