@@ -45,6 +45,15 @@ REPORTS_PER_MESSAGE = 1000
 TITLE = "Where people fly from, learned from reports that hide each answer"
 DAY = 86_400_000
 
+STORM = 20
+"""Days from the first one to Monday, 5 March 2001, when a snow storm stopped the airports of the north-east."""
+
+NOTE = (
+    "A simulation: each of {number:,} departures from US airports, on {days} days from 14 February 2001 on, stands for "
+    "one person, who answers three questions. On 5 March a snow storm stopped the north-east: see BOS and LGA."
+)
+"""What the page is about, under its title; the last sentence only if the page has that day."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Demo:
@@ -104,7 +113,8 @@ def job(demo: Demo) -> int:
         from uldp_transforms_report.truth_file import Truth  # noqa: PLC0415  # as above
         from uldp_transforms_report.written_report import write  # noqa: PLC0415  # as above
 
-        page = Asked(directory=str(output), title=TITLE, truth=Truth(ValuesFile(str(values))))
+        note = note_of(people, len(truth))
+        page = Asked(directory=str(output), title=TITLE, note=note, truth=Truth(ValuesFile(str(values))))
         write(page, str(output / "index.html"), str(output / "estimates.png"))
     say("comparing with the truth")
     outcomes = [
@@ -114,8 +124,15 @@ def job(demo: Demo) -> int:
     busiest = int(outcomes[0].num_reports.argmax())
     told = delay_lines(number.id, read_estimates(output, number.id), delays)
     print("", *day_table(outcomes, busiest), "", *told, *summary(outcomes, ledger, demo.randomness), "", sep="\n")
-    say(f"done: open {output / 'index.html'}")
+    look = "; look at BOS and LGA on 5 March, the day of a snow storm" if len(truth) >= STORM else ""
+    say(f"done: open {output / 'index.html'}{look}")
     return cli.DONE
+
+
+def note_of(people: int, days: int) -> str:
+    """The sentences under the title of the page."""
+    said = NOTE.format(number=people, days=days)
+    return said if days >= STORM else said.partition(" On 5 March")[0]
 
 
 def simulate_arguments(collection: str, values: Path, output: Path, seed: int | None) -> list[str]:

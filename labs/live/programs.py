@@ -25,10 +25,14 @@ class Program:
         name: name of the program, such as ``gateway``.
         argv: its arguments.
         environment: additional environment variables.
+        hidden: text of lines that are not printed.
     """
 
-    def __init__(self, name: str, argv: Sequence[str], environment: Mapping[str, str] | None = None):
+    def __init__(
+        self, name: str, argv: Sequence[str], environment: Mapping[str, str] | None = None, hidden: str | None = None
+    ):
         self.name = name
+        self._hidden = hidden
         self._lines: list[str] = []
         self._is_asked = False
         self._process = subprocess.Popen(
@@ -45,7 +49,8 @@ class Program:
     def _read(self) -> None:
         for line in self._process.stderr or ():
             self._lines.append(line)
-            print(line, end="", file=sys.stderr, flush=True)
+            if self._hidden is None or self._hidden not in line:
+                print(line, end="", file=sys.stderr, flush=True)
 
     @property
     def runs(self) -> bool:

@@ -33,6 +33,9 @@ LATENESS = "20s"
 FLUSH = "3s"
 """Rows are files that are complete, so a visitor waits for them this much longer."""
 
+WARNING = "names no client_window"
+"""Of the programs about short windows; this page rounds event times down to them."""
+
 START_SECONDS = 120.0
 DRAIN_SECONDS = 30.0
 
@@ -54,22 +57,27 @@ def _run(live: Live, stop: Stop, stack: contextlib.ExitStack) -> int:
     page = stack.enter_context(_serving(live.port))
     note = crowd_sentence(live.people)
     following = [live.output, "--follow", "--serve", str(live.results_port)]
-    results = Program("report", [*following, "--title", TEXT, "--note", note])
+    results = Program(
+        "report", [*following, "--title", TEXT, "--note", f"{note} Answer it yourself: {page.address}/".strip()]
+    )
     stack.callback(results.stop)
     server = stack.enter_context(PubsubServer())
     queue = {"PUBSUB_EMULATOR_HOST": server.address}
     create_topic(server.address, TOPIC)
     same = ["--collection", str(collection), "--window", live.window, "--allowed_lateness", LATENESS, "--deduplicate"]
 
-    gateway = Program("gateway", [*same, "--topic", TOPIC, "--port", "0", "--allow_origin", page.address], queue)
+    gateway = Program(
+        "gateway", [*same, "--topic", TOPIC, "--port", "0", "--allow_origin", page.address], queue, WARNING
+    )
     stack.callback(gateway.stop)
     to = gateway.says(r"POST (\S+)/reports", START_SECONDS)
     shown = results.says(r"report: (http\S+)", START_SECONDS)
     page.tell(to, shown, TEXT, note, client_form(COLLECTION))
     print(f"live: answer at {page.address}/\nlive: results at {shown}", flush=True)
+    print(f"live: windows of {live.window}, so that results come soon; Ctrl-C ends it", flush=True)
     streaming = ["--subscription", SUBSCRIPTION, "--early_every", live.early_every, "--flush_every", FLUSH]
     streaming += ["--output", live.output]
-    stream = Program("estimate", [*same, *streaming, "--min_reports", "1", "--smooth"], queue)
+    stream = Program("estimate", [*same, *streaming, "--min_reports", "1", "--smooth"], queue, WARNING)
     stack.callback(_stop_stream, stream, server)
     stack.callback(gateway.stop)  # before the stream, which then counts what the gateway sent
     stack.callback(results.ask_to_stop)

@@ -7,6 +7,7 @@ import http.client
 import http.server
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -394,7 +395,7 @@ def child(monkeypatch: pytest.MonkeyPatch) -> Any:
             return of
 
         monkeypatch.setattr(programs.subprocess, "Popen", popen)
-        program = Program("gateway", ["--port", "0"], {"MORE": "1"})
+        program = Program("gateway", ["--port", "0"], {"MORE": "1"}, "a warning")
         program._reader.join(600)
         return program, of, given
 
@@ -402,7 +403,7 @@ def child(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_a_program_is_leashed_and_heard(child: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    program, _, given = child("one\n", "at http://x/reports\n")
+    program, _, given = child("one\n", "of a warning\n", "at http://x/reports\n")
     assert given["argv"][1:] == ["-m", "labs.live.leashed", "gateway", "--port", "0"]
     assert given["start_new_session"] and given["text"] and given["env"]["MORE"] == "1" and "PATH" in given["env"]
     assert given["stdin"] == given["stderr"] == subprocess.PIPE
@@ -478,9 +479,9 @@ def test_parts_end_in_the_order_of_the_data(monkeypatch: pytest.MonkeyPatch, tmp
     class Fake:
         runs = True
 
-        def __init__(self, name: str, argv: list[str], environment: Any = None):
+        def __init__(self, name: str, argv: list[str], environment: Any = None, hidden: str | None = None):
             self.name = name
-            events.append(("start", name, argv, environment))
+            events.append(("start", name, argv, environment, hidden))
 
         def says(self, pattern: str, seconds: float) -> str:
             return f"http://{self.name}"
@@ -523,6 +524,8 @@ def test_parts_end_in_the_order_of_the_data(monkeypatch: pytest.MonkeyPatch, tmp
     assert events[-1] == ("end", 7, 9)
     started = {event[1]: event[2:] for event in events if event[0] == "start"}
     assert started["gateway"][1] == started["estimate"][1] == {"PUBSUB_EMULATOR_HOST": "queue:1"}
+    assert [started[name][2] for name in ("report", "gateway", "estimate")] == [None, *[run_live.WARNING] * 2]
+    assert re.search(r"Answer it yourself: http://127\.0\.0\.1:\d+/$", started["report"][0][-1])
     stream = " ".join(started["estimate"][0])
     assert "--deduplicate" in stream and "--smooth" in stream and "--min_reports 1 " in stream
     assert f"--flush_every 3s --output {tmp_path}" in stream and "--early_every 5s" in stream

@@ -19,6 +19,7 @@ from uldp_transforms_report.compared.compared_rows import comparisons_of
 from uldp_transforms_report.differences import Panel, reach_of
 from uldp_transforms_report.groups.group_facts import GroupsAsked, groups_of
 from uldp_transforms_report.numbers.number_facts import figure_panel, numbers_of
+from uldp_transforms_report.window_names import clock
 
 DASH, NAN = "\N{EN DASH}", math.nan
 
@@ -306,7 +307,9 @@ ROWS = [
 def test_groups_stand_by_value_and_then_by_group() -> None:
     """Those of the latest window with numbers, with the interval of each value alone; others are named."""
     [part] = groups_of(asked(), ROWS, entries_of, named)
-    assert (part.window, part.number, part.without, part.left_out) == ("window 2", 2, ["g=8", "g=9"], 0)
+    assert (part.window, part.number, part.without, part.left_out) == (
+        *("window 2", 2, {"empty": ["g=8"], "suppressed": ["g=9"]}, 0),
+    )
     assert [(line.figure.name, line.group, line.figure.value, line.num_reports) for line in part.lines] == [
         ("a", "g=0", 0.05, 70),
         ("a", "g=1", 0.06, 100),
@@ -462,8 +465,13 @@ def test_comparisons_are_divided_into_what_is_found_and_what_is_not(tmp_path: An
 def test_what_comparisons_are_of(tmp_path: Any) -> None:
     first = {"window_start": "2", "window_end": "5", "liars": 0.01, "interval": "anytime"}
     [of] = written(tmp_path, line(**first), line(window_start="1", window_end="4", liars=0.03), line(liars=0.02))
-    assert (of.period, of.liars, of.anytime) == (("1", "5"), 0.03, True)
+    assert (of.period, of.liars, of.anytime) == ("1 to 5", 0.03, True)
     assert [part.period for part in written(tmp_path, line(window_start="1"))] == [None]
+    days = {"window_start": "2001-03-04T23:00:00Z", "window_end": "2001-03-05T23:00:00Z"}
+    windows = {"group_a": "window=2001-03-04T23:00:00Z", "group_b": "window=b"}
+    written(tmp_path, line(**days, **windows))
+    [of] = comparisons_of(str(tmp_path), 10, clock("Europe/Berlin"))
+    assert (of.period, of.found[0].a, of.found[0].b) == ("Mon 5 Mar 2001", "Mon 5 Mar 2001", "window=b")
     kinds = {"mean": False, "quantile": False, "share": True, None: True}
     [of] = written(tmp_path, *(line(str(kind), figure=kind) for kind in kinds))
     assert {one.figure.name: one.figure.is_share for one in of.found} == {

@@ -50,7 +50,9 @@ def test_groups_of_a_value_stand_together(folder: Path) -> None:
         ["bee", "arm=new", "30.0 %", "24.1 to 35.9 %", "300"],
     ]
     assert "By group: Tue 7 Nov 2000" in tree.text
-    assert "Without numbers: arm=few ." in tree.text  # as text of elements
+    assert (
+        "Without numbers (not enough data: fewer reports than the job's minimum): arm=few ." in tree.text
+    )  # as text of elements
 
 
 def test_two_groups_are_compared(folder: Path) -> None:

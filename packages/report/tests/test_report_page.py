@@ -90,7 +90,7 @@ def test_the_latest_window_by_size(tree: Node) -> None:
         ["bee", "50.0 %", "48.0 to 52.0 %", "yes"],
         ["ant", "30.0 %", "28.0 to 32.0 %", "yes"],
         ["dog", "19.0 %", "17.0 to 21.0 %", "yes"],
-        ["cat", "1.0 %", "0.0 to 3.0 %", "no"],
+        ["cat", "1.0 %", "below 3.0 %", "no"],
     ]
     assert [row[-1] for row in cells[1:]] == ["Sat 11 Nov 2000", "", "", ""]
     assert "1,000 reports, so far: the window has not ended" in tree.text
@@ -132,7 +132,7 @@ def test_each_number_is_shown_with_an_interval_that_holds_it(tmp_path: Path) -> 
     trends = [row[1:] for node in figures for row in table(node, "All windows")[1:]]
     for cells in [row[1:] for row in latest[1:]] + trends:
         for number, interval in zip(cells[::2], cells[1::2]):
-            low, high = map(float, NUMBER.findall(interval))
+            low, high = map(float, NUMBER.findall(interval.replace("below", "0 to")))
             assert low <= float(NUMBER.findall(number)[0]) <= high
 
 
@@ -153,6 +153,16 @@ def test_trends_of_each_value(tree: Node) -> None:
     assert numbers[-1][1:3] == ["50.0 %", "48.0 to 52.0 %"]
 
 
+def test_the_first_sentence_says_what_this_is(tmp_path: Path) -> None:
+    """The number of reports if there is a ledger; an address in the note is a link."""
+    rows.survey(tmp_path, ["ant", "bee"], 2)
+    note = "A trial: http://127.0.0.1:8000/"
+    page = tree_of(page_of(tmp_path, "--note", note))
+    first, *_ = [node.text for node in page.all("p")]
+    assert first == "Estimates from 1,980 private reports, with intervals that contain the true figure in 95 % of cases."
+    assert [node.attributes["href"] for node in page.all("a") if node.text.startswith("http")] == [note[9:]]
+
+
 def test_the_whole_period_is_shown(survey: Path, tree: Node, tmp_path: Path) -> None:
     """The rows of ``uldp reestimate``; without them, and without stored counts, the page says what it would need."""
     assert "There is no row for the whole period" in tree.text
@@ -166,7 +176,7 @@ def test_the_whole_period_is_shown(survey: Path, tree: Node, tmp_path: Path) -> 
     assert "The whole period: 6 Nov 2000 to 8 Nov 2000" in [node.text for node in page.all("h3")]
     assert table(page, "Shares in the whole period, 3,000 reports")[1:] == [
         ["bee", "60.0 %", "58.0 to 62.0 %", "yes"],
-        ["ant", "0.1 %", "0.0 to 2.1 %", "no"],
+        ["ant", "0.1 %", "below 2.1 %", "no"],
     ]
     assert "There is no row for the whole period" not in page.text
 
@@ -183,7 +193,7 @@ def test_other_rows_of_the_whole_period_are_refused(tmp_path: Path, capsys: pyte
 def test_changes_unexplained_mass_ledger_and_runs(tree: Node) -> None:
     moved = "Shares moved, in percentage points: 'bee' +10.00 (+8.00 to +12.00)."
     assert table(tree, "Findings of the sentinels, latest first")[1:] == [["Sat 11 Nov 2000", "change", moved]]
-    said = "In the latest window 25.0 % of the people (20.0 to 30.0 %) hold an unlisted value."
+    said = "In the latest window 25.0 % of the people (20.0 to 30.0 %) have a value that is on no list."
     assert said in tree.text
     ledger = ["survey", "10,000", "9,900", "0", "100", "malformed 100"]
     assert table(tree, "Reports by collection")[1:] == [ledger]

@@ -27,7 +27,7 @@ from uldp_transforms_report.question_facts import (
     reports_in_words,
     shares_of_liars,
 )
-from uldp_transforms_report.window_names import clock, local, name_of_window
+from uldp_transforms_report.window_names import clock, local, name_of_moment, name_of_window
 
 DASH, DOTS = "\N{EN DASH}", "\N{HORIZONTAL ELLIPSIS}"
 NAN, DAY = math.nan, 86_400_000
@@ -83,6 +83,16 @@ def test_values_in_sentences_keep_their_direction() -> None:
     assert str(texts.group_words("a=1<,b=2,c=3")) == "a=1&lt;,<wbr>b=2,<wbr>c=3"
 
 
+def test_addresses_in_a_note_are_links() -> None:
+    """And nothing else is markup."""
+    assert str(texts.with_links("a<b at http://x:1/?a=1&b=2.")) == (
+        'a&lt;b at <a href="http://x:1/?a=1&amp;b=2">http://x:1/?a=1&amp;b=2</a>.'
+    )
+    assert str(texts.with_links('"https://x/"> javascript:alert(1)')) == (
+        '&#34;<a href="https://x/">https://x/</a>&#34;&gt; javascript:alert(1)'
+    )
+
+
 def test_shares_have_more_decimals_if_they_are_small() -> None:
     shares = [0.0123, 0.001, 0.00099, 0.0001, -0.00099, 1.01e-8, 1e-8, 0.99e-8, 0.0, 1.0, None, NAN]
     assert [figure_words.percent(share) for share in shares] == [
@@ -122,14 +132,15 @@ def test_an_interval_may_have_an_open_end() -> None:
 
 
 def test_a_share_of_0_or_1_has_one_end() -> None:
-    """Beside others, and where an interval is a point, both ends are written."""
+    """So has an interval that begins at 0, beside any share; where an interval is a point, both ends are written."""
     told = [(0.0, 0.0, 0.018), (1.0, 0.982, 1.0), (1e-12, -1e-12, 0.018), (0.001, 0.0, 0.018), (0.0, 0.0, 0.0)]
     assert [PERCENT.words(*of) for of in told] == [
-        *("below 1.8 %", "above 98.2 %", "below 1.8 %", "0.1 % (0.0 to 1.8 %)", "0.0 % (0.0 to 0.0 %)")
+        *("below 1.8 %", "above 98.2 %", "below 1.8 %", "0.1 % (below 1.8 %)", "0.0 % (0.0 to 0.0 %)")
     ]
     assert [share(2).span(low, high, value) for value, low, high in told] == [
-        *("below 1.80 %", "above 98.20 %", "below 1.80 %", "0.00 to 1.80 %", "0.00 to 0.00 %")
+        *("below 1.80 %", "above 98.20 %", "below 1.80 %", "below 1.80 %", "0.00 to 0.00 %")
     ]
+    assert share(2).span(0.982, 1.0, 0.99) == "above 98.20 %" and share(2).span(0.0, 0.018) == "0.00 to 1.80 %"
     assert share(1).span(0.0, 0.0001, 0.0) == "below 0.01 %"  # not below 0.0 %
     assert share(1).span(0.9999, 1.0, 1.0) == "above 99.99 %"  # not above 100.0 %
     assert PERCENT.words(0.0, 0.0, 1.0) == "0.0 % (0.0 to 100.0 %)"  # below 100.0 % says nothing
@@ -192,6 +203,14 @@ def test_long_lists_are_cut() -> None:
 )
 def test_windows_are_named_by_their_days_and_times(start: str | None, end: str | None, name: str) -> None:
     assert name_of_window(start, end, clock(None)) == name
+
+
+def test_a_moment_is_named_by_its_day_unless_it_is_within_one() -> None:
+    berlin = clock("Europe/Berlin")
+    moments = ["2001-09-10T22:00:00Z", "2001-09-10T22:30:00Z", "2001-09-11T00:00:01Z"]
+    assert [name_of_moment(moment, berlin) for moment in moments] == [
+        *("Tue 11 Sep 2001", "11 Sep 2001, 00:30", "11 Sep 2001, 02:00:01")
+    ]
 
 
 def test_an_unknown_zone_is_utc() -> None:

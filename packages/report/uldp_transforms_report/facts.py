@@ -205,6 +205,14 @@ class Report:
     compared: Sequence[Comparisons] = ()
 
     @property
+    def what_this_is(self) -> str:
+        """The first sentence of the page, for a reader who knows nothing of the job."""
+        accepted = sum(account.accepted for account in self.accounts)
+        number = f"{accepted:,} private reports" if accepted else "private reports"
+        what = f"Estimates from {number}, with intervals that contain the true figure in {self.levels} of cases."
+        return f"{what} The truth, which only a simulation knows, is orange." if self.has_truth else what
+
+    @property
     def levels(self) -> Levels:
         """The confidences of the intervals of all collections."""
         return Levels(tuple(sorted({one for part in self.parts for one in part.levels.confidences})) or (CONFIDENCE,))

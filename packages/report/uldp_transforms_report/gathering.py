@@ -51,7 +51,7 @@ from uldp_transforms_report.trends.group_trends import group_trends_of
 from uldp_transforms_report.truth_file import Truth
 from uldp_transforms_report.window_names import clock, name_of_window
 
-TITLE = "What people hold, estimated privately"
+TITLE = "Estimates from private reports"
 _RUNS = 20
 
 
@@ -122,7 +122,7 @@ def _gathered(asked: Asked, directory: RowDirectory) -> Report:
         unread=unread,
         parts=parts,
         has_truth=asked.truth is not None,
-        compared=comparisons_of(asked.directory, asked.limits.rows),
+        compared=comparisons_of(asked.directory, asked.limits.rows, clock(specification.get("timezone"))),
     )
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _JOINERS = "\u200c\u200d"  # used in Persian, Hindi and other scripts, and in some emoji
 _TAIL = 10  # letters at the end of a cut value, which values of one beginning often do not share
+_ADDRESS = re.compile(r"(https?://[^\s<>\"']+[^\s<>\"'.,;)])")
 _QUOTED = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 
 
@@ -46,6 +47,17 @@ def with_values(sentence: str) -> Markup:
 
     parts = (
         f"<bdi>{escape(part)}</bdi>" if at % 2 else escape(part) for at, part in enumerate(_QUOTED.split(sentence))
+    )
+    return Markup("".join(parts))
+
+
+def with_links(sentence: str) -> Markup:
+    """A sentence of the operator, whose addresses are links."""
+    from markupsafe import Markup, escape  # noqa: PLC0415  # of the extra plot
+
+    parts = (
+        Markup('<a href="{0}">{0}</a>').format(part) if at % 2 else escape(part)
+        for at, part in enumerate(_ADDRESS.split(sentence))
     )
     return Markup("".join(parts))
 

@@ -22,7 +22,7 @@ from uldp_transforms_report.facts import Limits, Report
 from uldp_transforms_report.groups import group_tables
 from uldp_transforms_report.numbers import number_charts, number_tables
 from uldp_transforms_report.tables import alarm_tables, record_tables, share_tables
-from uldp_transforms_report.texts_for_readers import ends_of, group_words, in_words, named, shown
+from uldp_transforms_report.texts_for_readers import ends_of, group_words, in_words, named, shown, with_links
 from uldp_transforms_report.trends import trend_charts
 from uldp_transforms_report.trends.alarm_marks import changes_of
 from uldp_transforms_report.trends.group_charts import group_svg
@@ -100,7 +100,7 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": figure_words.percent, "shown": shown, "named": named}
-    environment.filters |= {"group_words": group_words}
+    environment.filters |= {"group_words": group_words, "with_links": with_links}
     environment.globals |= {
         "in_percent": figure_words.NumberFormat(),
         "format_of": figure_words.format_of,

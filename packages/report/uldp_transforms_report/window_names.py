@@ -21,6 +21,12 @@ def local(moment: str, zone: datetime.tzinfo) -> datetime.datetime:
     return datetime.datetime.fromisoformat(moment.removesuffix("Z") + "+00:00").astimezone(zone)
 
 
+def name_of_moment(moment: str, zone: datetime.tzinfo) -> str:
+    """``Mon 5 Nov 2001`` for the beginning of a day, or with the time of day."""
+    at = local(moment, zone)
+    return f"{at:%a} {_day(at)}" if at.time() == datetime.time() else f"{_day(at)}, {at.time().isoformat(_unit(at))}"
+
+
 def name_of_window(start: str | None, end: str | None, zone: datetime.tzinfo) -> str:
     """``Mon 5 Nov 2001``, ``5 Nov 2001 to 11 Nov 2001``, or with times of day; ``all reports`` without windows."""
     if start is None or end is None:

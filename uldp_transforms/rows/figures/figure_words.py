@@ -56,15 +56,15 @@ class NumberFormat:
 
     def span(self, low: float | None, high: float | None, value: float | None = None) -> str:
         """``2.90 to 5.80 %``; ``<0.01 to 5.80 %`` if it begins just above 0; ``below 5.80 %`` or ``from 2.90 %`` if an
-        end is open; ``below 1.80 %`` or ``above 98.20 %`` if the share ``value`` is 0 or 1."""
-        bound = self._bound(low, high, value)
+        end is open; beside a share ``value``, ``below 1.80 %`` or ``above 98.20 %`` if an end is 0 or 1."""
+        bound = None if value is None else self._bound(low, high, 0.0) or self._bound(low, high, 1.0)
         text = bound or _between(self._start(low), self._plain(high))
         return text if bound or text == _UNKNOWN else f"{text}{self._sign}"
 
     def words(self, value: float | None, low: float | None, high: float | None) -> str:
         """``3.1 % (2.9 to 5.8 %)``; ``below 1.8 %`` where a share is 0; ``12 min (10 to 15)``."""
         after = f" {self.unit}" if self.unit else ""
-        return self._bound(low, high, value) or f"{self.text(value)}{after} ({self.span(low, high)})"
+        return self._bound(low, high, value) or f"{self.text(value)}{after} ({self.span(low, high, value)})"
 
     def signed(self, difference: float | None) -> str:
         """``+3.10``, of shares in percentage points; a dash if unknown; zero without a sign."""
@@ -111,7 +111,7 @@ class NumberFormat:
         return f"<{10**-self._decimals:.{self._decimals}f}" if text and is_hidden and not text.strip("0.") else text
 
     def _bound(self, low: float | None, high: float | None, value: float | None) -> str | None:
-        """An interval of a share of 0 or 1 that begins or ends there, by its other end, which is neither 0 nor 100."""
+        """An interval that begins or ends at a share of 0 or 1, by its other end, which is neither 0 nor 100."""
         bound = None if low is None or high is None or not self.is_share else one_sided(value, low, high)
         if bound is None:
             return None

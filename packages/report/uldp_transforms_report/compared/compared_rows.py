@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import itertools
 import json
 import math
@@ -23,6 +24,7 @@ from uldp_transforms.rows.figures.figure import Figure
 from uldp_transforms.rows.renamed_fields import former_names, with_new_names
 from uldp_transforms.rows.row_types import COMPARED_SCHEMA
 from uldp_transforms_report.levels import Levels
+from uldp_transforms_report.window_names import local, name_of_moment, name_of_window
 
 _FORMER = former_names(COMPARED_SCHEMA)
 
@@ -91,7 +93,7 @@ class Comparisons:
 
     Attributes:
         name: of the collection.
-        period: start and end of the time that all pairs cover together; None without windows.
+        period: the time that all pairs cover together, in the time zone of the job; None without windows.
         found_left_out, untold_left_out: numbers of those that are not listed.
         anytime: whether intervals hold at all looks.
         liars: share of false reports on each side for which intervals allow; None: all reports are taken as honest.
@@ -100,7 +102,7 @@ class Comparisons:
     """
 
     name: str
-    period: tuple[str, str] | None
+    period: str | None
     found: Sequence[Difference]
     untold: Sequence[Difference]
     found_left_out: int
@@ -137,12 +139,13 @@ class Comparisons:
         return [one.figure for one in (*self.found, *self.untold) if one.figure.is_share]
 
 
-def comparisons_of(path: str, most: int) -> list[Comparisons]:
+def comparisons_of(path: str, most: int, zone: datetime.tzinfo = datetime.timezone.utc) -> list[Comparisons]:
     """The comparisons of a directory; none without a file ``comparisons.jsonl``.
 
     Args:
         path: output directory of a job.
         most: maximum number of differences in a table.
+        zone: time zone in which windows are named.
 
     Raises:
         SpecError: if the file has other content.
@@ -156,7 +159,7 @@ def comparisons_of(path: str, most: int) -> list[Comparisons]:
     by_subject = {subject: list(own) for subject, own in itertools.groupby(rows, key=_subject)}
     numbers = Counter(name for name, _ in by_subject)
     return [
-        _of(name if numbers[name] == 1 else f"{name}, {_version(version)}", own, most, is_old)
+        _of(name if numbers[name] == 1 else f"{name}, {_version(version)}", own, most, is_old, zone)
         for (name, version), own in by_subject.items()
     ]
 
@@ -171,13 +174,13 @@ def _version(version: int) -> str:
     return f"version {version}" if version > 0 else "all versions"
 
 
-def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int, is_old: bool) -> Comparisons:
-    listed = [_difference(rows[at]) for at in clearest_rows(rows)]
+def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int, is_old: bool, zone: datetime.tzinfo) -> Comparisons:
+    listed = [_difference(rows[at], zone) for at in clearest_rows(rows)]
     found, untold = ([one for one in listed if one.found is which] for which in (True, False))
     starts, ends = ([row[field] for row in rows if row.get(field)] for field in ("window_start", "window_end"))
     return Comparisons(
         name=name,
-        period=(min(starts), max(ends)) if starts and ends else None,
+        period=_period(min(starts), max(ends), zone) if starts and ends else None,
         found=found[:most],
         untold=untold[:most],
         found_left_out=max(0, len(found) - most),
@@ -189,7 +192,25 @@ def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int, is_old: bool) -
     )
 
 
-def _difference(row: Mapping[str, Any]) -> Difference:
+def _side(name: str, zone: datetime.tzinfo) -> str:
+    """A group as rows name it; a window, ``window=`` and its start, by its name for readers."""
+    start = name.removeprefix("window=")
+    return name_of_moment(start, zone) if start != name and _is_moment(start) else name
+
+
+def _period(start: str, end: str, zone: datetime.tzinfo) -> str:
+    return name_of_window(start, end, zone) if _is_moment(start) and _is_moment(end) else f"{start} to {end}"
+
+
+def _is_moment(text: str) -> bool:
+    try:
+        local(text, datetime.timezone.utc)
+    except ValueError:
+        return False
+    return True
+
+
+def _difference(row: Mapping[str, Any], zone: datetime.tzinfo) -> Difference:
     is_selected = is_found(row["q_value"], row.get("confidence")) and "selected_low" in row
     low, high = (row["selected_low"], row["selected_high"]) if is_selected else (row["low"], row["high"])
     is_share = row.get("figure") not in WITH_UNIT
@@ -197,8 +218,8 @@ def _difference(row: Mapping[str, Any]) -> Difference:
     return Difference(
         figure=figure,
         smooth=dataclasses.replace(figure, low=row.get("display_low"), high=row.get("display_high")),
-        a=row["group_a"],
-        b=row["group_b"],
+        a=_side(row["group_a"], zone),
+        b=_side(row["group_b"], zone),
         q_value=row["q_value"],
         noticeable=row.get("noticeable"),
         confidence=row.get("confidence"),

@@ -43,7 +43,7 @@ class GroupPart:
         lines: by value, then by group.
         left_out: number of lines that are not shown.
         number: number of groups with numbers.
-        without: names of groups without numbers.
+        without: status of groups without numbers -> their names.
         panel: numbers for comparing two groups; None if fewer than two have numbers.
         levels: confidences of the intervals.
     """
@@ -52,7 +52,7 @@ class GroupPart:
     lines: Sequence[GroupLine]
     left_out: int
     number: int
-    without: Sequence[str]
+    without: Mapping[str, Sequence[str]]
     panel: Panel | None
     levels: Levels
 
@@ -105,11 +105,20 @@ def groups_of(asked: GroupsAsked, rows: Sequence[Row], entries: Entries, name: C
             lines=lines[: asked.most],
             left_out=max(0, len(lines) - asked.most),
             number=len(given),
-            without=sorted(row["group"] for row in latest if row["status"] != "ok"),
+            without=_without(latest),
             panel=_panel(asked, given) if asked.is_compared else None,
             levels=Levels.of(row for row, _ in given),
         )
     ]
+
+
+def _without(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """The names of groups without numbers by their status, both in alphabetical order."""
+    names = defaultdict(list)
+    for row in sorted(rows, key=lambda row: (row["status"], row["group"])):
+        names[row["status"]].append(row["group"])
+    names.pop("ok", None)
+    return dict(names)
 
 
 def _panel(asked: GroupsAsked, given: Sequence[tuple[Row, Sequence[Row]]]) -> Panel | None:
