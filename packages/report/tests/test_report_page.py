@@ -159,7 +159,8 @@ def test_the_first_sentence_says_what_this_is(tmp_path: Path) -> None:
     note = "A trial: http://127.0.0.1:8000/"
     page = tree_of(page_of(tmp_path, "--note", note))
     first, *_ = [node.text for node in page.all("p")]
-    assert first == "Estimates from 1,980 private reports, with intervals that contain the true figure in 95 % of cases."
+    said = "Estimates from 1,980 private reports, with intervals that contain the true figure in 95 % of cases."
+    assert first == said
     assert [node.attributes["href"] for node in page.all("a") if node.text.startswith("http")] == [note[9:]]
 
 
