@@ -17,6 +17,7 @@ import numpy as np
 
 from labs.experiments import EXPERIMENTS
 from labs.experiments.frame import Experiment, Result, Verdict
+from labs.paper_figures import draw_for_paper
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.text_table import aligned
 
@@ -34,6 +35,7 @@ class Reproduction:
         reduced: whether to run smaller experiments, which take seconds.
         seed: seed of each experiment's random numbers.
         resume: skip experiments whose record in the directory says that they ran with the same options.
+        style: ``paper``: also write a PDF for one column of a paper, with its caption; None: do not.
     """
 
     experiments: tuple[Experiment, ...]
@@ -42,6 +44,7 @@ class Reproduction:
     reduced: bool
     seed: int
     resume: bool = False
+    style: str | None = None
 
     @property
     def options(self) -> dict[str, Any]:
@@ -69,6 +72,12 @@ def configure(argv: Sequence[str]) -> Reproduction:
     parser.add_argument("--runs", type=cli.positive(), help="repetitions over which losses are averaged")
     parser.add_argument("--reduced", action="store_true", help="a smaller version that takes seconds")
     parser.add_argument("--seed", type=int, default=0, help="seed for reproducible results (default: 0)")
+    parser.add_argument(
+        "--style",
+        choices=("paper",),
+        help="paper: also write NAME.pdf for one column of a paper (3.3 inches, lines in greys), and NAME.txt, its "
+        "caption",
+    )
     args = parser.parse_args(argv)
     if args.seed < 0:
         parser.error(f"--seed must be a non-negative whole number, got {args.seed}")
@@ -81,7 +90,13 @@ def configure(argv: Sequence[str]) -> Reproduction:
         output.mkdir(parents=True, exist_ok=True)
     chosen = () if args.list else EXPERIMENTS if args.all else (experiments[args.name],)
     return Reproduction(
-        experiments=chosen, output=output, runs=args.runs, reduced=args.reduced, seed=args.seed, resume=args.all
+        experiments=chosen,
+        output=output,
+        runs=args.runs,
+        reduced=args.reduced,
+        seed=args.seed,
+        resume=args.all,
+        style=args.style,
     )
 
 
@@ -110,6 +125,8 @@ def reproduce(experiment: Experiment, reproduction: Reproduction) -> Result:
     write_table(result, reproduction, table)
     draw(experiment, result, picture)
     draw(experiment, result, vectors)
+    if reproduction.style == "paper":
+        draw_for_paper(experiment, result, _file(reproduction, experiment, "pdf"))
     verdicts = [dataclasses.asdict(verdict) | {"holds": bool(verdict.holds)} for verdict in result.verdicts]
     content = reproduction.options | {"cpu_seconds": round(seconds, 1), "verdicts": verdicts}
     record.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

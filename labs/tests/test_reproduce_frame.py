@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import dataclasses
 import hashlib
 import io
 import json
@@ -274,3 +275,41 @@ def test_heat_maps_keep_their_colours(tmp_path: Path) -> None:
         counted = picture.convert("RGB").getcolors(1 << 24)
     shown = {colour for _, colour in counted}
     assert {tuple(colormaps["viridis"](at, bytes=True)[:3]) for at in range(256)} <= shown
+
+
+class Curves(Dice):
+    """Three panels in a row, with two lines that differ in colours alone."""
+
+    id = "curves"
+
+    def draw(self, rows: list[dict[str, Any]], figure: Figure) -> None:
+        for axes in figure.subplots(1, 3, sharey=True):
+            axes.plot([1, 2], [1, 2], color="#d55e00", label="one")
+            axes.plot([1, 2], [2, 1], color="#0072b2", label="two")
+            axes.legend()
+
+
+def test_a_picture_for_a_paper_has_one_column_without_colours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its panels stand below each other, each line has a pattern of its own, and its caption is a text."""
+    seen: list[Figure] = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda self, *to, **more: (seen.append(self), save(self, *to, **more)))
+    options = reproduce.configure(["--list", "--style", "paper"])
+    assert options.style == "paper" and reproduce.configure(["--list"]).style is None
+    asked = dataclasses.replace(options, experiments=(Curves(),), output=tmp_path, runs=2)
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert reproduce.job(asked) == 0
+    content = (tmp_path / "curves.pdf").read_bytes()
+    box = re.search(rb"/MediaBox \[ ?0 0 ([\d.]+) ([\d.]+)", content)
+    assert box is not None and (float(box[1]), float(box[2])) == pytest.approx((237.6, 3 * 136.8))
+    panels = [figure for figure in seen if figure.get_figwidth() < 4][-1].axes
+    assert len({round(axes.get_position().x0, 2) for axes in panels}) == 1
+    for axes in panels:
+        looks = {(str(line.get_color()), str(line.get_linestyle())) for line in axes.get_lines()}
+        assert looks == {("#000000", "-"), ("#606060", "--")}
+        legend = axes.get_legend()
+        assert legend is not None
+        assert [line.get_linestyle() for line in legend.get_lines()] == ["-", "--"]
+    said = (tmp_path / "curves.txt").read_text("utf-8").splitlines()
+    assert said[0] == "Throws of a die (nobody, figure 0). People throw a die."
+    assert said[1:] == ["Holds: Every throw counts.", "Does not hold: The die is fair."]
