@@ -6,7 +6,7 @@ import datetime
 import itertools
 from collections.abc import Iterator, Sequence
 
-_ROOM, _ROOM_WITH_TIME = 0.27, 0.4  # of the axis, for the whole date
+_ROOM, _ROOM_WITH_TIME = 0.34, 0.45  # of the axis, for the whole date
 _DAY = datetime.timedelta(days=1)
 _STEPS = (
     *(("minutes", number) for number in (1, 2, 5, 10, 20, 30)),
