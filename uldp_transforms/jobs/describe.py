@@ -189,25 +189,36 @@ def _over_time(collection: Collection) -> str:
     if math.isinf(mechanism.epsilon):
         return "nothing is promised for one report, and nothing for more"
     if window is None:
+        number = 100
         text = (
             "the collection names no client_window, so only the app knows how often a person reports. Of the same "
-            f"value, 10 reports cost epsilon {mechanism.epsilon_after(10):.4g}, and 100 reports "
-            f"{mechanism.epsilon_after(100):.4g}"
+            f"value, 10 reports cost epsilon {_cost(mechanism, 10)}, and {number} reports {_cost(mechanism, number)}"
         )
     else:
         number = window.number_between(0, _YEAR)
         text = (
             f"a client reports at most once in each window of {collection.client_window}: {number:,} reports in 365 "
-            f"days, which together cost epsilon {mechanism.epsilon_after(number):.4g} for somebody whose value never "
-            "changes"
+            f"days, which together cost epsilon {_cost(mechanism, number)} for somebody whose value never changes"
         )
-    return f"{text}. {_sure(mechanism.epsilon_after(100 if window is None else number))}"
+    sure = _by_level(mechanism, list(map(_sure, mechanism.epsilons_after(number))))
+    return f"{text}. After them, an observer who found two values equally likely may be {sure} sure of one"
+
+
+def _cost(mechanism: Mechanism, num_reports: int) -> str:
+    return _by_level(mechanism, [f"{epsilon:.4g}" for epsilon in mechanism.epsilons_after(num_reports)])
+
+
+def _by_level(mechanism: Mechanism, texts: Sequence[str]) -> str:
+    """What holds for all guarantees, or for each: a text of each, with its name if they differ."""
+    if len(set(texts)) == 1:
+        return texts[0]
+    named = [f"{text} ({one.of})" for text, one in zip(texts, mechanism.guarantees)]
+    return f"{', '.join(named[:-1])} or {named[-1]}"
 
 
 def _sure(epsilon: float) -> str:
     doubt = 1 / (1 + math.exp(min(epsilon, _LARGE)))
-    sure = f"up to {100 * (1 - doubt):.1f} %" if doubt > 1e-3 else "more than 99.9 %"
-    return f"After them, an observer who found two values equally likely may be {sure} sure of one"
+    return f"up to {100 * (1 - doubt):.1f} %" if doubt > 1e-3 else "more than 99.9 %"
 
 
 def _precision(collection: Collection, sizes: Sequence[int]) -> list[tuple[str, ...]]:

@@ -228,6 +228,12 @@ class Mechanism(abc.ABC):
         """Guarantee of ``num_reports`` reports of one person whose symbol stays the same."""
         return num_reports * self.epsilon
 
+    def epsilons_after(self, num_reports: int) -> list[float]:
+        """The same for the symbols of each of ``guarantees``; reports of several levels have no memos."""
+        if len(self.guarantees) == 1:
+            return [self.epsilon_after(num_reports)]
+        return [num_reports * one.epsilon for one in self.guarantees]
+
     @property
     def described(self) -> About:
         """``about``, with the parts that the fields of this mechanism determine."""
