@@ -1246,7 +1246,7 @@ SENTENCES: list[Refusal] = [
             ),
             ("--num_values 4 --heaviest_unlisted 0.2", "--heaviest_unlisted can be given only with --open, got 0.2"),
             ("--num_values 4 --frequencies flat", "--frequencies can be given only with --open, got flat"),
-            ("--num_values 4 --sensitive x", "--sensitive can be given only with --values, got x"),
+            ("--num_values 4 --sensitive x", "--sensitive can be given only with --values or --blocks, got x"),
             ("--num_values 4 --missing skip", "--missing can be given only with --values, got skip"),
             ("--open --num_candidates 9 --num_sensitive 2", "--num_sensitive can be given only without --open, got 2"),
             ("--values good.csv --num_values 4", "--num_values can be given only without --values, got 4"),

@@ -88,11 +88,13 @@ def test_a_dialog_says_what_further_answers_tell() -> None:
 
 
 def test_costs_over_time_are_said_level_by_level() -> None:
-    """A value of level 1 always sends reports of level 1, so 20 of them cost 20 times its epsilon, not that of level 2."""
+    """A value of level 1 always sends reports of level 1, so 10 of them cost 10 times the epsilon of level 1."""
     levels = [{"epsilon": 0.05, "values": ["hiv"]}, {"epsilon": 1, "values": ["cold", "asthma"]}]
     some = CLOSED | {"sensitive": ["asthma", "hiv", "cold"]}
     text = text_of(of(some, {"id": "levels", "levels": levels}))
-    assert "10 reports cost epsilon 0.5 (level 1) or 10 (level 2), and 100 reports 5 (level 1) or 100 (level 2)." in text
+    assert (
+        "10 reports cost epsilon 0.5 (level 1) or 10 (level 2), and 100 reports 5 (level 1) or 100 (level 2)." in text
+    )
     assert "may be up to 99.3 % (level 1) or more than 99.9 % (level 2) sure of one" in text  # 1 / (1 + exp(-5))
     weekly = text_of(of(some, {"id": "levels", "levels": levels}, client_window="7d"))
     assert "which together cost epsilon 2.65 (level 1) or 53 (level 2) for somebody whose value never changes" in weekly

@@ -13,7 +13,7 @@ import pytest
 from scipy import special, stats
 
 from uldp_transforms.jobs import pictures
-from uldp_transforms.jobs.plan import plan_command, plan_options, plan_text
+from uldp_transforms.jobs.plan import plan_command, plan_options, plan_over_time, plan_text
 from uldp_transforms.jobs.plan.collection_text import spec_text
 from uldp_transforms.jobs.plan.group_plan import GroupPlan, Told, heading_of_groups, told_by
 from uldp_transforms.jobs.plan.group_power import GroupPower, advice_on_liars, room_for_lies
@@ -253,20 +253,20 @@ def test_what_the_recommended_collection_can_show() -> None:
 def test_what_it_costs_to_be_asked_again() -> None:
     """Twice epsilon without ``epsilon_inf``, at most 16; nothing if nobody asks."""
     plain = planned(ROWS[1])
-    assert plan_text.over_time(planning(), plain) == []
-    assert plan_text.over_time(planning(reports_per_person=9), planned(ROWS[0])) == []
+    assert plan_over_time.over_time(planning(), plain) == []
+    assert plan_over_time.over_time(planning(reports_per_person=9), planned(ROWS[0])) == []
     for epsilon, given, memos in ((1.0, None, 2), (1.0, 3.0, 3), (9.0, None, 16)):
         task = planning(epsilon=epsilon, reports_per_person=9, epsilon_inf=given, num_reports=400)
         of = dataclasses.replace(mechanism(epsilon=epsilon), epsilon_inf=float(memos))  # type: ignore[call-arg]  # this mechanism has the field
         row = dataclasses.replace(ROWS[1], setup=setup(mechanism(epsilon=epsilon), num_cohorts=8))
-        lines = plan_text.over_time(task, planned(row))
+        lines = plan_over_time.over_time(task, planned(row))
         assert lines[0] == ""
-        assert lines[1:] == plan_text.ways_in_words(of, 8, 400, 9)
+        assert lines[1:] == plan_over_time.ways_in_words(of, 8, 400, 9)
 
 
 def test_ways_to_ask_again_in_words() -> None:
     of: Any = dataclasses.replace(mechanism(), epsilon_inf=2.0)  # type: ignore[call-arg]  # this mechanism has the field
-    lines = plan_text.ways_in_words(of, 1, 400, 1234)
+    lines = plan_over_time.ways_in_words(of, 1, 400, 1234)
     assert lines[:2] == [
         "Asked in 1,234 windows: privacy loss by number of windows, and the error of a symbol's frequency at equal",
         "shares (root mean square over symbols):",
@@ -285,8 +285,8 @@ def test_ways_to_ask_again_in_words() -> None:
         "protected.",
         "There is one cohort, which does not distinguish people.",
     ]
-    assert plan_text.ways_in_words(of, 1024, 400, 9)[-1] == "The fixed cohort is a pseudonym of 10 bits."
-    assert plan_text.ways_in_words(of, 2, 400, 9)[-1] == "The fixed cohort is a pseudonym of 1 bits."
+    assert plan_over_time.ways_in_words(of, 1024, 400, 9)[-1] == "The fixed cohort is a pseudonym of 10 bits."
+    assert plan_over_time.ways_in_words(of, 2, 400, 9)[-1] == "The fixed cohort is a pseudonym of 1 bits."
 
 
 # ---------------------------------------------------------------------- groups

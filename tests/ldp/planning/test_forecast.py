@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,12 @@ from scipy import stats
 from tests.support.ldp.small_mechanisms import make
 from tests.support.tolerance import generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.alphabets import Blocks
+from uldp_transforms.ldp.mechanisms.nested.nested_channel import Level
 from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, hashed_forecast
 from uldp_transforms.ldp.planning.forecast import Estimates, Groups, rare_shift, told
 from uldp_transforms.ldp.planning.planned_question import Forecast, Setup, placeholders
+from uldp_transforms.ldp.planning.structured_rows import values_by_symbol
 from uldp_transforms.ldp.sampling import SeededSource
 from uldp_transforms.ldp.utility import expected_l1, l1_without_privacy
 
@@ -63,7 +67,51 @@ def closed_case(w: int, v: int, row: str, epsilon: float, n: int, law: str = "zi
     )
 
 
+def shares(number: int, law: str) -> tuple[float, ...]:
+    """The largest share is a third of the way down."""
+    p = 1 / np.arange(1.0, number + 1) if law == "zipf" else np.ones(number)
+    return tuple(np.roll(p / p.sum(), number // 3).tolist())
+
+
+def block_case(
+    sizes: Sequence[tuple[int, int]], row: str, epsilon: float, n: int, law: str = "zipf", repetitions: int = 60
+) -> Case:
+    """Blocks of these numbers of values, and of sensitive ones."""
+    lists = {f"b{block:03}": [f"b{block:03}-{i}" for i in range(size)] for block, (size, _) in enumerate(sizes)}
+    sensitive = tuple(value for own, (_, number) in zip(lists.values(), sizes) for value in own[:number])
+    blocks = Blocks(blocks=lists, sensitive=None if all(own == size for size, own in sizes) else sensitive)
+    names = values_by_symbol(blocks)
+    held = {"num_sensitive": len(sensitive), "frequencies": shares(len(names), law)}
+    question = ClosedQuestion(num_values=len(names), names=names, blocks=blocks, **held)
+    return Case(question, f"{row}, blocks", epsilon, n, repetitions)
+
+
+def level_case(
+    sizes: Sequence[tuple[int, float]], clear: int, of: str, n: int, law: str = "zipf", repetitions: int = 60
+) -> Case:
+    """Levels with these numbers of values and epsilons, and further values."""
+    v = sum(number for number, _ in sizes)
+    names = placeholders(v + clear)
+    rest = iter(names)
+    levels = tuple(Level(epsilon, tuple(next(rest) for _ in range(number))) for number, epsilon in sizes)
+    question = ClosedQuestion(
+        num_values=len(names),
+        num_sensitive=v,
+        frequencies=shares(len(names), law),
+        names=tuple(names),
+        levels=levels,
+    )
+    return Case(question, f"levels, of {of}", sizes[0][1], n, repetitions)
+
+
+TWENTIES, UNEQUAL, PARTLY = [(20, 20)] * 20, [(5, 5), (40, 40), (15, 15)], [(10, 3), (30, 30), (4, 0), (30, 30)]
+TWO, OF_PAPER, THREE = [(5, 0.5), (45, 2.0)], [(10, 1.0), (90, 4.0)], [(3, 0.5), (9, 1.0), (40, 3.0)]
+
 QUICK = [
+    block_case(TWENTIES, "ss", 1, 20_000, repetitions=30),
+    block_case(PARTLY, "uss", 1, 5_000),
+    level_case(TWO, 10, "uss", 5_000),
+    level_case(THREE, 8, "urr", 20_000),
     open_case(256, "krr", 1, 5_000, 40),
     open_case(256, "krr", 8, 10_000),  # was promised to be below no privacy
     open_case(256, "ss", 4, 20_000, 40, law="flat", unlisted_share=0.3),
@@ -78,10 +126,38 @@ QUICK = [
     closed_case(500, 500, "krr, permuted", 2, 50_000, repetitions=30),
     closed_case(500, 350, "urr, hashed", 4, 20_000, repetitions=30),
     closed_case(1000, 600, "uss, permuted", 2, 50_000, repetitions=20),  # message passing
+    closed_case(500, 150, "urr, permuted", 2, 20_000, repetitions=30),
     closed_case(2000, 2000, "krr, permuted", 1, 50_000, "flat", repetitions=20),
 ]
 
 GRID = [
+    *(
+        block_case(sizes, row, epsilon, n, law)
+        for sizes, rows in (
+            (TWENTIES, ("krr", "ss", "hr", "rappor, best theta")),
+            (UNEQUAL, ("krr", "ss")),
+            (PARTLY, ("urr", "uss", "urap, best theta", "uhr")),
+        )
+        for row in rows
+        for epsilon in (0.5, 1, 4)
+        for n in (5_000, 100_000)
+        for law in ("zipf", "flat")
+    ),
+    *(
+        block_case([(100, own)] * 20, row, epsilon, 200_000, law, 20)
+        for own, row in ((100, "ss"), (60, "uss"))
+        for epsilon in (1, 3)
+        for law in ("zipf", "flat")
+    ),
+    *(
+        level_case(sizes, clear, of, n, law)
+        for sizes in (TWO, OF_PAPER, THREE)
+        for clear in (0, 20)
+        for of in ("urr", "uss", "urap")
+        for n in (5_000, 100_000)
+        for law in ("zipf", "flat")
+    ),
+    *(level_case([(200, 1.0), (1_000, 3.0)], 800, "uss", 20_000, law, 20) for law in ("zipf", "flat")),
     *(
         open_case(size, row, epsilon, n, law=law, unlisted_share=u, repetitions=30)
         for size in (30, 256)
@@ -124,6 +200,14 @@ GRID = [
         for law in ("zipf", "flat")
     ),
     *(
+        closed_case(w, v, f"{row}, {fold}", epsilon, 100_000, law, 20)
+        for w, v in ((500, 130), (2_000, 256), (20_000, 200))
+        for row in ("urr", "uss")
+        for fold in ("permuted", "hashed")
+        for epsilon in (1, 3)
+        for law in ("zipf", "flat")
+    ),
+    *(
         closed_case(20_000, v, row, epsilon, 1_000_000, law, 12)
         for v, row in ((20_000, "krr, permuted"), (20_000, "krr, hashed"), (15_000, "urr, permuted"))
         for epsilon in (2, 4)
@@ -161,7 +245,8 @@ def simulated(case: Case) -> tuple[np.ndarray, np.ndarray]:
 
 
 def held_in_closed(question: ClosedQuestion) -> tuple[list[str], np.ndarray, int]:
-    return placeholders(question.num_values), np.array(question.frequencies), question.num_values
+    values = list(question.names or placeholders(question.num_values))
+    return values, np.array(question.frequencies), question.num_values
 
 
 def held_in_open(question: OpenQuestion) -> tuple[list[str], np.ndarray, int]:

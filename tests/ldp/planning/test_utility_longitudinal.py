@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support.tolerance import chi_square_limits, generator, within
-from uldp_transforms.jobs.plan.plan_text import ways_in_words
+from uldp_transforms.jobs.plan.plan_over_time import ways_in_words
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.mechanisms import MECHANISMS, KaryRR, SetReportMechanism
 from uldp_transforms.ldp.sampling import SeededSource

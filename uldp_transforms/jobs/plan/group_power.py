@@ -17,11 +17,15 @@ _SHOWN = 0.8
 
 
 def room_for_lies(found: Plan, liars: float) -> float:
-    """By how much this share of liars can raise and lower the mean of all reports of a sensitive value, together."""
+    """By how much this share of liars can raise and lower the mean of all reports of a sensitive value, together.
+
+    If values differ, it is that of the value with the largest sum.
+    """
     assert found.best.setup is not None, "a mechanism is always recommended"
     mechanism = found.best.setup.mechanism
     assert mechanism.smallest_effects is not None, "the planner compares no mechanisms of others"
-    return liars * float(mechanism.largest_effects[0] - mechanism.smallest_effects[0])
+    room = (mechanism.largest_effects - mechanism.smallest_effects)[: mechanism.num_sensitive]
+    return liars * float(room.max())
 
 
 def advice_on_liars(found: Plan, liars: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,9 +13,10 @@ from uldp_transforms.jobs.plan.group_plan import advice_on_groups, heading_of_gr
 from uldp_transforms.jobs.plan.group_power import advice_on_liars
 from uldp_transforms.jobs.plan.number_plan import NumberPlanning, run_number_plan
 from uldp_transforms.jobs.plan.plan_options import Planning, read_arguments
-from uldp_transforms.jobs.plan.plan_text import advice, described, heading, legend, over_time, table
+from uldp_transforms.jobs.plan.plan_over_time import over_time
+from uldp_transforms.jobs.plan.plan_text import advice, described, heading, legend, table
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.planning import Plan, PlanRow, plan
 from uldp_transforms.spec.row_forecast import RowForecast
 from uldp_transforms.spec.spec_fields import SHOW
@@ -65,7 +65,7 @@ def job(planning: Planning | NumberPlanning) -> int:
     if planning.output is None:
         print("\n" + spec_text(spec), end="")
     else:
-        what = "The recommended collection" + ("" if planning.values else ", with placeholders for values")
+        what = "The recommended collection" + ("" if planning.has_names else ", with placeholders for values")
         print(f"{what}: {planning.output}")
     return cli.DONE
 
@@ -87,9 +87,13 @@ def recommended(planning: Planning, found: Plan) -> dict[str, Any]:
     setup = found.best.setup
     if planning.epsilon_inf is None or setup is None:
         return found.collection
-    assert isinstance(setup.mechanism, SetReportMechanism), "the planner compares no others"
-    mechanism = dataclasses.replace(setup.mechanism, epsilon_inf=planning.epsilon_inf)  # checks that it exceeds epsilon
-    return found.collection | {"mechanism": mechanism.to_json()}
+    spec = found.collection | {"mechanism": found.collection["mechanism"] | {"epsilon_inf": planning.epsilon_inf}}
+    try:
+        mechanism = Collection.from_json(spec).mechanism
+    except SpecError as error:
+        what = f"{described(setup.mechanism)} over {setup.alphabet['id']}"
+        raise SpecError(f"--epsilon_inf cannot be used with the recommended {what}: {error}") from None
+    return spec | {"mechanism": mechanism.to_json()}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

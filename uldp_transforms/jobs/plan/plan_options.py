@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.people_options import PEOPLE, TABLE, people_in, refuse_people_options, say_missing
-from uldp_transforms.jobs.files.value_lists import value_lines
+from uldp_transforms.jobs.files.people_options import PEOPLE, TABLE
 from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.jobs.plan.group_plan import GROUPS, GroupPlan, read_groups
 from uldp_transforms.jobs.plan.number_plan import NumberPlanning, read_number_arguments
+from uldp_transforms.jobs.plan.plan_question import question_of
 from uldp_transforms.jobs.plan.plan_targets import TARGETS, epsilon_of, targets_of
+from uldp_transforms.jobs.plan.value_structure import STRUCTURE, read_structure
 from uldp_transforms.jobs.spec_options import spec_option
 from uldp_transforms.ldp.alphabets.dimensions import MAX_GROUPS
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, least_epsilon
 from uldp_transforms.ldp.planning.open_question import FLAT, ZIPF
 from uldp_transforms.ldp.planning.planning import BYTE_COST
@@ -26,7 +24,11 @@ from uldp_transforms.ldp.planning.planning import BYTE_COST
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Planning:
-    """Options of the planner; ``is_least`` tells whether epsilon is the smallest that meets the target."""
+    """Options of the planner.
+
+    ``is_least`` tells whether epsilon is the smallest that meets the target, ``has_names`` whether the names of the
+    values are known.
+    """
 
     question: ClosedQuestion | OpenQuestion
     epsilon: float
@@ -37,6 +39,7 @@ class Planning:
     png: str | None
     reports_per_person: int | None
     epsilon_inf: float | None
+    has_names: bool = False
     groups: GroupPlan | None = None
     liars: float | None = None
     confidence: float = CONFIDENCE
@@ -68,8 +71,9 @@ _QUESTION: cli.Options = {
     **PEOPLE,
     "--sensitive": {
         cli.IS_COMMON: True,
-        "help": "text file of the sensitive values, one per line; with --values (default: all)",
+        "help": "text file of the sensitive values, one per line; with --values or --blocks (default: all)",
     },
+    **STRUCTURE,
     "--open": {cli.IS_COMMON: True, "action": "store_true", "help": "open alphabet: people may send any text"},
     "--num_candidates": {
         cli.IS_COMMON: True,
@@ -78,7 +82,6 @@ _QUESTION: cli.Options = {
     },
     "--num_non_sensitive": {"type": cli.positive(), "help": "with --open: number of further texts, on a public list"},
     "--unlisted_share": {
-        cli.IS_COMMON: True,
         "type": float,
         "help": "with --open: share of people whose text is on no list (default: 0.1)",
     },
@@ -167,20 +170,24 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning | N
         raise SpecError(f"--liars must be below 1, got {args.liars:g}")
     if args.byte_cost is not None and not args.byte_cost >= 0:
         raise SpecError(f"--byte_cost must be at least 0, got {args.byte_cost:g}")
-    groups = read_groups(args)
-    question = _question(args)
+    groups, structure = read_groups(args), read_structure(args.blocks, args.levels)
+    question = question_of(args, structure)
     if groups is not None:
         if isinstance(question, OpenQuestion) and groups.max_cohorts < 2:
             raise SpecError(f"--groups must be at most {MAX_GROUPS // 2:,} with --open, got {groups.number:,}")
         question = dataclasses.replace(question, max_cohorts=min(question.max_cohorts, groups.max_cohorts))
     targets, reports = targets_of(args), args.reports if groups is None else groups.reports_of(args.reports)
+
+    def least() -> float | None:
+        return least_epsilon(question, reports, confidence=args.confidence, **targets)
+
     return Planning(
         question=question,
         groups=groups,
         liars=args.liars,
         confidence=args.confidence,
-        epsilon=epsilon_of(args, lambda: least_epsilon(question, reports, confidence=args.confidence, **targets)),
-        is_least=args.epsilon is None,
+        epsilon=structure.levels[0].epsilon if structure.levels else epsilon_of(args, least),
+        is_least=args.epsilon is None and structure.levels is None,
         num_reports=args.reports,
         targets=targets,
         values=args.values,
@@ -188,92 +195,6 @@ def read_arguments(argv: Sequence[str], description: str | None) -> Planning | N
         png=args.png,
         reports_per_person=args.reports_per_person,
         epsilon_inf=args.epsilon_inf,
-        **_given(args, "byte_cost"),
+        has_names=structure.has_names or args.values is not None,
+        byte_cost=BYTE_COST if args.byte_cost is None else args.byte_cost,
     )
-
-
-NUMBERS = ("num_values", "num_sensitive", "num_candidates", "num_non_sensitive")
-OPEN_ONLY = ("num_candidates", "num_non_sensitive", "unlisted_share", "heaviest_unlisted", "frequencies")
-CLOSED_ONLY = ("num_values", "num_sensitive", "liars")
-
-
-def _question(args: Any) -> ClosedQuestion | OpenQuestion:
-    _refuse(args, CLOSED_ONLY if args.open else OPEN_ONLY, "without --open" if args.open else "with --open")
-    if args.values is None:
-        refuse_people_options(args, "--values")
-        _refuse(args, ("sensitive",), "with --values")
-        return _question_of_numbers(args)
-    _refuse(args, (*NUMBERS, "sensitive_share", "frequencies"), "without --values")
-    return _question_of_values(args)
-
-
-def _refuse(args: Any, names: Sequence[str], where: str) -> None:
-    for name in names:
-        if getattr(args, name) is not None:
-            raise SpecError(f"--{name} can be given only {where}, got {getattr(args, name)}")
-
-
-def _question_of_numbers(args: Any) -> ClosedQuestion | OpenQuestion:
-    needed = "num_candidates" if args.open else "num_values"
-    if getattr(args, needed) is None:
-        raise SpecError(f"--{needed} must be given {'with' if args.open else 'without'} --open, got none")
-    harmless = args.num_non_sensitive or 0 if args.open else args.num_values - (args.num_sensitive or args.num_values)
-    if args.sensitive_share is not None and not harmless:
-        raise SpecError(
-            f"--sensitive_share needs values that are not sensitive, got {args.sensitive_share} without any"
-        )
-    if args.open:
-        return OpenQuestion(
-            num_candidates=args.num_candidates,
-            num_non_sensitive=harmless,
-            sensitive_share=args.sensitive_share,
-            law=args.frequencies or ZIPF,
-            **_of_open(args),
-        )
-    return ClosedQuestion(
-        num_values=args.num_values,
-        num_sensitive=args.num_sensitive or args.num_values,
-        sensitive_share=args.sensitive_share,
-        **_given(args, "max_cohorts"),
-    )
-
-
-def _given(args: Any, *names: str) -> dict[str, Any]:
-    """The options that were given."""
-    return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
-
-
-def _of_open(args: Any) -> dict[str, Any]:
-    """The fields that all open questions share."""
-    return _given(args, "unlisted_share", "heaviest_unlisted", "max_cohorts")
-
-
-def _question_of_values(args: Any) -> ClosedQuestion | OpenQuestion:
-    """The question about a file of values, in alphabetical order: the order of frequencies would reveal private
-    counts."""
-    held = Counter(_column(args))
-    if len(held) < 2:
-        raise SpecError(f"{args.values} must have at least 2 different values, got {len(held)}")
-    chosen = set(held) if args.sensitive is None else set(value_lines(args.sensitive, held))
-    sensitive, others, total = sorted(chosen), sorted(set(held) - chosen), sum(held.values())
-    if not sensitive:
-        raise SpecError(f"{args.sensitive} must name a sensitive value, got none")
-    shares = tuple(held[value] / total for value in (*sensitive, *others))
-    if args.open:
-        return OpenQuestion(
-            num_candidates=len(sensitive),
-            num_non_sensitive=len(others),
-            frequencies=shares,
-            names=tuple(others),
-            **_of_open(args),
-        )
-    names = (*sensitive, *others)
-    sizes = {"num_values": len(names), "num_sensitive": len(sensitive)}
-    return ClosedQuestion(**sizes, frequencies=shares, names=names, **_given(args, "max_cohorts"))
-
-
-def _column(args: Any) -> Iterator[str]:
-    file = people_in(args.values, args)
-    for values, _ in file.read():
-        yield from map(canonical, values)
-    say_missing("plan", file)

@@ -59,6 +59,7 @@ def verdict(
     is_least: bool,
     epsilon: float | None,
     reports: int | None,
+    which: str = "",
     whose: str = "",
 ) -> str:
     """Say whether the recommended collection meets a target, and if not, what would.
@@ -69,12 +70,13 @@ def verdict(
         is_met: whether it meets the target.
         is_least: whether its epsilon was computed as the smallest that meets the target.
         epsilon, reports: smallest epsilon, and number of reports, with which it meets the target; None: none does.
+        which: which epsilon this is, such as `` of level 1``.
         whose: which reports these are, such as `` of the smallest group``.
     """
     if is_met:
         how = f" Epsilon {epsilon:g} is the smallest that meets it." if is_least else ""
         return f"Target {name} met: {value:.3g}.{how}"
-    needs = [] if epsilon is None else [f"epsilon {epsilon:.3f}"]
+    needs = [] if epsilon is None else [f"epsilon {epsilon:.3f}{which}"]
     needs += [] if reports is None else [f"{reports:,} reports{whose}"]
     needed = f"it needs {', or '.join(needs)}" if needs else "no epsilon and no number of reports meet it"
     return f"Target {name} missed: {value:.3g}; {needed}."

@@ -5,34 +5,50 @@ from __future__ import annotations
 import dataclasses
 import math
 
-import numpy as np
-
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.plan.plan_options import Planning
 from uldp_transforms.jobs.plan.plan_targets import verdict
+from uldp_transforms.jobs.records.collection_facts import epsilons_in_words
 from uldp_transforms.ldp.confidence import percent
-from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
-from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON
+from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.planning import ClosedQuestion, OpenQuestion, Plan, PlanRow
 from uldp_transforms.ldp.planning.open_question import ZIPF
-from uldp_transforms.ldp.utility import variance_of_mean, ways
-from uldp_transforms.ldp.utility.longitudinal import LIFETIMES, MAX_WINDOWS
 from uldp_transforms.messages import wire
+
+WITHIN, BY_LEVEL = ", within blocks", ", by level"
+_PROTECTION = {
+    WITHIN: "within blocks: a value is protected from the other values of its block; the block is sent in clear.",
+    BY_LEVEL: "by level: a value is protected by the epsilon of its level; in other rows, by that of the first one.",
+}
+"""What endings of ``protects`` mean."""
+
+_LEVEL_1 = " of level 1 (others in proportion)"
 
 
 def heading(planning: Planning) -> list[str]:
     """Describe the question, and the distribution for which errors are computed."""
     question = planning.question
     if isinstance(question, ClosedQuestion):
-        what = f"{question.num_values:,} values, {question.num_sensitive:,} of them sensitive"
+        where = f" in {len(question.blocks.block_names):,} blocks" if question.blocks else ""
+        what = f"{question.num_values:,} values{where}, {question.num_sensitive:,} of them sensitive"
     else:
         what = f"{question.num_candidates:,} candidates of an open alphabet"
         if question.num_non_sensitive:
             what += f" and {question.num_non_sensitive:,} texts that are not sensitive"
     return [
-        f"{what}; {planning.planned_reports:,} reports at epsilon {planning.epsilon:g}",
+        f"{what}; {planning.planned_reports:,} reports at epsilon {planning.epsilon:g}{_levels(question)}",
         f"Expected errors of raw estimates (`empirical`) for {_truth(planning)}:",
     ]
+
+
+def _levels(question: ClosedQuestion | OpenQuestion) -> str:
+    """The epsilons of a question with levels."""
+    levels = question.levels if isinstance(question, ClosedQuestion) else None
+    if not levels:
+        return ""
+    sizes = ((level.epsilon, len(level.values or ())) for level in levels)
+    named = [f"{epsilon:g} ({size:,} {'value' if size == 1 else 'values'})" for epsilon, size in sizes]
+    return f", in levels at {', '.join(named[:-1])} and {named[-1]}"
 
 
 def _truth(planning: Planning) -> str:
@@ -64,6 +80,7 @@ def table(planning: Planning, found: Plan) -> list[str]:
         has_buckets=_has_buckets(found),
         has_optimum=isinstance(planning.question, ClosedQuestion),
         has_target=bool(planning.targets),
+        max_epsilon=planning.question.max_epsilon,
     )
     titles = ["mechanism", "alphabet", "protects", "message", "packed", "l1", "l2", "half width", "change", "lie"]
     titles += ["client ms", "window s", *(["buckets", "cohorts"] * shape.has_buckets)]
@@ -87,6 +104,7 @@ class _Table:
     has_buckets: bool
     has_optimum: bool
     has_target: bool
+    max_epsilon: float
 
     def cells(self, row: PlanRow) -> list[str]:
         """One line."""
@@ -96,19 +114,25 @@ class _Table:
             blank = [""] * (2 + 2 * self.has_buckets + self.has_optimum)
             return [row.name, "", "nothing", "", "", *errors, *blank, *([reports, ""] * self.has_target)]
         mechanism, cohorts = row.setup.mechanism, row.setup.num_cohorts
-        protected = "all values" if mechanism.num_sensitive == mechanism.num_symbols else "sensitive values"
         size = mechanism.payload_size
         sizes = [f"{wire.single_bytes(size, self.groups * cohorts):,}", f"{wire.packed_bytes(size):,}"]
         seconds = [f"{1e3 * row.client_seconds:.2g}", f"{row.window_seconds:.2g}"]
         buckets = [f"{mechanism.num_sensitive:,}", f"{cohorts:,}"] if cohorts > 1 else ["", ""]
         above = "" if row.above_optimum is None else f"{100 * row.above_optimum:,.1f}"
-        needed = f"{row.epsilon_needed:.3f}" if row.epsilon_needed else "above 16"
+        needed = f"{row.epsilon_needed:.3f}" if row.epsilon_needed else f"above {self.max_epsilon:g}"
         return [
-            *(described(mechanism), row.setup.alphabet.get("id", ""), protected, *sizes, *errors, *seconds),
+            *(described(mechanism), row.setup.alphabet.get("id", ""), _protects(mechanism), *sizes, *errors, *seconds),
             *(buckets * self.has_buckets),
             *([above] * self.has_optimum),
             *([reports, needed] * self.has_target),
         ]
+
+
+def _protects(mechanism: Mechanism) -> str:
+    """What a mechanism protects, and where that differs from one epsilon between any two values."""
+    protected = "all values" if mechanism.num_sensitive == mechanism.num_symbols else "sensitive values"
+    within = WITHIN if len(mechanism.confusable) > 1 else ""
+    return protected + within + (BY_LEVEL if len(mechanism.guarantees) > 1 else "")
 
 
 def legend(planning: Planning, found: Plan) -> list[str]:
@@ -129,12 +153,18 @@ def legend(planning: Planning, found: Plan) -> list[str]:
         lines.append(
             "% above optimum: largest l2, relative to the smallest that any mechanism with this guarantee can have."
         )
+    protects = [_protects(row.setup.mechanism) for row in found.rows if row.setup is not None]
+    lines += [sentence for ending, sentence in _PROTECTION.items() if any(each.endswith(ending) for each in protects)]
     return lines
 
 
 def described(mechanism: Mechanism) -> str:
-    """The id of a mechanism, with its fields except epsilon."""
-    fields = {name: value for name, value in mechanism.to_json().items() if name not in ("id", "epsilon")}
+    """The id of a mechanism, with its fields except epsilon and lists."""
+    fields = {
+        name: value
+        for name, value in mechanism.to_json().items()
+        if name not in ("id", "epsilon") and not isinstance(value, list)
+    }
     shown = (f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in fields.items())
     return ", ".join([mechanism.id, *shown])
 
@@ -145,6 +175,7 @@ def advice(planning: Planning, found: Plan) -> list[str]:
     assert setup is not None
     rms = math.sqrt(best.l2 / planning.question.num_frequencies)
     over = f" over {setup.alphabet['id']} values" if setup.num_cohorts > 1 else ""
+    over += " within public blocks" if len(setup.mechanism.confusable) > 1 else ""
     lines = [
         f"Recommended: {described(setup.mechanism)}{over}. The root mean square error of a frequency is {rms:.2g}.",
         *(["Name the sensitive values with --candidates for each estimate."] * setup.needs_candidates),
@@ -163,7 +194,22 @@ def advice(planning: Planning, found: Plan) -> list[str]:
     lie = f"One false report counts as {found.amplification.sensitive:.2f} honest reports of a sensitive value"
     clear = found.amplification.clear
     lines.append(lie + (f", {clear:.2f} of another one." if clear is not None else "."))
-    return lines + setup.mechanism.caveats
+    return [*lines, *_of_levels(planning, found), *setup.caveats, *setup.mechanism.caveats]
+
+
+def _of_levels(planning: Planning, found: Plan) -> list[str]:
+    """What each level is promised, and how precise its values are, if there are levels."""
+    setup = found.best.setup
+    assert setup is not None
+    levels = setup.mechanism.guarantees
+    if len(levels) == 1:
+        return []
+    of_each = setup.forecast(planning.planned_reports).levels
+    widths = (f"{one.of} {part.half_width(planning.confidence):.2g}" for one, part in zip(levels, of_each))
+    return [
+        f"Half width of the {percent(planning.confidence)} interval of a value: {', '.join(widths)}.",
+        f"Epsilon: {epsilons_in_words(setup.mechanism)}.",
+    ]
 
 
 def _verdicts(planning: Planning, best: PlanRow) -> list[str]:
@@ -177,48 +223,8 @@ def _verdicts(planning: Planning, best: PlanRow) -> list[str]:
             is_least=planning.is_least,
             epsilon=best.epsilon_needed,
             reports=best.reports_needed,
+            which=_LEVEL_1 if best.setup and len(best.setup.mechanism.guarantees) > 1 else "",
             whose="" if planning.groups is None else " of the smallest group",
         )
         for name, target in planning.targets.items()
-    ]
-
-
-def over_time(planning: Planning, found: Plan) -> list[str]:
-    """Privacy cost of repeated reports, if it was requested."""
-    setup = found.best.setup
-    if planning.reports_per_person is None or setup is None:
-        return []
-    epsilon_inf = planning.epsilon_inf or min(2 * planning.epsilon, MAX_EPSILON)
-    assert isinstance(setup.mechanism, SetReportMechanism), "the planner compares no others"
-    mechanism = dataclasses.replace(setup.mechanism, epsilon_inf=epsilon_inf)
-    return ["", *ways_in_words(mechanism, setup.num_cohorts, planning.planned_reports, planning.reports_per_person)]
-
-
-def ways_in_words(mechanism: SetReportMechanism, num_cohorts: int, num_people: int, num_windows: int) -> list[str]:
-    """Compare ways to collect repeated reports, and explain memos."""
-    titles = ["", *(f"{number:,}" for number in LIFETIMES), "one window", f"mean of {num_windows:,}"]
-    rows = [
-        [
-            way.name,
-            *(f"{loss:.4g}" for loss in way.losses.values()),
-            *(f"{math.sqrt(variance / num_people):.2g}" for variance in (way.one_window, way.mean_of_windows)),
-        ]
-        for way in ways(mechanism, num_windows)
-    ]
-    assert mechanism.epsilon_inf is not None
-    equal = np.full(mechanism.num_symbols, 1 / mechanism.num_symbols)
-    floor = math.sqrt(float(variance_of_mean(mechanism, equal, MAX_WINDOWS).mean()) / num_people)
-    return [
-        f"Asked in {num_windows:,} windows: privacy loss by number of windows, and the error of a symbol's "
-        "frequency at equal",
-        "shares (root mean square over symbols):",
-        *aligned([titles, *rows]),
-        f"Memos: kappa_1 {mechanism.memo.kappa:.4g}, kappa_2 {mechanism.repeat_weight / 2**64:.4g}; the "
-        f"error of averages stays above {floor:.2g}.",
-        f"Every symbol that a person ever holds costs epsilon_inf: {mechanism.epsilon_inf:g}, at worst "
-        f"{mechanism.num_symbols:,} x {mechanism.epsilon_inf:g} = {mechanism.num_symbols * mechanism.epsilon_inf:,g}; "
-        "the times of changes are not protected.",
-        f"The fixed cohort is a pseudonym of {math.log2(num_cohorts):.3g} bits."
-        if num_cohorts > 1
-        else "There is one cohort, which does not distinguish people.",
     ]

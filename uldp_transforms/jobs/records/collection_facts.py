@@ -45,7 +45,7 @@ def facts_of(collection: Collection | None, specification: dict[str, Any]) -> li
         ("Answers", answers_in_words(collection, specification)),
         ("A device sends", f"{_sent(about.sends)} ({mechanism.id})"),
         ("Protected", protects),
-        ("Epsilon of one report", _epsilons_in_words(mechanism)),
+        ("Epsilon of one report", epsilons_in_words(mechanism)),
     ]
     if has_unknown_repeats(collection):
         facts.append(("Reports of one person", _UNKNOWN_REPEATS))
@@ -59,7 +59,7 @@ def _sent(text: str) -> str:
     return "; ".join([first, *(part for part in more if not _ASIDE.search(part))]).replace("`", "")
 
 
-def _epsilons_in_words(mechanism: Mechanism) -> str:
+def epsilons_in_words(mechanism: Mechanism) -> str:
     """The guarantee in words, or those of all levels."""
     levels = mechanism.guarantees
     if len(levels) == 1:

@@ -14,11 +14,14 @@ from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.planning.cpu_time import client_seconds
 from uldp_transforms.ldp.planning.forecast import Groups
 from uldp_transforms.ldp.planning.hashed_forecast import HashedNoise, hashed_noise
-from uldp_transforms.ldp.planning.open_question import FLAT, OpenQuestion
+from uldp_transforms.ldp.planning.open_question import BIT_BUCKETS, FLAT, OpenQuestion
 from uldp_transforms.ldp.planning.planned_question import Forecast, Setup, comparable, whole_list
 
 LONG_LIST = 256
 """Number of sensitive values above which a list is worth folding: their bits are longer than the rest of a message."""
+
+LONG_BESIDE_OTHERS = 2 * BIT_BUCKETS
+"""The same for mechanisms that do not protect all values: the bits are twice as long as those of a folded subset."""
 
 _HELD_STEP = 1.5  # factor between numbers of values that people may hold
 
@@ -93,11 +96,13 @@ class FoldedList(OpenQuestion):
         return hashed_noise(mechanism, num_cohorts, num_reports, solved, share, unlisted, balanced=self.fold.balanced)
 
     def rows(self, num_reports: int) -> dict[str, Callable[[float], Setup | None]]:
-        """Setups by name: of the mechanisms whose reports are one symbol, or a subset beside values in clear."""
+        """Setups by name: of the mechanisms whose reports are one symbol, or a subset beside values in clear; if they
+        are shorter than those of the list as it is."""
         short = {
             name
             for name, cls in comparable().items()
-            if cls.one_place or (cls.takes("subset_size") and not cls.protects_all)
+            if self.num_candidates > (LONG_LIST if cls.protects_all else LONG_BESIDE_OTHERS)
+            and (cls.one_place or (cls.takes("subset_size") and not cls.protects_all))
         }
         return {
             f"{name}, {self.fold.alphabet}": functools.partial(self._row, make)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import scipy
 from scipy import special
 
 from uldp_transforms.ldp.confidence import CONFIDENCE
-from uldp_transforms.ldp.mechanisms import SetReportMechanism
+from uldp_transforms.ldp.mechanisms import Mechanism
 
 FALSE_ALARM, MISSED = 0.05, 0.2
 """Error probabilities of detection: of a false alarm over all sensitive values, and of a missed value."""
@@ -205,15 +206,15 @@ class PerReport:
         )
 
 
-def of_symbols(mechanism: SetReportMechanism, frequencies: np.ndarray, first: int) -> tuple[PerReport, PerReport]:
-    """All symbols with the frequencies (K,), and the first ``first`` of them; equal frequencies are grouped."""
+def of_symbols(mechanism: Mechanism, frequencies: np.ndarray, parts: Sequence[np.ndarray]) -> list[PerReport]:
+    """All symbols with the frequencies (K,), then each of these parts; equal frequencies are grouped."""
     rates = mechanism.response(frequencies)[: mechanism.num_symbols]
     columns = np.stack([mechanism.variances(frequencies), rates, mechanism.jumps])
     found = []
-    for some in (columns, columns[:, :first]):
+    for some in (columns, *(columns[:, part] for part in parts)):
         (variances, rates, steps), numbers = np.unique(some, axis=1, return_counts=True)
         found.append(PerReport(numbers=numbers, variances=np.maximum(variances, 0), rates=rates, steps=steps))
-    return found[0], found[1]
+    return found
 
 
 def told(values: Groups, num_reports: int, rate: float = 1.0) -> Estimates:

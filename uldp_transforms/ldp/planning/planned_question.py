@@ -6,13 +6,14 @@ import abc
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from scipy import optimize
 
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.mechanisms import MECHANISMS, Mechanism
+from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON
 from uldp_transforms.ldp.mechanisms.subset_selection import SMALLEST_SHARE
 from uldp_transforms.ldp.planning.forecast import Estimates, Together
 
@@ -29,13 +30,15 @@ class Forecast:
         for_l1: estimates of all values at the frequencies for which ``l1`` is forecast.
         for_l2: estimates of all values at the frequencies for which all other errors are forecast.
         sensitive: the sensitive values of ``for_l2``.
-        null_variance: variance of the estimate of a sensitive value that nobody holds.
+        null_variance: variance of the estimate of a sensitive value that nobody holds; the largest, if they differ.
+        levels: the values of each level in ``for_l2``, if there are levels.
     """
 
     for_l1: Estimates | Together
     for_l2: Estimates | Together
     sensitive: Estimates
     null_variance: float
+    levels: tuple[Estimates, ...] = ()
 
     @property
     def l1(self) -> float:
@@ -83,6 +86,7 @@ class Setup:
         client_seconds: CPU seconds of a client for a report.
         window_seconds: function of n that returns the CPU seconds of the collector for a window.
         needs_candidates: whether the sensitive values must be named again for each estimate.
+        caveats: limitations of the guarantee that come from the alphabet, as sentences.
     """
 
     mechanism: Mechanism
@@ -96,6 +100,7 @@ class Setup:
     client_seconds: float = 0.0
     window_seconds: Callable[[int], float] = float
     needs_candidates: bool = False
+    caveats: Sequence[str] = ()
 
 
 class PlannedQuestion(abc.ABC):
@@ -110,6 +115,11 @@ class PlannedQuestion(abc.ABC):
     @abc.abstractmethod
     def num_tests(self) -> int:
         """Number of sensitive values that are tested."""
+
+    @property
+    def max_epsilon(self) -> float:
+        """Largest epsilon with which the question can be asked."""
+        return MAX_EPSILON
 
     @abc.abstractmethod
     def setups(self, num_reports: int) -> dict[str, Callable[[float], Setup | None]]:

@@ -12,7 +12,6 @@ from scipy import special
 from uldp_transforms.ldp.checks import is_number, require_number
 from uldp_transforms.ldp.confidence import CONFIDENCE, check_confidence
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON
 from uldp_transforms.ldp.planning.forecast import FALSE_ALARM, MISSED
 from uldp_transforms.ldp.planning.planned_question import Forecast, PlannedQuestion, Setup
 from uldp_transforms.ldp.utility.arguments import MAX_REPORTS, require_epsilon, require_reports
@@ -50,7 +49,7 @@ class PlanRow:
         reports_needed: smallest number of reports with which ``setup`` meets the target; None without a target, or if
             no number does, because of collisions with unlisted texts.
         epsilon_needed: smallest epsilon, in steps of 1/1000, that meets the target with this number of reports; None
-            without a target, or if no epsilon up to 16 does.
+            without a target, or if no epsilon up to ``max_epsilon`` of the question does.
         client_seconds: CPU seconds of a client for a report.
         window_seconds: CPU seconds of the collector for counting and estimating the reports.
     """
@@ -155,7 +154,7 @@ def least_epsilon(
     aim = _aim("least_epsilon", num_reports, targets, confidence)
     if aim.target is None:
         raise SpecError("least_epsilon.target must be given, got none")
-    needed = [_epsilon_needed(make, aim) for make in question.setups(num_reports).values()]
+    needed = [_epsilon_needed(make, aim, question.max_epsilon) for make in question.setups(num_reports).values()]
     return min((epsilon for epsilon in needed if epsilon is not None), default=None)
 
 
@@ -202,7 +201,7 @@ def _rows(question: PlannedQuestion, epsilon: float, aim: _Aim) -> Iterator[Plan
             _row(name, setup.forecast, question.num_tests, aim),
             setup=setup,
             lie=amplification(setup.mechanism).sensitive,
-            epsilon_needed=_epsilon_needed(make, aim),
+            epsilon_needed=_epsilon_needed(make, aim, question.max_epsilon),
             client_seconds=setup.client_seconds,
             window_seconds=setup.window_seconds(aim.num_reports),
             above_optimum=None if optimum is None or worst is None else max(worst / optimum - 1, 0.0),
@@ -245,8 +244,8 @@ def reports_for_half_width(setup: Setup, half_width: float, confidence: float = 
     return _reports_needed(setup.forecast, _Aim(1, "half_width", half_width, confidence))
 
 
-def _epsilon_needed(make: Callable[[float], Setup | None], aim: _Aim) -> float | None:
-    """Smallest epsilon that meets the target, by bisection; the result is evaluated."""
+def _epsilon_needed(make: Callable[[float], Setup | None], aim: _Aim, largest: float) -> float | None:
+    """Smallest epsilon, up to the largest one, that meets the target, by bisection; the result is evaluated."""
     if aim.target is None:
         return None
 
@@ -254,7 +253,7 @@ def _epsilon_needed(make: Callable[[float], Setup | None], aim: _Aim) -> float |
         setup = make(step / STEPS_OF_EPSILON)
         return setup is not None and aim.is_met(setup.forecast(aim.num_reports))
 
-    low, high = 0, round(MAX_EPSILON * STEPS_OF_EPSILON)
+    low, high = 0, math.floor(largest * STEPS_OF_EPSILON)
     if not meets(high):
         return None
     while high - low > 1:

@@ -9,6 +9,7 @@ from uldp_transforms.lazy_names import lazy_names
 if TYPE_CHECKING:
     from uldp_transforms.ldp.utility.composition import Guarantee as Guarantee
     from uldp_transforms.ldp.utility.longitudinal import Way as Way
+    from uldp_transforms.ldp.utility.longitudinal import fresh_ways as fresh_ways
     from uldp_transforms.ldp.utility.longitudinal import variance_of_mean as variance_of_mean
     from uldp_transforms.ldp.utility.longitudinal import ways as ways
     from uldp_transforms.ldp.utility.losses import expected_l1 as expected_l1
@@ -43,6 +44,7 @@ else:
         "expected_l1": "losses",
         "expected_l2": "losses",
         "expected_total_variation": "losses",
+        "fresh_ways": "longitudinal",
         "honest_bounds": "poisoning",
         "l1_without_privacy": "losses",
         "l2_minimax_without_privacy": "minimax",
@@ -72,6 +74,7 @@ __all__ = [
     "expected_l1",
     "expected_l2",
     "expected_total_variation",
+    "fresh_ways",
     "honest_bounds",
     "l1_without_privacy",
     "l2_minimax_without_privacy",

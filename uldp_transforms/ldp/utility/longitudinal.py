@@ -108,3 +108,31 @@ def ways(mechanism: SetReportMechanism, num_windows: int) -> list[Way]:
             mean_of_windows=one[fresh],
         ),
     ]
+
+
+def fresh_ways(mechanism: Mechanism, num_windows: int) -> list[Way]:
+    """Fresh reports in every window, or in one of w windows as in ``ways``; once for each guarantee of a mechanism.
+
+    Args:
+        mechanism: mechanism without ``epsilon_inf``.
+        num_windows: T; also w of the last ways.
+
+    Raises:
+        SpecError: if an argument is out of range.
+    """
+    shares = np.full(mechanism.num_symbols, 1 / mechanism.num_symbols)
+    one, mean = (variance_of_mean(mechanism, shares, number) for number in (1, num_windows))
+    guarantees, found = mechanism.guarantees, []
+    for fraction, name in ((1, "fresh reports"), (num_windows, f"one window of {num_windows}")):
+        after = {number: mechanism.epsilons_after(math.ceil(number / fraction)) for number in LIFETIMES}
+        for place, guarantee in enumerate(guarantees):
+            symbols = list(guarantee.symbols) if len(guarantees) > 1 else slice(None)
+            found.append(
+                Way(
+                    name=f"{name}, {guarantee.of}" if len(guarantees) > 1 else name,
+                    losses={number: losses[place] for number, losses in after.items()},
+                    one_window=fraction * float(one[symbols].mean()),
+                    mean_of_windows=float((mean if fraction == 1 else one)[symbols].mean()),
+                )
+            )
+    return found
