@@ -219,7 +219,7 @@ def test_charts_are_chosen_by_names_and_flags(window: Browser) -> None:
     assert seen_charts(window) == ["bee"]
 
 
-def test_axes_become_logarithmic_and_common_and_linear_again(window: Browser) -> None:
+def test_axes_become_logarithmic_and_their_own_and_common_again(window: Browser) -> None:
     """Each point lies where its share belongs on the axis that is drawn."""
     bee = [0.3 + at / 50 for at in range(6)]
     before = heights(window, "bee"), labels(window, "bee")
@@ -229,10 +229,13 @@ def test_axes_become_logarithmic_and_common_and_linear_again(window: Browser) ->
     assert labels(window, "bee") == ["0.1%", "1%", "10%"]
     assert "lower edge" in window.text(f"{TRENDS} [role=status]")
     window.click(f"{TRENDS} input[value=log]")
-    window.click(f"{TRENDS} input[value=same]")
     assert labels(window, "dog") == labels(window, "bee")
     assert heights(window, "dog") == pytest.approx([150 * (1 - 0.001 / top)] * 6, abs=0.1)
-    window.click(f"{TRENDS} input[value=same]")
+    window.click(f"{TRENDS} input[value=own]")
+    own = float(window.run("return document.querySelector('figure[data-value=dog]').dataset.scale").split()[1])
+    assert own < top and labels(window, "dog") != labels(window, "bee")
+    assert heights(window, "dog") == pytest.approx([150 * (1 - 0.001 / own)] * 6, abs=0.1)
+    window.click(f"{TRENDS} input[value=own]")
     assert (heights(window, "bee"), labels(window, "bee")) == before
 
 
