@@ -10,12 +10,14 @@ import dataclasses
 import functools
 
 import numpy as np
+from scipy import special
 
-from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.estimators.estimator import intervals_of
 from uldp_transforms.ldp.share_sums.share_sums import ShareSums
 from uldp_transforms.ldp.solvers.intervals import possible, reaching
+
+_LIMIT = float(special.erf(0.5**0.5))  # confidence of an interval of one standard error on each side
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -55,16 +57,17 @@ class EstimatedSum:
 def estimate_of_sums(sums: ShareSums, estimate: Estimate) -> Estimate:
     """The M sums as shares of their ranges, for one look and honest people.
 
-    ``frequencies`` are sums of those of the estimate, moved into the intervals of the unbiased sums at the default
-    confidence: an estimator that shrinks many small shares is nearly right about each of them, but not about their
-    sum, which is known much better than each.
+    ``frequencies`` are sums of those of the estimate, at most about a standard error from the unbiased sums: an
+    estimator that shrinks many small shares is nearly right about each of them, but not about their sum, which is known
+    much better than each. So a sum is not shown at the end of its interval, its error is bounded, and most of what
+    shrinking saves is kept (limited translation: Efron and Morris 1972).
 
     Args:
         sums: of the reports of the estimate.
         estimate: of all values, as shown.
     """
     raw = sums.as_shares(sums.totals)
-    low, high = possible(sums.intervals, raw, CONFIDENCE, strict=False)
+    low, high = possible(sums.intervals, raw, _LIMIT, strict=False)
     shown = np.clip(sums.as_shares(sums.weights @ estimate.frequencies), low, high)
     return Estimate(
         values=tuple(one.name for one in sums.sums),
