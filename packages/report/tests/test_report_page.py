@@ -18,7 +18,7 @@ import pytest
 
 from packages.report.tests.support.report_page import page_of
 from tests.support import report_rows as rows
-from tests.support.html_tree import Node, chromium, needs_chromium, table, tree_of
+from tests.support.html_tree import Node, chromium, needs_chromium, table, texts_of, tree_of
 from uldp_transforms.jobs import uldp
 from uldp_transforms.schemas import load
 from uldp_transforms.windows import moment_of
@@ -573,3 +573,30 @@ def test_files_that_have_other_rows(
     assert uldp.main(["report", str(tmp_path), "--output", str(tmp_path / "x.html")]) == 2
     assert capsys.readouterr().err == f"report: {sentence.format(path)}\n"
     assert not (tmp_path / "x.html").exists()
+
+
+def test_values_in_public_blocks_have_their_share_of_the_block(tmp_path: Path) -> None:
+    """With a dash of nothing where nobody reported from a block; other rows have no such columns."""
+    of, ends = rows.collection(["a", "b", "c"]), ("low", "high", "display_low", "display_high")
+    told = [("a", "x<b>", 0.7), ("b", "x<b>", 0.3), ("c", "y", None)]
+    in_blocks = [
+        {"value": value, "block": block, "num_reports": 900, "share": share}
+        | {name: None if share is None else share + (0.1 if "high" in name else -0.1) for name in ends}
+        for value, block, share in told
+    ]
+    entries = [rows.entry(value, share or 0.0) for value, _, share in told]
+    rows.write(tmp_path / "blocks", "estimates.jsonl", [rows.estimate(of, 0, entries, in_blocks=in_blocks)])
+    rows.write(tmp_path / "plain", "estimates.jsonl", [rows.estimate(of, 0, entries)])
+    with_blocks, plain = (
+        next(texts_of(table) for table in tree_of(page_of(tmp_path / name)).all("table"))
+        for name in ("blocks", "plain")
+    )
+    at = with_blocks[0].index("block")
+    assert with_blocks[0][at : at + 3] == ["block", "share in block", "interval in block"]
+    assert [line[at : at + 2] for line in with_blocks[1:]] == [
+        ["x<b>", "70.0 %"],
+        ["x<b>", "30.0 %"],
+        ["y", "\N{EN DASH}"],
+    ]
+    assert with_blocks[1][at + 2] == "60.0 to 80.0 %"
+    assert not {"block", "share in block"} & set(plain[0])

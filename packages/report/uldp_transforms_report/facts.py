@@ -72,6 +72,7 @@ class Latest:
         others: number of estimated values that are not displayed.
         other_share: total share of those among them that are in the row.
         levels: confidence of the intervals.
+        in_blocks: for each of the entries, its public block and its share there; empty without blocks.
     """
 
     window: WindowLine
@@ -79,6 +80,7 @@ class Latest:
     others: int
     other_share: float
     levels: Levels
+    in_blocks: Sequence[tuple[str, Figure]] = ()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

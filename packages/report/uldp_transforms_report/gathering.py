@@ -20,7 +20,7 @@ from uldp_transforms.jobs.records.run_records import RunRecord, of_jobs
 from uldp_transforms.jobs.records.whole_period import group_totals_of, totals_of
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.versions import VersionedQuestion
-from uldp_transforms.rows.figures.figure import COLUMNS, Figure, share_of, trend_of, unlisted_share
+from uldp_transforms.rows.figures.figure import COLUMNS, Figure, share_of, shares_in_blocks, trend_of, unlisted_share
 from uldp_transforms.rows.smoothed_rows import CHANGE
 from uldp_transforms_report.compared.compared_rows import comparisons_of
 from uldp_transforms_report.differences import PanelRows
@@ -306,12 +306,14 @@ class _Part:
             [self._entry(given[at], None if truth is None else truth[at]) for at in places]
             for places in (order[: limits.rows], charted)
         )
+        inside = shares_in_blocks(row)
         shares = Latest(
             window=self._line(row, None),
             entries=entries,
             others=(row.get("num_values") or len(given)) - len(entries),
             other_share=sum(given[at]["frequency"] for at in order[limits.rows :]),
             levels=Levels.of([row]),
+            in_blocks=[inside[given[at]["value"]] for at in order[: limits.rows]] if inside else (),
         )
         return shares, trends
 

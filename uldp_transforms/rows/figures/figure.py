@@ -186,6 +186,17 @@ def _with_ends(entry: Mapping[str, Any], *names: str) -> list[Any]:
     return [own[0], min(told), max(told)] if len(told) == len(own) else [None] * len(own)
 
 
+def shares_in_blocks(row: Mapping[str, Any]) -> dict[str, tuple[str, Figure]]:
+    """The public block of each value and its share there, with the interval of a value among the largest; empty without
+    blocks."""
+    found = {}
+    for one in row.get("in_blocks") or ():
+        value, low, high = _with_ends(one, "share", "display_low", "display_high")
+        figure = Figure(name=one["value"], is_share=True, value=value, low=low, high=high, sure_low=low, sure_high=high)
+        found[one["value"]] = (one["block"], figure)
+    return found
+
+
 def unlisted_share(row: Mapping[str, Any], truth: float | None) -> Figure:
     """The share of people with an unlisted value, of which a row may know only the interval, or nothing.
 

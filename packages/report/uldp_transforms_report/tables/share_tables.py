@@ -37,6 +37,7 @@ def shares_table(caption: str, shares: Latest, changed: Mapping[str, str] | None
         *of.figure_columns("share", shares.levels, entries, forms),
     ]
     columns.append(of.answers(*_APART, (one.told_apart for one in entries)))
+    columns += _in_blocks(shares)
     if entries[0].sensitive is not None:
         columns.append(of.answers("protected", "protected", (one.sensitive for one in entries)))
     columns += smoothed_columns(entries, forms)
@@ -54,6 +55,19 @@ def shares_table(caption: str, shares: Latest, changed: Mapping[str, str] | None
         told="told",
         island=of.names_in(entries),
     )
+
+
+def _in_blocks(shares: Latest) -> list[of.Column]:
+    """The public block of each value, and its share there; none without blocks."""
+    if not shares.in_blocks:
+        return []
+    figures = [figure for _, figure in shares.in_blocks]
+    forms, ends = of.forms_of(figures), ((one.low, one.high, one.value) for one in figures)
+    return [
+        of.texts("block", "block", (named(block) for block, _ in shares.in_blocks), of.WORD),
+        of.values("share in block", "in_block", (one.value for one in figures), forms),
+        of.spans("interval in block", "in_block_low in_block_high", ends, forms),
+    ]
 
 
 def found_table(caption: str, found: Sequence[Found]) -> of.Table:
