@@ -147,11 +147,6 @@ def test_an_absent_companion_is_named_with_how_to_get_it(
     assert "more (package uldp-transforms-others)" in absent
 
 
-def test_a_far_name_gets_no_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
-    assert uldp.main(["xyzzy"]) == 2
-    assert capsys.readouterr().err.endswith("got 'xyzzy'\n")
-
-
 def test_programs_of_this_package_read_no_entry_points(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -272,13 +272,8 @@ def test_a_path_is_a_pattern() -> None:
         assert_that(files.simulated | beam.combiners.Count.Globally(), equal_to([1]))
 
 
-def test_names_and_patterns_are_refused_together_or_if_there_are_neither() -> None:
-    names = beam.Pipeline() | beam.Create(["R1.avro"])
+def test_what_are_no_names_and_no_column_is_refused() -> None:
     for apply, sentence in (
-        (lambda: names | ReadReportFiles("R1.avro"), "PCollection of names, got both"),
-        (lambda: beam.Pipeline() | ReadReportFiles(), "PCollection of names, got neither"),
-        (lambda: ReadReportFiles(manifest="M.json"), "manifest needs ReadReportFiles.pattern, got none"),
-        (lambda: ReadReportFiles([]), "pattern must be a text or a list of texts"),
         (lambda: ReadReportFiles("R1.avro", num_reports=""), "num_reports must be a text or None"),
         (lambda: beam.Pipeline() | beam.Create([1]) | ReadReportFiles(), "PCollection of names of files, got one of"),
     ):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import json
 import threading
 import time
 from collections import Counter
@@ -33,7 +32,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 from google.cloud import pubsub_v1
 
-from tests.servers.pubsub_servers import IN_PROCESS, SHORT_LEASES, params, serving
+from tests.servers.pubsub_servers import SHORT_LEASES, params
 from tests.support import cases, live
 from tests.support.messages_cases import write_files
 from uldp_transforms.beam.runtime import metrics, timer_clock
@@ -245,18 +244,6 @@ def test_leases_last_as_long_as_the_work(server: str, monkeypatch: pytest.Monkey
         assert message.data == b"message"
 
 
-def test_an_outage_is_nothing_there(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(local_pubsub, "PATIENCE", 0.3)
-    with serving(IN_PROCESS):
-        live.Broker().close()
-        subscriber = pubsub_v1.SubscriberClient()
-    reader = local_pubsub.Reader(threading.Event())
-    assert reader.pull(subscriber, live.SUBSCRIPTION) == []
-    reader.abandon()
-    subscriber.close()
-    assert not caplog.records or "Pub/Sub does not answer; trying again" in caplog.text
-
-
 # ---------------------------------------------------------------------- Beam
 
 
@@ -386,16 +373,3 @@ def test_requests_that_found_nothing_are_forgotten(tmp_path: Path, monkeypatch: 
         code, _ = stopped(tmp_path, "--window=1h", lambda: len(kept) > 20)
     assert code == 0
     assert max(kept) <= 1
-
-
-def test_the_record_of_a_stream_is_json_of_its_own(tmp_path: Path) -> None:
-    with live.broker():
-        _, output = stopped(tmp_path, "--window=1h", lambda: True)
-    [path] = output.glob("run-*.json")
-    found = json.loads(path.read_text("utf-8"))
-    assert found["source"] == {
-        "option": "--subscription",
-        "name": live.SUBSCRIPTION,
-        "bounded": False,
-        "resumes": True,
-    }
