@@ -169,14 +169,6 @@ def test_all_65536_groups_are_counted():
 # ---------------------------------------------------------------------- the specification
 
 
-def test_names_are_given_as_a_list_or_a_text():
-    specs = [JobSpec.of(collections=[GROUPED], by=by) for by in (["arm", "country"], "arm,country", "arm, country")]
-    assert {spec.by for spec in specs} == {("arm", "country")}
-    assert JobSpec.from_json(specs[0].to_json()) == specs[0]
-    for none in ("", [], None):
-        assert JobSpec.of(collections=[GROUPED], by=none).by is None
-
-
 @pytest.mark.parametrize("by", [("arm",), ("country", "arm")])
 @pytest.mark.parametrize("number", [40, 6000])
 def test_counting_by_stated_number_is_counting_each_group(number, by, monkeypatch):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-import random
 import re
 import struct
 import time
@@ -483,22 +482,6 @@ def test_a_bad_message_does_not_borrow_from_its_neighbour():
     for message in {row[1] for row in (*SINGLES, *BATCHES)}:
         for neighbour in (single(), packed(), REPORT_HEADER + single()):
             assert decoder().decode([message, neighbour])[1] == decoder().decode([message])[1]
-
-
-def test_a_hundred_thousand_spoiled_messages():
-    """Half of them twice: an exception, a lost report or a wrong verdict would fail it."""
-    rng = random.Random(2001)
-
-    def below(number: int) -> int:
-        return int(rng.random() * number)
-
-    once = [mutant for _ in range(7_200) for mutant in mutants(below, POOL)]
-    twice = [mutant for _ in range(7_200) for mutant in mutants(below, once)]
-    messages = once + twice
-    assert len(messages) > 100_000
-    rng.shuffle(messages)
-    for start in range(0, len(messages), 5_000):
-        check_messages("files", messages[start : start + 5_000])
 
 
 @pytest.mark.slow

@@ -8,8 +8,6 @@ from collections import Counter
 from pathlib import Path
 
 import fastavro
-import pyarrow as pa
-import pyarrow.parquet
 import pytest
 
 from uldp_transforms.jobs import uldp
@@ -67,13 +65,6 @@ def test_members_that_are_not_read_may_be_of_any_kind() -> None:
     assert simulated("v.jsonl") == {"cat": 1}
 
 
-@pytest.mark.parametrize("form", ["%d.%m.%Y %I:%M", "%d.%m.%Y %H:%M %p"])
-def test_twelve_hours_need_their_half_of_the_day(form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("v.csv").write_text("value,event_time\ncat,31.01.2024 01:30 PM\n", encoding="utf-8")
-    simulated("v.csv", "--timezone", "UTC", "--time_format", form, code=2)
-    assert "%I and %p together" in capsys.readouterr().err
-
-
 def test_a_whole_number_may_have_an_exponent() -> None:
     numbers = ("7", "7.0", "7e0", "0.7e1", "70E-1", '"7"')
     Path("v.jsonl").write_text("".join(f'{{"value": {number}}}\n' for number in numbers), encoding="utf-8")
@@ -91,16 +82,6 @@ def test_json_in_utf_16_is_read(name: str, encoding: str) -> None:
 
 
 # ---------------------------------------------------------------------- times
-
-
-@pytest.mark.parametrize("kind", [pa.float32(), pa.float16()])
-def test_times_of_which_seconds_are_lost_are_refused(kind: pa.DataType, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of seconds since 1970 a float of 32 bits holds every 128th."""
-    times = pa.array([1.0], kind) if kind == pa.float16() else pa.array([float(MOMENT)], kind)
-    pa.parquet.write_table(pa.table({"value": ["cat"], "event_time": times}), "v.parquet")
-    simulated("v.parquet", code=2)
-    sentence = f"column event_time must have a type that holds times exactly, got {kind}"
-    assert sentence in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

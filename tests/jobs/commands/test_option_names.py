@@ -83,12 +83,6 @@ def test_every_option_with_a_value_has_a_case() -> None:
     assert {SPEC_FIELDS[name].kind for name in rest} == {Kind.SWITCH, Kind.CANDIDATES}
 
 
-def test_a_file_of_candidates_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    argv = "estimate --collection krr.json --input good.avro --output out --candidates missing.txt"
-    assert main(shlex.split(argv)) == 2
-    assert capsys.readouterr().err == "estimate: missing.txt: No such file or directory\n"
-
-
 @pytest.mark.parametrize(
     ("argv", "sentence"),
     [

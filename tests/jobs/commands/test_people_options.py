@@ -91,16 +91,6 @@ def test_missing_cells_are_refused_counted_and_named(cell, tmp_path, capsys):
     assert not (tmp_path / "R.avro").exists()
 
 
-def test_rows_without_a_value_can_be_left_out(tmp_path, capsys):
-    path = file_of(tmp_path, "", "dog", "", "cat", "cat")
-    assert simulated(tmp_path, "--missing", "skip") == 0
-    assert f"simulate: {path}: 2 of 5 cells of value are missing; their rows are left out\n" in capsys.readouterr().err
-    assert times_in(tmp_path) == [T0 + 1, T0 + 3, T0 + 4]
-    file_of(tmp_path, "", "")
-    assert simulated(tmp_path, "--missing", "skip") == 0
-    assert times_in(tmp_path) == []
-
-
 def test_rows_that_are_left_out_keep_people_and_dimensions_together(tmp_path):
     """Each remaining person sends the reports that the same file without the other rows would have sent."""
     memo = {"id": "krr", "epsilon": 2.0, "epsilon_inf": 3.0}

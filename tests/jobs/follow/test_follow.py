@@ -6,7 +6,6 @@ import dataclasses
 import operator
 import random
 import shutil
-import sqlite3
 import subprocess
 import sys
 import time
@@ -195,16 +194,6 @@ def test_a_refusal_is_one_line_and_leaves_nothing_behind(tmp_path, capsys):
     assert estimate.main([*followed.argv(), "--report"]) == 2
     assert capsys.readouterr().err == "estimate: --follow cannot be combined with --report, got both\n"
     assert not followed.output.exists()
-
-
-def test_a_file_is_listed_once(tmp_path):
-    followed = Followed(tmp_path)
-    name = followed.add_file()
-    followed.steps(3)
-    database = sqlite3.connect(followed.output / "follow.sqlite")
-    assert database.execute("SELECT name FROM files").fetchall() == [(name,)]
-    assert database.execute("SELECT count(*) FROM outbox").fetchone() == (0,)
-    database.close()
 
 
 @pytest.mark.slow
