@@ -18,7 +18,6 @@ COLLECTION = {"id": "c", "version": 1, "alphabet": ALPHABET, "mechanism": {"id":
 """At epsilon 16 a report differs from its value with a probability of 3e-7."""
 
 NO_OBJECT = "no JSON object whose members have different names"
-MOMENT = 1_709_618_828
 LINES = [json.dumps({"value": value}) for value in VALUES]
 
 

@@ -75,11 +75,6 @@ def simulated(folder: Path, *options: str) -> int:
     return uldp.main([*command, "--output", str(folder / "R.avro"), "--seed", "1", *options])
 
 
-def times_in(folder: Path) -> list[int]:
-    with open(folder / "R.avro", "rb") as file:
-        return [record["event_time"] // 1000 for record in fastavro.reader(file)]
-
-
 @pytest.mark.parametrize("cell", ["", " ", '""'])
 def test_missing_cells_are_refused_counted_and_named(cell, tmp_path, capsys):
     path = file_of(tmp_path, "cat", "dog", cell, "cat", cell)
