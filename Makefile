@@ -7,7 +7,7 @@ export OPENBLAS_NUM_THREADS := 1
 # tests start hundreds of programs: what they import is compiled once
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo help live test quick golden publish slow cost fuzz soak soak-flink mutants reference bench peers flink spark cluster monitoring prism pubsub grafana axe envoy lint lock \
+.PHONY: demo shots help live test quick golden publish slow cost fuzz soak soak-flink mutants reference bench peers flink spark cluster monitoring prism pubsub grafana axe envoy lint lock \
   audit-deps vulnerabilities sbom images oldest javascript packages native fuzz-native smoke hooks clean
 
 demo: $(VENV)/.plot-installed  ## the main job on a month of flights: table, picture, HTML page
@@ -67,6 +67,9 @@ mutants: $(VENV)/.test-installed  ## faults that tests must find, and how many t
 
 reference: $(VENV)/.test-installed  ## rows of 1,300 jobs in build/reference; if it is there, what differs from it; minutes
 	$(BIN)/python -m tests.campaigns.reference_rows $(if $(wildcard build/reference),compare,write) build/reference
+
+shots: $(VENV)/.plot-installed  ## the picture of the demo's page in docs/images, from demo-output; needs chromium
+	$(BIN)/python -m labs.demo.shots
 
 .PHONY: docs
 docs: $(VENV)/.docs-installed  ## these pages and the API reference as a site, in site/

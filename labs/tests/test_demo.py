@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from labs.demo import delays, demo_outcome, departures
+from labs.demo import delays, demo_outcome, departures, shots
 from labs.demo import demo_command as demo
 from tests.support.tolerance import binomial_limits
 from uldp_transforms.ldp import Collection
@@ -154,6 +154,8 @@ def test_table_lists_the_busiest_and_the_sensitive_airports(run: Run) -> None:
 def test_page_is_a_report_beside_the_truth(run: Run) -> None:
     """What such a page has, the tests of ``packages/report`` say."""
     assert f"<h1>{demo.TITLE}</h1>" in run.page
+    pictured = shots.PICTURE.with_suffix(".txt").read_text("utf-8").splitlines()
+    assert shots.heads(run.output / "index.html") == pictured, "make demo && make shots takes the picture anew"
     assert [f"{name}</bdi>, version {version}</h2>" in run.page for name, version in zip(COLLECTIONS, (1, 1, 2))] == [
         True
     ] * 3
