@@ -18,10 +18,10 @@ from collections.abc import Callable
 import numpy as np
 
 from uldp_transforms.ldp.estimators import Estimate
-from uldp_transforms.ldp.estimators.estimator import intervals_of
 from uldp_transforms.ldp.mechanisms import Mechanism, SetReportMechanism
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model, keeps_memos
+from uldp_transforms.ldp.solvers.intervals import ShownIntervals
 from uldp_transforms.ldp.solvers.question import Intervals
 
 _SHARES = np.linspace(0, 1, 65)
@@ -60,7 +60,7 @@ def with_repeated_people(model: Model, estimate: Estimate, times: int | None) ->
     unclipped = functools.partial(_longer, estimate.unclipped, raw, stretch)
     return dataclasses.replace(
         changed,
-        intervals=functools.partial(intervals_of, unclipped, raw, estimate.frequencies),
+        intervals=ShownIntervals(unclipped, raw, estimate.frequencies),
         unclipped=unclipped,
         in_blocks=estimate.in_blocks and estimate.in_blocks.repeated(times, is_plain),
         unexplained_intervals=functools.partial(_stretched, estimate.unexplained_intervals, rest, widest),

@@ -15,10 +15,11 @@ from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import EstimationError, NoReportsError
 from uldp_transforms.ldp.estimators import Empirical, Estimate, Estimator
-from uldp_transforms.ldp.estimators.estimator import PostProcessed, intervals_of
+from uldp_transforms.ldp.estimators.estimator import PostProcessed
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ldp.sampling import WordSource
+from uldp_transforms.ldp.solvers.intervals import ShownIntervals
 from uldp_transforms.ldp.solvers.linear import estimate_linear
 from uldp_transforms.ldp.solvers.question import LinearEstimate, ask
 
@@ -115,7 +116,7 @@ def _of_fields(estimate: Estimate, linear: Estimate) -> Iterator[str]:
 def _of_intervals(estimate: Estimate, linear: Estimate) -> Iterator[str]:
     """Intervals are those of the linear estimate, extended to contain the shares."""
     for confidence in (CONFIDENCE, 0.999):
-        ends = intervals_of(linear.unclipped, linear.raw_frequencies, estimate.frequencies, confidence)
+        ends = ShownIntervals(linear.unclipped, linear.raw_frequencies, estimate.frequencies)(confidence)
         if not all(map(np.array_equal, estimate.intervals(confidence), ends)):
             yield f"{confidence:.1%} intervals that differ from those of the linear estimate"
 

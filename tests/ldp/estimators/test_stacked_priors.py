@@ -10,6 +10,7 @@ from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.errors import NoReportsError
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
+from uldp_transforms.ldp.estimators.estimator import find_intervals
 from uldp_transforms.ldp.estimators.stacked_priors import SHORT, Frequencies, posterior_means
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy, checked, fit_prior
 from uldp_transforms.rows.samples.solutions import solve_windows
@@ -52,13 +53,14 @@ def test_means_do_not_depend_on_the_lists_beside_them() -> None:
 @cases.all_collections
 @pytest.mark.parametrize("estimator", ["eb", "projected"])
 def test_windows_together_are_windows_alone(name: str, estimator: str) -> None:
-    """Bit for bit, with a window without reports among them."""
+    """Bit for bit, with a window without reports among them, and with intervals that are computed together too."""
     item, rng = cases.ALL_COLLECTIONS[name], generator("windows together", name)
     counts = [item.count(item.perturb(list(rng.choice(cases.VALUES, n)), rng)) for n in (1, 30, 400, 30)]
     nothing = CohortCounts.empty(item.num_cohorts, item.num_cells)
     solver, candidates = ESTIMATORS[estimator](), None if item.alphabet.known_values else tuple(cases.VALUES)
     found = solver.estimate_each([(item, each) for each in (*counts, nothing)], candidates)
     assert isinstance(found.pop(), NoReportsError)
+    find_intervals([one for one in found if isinstance(one, Estimate)], 3)
     for each, together in zip(counts, found):
         try:
             alone = solver.estimate(item, each, candidates)
@@ -68,6 +70,7 @@ def test_windows_together_are_windows_alone(name: str, estimator: str) -> None:
         assert isinstance(together, Estimate)
         np.testing.assert_array_equal(together.frequencies, alone.frequencies)
         np.testing.assert_array_equal(together.ci_low, alone.ci_low)
+        np.testing.assert_array_equal(together.display_intervals(3), alone.display_intervals(3))
         assert together.left_over == alone.left_over
 
 

@@ -21,8 +21,14 @@ from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
-from uldp_transforms.ldp.solvers.intervals import cut, possible, quantile, reaching
-from uldp_transforms.ldp.solvers.linear import estimate_linear, picked_intervals
+from uldp_transforms.ldp.solvers.intervals import (
+    PickedIntervals,
+    ShownIntervals,
+    cut,
+    quantile,
+    reaching,
+)
+from uldp_transforms.ldp.solvers.linear import estimate_linear
 from uldp_transforms.ldp.solvers.public_blocks.in_blocks import InBlocks, in_blocks
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES, Intervals, LinearEstimate, Question, Within, ask
 from uldp_transforms.ldp.utility.poisoning import Lies, need_of_liars
@@ -127,7 +133,7 @@ class Estimate:
         Raw frequencies, standard errors and unclipped intervals stay those of the own reports. ``intervals`` are
         extended where they do not contain the shown share, so they cover the true share as often as before.
         """
-        intervals = functools.partial(intervals_of, self.unclipped, self.raw_frequencies, frequencies)
+        intervals = ShownIntervals(self.unclipped, self.raw_frequencies, frequencies)
         in_blocks = self.in_blocks and self.in_blocks.with_shown(frequencies)
         return dataclasses.replace(
             self, frequencies=frequencies, intervals=intervals, borrowed=weight, in_blocks=in_blocks
@@ -152,7 +158,7 @@ class Estimate:
     def with_lies(self, lies: Lies) -> Estimate:
         """As ``with_liars``, for lies of a collection or, from ``PooledWindow.lies``, of the versions of a question."""
         unclipped = functools.partial(_among_honest, self.unclipped, lies)
-        intervals = functools.partial(intervals_of, unclipped, self.raw_frequencies, self.frequencies)
+        intervals = ShownIntervals(unclipped, self.raw_frequencies, self.frequencies)
         own = self.in_blocks
         in_blocks = own and own.bounded(lies.among(own.mass, own.sizes, own.weights).bounds)
         return dataclasses.replace(
@@ -241,12 +247,13 @@ class Estimate:
 
         Source: false coverage-statement rate (Benjamini and Yekutieli 2005), for all R simultaneously.
         """
-        shown = self.largest(number)
-        low, high = self.intervals(self._levels_of_largest(number), strict=True)
+        if number not in self._strict:
+            self._strict[number] = self.intervals(self.display_levels(number), strict=True)
+        shown, (low, high) = self.largest(number), self._strict[number]
         return np.minimum(low, self.ci_low)[shown], np.maximum(high, self.ci_high)[shown]
 
-    def _levels_of_largest(self, number: int) -> np.ndarray:
-        """(S,) levels of ``display_intervals``; NaN for values that are not among the largest."""
+    def display_levels(self, number: int) -> np.ndarray:
+        """(S,): the levels of ``display_intervals``; nan for values that are not shown."""
         chosen, size = self._descending[:number], len(self.values)
         levels = np.full(size, np.nan)
         levels[chosen] = 1 - (1 - self.confidence) * np.arange(1, len(chosen) + 1) / (size * self.num_groups)
@@ -262,7 +269,7 @@ class Estimate:
             return {}
         shown, own = self.largest(number), self.in_blocks
         plain = own.intervals(self.confidence)
-        chosen = own.intervals(self._levels_of_largest(number), strict=True)
+        chosen = own.intervals(self.display_levels(number), strict=True)
         columns = {
             "block": np.array(own.names, dtype=object),
             "num_reports": own.num_reports.astype(np.int64),
@@ -273,6 +280,11 @@ class Estimate:
             "display_high": np.maximum(chosen[1], plain[1]),
         }
         return {name: column[shown] for name, column in columns.items()}
+
+    @functools.cached_property
+    def _strict(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+        """Strict intervals at ``display_levels``, by ``number``."""
+        return {}
 
     @property
     def unexplained_mass(self) -> float | None:
@@ -411,7 +423,7 @@ class Estimator(abc.ABC):
         shown = alphabet.redistribute(shares[:unknowns])
         rest = float(linear.frequencies[question.left_out].sum()) if linear.rest_standard_error else 0.0
         rest += float(1 - linear.frequencies.sum()) if question.open else 0.0
-        unclipped = picked_intervals(linear.intervals, picked, len(linear.frequencies))
+        unclipped = PickedIntervals(linear.intervals, picked, len(linear.frequencies))
         left_over = float(shown[question.left_out].sum() + shares[unknowns:].sum())
         status = TOO_UNCERTAIN if linear.rest_is_noise else OK
         return Estimate(
@@ -419,7 +431,7 @@ class Estimator(abc.ABC):
             frequencies=shown[picked],
             raw_frequencies=linear.frequencies[picked],
             standard_errors=linear.standard_errors[picked],
-            intervals=functools.partial(intervals_of, unclipped, linear.frequencies[picked], shown[picked]),
+            intervals=ShownIntervals(unclipped, linear.frequencies[picked], shown[picked]),
             unclipped=unclipped,
             num_reports=question.counts.total,
             left_over=left_over,
@@ -559,12 +571,28 @@ def everybody(problem: Problem) -> np.ndarray:
     return np.append(raw, 0.0 if problem.linear.rest_is_noise else 1 - raw.sum())
 
 
-def intervals_of(
-    intervals: Intervals, raw: np.ndarray, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
-    """Intervals of the requested values, cut to [0, 1] (see ``possible``) and extended to contain the displayed
-    shares."""
-    return reaching(*possible(intervals, raw, confidence, strict), frequencies)
+def find_intervals(estimates: Sequence[Estimate], number: int | None) -> None:
+    """Compute ``ci_low``, ``ci_high`` and ``display_intervals(number)`` of estimates of short lists together, which
+    takes less time; each is the same, bit for bit, as alone. Others are computed when they are asked for.
+
+    Args:
+        estimates: in any order.
+        number: None: of all values.
+    """
+    alike: dict[tuple[int, float], list[tuple[Estimate, ShownIntervals]]] = {}
+    for one in estimates:
+        if isinstance(one.intervals, ShownIntervals) and one.intervals.kind is not None:
+            alike.setdefault((one.intervals.kind, one.confidence), []).append((one, one.intervals))
+    for (_, confidence), found_alike in alike.items():
+        members, own = zip(*found_alike)
+        together = ShownIntervals.joined(own)
+        numbers = [len(one.values) if number is None else number for one in members]
+        levels = np.concatenate([one.display_levels(shown) for one, shown in zip(members, numbers)])
+        ends = np.array([together(confidence), together(levels, strict=True)])
+        found = np.split(ends, np.cumsum([len(one.values) for one in members])[:-1], axis=-1)
+        for one, shown, (plain, strict) in zip(members, numbers, found):
+            one.__dict__["_plain"] = plain[0], plain[1]
+            one._strict[shown] = strict[0], strict[1]
 
 
 def interval_around(

@@ -93,6 +93,7 @@ def _beta_quantile(a: np.ndarray, b: np.ndarray, z: float | np.ndarray) -> np.nd
     skew = (b / total - a / total) / (3 * scale)  # limit of ln(u / r) / r at the mode
     at_mode = a * scipy.special.log_expit(mode) + b * scipy.special.log_expit(-mode)
     at = mode + z / scale
+    moving = ~np.isnan(at)  # each by itself, so that a quantile does not depend on those that are found with it
     for _ in range(_MOST_STEPS):
         away = scale * (at - mode)
         near = np.abs(away) < _AT_MODE + _ROUNDED * scale
@@ -104,9 +105,10 @@ def _beta_quantile(a: np.ndarray, b: np.ndarray, z: float | np.ndarray) -> np.nd
         excess = np.where(near, away + skew, r + turn / r) - z
         slope = np.where(near, 1, 1 + total * share * (1 - share) / (u * scale) ** 2 - (1 + turn) / r**2)
         most = (np.abs(away) / 2 + 1) / scale  # from far out a full step could overshoot the mode
-        step = np.clip(excess * r / (u * scale * slope), -most, most)
+        step = np.where(moving, np.clip(excess * r / (u * scale * slope), -most, most), 0)
         at = at - step
-        if not (np.abs(step) > _NEAR).any():
+        moving &= np.abs(step) > _NEAR
+        if not moving.any():
             break
     quantiles: np.ndarray = scipy.special.expit(at)
     return quantiles

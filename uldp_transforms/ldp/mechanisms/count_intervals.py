@@ -24,36 +24,41 @@ _CLOSE = 1e-7  # relative length of a step whose square is negligible, so that n
 
 
 def binomial_intervals(
-    successes: np.ndarray, trials: int, confidence: Confidence, strict: bool = False
+    successes: np.ndarray, trials: int | np.ndarray, confidence: Confidence, strict: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Intervals of binomial probabilities.
+    """Intervals of binomial probabilities, each the same, bit for bit, whichever are computed with it.
 
     Args:
-        successes: (K,) int64.
-        trials: n, above 0.
-        confidence: for instance 0.95; may be (K,), with nan where no interval is needed.
+        successes: (K,) int64; or (W, K), of W windows.
+        trials: n, above 0; or (W, 1).
+        confidence: for instance 0.95; may have the shape of ``successes``, with nan where no interval is needed.
         strict: see the module.
 
     Returns:
-        low (K,), high (K,).
+        low, high, with the shape of ``successes``.
     """
     if strict:
         return clopper_pearson(successes, trials, normal_quantile(confidence))
     levels = np.broadcast_to(confidence, successes.shape)
-    (needed,) = np.nonzero(~np.isnan(levels))
+    needed, ends = ~np.isnan(levels), np.full((2, *successes.shape), np.nan)
+    if np.ndim(trials):
+        of_each = np.broadcast_to(trials, successes.shape)[needed]
+        ends[:, needed] = _ends(successes[needed].astype(np.float64), of_each, (1 - levels[needed]) / 2)
+        return ends[0], ends[1]
     kinds, which = np.unique(successes[needed] + 1j * levels[needed], return_inverse=True)
-    ends = np.full((2, len(successes)), np.nan)
-    ends[:, needed] = np.stack(_ends(kinds.real, trials, (1 - kinds.imag) / 2))[:, which]
+    ends[:, needed] = _ends(kinds.real, np.full(len(kinds), trials), (1 - kinds.imag) / 2)[:, which]
     return ends[0], ends[1]
 
 
-def _ends(successes: np.ndarray, trials: int, tails: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper ends: the upper one is the lower one of the reports that are not counted."""
-    lower = _lower(np.append(successes, trials - successes), trials, np.append(tails, tails))
-    return lower[: len(successes)], 1 - lower[len(successes) :]
+def _ends(successes: np.ndarray, trials: np.ndarray, tails: np.ndarray) -> np.ndarray:
+    """(2, K), lower and upper ends: the upper one is the lower one of the reports that are not counted."""
+    counted = np.concatenate([successes, trials - successes])
+    ends = _lower(counted, np.concatenate([trials, trials]), np.concatenate([tails, tails])).reshape(2, -1)
+    ends[1] = 1 - ends[1]
+    return ends
 
 
-def _lower(successes: np.ndarray, trials: int, tails: np.ndarray) -> np.ndarray:
+def _lower(successes: np.ndarray, trials: np.ndarray, tails: np.ndarray) -> np.ndarray:
     """The probabilities for which at least these numbers of successes have the probabilities ``tails``; (K,) each.
 
     Newton's method begins at the quantile of Jeffreys' posterior, which is near the mid-P end (Brown, Cai and DasGupta
@@ -61,18 +66,21 @@ def _lower(successes: np.ndarray, trials: int, tails: np.ndarray) -> np.ndarray:
     """
     rare, often = (successes > 0) & (2 * successes <= trials), 2 * successes > trials
     low = np.zeros(len(successes))
-    low[often] = scipy.special.betaincinv(successes[often], trials - successes[often] + 1, tails[often])
-    x, tail = successes[rare], tails[rare]
-    at = scipy.special.betaincinv(x + 0.5, trials - x + 0.5, tail)
-    below, above = np.zeros(len(x)), np.ones(len(x))
+    low[often] = scipy.special.betaincinv(successes[often], (trials - successes)[often] + 1, tails[often])
+    x, n, tail = successes[rare], trials[rare], tails[rare]
+    at = scipy.special.betaincinv(x + 0.5, n - x + 0.5, tail)
+    below, above, moving = np.zeros(len(x)), np.ones(len(x)), np.ones(len(x), dtype=bool)
     for _ in range(_STEPS if len(x) else 0):
-        so_many, more = scipy.special.betainc(x, trials - x + 1, at), scipy.special.betainc(x + 1, trials - x, at)
+        so_many, more = scipy.special.betainc(x, n - x + 1, at), scipy.special.betainc(x + 1, n - x, at)
         excess = so_many + more - 2 * tail
         below, above = np.where(excess < 0, at, below), np.where(excess < 0, above, at)
-        slope = (so_many - more) * (x / at + (trials - x) / (1 - at))
-        last, at = at, at - excess / slope
-        at = np.where((below <= at) & (at <= above), at, (below + above) / 2)
-        if (np.abs(at - last) <= _CLOSE * at).all():
+        slope = (so_many - more) * (x / at + (n - x) / (1 - at))
+        new = at - excess / slope
+        new = np.where((below <= new) & (new <= above), new, (below + above) / 2)
+        close = np.abs(new - at) <= _CLOSE * new
+        at = np.where(moving, new, at)
+        moving &= ~close  # each by itself, so that an end does not depend on those that are computed with it
+        if not moving.any():
             break
     low[rare] = at
     return low

@@ -538,6 +538,27 @@ class Mechanism(abc.ABC):
             low (K,), high (K,), not clipped to [0, 1].
         """
 
+    def intervals_of_windows(
+        self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``intervals`` of W windows, each the same, bit for bit, as alone.
+
+        Args:
+            counts: one row for each window.
+            frequencies: (W, K).
+            confidence: of all intervals; may be (W, K).
+            strict: as for ``intervals``.
+
+        Returns:
+            low (W, K), high (W, K).
+        """
+        levels = (
+            np.broadcast_to(confidence, frequencies.shape) if np.ndim(confidence) else [confidence] * len(frequencies)
+        )
+        windows = [CohortCounts(*rows) for rows in zip(counts.num_reports[:, np.newaxis], counts.cells[:, np.newaxis])]
+        ends = np.array([self.intervals(*each, strict) for each in zip(windows, frequencies, levels)])
+        return ends[:, 0], ends[:, 1]
+
     def intervals_at(
         self, frequencies: np.ndarray, num_reports: int, whole: np.ufunc, confidence: Confidence, strict: bool = False
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -276,6 +276,16 @@ class SetReportMechanism(SetChannel):
             cells, counts.total, lambda: (self.invert(counts)[0], self.null_variances(frequencies)), confidence, strict
         )
 
+    def intervals_of_windows(
+        self, counts: CohortCounts, frequencies: np.ndarray, confidence: Confidence, strict: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if self.num_cells > self.num_symbols:  # products of matrices depend on the number of windows
+            return super().intervals_of_windows(counts, frequencies, confidence, strict)
+        of_each = counts.num_reports[:, np.newaxis]
+        return self._intervals(
+            counts.cells, of_each, lambda: (self.invert(counts), self.null_variances(frequencies)), confidence, strict
+        )
+
     def lower_ends_of_everybody(self, num_reports: int, confidence: Confidence, strict: bool = False) -> np.ndarray:
         """See ``Mechanism``: what is expected is the same for all sensitive symbols, and for all others."""
         cells, raw, null = np.zeros(self.num_symbols, dtype=np.int64), *np.zeros((2, self.num_symbols))
@@ -291,7 +301,7 @@ class SetReportMechanism(SetChannel):
     def _intervals(
         self,
         cells: np.ndarray,
-        n: int,
+        n: int | np.ndarray,
         law: Callable[[], tuple[np.ndarray, np.ndarray]],
         confidence: Confidence,
         strict: bool,
@@ -299,29 +309,30 @@ class SetReportMechanism(SetChannel):
         """See ``intervals``; each symbol by itself.
 
         Args:
-            cells: (K,) counts.
-            n: number of reports.
-            law: returns the unbiased frequencies (K,), and n times the variances (K,) of symbols that nobody has.
+            cells: (..., K) counts.
+            n: number of reports; (..., 1) of several windows.
+            law: returns the unbiased frequencies (..., K), and n times the variances (..., K) of symbols that nobody
+                has.
             confidence, strict: as for ``intervals``.
         """
         v = self.num_sensitive
         low, high = binomial_intervals(cells, n, confidence, strict)
         if self.has_binomial_estimates and v == self.num_symbols:
             return (low - self.miss) / self.delta, (high - self.miss) / self.delta
-        raw, null = law()
-        low[v:], high[v:] = np.minimum(low[v:] / self.kappa, raw[v:]), np.maximum(high[v:] / self.kappa, raw[v:])
+        (raw, null), clear, own = law(), np.s_[..., v:], np.s_[..., :v]
+        low[clear] = np.minimum(low[clear] / self.kappa, raw[clear])
+        high[clear] = np.maximum(high[clear] / self.kappa, raw[clear])
         if self.has_binomial_estimates:
-            low[:v], high[:v] = (low[:v] - self.miss) / self.delta, (high[:v] - self.miss) / self.delta
+            low[own], high[own] = (low[own] - self.miss) / self.delta, (high[own] - self.miss) / self.delta
             return low, high
-        own = np.broadcast_to(confidence, cells.shape)[:v]
-        low[:v], high[:v] = score_intervals(
-            raw[:v],
-            null[:v] / n,
+        low[own], high[own] = score_intervals(
+            raw[own],
+            null[own] / n,
             self.own_slope / n,
             1 / n,
-            self.jumps[:v] / n,
-            cells[:v] / n,
-            confidence=own,
+            self.jumps[own] / n,
+            cells[own] / n,
+            confidence=np.broadcast_to(confidence, cells.shape)[own],
             strict=strict,
         )
         return low, high

@@ -7,15 +7,13 @@ shares of single values have them.
 from __future__ import annotations
 
 import dataclasses
-import functools
 
 import numpy as np
 from scipy import special
 
 from uldp_transforms.ldp.estimators import Estimate
-from uldp_transforms.ldp.estimators.estimator import intervals_of
 from uldp_transforms.ldp.share_sums.share_sums import ShareSums
-from uldp_transforms.ldp.solvers.intervals import possible, reaching
+from uldp_transforms.ldp.solvers.intervals import ShownIntervals, possible, reaching
 
 _LIMIT = float(special.erf(0.5**0.5))  # confidence of an interval of one standard error on each side
 
@@ -74,7 +72,7 @@ def estimate_of_sums(sums: ShareSums, estimate: Estimate) -> Estimate:
         frequencies=shown,
         raw_frequencies=raw,
         standard_errors=np.sqrt(sums.variances) / sums.spans,
-        intervals=functools.partial(intervals_of, sums.intervals, raw, shown),
+        intervals=ShownIntervals(sums.intervals, raw, shown),
         unclipped=sums.intervals,
         num_reports=estimate.num_reports,
         left_over=0.0,

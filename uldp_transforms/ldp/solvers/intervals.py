@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import abc
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from scipy import special
 
-from uldp_transforms.ldp.mechanisms import count_intervals
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
+from uldp_transforms.ldp.mechanisms import Mechanism, count_intervals
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.solvers.observation import OwnNoise, Solution
 
 Numbers = float | np.ndarray
+Ends = tuple[np.ndarray, np.ndarray]
+
+_SHORT = 96
+"""Maximum number of symbols of windows whose intervals are computed together: for longer lists, calls cost little."""
 
 
 def quantile(spare: float, confidence: Confidence) -> np.ndarray:
@@ -142,3 +150,136 @@ def _law_of_counts(raw: np.ndarray, variances: np.ndarray) -> OwnNoise:
     seen, zeros = np.maximum(raw, 0), np.zeros(len(raw))
     jumps = (np.sqrt(seen**2 + 8 * np.maximum(variances, 0)) - seen) / 4
     return OwnNoise(null=zeros, slope=jumps, curvature=zeros, least=zeros)
+
+
+class StackedIntervals(abc.ABC):
+    """Intervals of one window, or of several windows: all arrays have the entries of the first one, then those of the
+    second, and so on. The intervals of a window are the same, bit for bit, as alone."""
+
+    @property
+    @abc.abstractmethod
+    def kind(self) -> int | None:
+        """Equal for intervals that ``joined`` takes together; None if they should be computed alone."""
+
+    @classmethod
+    @abc.abstractmethod
+    def joined(cls, parts: Sequence[Any]) -> StackedIntervals:
+        """The intervals of all windows of the parts, which have one class and one kind."""
+
+    @abc.abstractmethod
+    def __call__(self, confidence: Confidence, strict: bool = False, at_edge: bool = False) -> Ends:
+        """See ``Intervals``."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SymbolIntervals(StackedIntervals):
+    """The mechanism's own intervals of its symbols.
+
+    An estimate of 0 is that of the counts which the nearest distribution lets expect, and an estimate of 1 that of the
+    counts which are expected if everybody has the symbol.
+
+    Attributes:
+        mechanism: of K symbols.
+        counts: of W windows, one row each.
+        plausible: (W, K), the nearest distributions.
+    """
+
+    mechanism: Mechanism
+    counts: CohortCounts
+    plausible: np.ndarray
+
+    @property
+    def kind(self) -> int | None:
+        return id(self.mechanism) if self.plausible.shape[1] <= _SHORT else None
+
+    @classmethod
+    def joined(cls, parts: Sequence[SymbolIntervals]) -> SymbolIntervals:
+        num_reports, cells = (
+            np.concatenate([getattr(one.counts, name) for one in parts]) for name in ("num_reports", "cells")
+        )
+        plausible = np.concatenate([one.plausible for one in parts])
+        return cls(parts[0].mechanism, CohortCounts(num_reports, cells), plausible)
+
+    def __call__(self, confidence: Confidence, strict: bool = False, at_edge: bool = False) -> Ends:
+        shape = self.plausible.shape
+        if shape[0] == 1:
+            return self._of_window(0, confidence, strict, at_edge)
+        if not at_edge:
+            levels = np.reshape(confidence, shape) if np.ndim(confidence) else confidence
+            low, high = self.mechanism.intervals_of_windows(self.counts, self.plausible, levels, strict)
+            return low.reshape(-1), high.reshape(-1)
+        levels, ends = np.broadcast_to(confidence, self.plausible.size).reshape(shape), np.full((2, *shape), np.nan)
+        for window in np.flatnonzero(~np.isnan(levels).all(axis=1)).tolist():
+            ends[:, window] = self._of_window(window, levels[window], strict, at_edge)
+        return ends[0].reshape(-1), ends[1].reshape(-1)
+
+    def _of_window(self, window: int, confidence: Confidence, strict: bool, at_edge: bool) -> Ends:
+        rows, plausible, mechanism = slice(window, window + 1), self.plausible[window], self.mechanism
+        counts = CohortCounts(self.counts.num_reports[rows], self.counts.cells[rows])
+        if not at_edge:
+            return mechanism.intervals(counts, plausible, confidence, strict)
+        low, high = mechanism.intervals_at(plausible, counts.total, np.ceil, confidence, strict)
+        above = mechanism.invert(counts)[0] > 1
+        if above.any():
+            levels = np.where(above, confidence, np.nan)
+            low = np.where(above, mechanism.lower_ends_of_everybody(counts.total, levels, strict), low)
+        return low, high
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PickedIntervals(StackedIntervals):
+    """Some of the intervals of ``size`` unknowns: those at the positions ``chosen``."""
+
+    intervals: Callable[..., Ends]
+    chosen: np.ndarray
+    size: int
+
+    @property
+    def kind(self) -> int | None:
+        return self.intervals.kind if isinstance(self.intervals, StackedIntervals) else None
+
+    @classmethod
+    def joined(cls, parts: Sequence[PickedIntervals]) -> PickedIntervals:
+        first = np.cumsum([0, *(one.size for one in parts)]).tolist()
+        chosen = np.concatenate([one.chosen + start for one, start in zip(parts, first)])
+        return cls(_joined([one.intervals for one in parts]), chosen, first[-1])
+
+    def __call__(self, confidence: Confidence, strict: bool = False, at_edge: bool = False) -> Ends:
+        of_all = confidence
+        if np.ndim(confidence):
+            of_all = np.full(self.size, np.nan)
+            of_all[self.chosen] = confidence
+        low, high = self.intervals(of_all, strict, at_edge)
+        return low[self.chosen], high[self.chosen]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ShownIntervals(StackedIntervals):
+    """Intervals of the requested values, cut to [0, 1] (see ``possible``) and extended to contain the displayed shares.
+
+    Attributes:
+        unclipped: intervals of S values.
+        raw: (S,) unbiased frequencies.
+        frequencies: (S,) displayed shares.
+    """
+
+    unclipped: Callable[..., Ends]
+    raw: np.ndarray
+    frequencies: np.ndarray
+
+    @property
+    def kind(self) -> int | None:
+        return self.unclipped.kind if isinstance(self.unclipped, StackedIntervals) else None
+
+    @classmethod
+    def joined(cls, parts: Sequence[ShownIntervals]) -> ShownIntervals:
+        raw, frequencies = (np.concatenate([getattr(one, name) for one in parts]) for name in ("raw", "frequencies"))
+        return cls(_joined([one.unclipped for one in parts]), raw, frequencies)
+
+    def __call__(self, confidence: Confidence, strict: bool = False, at_edge: bool = False) -> Ends:
+        return reaching(*possible(self.unclipped, self.raw, confidence, strict), self.frequencies)
+
+
+def _joined(parts: Sequence[Any]) -> StackedIntervals:
+    joined: StackedIntervals = type(parts[0]).joined(parts)
+    return joined

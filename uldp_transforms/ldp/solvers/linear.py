@@ -13,7 +13,7 @@ from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.solvers.buckets import Buckets
-from uldp_transforms.ldp.solvers.intervals import quantile, score_intervals
+from uldp_transforms.ldp.solvers.intervals import PickedIntervals, SymbolIntervals, quantile, score_intervals
 from uldp_transforms.ldp.solvers.least_squares import least_squares, spare_equations
 from uldp_transforms.ldp.solvers.message_passing import pass_messages
 from uldp_transforms.ldp.solvers.observation import B, Observation, Solution
@@ -60,7 +60,7 @@ def _invert(question: Question, sums: np.ndarray) -> LinearEstimate:
     left_out = question.left_out.astype(np.float64) if question.of_symbols else np.zeros(len(raw))
     derivative = alphabet.redistribution(plausible)
     frequencies = raw
-    intervals: Intervals = functools.partial(_of_symbols, mechanism, counts, plausible)
+    intervals: Intervals = SymbolIntervals(mechanism, counts, plausible[np.newaxis])
     if derivative is not None:
         frequencies = alphabet.redistribute(raw)
         shared = derivative - np.diag(np.diag(derivative))
@@ -88,7 +88,7 @@ def _of_part(mechanism: Mechanism, counts: CohortCounts) -> tuple[np.ndarray, In
     """Standard errors (K,) and intervals of all symbols, from the reports of one block."""
     plausible = clip_and_normalize(mechanism.invert(counts)[0])
     _, errors = _errors_of_symbols(mechanism, counts, plausible)
-    return errors, functools.partial(_of_symbols, mechanism, counts, plausible)
+    return errors, SymbolIntervals(mechanism, counts, plausible[np.newaxis])
 
 
 def _with_known_totals(mechanism: Mechanism, counts: CohortCounts, raw: np.ndarray) -> np.ndarray:
@@ -101,29 +101,6 @@ def _with_known_totals(mechanism: Mechanism, counts: CohortCounts, raw: np.ndarr
         if len(sensitive):
             moved[sensitive] += (reports / counts.total - raw[symbols].sum()) / len(sensitive)
     return moved
-
-
-def _of_symbols(
-    mechanism: Mechanism,
-    counts: CohortCounts,
-    plausible: np.ndarray,
-    confidence: Confidence,
-    strict: bool = False,
-    at_edge: bool = False,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The mechanism's own intervals of its symbols.
-
-    An estimate of 0 is that of the counts which the nearest distribution, ``plausible``, lets expect, and an estimate
-    of 1 that of the counts which are expected if everybody has the symbol.
-    """
-    if not at_edge:
-        return mechanism.intervals(counts, plausible, confidence, strict)
-    low, high = mechanism.intervals_at(plausible, counts.total, np.ceil, confidence, strict)
-    above = mechanism.invert(counts)[0] > 1
-    if above.any():
-        levels = np.where(above, confidence, np.nan)
-        low = np.where(above, mechanism.lower_ends_of_everybody(counts.total, levels, strict), low)
-    return low, high
 
 
 def _shared_out(
@@ -181,7 +158,7 @@ def _solve(question: Question, pooled: LinearEstimate, sums: np.ndarray) -> Line
         raw[own], joint[own] = pooled.raw[symbols], pooled.joint[symbols]
         errors[own] = pooled.standard_errors[symbols]
         null_errors[own] = pooled.null_errors[symbols]
-        parts.append((own, picked_intervals(pooled.intervals, symbols, question.model.mechanism.num_symbols)))
+        parts.append((own, PickedIntervals(pooled.intervals, symbols, question.model.mechanism.num_symbols)))
         members = np.zeros((len(rows), question.model.mechanism.num_symbols))
         members[:, symbols] = rows[:, own]
         of_sums[0] += _errors_of(question, members, clip_and_normalize(pooled.joint)) ** 2
@@ -192,20 +169,6 @@ def _solve(question: Question, pooled: LinearEstimate, sums: np.ndarray) -> Line
     found = np.maximum(of_sums[:, 1:], 0)
     intervals = _together(parts, len(raw))
     return LinearEstimate(raw, joint, null_errors, joint, errors, intervals, rest_error, spare, fit, common, found)
-
-
-def picked_intervals(intervals: Intervals, chosen: np.ndarray, size: int) -> Intervals:
-    """Intervals of the unknowns at the positions ``chosen``, ``size`` in all."""
-
-    def of_chosen(confidence: Confidence, strict: bool = False, at_edge: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        of_all = confidence
-        if np.ndim(confidence):
-            of_all = np.full(size, np.nan)
-            of_all[chosen] = confidence
-        low, high = intervals(of_all, strict, at_edge)
-        return low[chosen], high[chosen]
-
-    return of_chosen
 
 
 def _together(parts: Sequence[tuple[np.ndarray, Intervals]], size: int) -> Intervals:

@@ -27,13 +27,12 @@ from uldp_transforms.ldp.estimators.estimator import (
     Problem,
     check_liars,
     interval_around,
-    intervals_of,
 )
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.repeated_people import with_repeated_people
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
-from uldp_transforms.ldp.solvers.intervals import moved_inside
+from uldp_transforms.ldp.solvers.intervals import ShownIntervals, moved_inside
 from uldp_transforms.ldp.solvers.linear import estimate_linear
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement, PooledVersions
 from uldp_transforms.ldp.solvers.public_blocks.in_blocks import pooled_in_blocks
@@ -199,7 +198,7 @@ def _pooled(decoder: Decoder, parts: Sequence[_Part], weights: np.ndarray, value
         frequencies=shown,
         raw_frequencies=raw,
         standard_errors=errors,
-        intervals=functools.partial(intervals_of, intervals, raw, shown),
+        intervals=ShownIntervals(intervals, raw, shown),
         unclipped=intervals,
         num_reports=problem.num_reports,
         left_over=left_over,

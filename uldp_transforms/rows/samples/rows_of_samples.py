@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
 from uldp_transforms.ldp.estimators import Estimate
-from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED, Decoder
+from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED, Decoder, find_intervals
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.share_sums import ShareSums
 from uldp_transforms.ldp.share_sums.sum_estimate import estimate_of_sums
@@ -47,12 +47,14 @@ class SampleRows:
         asked: what is estimated.
         solution: of the sample.
         shown: the estimate that is shown; None if the status of the solution says why there is none.
+        find_intervals: computes those of the samples that were solved together; the first row needs them.
     """
 
     sample: Sample
     asked: Asked
     solution: Solution
     shown: Estimate | None
+    find_intervals: Callable[[], None]
 
     @functools.cached_property
     def numbers(self) -> NumberSums | None:
@@ -78,6 +80,7 @@ class SampleRows:
     @functools.cached_property
     def estimate(self) -> WindowedEstimate:
         """The row of the estimate."""
+        self.find_intervals()
         row = _row(self.sample, self.asked, self.solution, self.shown)
         if self.shown is None or self.sums is None:
             return row
@@ -123,9 +126,14 @@ def rows_of(samples: Iterable[Sample], asked: Asked) -> Iterator[SampleRows]:
         borrowed = borrowed_of(samples, asked)
     rest = iter(samples)
     while part := list(itertools.islice(rest, TOGETHER)):
-        for sample, solution in zip(part, solve(part, asked)):
-            estimate = solution.estimate and _shown(sample, asked, solution, solution.estimate, borrowed.get(sample))
-            yield SampleRows(sample, asked, solution, estimate)
+        solutions = solve(part, asked)
+        estimates = [
+            solution.estimate and _shown(sample, asked, solution, solution.estimate, borrowed.get(sample))
+            for sample, solution in zip(part, solutions)
+        ]
+        find = functools.cache(functools.partial(find_intervals, [one for one in estimates if one], asked.show))
+        for sample, solution, estimate in zip(part, solutions, estimates):
+            yield SampleRows(sample, asked, solution, estimate, find)
 
 
 def borrowed_of(samples: Sequence[Sample], asked: Asked) -> dict[Sample, BorrowedShares]:
