@@ -19,7 +19,7 @@ from uldp_transforms_report.levels import USUAL
 from uldp_transforms_report.tables import columns as of
 from uldp_transforms_report.tables.axis import Axis, axis_of_differences, axis_of_numbers, axis_of_shares, step_of
 from uldp_transforms_report.tables.drawings import drawn_differences, drawn_numbers, drawn_shares, drawn_together
-from uldp_transforms_report.tables.smoothed_columns import smoothed_columns
+from uldp_transforms_report.tables.smoothed_columns import second_columns
 
 
 def figure(name: str, value: float | None, low: float | None, high: float | None, **more: object) -> Figure:
@@ -164,7 +164,7 @@ def test_cells_have_exact_numbers_with_open_ends_and_without_unknown_ones() -> N
     assert [column.cells[0].exact for column in shares] == ["0.123457", "0.1 "]
     assert [column.cells[0].exact for column in numbers] == ["2", "open 3"]
     assert [column.title for column in shares] == ["share", "95 % interval"]
-    assert smoothed_columns([share], of.forms_of([share])) == []
+    assert second_columns([share], of.forms_of([share])) == []
 
 
 # -------------------------------------------------------------------------------------------------------------- script

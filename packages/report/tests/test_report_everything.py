@@ -54,6 +54,28 @@ def test_nothing_sticks_out_and_a_result_is_seen_at_once(width: int, window: Bro
     assert window.log() == []
 
 
+def test_little_room_has_the_first_collection_alone(window: Browser, page: Path) -> None:
+    """Others open when a link leads to them, and on paper, after which they are folded again."""
+    folded = "return [...document.querySelectorAll('details.part')].map(it => !it.open)"
+    assert not any(window.run(folded))
+    window.resize(400, 1000)
+    window.open(page.as_uri())
+    first, *others = window.run(folded)
+    assert not first and all(others) and len(others) == 7
+    window.click("a[href='#ledger']")
+    window.wait_for("return document.querySelector('#ledger details').open")
+    assert [at for at, is_folded in enumerate(window.run(folded)) if not is_folded] == [0, 5]
+    for event, expected in (("beforeprint", 0), ("afterprint", 6)):
+        window.run(f"dispatchEvent(new Event('{event}'))")
+        assert sum(window.run(folded)) == expected
+    for event in ("before", "after"):
+        window.run("for (const it of document.querySelectorAll('details.part')) if (window.updated) it.open = true")
+        window.run(f"window.updated = true; document.dispatchEvent(new Event('uldp:{event}'))")
+    assert sum(window.run(folded)) == 6
+    window.run("location.hash = 'part-3-found'")
+    window.wait_for("return document.querySelector('#part-3 details').open")
+
+
 def test_names_of_one_beginning_are_distinguished(window: Browser) -> None:
     """By their visible ends; a text cannot change the direction of others."""
     ends = window.run(

@@ -144,6 +144,13 @@ def test_its_policy_lets_nothing_else_run(window: Browser) -> None:
     assert any("Content Security Policy" in line for line in window.log())
 
 
+def test_the_first_sentence_has_at_most_three_lines_where_there_is_little_room(window: Browser) -> None:
+    window.resize(390, 1000)
+    sentence = "document.querySelector('.learned')"
+    height = f"parseFloat(getComputedStyle({sentence}).lineHeight)"
+    assert window.run(f"return {sentence}.offsetHeight / {height}") <= 3.01
+
+
 @pytest.mark.parametrize("width", [400, 800, 1200, 1600])
 def test_no_word_is_broken_and_the_table_fits(width: int, window: Browser) -> None:
     """Heads and short values stand on whole words; from 1,200 pixels on, the main table needs no scrolling."""

@@ -29,6 +29,7 @@ from uldp_transforms_report.trends.group_charts import group_svg
 from uldp_transforms_report.trends.merged_windows import step_of
 
 _HERE = Path(__file__).parent
+_SCRIPTS = ("page.js", "page_scales.js", "page_folds.js")
 _CHARTS: Mapping[str, Callable[..., str]] = {
     "trend": trend_charts.trend_svg,
     "group": group_svg,
@@ -73,7 +74,7 @@ def only_itself(more: Sequence[str] = ()) -> str:
     Args:
         more: further sources of scripts, of a page with a server.
     """
-    scripts = " ".join([*more, _hash("page.js"), _hash("page_scales.js")])
+    scripts = " ".join([*more, *map(_hash, _SCRIPTS)])
     return (
         f"default-src 'none'; style-src {_hash('page.css')}; script-src {scripts}; base-uri 'none'; form-action 'none'"
     )
@@ -137,8 +138,7 @@ def page(report: Report, limits: Limits, *, script: str | None = None) -> str:
         report=report,
         limits=limits,
         style=Markup(_part("page.css")),
-        tools=Markup(_part("page.js")),
-        scales=Markup(_part("page_scales.js")),
+        scripts=[Markup(_part(name)) for name in _SCRIPTS],
         policy=only_itself() if script is None else None,
         script=script,
         version=__version__,

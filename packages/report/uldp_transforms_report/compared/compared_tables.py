@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from uldp_transforms.ldp.comparisons.p_values import p_text
 from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
 from uldp_transforms_report.compared.compared_rows import Comparisons, Difference
-from uldp_transforms_report.compared.smooth_intervals import smooth_columns
 from uldp_transforms_report.tables import columns as of
 from uldp_transforms_report.tables.drawings import drawn_differences, drawn_together
+from uldp_transforms_report.tables.smooth_differences import smooth_columns
 
 
 def compared_tables(compared: Comparisons) -> tuple[of.Table, of.Table]:

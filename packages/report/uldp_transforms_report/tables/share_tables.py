@@ -15,7 +15,7 @@ from uldp_transforms_report.facts import Found, Latest, WindowLine
 from uldp_transforms_report.levels import Levels
 from uldp_transforms_report.tables import columns as of
 from uldp_transforms_report.tables.drawings import drawn_differences, drawn_shares, drawn_together
-from uldp_transforms_report.tables.smoothed_columns import smoothed_columns, sure_column
+from uldp_transforms_report.tables.smoothed_columns import second_columns, sure_column
 from uldp_transforms_report.texts_for_readers import named
 
 _APART = ("told apart from 0", "told_apart_from_0")
@@ -40,7 +40,7 @@ def shares_table(caption: str, shares: Latest, changed: Mapping[str, str] | None
     columns += _in_blocks(shares)
     if entries[0].sensitive is not None:
         columns.append(of.answers("protected", "protected", (one.sensitive for one in entries)))
-    columns += smoothed_columns(entries, forms)
+    columns += second_columns(entries, forms)
     if changed is not None:
         columns.append(of.texts("last change", "last_change", (changed.get(one.name, "") for one in entries), of.WORD))
     if entries[0].truth is not None:
@@ -100,7 +100,7 @@ def trend_table(
     columns += of.figure_columns(title, levels, figures, forms)
     if has_sure:
         columns.append(sure_column(figures, forms))
-    columns += smoothed_columns(figures, forms)
+    columns += second_columns(figures, forms)
     caption = f"The latest {most} of {len(windows)} windows" if first else "All windows"
     return of.Table(caption=caption, columns=columns, sorts=False)
 

@@ -15,7 +15,7 @@ SMOOTHED, SURE = "smoothed", "sure"
 _LOWER = 70  # percent of the height of a row with two marks
 
 
-def smoothed_columns(figures: Sequence[Figure], forms: Sequence[NumberFormat]) -> list[Column]:
+def second_columns(figures: Sequence[Figure], forms: Sequence[NumberFormat]) -> list[Column]:
     """The estimate over neighbouring windows and its interval; none if no row has one."""
     if all(one.smoothed is None for one in figures):
         return []
