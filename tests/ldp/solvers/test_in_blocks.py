@@ -12,6 +12,7 @@ import pytest
 from tests.support.sites import PAGES, SITES, counted, sites
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import Collection, Estimate
+from uldp_transforms.ldp.estimators.anytime import confidence_of_look
 from uldp_transforms.ldp.estimators.empirical_bayes import EmpiricalBayes
 from uldp_transforms.ldp.versions.pooled_estimate import pool
 
@@ -124,10 +125,11 @@ def test_intervals_at_all_looks_hold_for_each_block() -> None:
     """A block has seen only its own reports, so its level is that of their number."""
     item, rng = listed("ss"), generator("looks in blocks")
     estimate = item.estimate(drawn(item, "1/rank", 3_000, rng), "eb")
-    plain, looks = (one.in_blocks.intervals(0.95) for one in (estimate, estimate.anytime(1_000)))  # type: ignore[union-attr]
-    ratio = (looks[1] - looks[0]) / (plain[1] - plain[0])
-    inner = (looks[0] > 0) & (looks[1] < 1)
-    assert inner.any() and (ratio[inner] > 1.5).all()
+    own, looks = estimate.in_blocks, estimate.anytime(1_000).in_blocks
+    assert own is not None and looks is not None
+    levels = [float(confidence_of_look(0.95, number, 1_000)) for number in own.num_reports.tolist()]
+    np.testing.assert_allclose(looks.intervals(0.95), own.intervals(np.array(levels)))
+    assert len(set(levels)) == len(SIZES)
 
 
 def test_a_block_without_reports_has_no_shares_of_its_own() -> None:
