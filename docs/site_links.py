@@ -40,7 +40,8 @@ NAMES = re.compile(r"^<!-- reference: ([\w.]+) -->$", flags=re.MULTILINE)
 def place_in_repository(src_uri: str) -> str:
     """Path, in the repository, of a page of the site."""
     origins = {on_site: path for path, on_site in PAGES.items()}
-    return origins.get(src_uri, f"docs/{src_uri}")
+    copied = src_uri.removeprefix("repository/")
+    return origins.get(src_uri, copied if copied != src_uri else f"docs/{src_uri}")
 
 
 def place_on_site(path: str) -> str:
@@ -75,6 +76,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     if page.file.src_uri.startswith(NOTEBOOKS):
         return markdown
     path = place_in_repository(page.file.src_uri)
+    if page.file.src_uri == PAGES["README.md"]:
+        page.meta["hide"] = ["navigation"]  # the first page has no neighbours: its side bar would be empty
 
     def moved(match: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(path), match[2]))
@@ -106,7 +109,7 @@ def reference(name: str) -> str:
 def public(name: str) -> Iterator[Any]:
     """Classes and functions of a module, the classes of a registry, or one class or function."""
     module, _, attribute = name.rpartition(".")
-    one = getattr(importlib.import_module(module), attribute, None)
+    one = getattr(importlib.import_module(module), attribute, None) if module else None
     if one is not None and not inspect.ismodule(one):
         yield from (one[id] for id in one) if attribute.isupper() else (one,)
         return
