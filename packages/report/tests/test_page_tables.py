@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from packages.report.tests.test_page_script import SCRIPT, island, table
+from packages.report.tests.support.script_pages import SCRIPT, island, table
 from tests.support.page_scripts import needs_node, run
 from tests.support.tolerance import generator
 from uldp_transforms.rows.figures.figure import Figure
