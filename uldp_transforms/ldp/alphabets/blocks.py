@@ -109,6 +109,12 @@ class Blocks(Alphabet):
                 raise SpecError(
                     f"Blocks.blocks must have no {SEPARATOR!r}, which ends their names, got {describe(name)}"
                 )
+        if isinstance(self.members, Mapping) and self.members.get("id", Hashed.id) != Hashed.id:
+            raise SpecError(
+                f"Blocks.members.id must be {Hashed.id}, because blocks whose members are the same list are a "
+                f"dimension of a collection of that list, with shares and numbers for each; got "
+                f"{describe(self.members['id'])}"
+            )
         members = self.members if isinstance(self.members, Hashed) else MEMBERS.build(self.members)
         object.__setattr__(self, "members", members)
         for value in members.clear_values:

@@ -76,7 +76,8 @@ REFUSED: list[Refusal] = [
     ),
     (
         alphabet(["a.org", "b.org"], members={"id": "closed", "values": ["x", "y"]}),
-        "members.id must be one of hashed, got 'closed'",
+        "Blocks.members.id must be hashed, because blocks whose members are the same list are a dimension of a "
+        "collection of that list, with shares and numbers for each; got 'closed'",
     ),
     (
         alphabet(["a.org", "b.org"], members=SITES["members"] | {"non_sensitive": ["c.org/x"]}),
