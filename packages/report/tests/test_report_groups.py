@@ -15,8 +15,10 @@ from tests.support.browser import Browser, browser, needs_browser
 from tests.support.html_tree import Node, texts_of, tree_of
 from tests.support.messages_cases import write_files
 from uldp_transforms.jobs import estimate, simulate
+from uldp_transforms_report.groups.group_labels import GroupLabels
 
-HOSTILE = "arm=<script>alert(1)</script>"
+VALUE = "<script>alert(1)</script>"
+HOSTILE = f"arm={VALUE}"
 
 
 @pytest.fixture
@@ -44,23 +46,42 @@ def cells(tree: Node, table: str = "part-1-groups-table") -> list[list[str]]:
 def test_groups_of_a_value_stand_together(folder: Path) -> None:
     tree = tree_of(page_of(folder))
     assert cells(tree) == [
-        ["ant", HOSTILE, "60.0 %", "58.0 to 62.0 %", "700"],
-        ["ant", "arm=new", "70.0 %", "64.1 to 75.9 %", "300"],
-        ["bee", HOSTILE, "40.0 %", "38.0 to 42.0 %", "700"],
-        ["bee", "arm=new", "30.0 %", "24.1 to 35.9 %", "300"],
+        ["ant", VALUE, "60.0 %", "58.0 to 62.0 %", "700"],
+        ["ant", "new", "70.0 %", "64.1 to 75.9 %", "300"],
+        ["bee", VALUE, "40.0 %", "38.0 to 42.0 %", "700"],
+        ["bee", "new", "30.0 %", "24.1 to 35.9 %", "300"],
     ]
-    assert "By group: Tue 7 Nov 2000" in tree.text
+    assert "By arm: Tue 7 Nov 2000" in tree.text
     assert (
-        "Without numbers (not enough data: fewer reports than the job's minimum): arm=few ." in tree.text
+        "Without numbers (not enough data: fewer reports than the job's minimum): few ." in tree.text
     )  # as text of elements
+
+
+CALLED: list[tuple[list[str], str, list[str]]] = [
+    (["from_airport=EWR", "from_airport=JFK"], "from_airport", ["EWR", "JFK"]),
+    (["at=EWR,class=first", "at=JFK,class=a=b, c"], "at, class", ["EWR, first", "JFK, a=b, c"]),
+    (["ill=yes,old=no", "ill=no,old=no"], "group", []),  # no what?
+    (["at=a, b,in=c", "at=a,in=b, c"], "group", []),  # two groups with one label
+    (["at=a", "at=a,in=b"], "group", []),
+    (["at=a", "elsewhere"], "group", []),
+    ([], "group", []),
+]
+
+
+@pytest.mark.parametrize(("groups", "head", "labels"), CALLED)
+def test_groups_are_called_by_their_values_if_these_tell_their_dimensions(
+    groups: list[str], head: str, labels: list[str]
+) -> None:
+    found = GroupLabels.of(groups)
+    assert found.head == head and found.labels == dict(zip(groups, labels or groups))
 
 
 def test_two_groups_are_compared(folder: Path) -> None:
     """The last one minus the one before; both intervals hold at once with 95 % confidence."""
     page = tree_of(page_of(folder))
     half = 100 * 2.241402727604947 * (0.03**2 + 0.01**2) ** 0.5  # the quantile of 1 - 0.05 / 2 / 2
-    [caption] = [node.text for node in page.all("caption") if node.text.startswith("Differences: arm")]
-    assert caption == f"Differences: arm=new minus {HOSTILE}"
+    [caption] = [node.text for node in page.all("caption") if node.text.startswith("Differences: new")]
+    assert caption == f"Differences: new minus {VALUE}"
     assert cells(page, "part-1-groups-compare-table") == [
         ["ant", "+10.0", f"{10 - half:+.1f} to {10 + half:+.1f}", "yes"],
         ["bee", "-10.0", f"{-10 - half:+.1f} to {-10 + half:+.1f}", "yes"],
@@ -76,10 +97,10 @@ def test_groups_of_the_whole_period(folder: Path) -> None:
     written[1]["window_start"] = rows.span(1)["window_start"]
     rows.write(folder, "totals.jsonl", written)
     page = tree_of(page_of(folder))
-    assert "By group: the whole period, 6 Nov 2000 to 7 Nov 2000" in page.text
+    assert "By arm: the whole period, 6 Nov 2000 to 7 Nov 2000" in page.text
     assert "if 20 groups are equal, the interval of the largest holds in only 60 of 100 cases" in page.text
     assert round(100 * 0.975**20) == 60
-    assert [line[1] for line in cells(page, "part-1-groups-2-table")] == ["arm=new", "arm=old"] * 2
+    assert [line[1] for line in cells(page, "part-1-groups-2-table")] == ["new", "old"] * 2
     assert [line[1] for line in cells(page, "part-1-groups-2-compare-table")] == ["0.0", "0.0"]
     assert len(cells(page)) == 4
 
@@ -138,7 +159,7 @@ def test_the_page_has_what_the_job_estimates(tmp_path: Path, monkeypatch: pytest
         assert estimate.main([*collection, *options]) == 0
         found = cells(tree_of(page_of(tmp_path / name)))
         [own] = [row for row in _rows(tmp_path / name) if row["group"] == "arm=new"]
-        of_group = [line for line in found if line[1] == "arm=new"]
+        of_group = [line for line in found if line[1] == "new"]
         assert len(of_group) == len(found) / 2 and {line[4] for line in of_group} == {f"{own['num_reports']}"}
         if name == "names":
             shares = {entry["value"]: entry["frequency"] for entry in own["estimates"]}

@@ -14,6 +14,7 @@ from uldp_transforms_report.colours import colours_of_groups
 from uldp_transforms_report.compared.compared_rows import Comparisons
 from uldp_transforms_report.differences import Panel
 from uldp_transforms_report.groups.group_facts import GroupPart
+from uldp_transforms_report.groups.group_labels import GroupLabels
 from uldp_transforms_report.levels import Levels
 from uldp_transforms_report.numbers.number_facts import NumberPart
 from uldp_transforms_report.trends.group_trends import GroupTrends
@@ -182,6 +183,12 @@ class CollectionPart:
     def which(self) -> str:
         """Which version it is, in words."""
         return "all versions" if self.pooled else f"version {self.version}"
+
+    @property
+    def labels(self) -> GroupLabels:
+        """How its groups are called."""
+        names = {group for of in self.group_trends for group in of.trends}
+        return GroupLabels.of(names.union(*(part.names for part in self.groups)))
 
     def everybody(self, name: str) -> Trend | None:
         """The trend of a value or figure over all people; None if the page has none."""

@@ -11,6 +11,7 @@
   }
 
   const rowsOf = (table) => [...table.tBodies[0].rows];
+  const textOf = (cell) => cell.dataset.full ?? cell.textContent;
   const numbersOf = (cell) => (cell.dataset.n ?? "").trim().split(" ").filter(Boolean).map((n) => (n === "open" ? null : Number(n)));
 
   // ------------------------------------------------------------------------------------------------------------ sort
@@ -79,7 +80,7 @@
     let number = 0;
     for (const row of rowsOf(table)) {
       const has = (row.dataset.flags ?? "").split(" ");
-      const names = [row.cells[0], ...row.querySelectorAll(".side")].map((cell) => cell.textContent.toLocaleLowerCase());
+      const names = [row.cells[0], ...row.querySelectorAll(".side")].map((cell) => textOf(cell).toLocaleLowerCase());
       const fits = names.some((name) => name.includes(text)) && flags.every((flag) => has.includes(flag));
       row.hidden = !fits;
       number += fits;
@@ -225,7 +226,7 @@
       Object.fromEntries(all.flatMap((own, at) => {
         if (own[0] === "-") return []; // a picture
         const cell = row.cells[at];
-        if (!("n" in cell.dataset)) return [[own[0], at === 0 ? values[row.dataset.at] ?? cell.textContent : cell.textContent]];
+        if (!("n" in cell.dataset)) return [[own[0], at === 0 ? values[row.dataset.at] ?? textOf(cell) : textOf(cell)]];
         const numbers = numbersOf(cell);
         return own.map((name, place) => [name, numbers[place] ?? null]);
       }).concat(same)));

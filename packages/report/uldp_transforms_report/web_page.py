@@ -114,6 +114,7 @@ def _template() -> jinja2.Template:
         "statuses": STATUSES,
         "plain": PLAIN,
         "shape_of": group_tables.shape_of,
+        "compared_groups": group_tables.compared_groups,
         "drawn": _drawn,
         "sentence_of": trend_charts.sentence_of,
         "broken_of": trend_charts.broken_of,

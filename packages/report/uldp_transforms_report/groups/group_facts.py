@@ -56,6 +56,12 @@ class GroupPart:
     panel: Panel | None
     levels: Levels
 
+    @property
+    def names(self) -> set[str]:
+        """All groups, with and without numbers."""
+        told = {line.group for line in self.lines}.union(*self.without.values())
+        return told.union(self.panel.sides) if self.panel else told
+
 
 Row = Mapping[str, Any]
 Entries = Callable[[Iterable[Row]], Iterable[tuple[Row, Sequence[Row]]]]

@@ -6,7 +6,9 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 from uldp_transforms_report.colours import GROUPS
+from uldp_transforms_report.differences import Panel
 from uldp_transforms_report.groups.group_facts import GroupLine, GroupPart
+from uldp_transforms_report.groups.group_labels import GroupLabels
 from uldp_transforms_report.tables import columns as of
 from uldp_transforms_report.tables.axis import Axis, axis_of_numbers, axis_of_shares
 from uldp_transforms_report.tables.drawings import GROUP, drawn, drawn_together, interval
@@ -26,13 +28,14 @@ SHAPES = dict(zip(GROUPS, _SHAPES))
 _IN_COLUMNS = 6  # maximum number of groups with a column of numbers
 
 
-def group_lines_table(caption: str, title: str, groups: GroupPart) -> of.Table:
+def group_lines_table(caption: str, title: str, groups: GroupPart, labels: GroupLabels) -> of.Table:
     """One row for each value in each group.
 
     Args:
         caption: what the table has.
         title: head of the estimates.
         groups: the groups.
+        labels: how they are called.
     """
     lines, figures, forms = groups.lines, [one.figure for one in groups.lines], [one.form for one in groups.lines]
     estimates, intervals = of.figure_columns(title, groups.levels, figures, forms)
@@ -40,7 +43,7 @@ def group_lines_table(caption: str, title: str, groups: GroupPart) -> of.Table:
         caption=caption,
         columns=[
             of.names("value" if title == "share" else "figure", figures),
-            of.sides("group", "group", (one.group for one in lines)),
+            of.sides(labels.head, "group", (one.group for one in lines), labels.labels),
             of.Column(title=title, fields="share", kind=of.NUMBER, cells=estimates.cells),
             intervals,
             of.counts("reports", "num_reports", (one.num_reports for one in lines)),
@@ -51,7 +54,9 @@ def group_lines_table(caption: str, title: str, groups: GroupPart) -> of.Table:
     )
 
 
-def group_dots_table(caption: str, title: str, groups: GroupPart, colours: Mapping[str, str]) -> of.Table:
+def group_dots_table(
+    caption: str, title: str, groups: GroupPart, labels: Mapping[str, str], colours: Mapping[str, str]
+) -> of.Table:
     """One row for each value, with a dot and an interval for each group; ``colours`` are those of the page."""
     names = sorted({line.group for line in groups.lines})
     by_value: dict[str, dict[str, GroupLine]] = {}
@@ -59,27 +64,38 @@ def group_dots_table(caption: str, title: str, groups: GroupPart, colours: Mappi
         by_value.setdefault(line.figure.name, {})[line.group] = line
     rows = list(by_value.values())
     firsts = [next(iter(row.values())).figure for row in rows]
-    columns = [of.names("value" if title == "share" else "figure", firsts), _drawn(rows, names, colours)]
+    columns = [
+        of.names("value" if title == "share" else "figure", firsts),
+        _drawn(rows, labels, {name: colours[name] for name in names}),
+    ]
     if len(names) <= _IN_COLUMNS:
-        columns += [_estimates(name, rows) for name in names]
+        columns += [_estimates(name, labels[name], rows) for name in names]
     return of.Table(caption=caption, columns=columns, island=of.names_in(firsts))
 
 
-def _drawn(rows: Sequence[Mapping[str, GroupLine]], names: Sequence[str], colours: Mapping[str, str]) -> of.Column:
+def compared_groups(panel: Panel, labels: Mapping[str, str]) -> Panel:
+    """The panel with the labels of its groups."""
+    return dataclasses.replace(panel, sides=[labels[name] for name in panel.sides])
+
+
+def _drawn(rows: Sequence[Mapping[str, GroupLine]], labels: Mapping[str, str], colours: Mapping[str, str]) -> of.Column:
+    """The dots; ``colours`` are those of the groups, in the order from the top of a row."""
     are_drawn = drawn_together([next(iter(row.values())).figure for row in rows])
     figures = [line.figure for row, is_drawn in zip(rows, are_drawn) for line in row.values() if is_drawn]
     ends = [end for one in figures for end in (one.low, one.value, one.high)]
     axis = axis_of_shares(ends) if all(one.is_share for one in figures) else axis_of_numbers(ends)
-    heights = {name: round(100 * (at + 0.5) / len(names), 1) for at, name in enumerate(names)}
+    heights = {name: round(100 * (at + 0.5) / len(colours), 1) for at, name in enumerate(colours)}
     marks = (
-        [_mark(line, axis, heights[name], colours[name]) for name, line in row.items()] if is_drawn else []
+        [_mark(line, labels[name], axis, heights[name], colours[name]) for name, line in row.items()]
+        if is_drawn
+        else []
         for row, is_drawn in zip(rows, are_drawn)
     )
     return drawn(axis, marks)
 
 
-def _mark(line: GroupLine, axis: Axis, at: float, colour: str) -> of.Mark:
-    said = f"{named(line.group, 80)}: {_words(line)}"
+def _mark(line: GroupLine, label: str, axis: Axis, at: float, colour: str) -> of.Mark:
+    said = f"{named(label, 80)}: {_words(line)}"
     mark = interval(line.figure, axis, GROUP, at)
     return dataclasses.replace(mark, said=said, colour=colour, shape=shape_of(colour))
 
@@ -93,11 +109,11 @@ def _words(line: GroupLine) -> str:
     return line.form.words(line.figure.value, line.figure.low, line.figure.high)
 
 
-def _estimates(name: str, rows: Sequence[Mapping[str, GroupLine]]) -> of.Column:
+def _estimates(name: str, label: str, rows: Sequence[Mapping[str, GroupLine]]) -> of.Column:
     cells = [
         of.Cell(text=row[name].form.text(row[name].figure.value), exact=of.exact(row[name].figure.value))
         if name in row
         else of.Cell(exact="")
         for row in rows
     ]
-    return of.Column(title=named(name, 40), fields="_".join(named(name).split()), kind=of.NUMBER, cells=cells)
+    return of.Column(title=named(label, 40), fields="_".join(named(name).split()), kind=of.NUMBER, cells=cells)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from uldp_transforms.rows.figures.figure import Figure
@@ -57,11 +57,13 @@ class Cell:
 
     Attributes:
         text: for readers.
+        full: a text that is searched and saved instead; empty: the same.
         exact: its numbers, separated by blanks, with ``open`` for an open end; None: it is a text.
         marks: what is drawn.
     """
 
     text: str | Markup = ""
+    full: str = ""
     exact: str | None = None
     marks: Sequence[Mark] = ()
 
@@ -164,9 +166,14 @@ def texts(title: str, field: str, told: Iterable[str | Markup], kind: str = TEXT
     return Column(title=title, fields=field, kind=kind, cells=[Cell(text=text) for text in told])
 
 
-def sides(title: str, field: str, groups: Iterable[str]) -> Column:
-    """Groups, which may be broken into lines between their dimensions."""
-    cells = [Cell(text=group_words(named(group, 80))) for group in groups]
+def sides(title: str, field: str, groups: Iterable[str], labels: Mapping[str, str] | None = None) -> Column:
+    """Groups, which may be broken into lines between their dimensions, or their labels."""
+    cells = [
+        Cell(text=group_words(named(labels[group], 80)), full=named(group, 80))
+        if labels
+        else Cell(text=group_words(named(group, 80)))
+        for group in groups
+    ]
     return Column(title=title, fields=field, kind=SIDE, cells=cells)
 
 
