@@ -34,6 +34,9 @@ def window(one_browser: Browser, page: Path) -> Browser:
     return one_browser
 
 
+A4 = 718, 1046
+"""Pixels of a sheet within Chromium's margins."""
+
 SECTION = {"hostile": 1, "how-do-you-sleep": 2, "names": 3, "survey": 4}
 """Collections in their order on the page; ``survey`` has the numbers."""
 
@@ -177,6 +180,11 @@ def test_without_scripts_and_on_paper_it_reads(one_browser: Browser, page: Path)
         assert one_browser.run(shown) == 0
         ways = "new Set([...document.querySelectorAll('.wide')].map(it => getComputedStyle(it).overflowY))"
         assert one_browser.run(f"return [...{ways}]") == ["visible"]
+        one_browser.resize(*A4)
+        one_browser.run("for (const it of document.querySelectorAll('details')) it.open = true")
+        edges = "[...document.querySelectorAll('h1, table')].map(it => it.getBoundingClientRect().right)"
+        end, *ends = one_browser.run(f"return {edges}")
+        assert len(ends) > 30 and max(ends) < end + 1
     finally:
         one_browser._pipes.ask("Emulation.setEmulatedMedia", media="")
 
