@@ -14,6 +14,7 @@ from uldp_transforms.rows.figures.figure import Figure
 from uldp_transforms_report.colours import GROUPS, PLAIN
 from uldp_transforms_report.differences import Panel
 from uldp_transforms_report.groups.group_facts import GroupLine, GroupPart
+from uldp_transforms_report.groups.group_labels import GroupLabels
 from uldp_transforms_report.groups.group_tables import group_dots_table, shape_of
 from uldp_transforms_report.levels import USUAL
 from uldp_transforms_report.tables import columns as of
@@ -123,15 +124,17 @@ def test_groups_have_a_dot_each_in_their_colour_and_shape() -> None:
     ]
     part = GroupPart(window="w", lines=lines, left_out=0, number=8, without=(), panel=None, levels=USUAL)
     colours = dict.fromkeys(names, PLAIN) | dict(zip(names, GROUPS))
-    dots = group_dots_table("c", "share", part, colours)
+    labels = GroupLabels.of(names).labels
+    dots = group_dots_table("c", "share", part, labels, colours)
     assert [column.title for column in dots.columns] == ["value", "picture"]
     ant, bee = dots.columns[1].cells
     assert [mark.colour for mark in ant.marks] == [*GROUPS, PLAIN, PLAIN]
     assert len({mark.shape for mark in ant.marks}) == len(GROUPS) == len({shape_of(colour) for colour in GROUPS})
     assert [mark.at for mark in ant.marks] == [pytest.approx(100 * (at + 0.5) / 8, abs=0.06) for at in range(8)]
-    assert [mark.said for mark in bee.marks] == ["arm=a: 50.0 % (0.0 to 100.0 %)"]
+    assert [mark.said for mark in bee.marks] == ["a: 50.0 % (0.0 to 100.0 %)"]
     few = GroupPart(window="w", lines=lines[:3], left_out=0, number=3, without=(), panel=None, levels=USUAL)
-    assert [column.title for column in group_dots_table("c", "share", few, colours).columns][2:] == names[:3]
+    shown = [(column.title, column.fields) for column in group_dots_table("c", "share", few, labels, colours).columns]
+    assert shown[2:] == [("a", "arm=a"), ("b", "arm=b"), ("c", "arm=c")]
 
 
 # ------------------------------------------------------------------------------------------------------------- columns
