@@ -87,3 +87,5 @@ def test_dark_pages_have_all_dark_colours() -> None:
     for light, own in (colours.DARK | colours.GROUPS).items():
         assert own in dark and f'[stroke="{light}"]' in dark
     assert colours.DARK_PAPER in dark
+    for light in (colours.PLAIN, *colours.GROUPS):  # groups are drawn in tables too, not only in charts
+        assert f'\n  [fill="{light}"]' in dark and f'; }} [stroke="{light}"]' in dark
