@@ -122,7 +122,6 @@ def charts_of_everything() -> dict[str, Any]:
     return {
         "trend": trend_charts.trend_svg(of, windows, "UTC"),
         "unexplained": trend_charts.unexplained_svg(windows, "UTC"),
-        "latest": picture_of.latest_svg(entries),
         "curve": number_charts.curve_svg(bins),
         "figure": trend_charts.trend_svg(figures[0], windows, "UTC"),
         "smoothed figure": trend_charts.trend_svg(figures[1], windows, "UTC"),

@@ -10,7 +10,7 @@ import altair as alt
 from uldp_transforms.ldp.estimators.display import as_title, rows_with_labels
 from uldp_transforms.rows.figures.figure import Figure
 from uldp_transforms.rows.figures.figure_words import words_of
-from uldp_transforms_report.charts import LABELS, config, configured, data_of, put, svg_text
+from uldp_transforms_report.charts import LABELS, config, configured, data_of, put
 from uldp_transforms_report.colours import INK, PAPER, PLAIN, SMOOTHED, TRUTH
 from uldp_transforms_report.facts import CollectionPart, Latest, Report
 from uldp_transforms_report.texts_for_readers import named, shown
@@ -19,11 +19,6 @@ from uldp_transforms_report.trends.trend_charts import common_scale, trend_chart
 _IN_PICTURE = 6  # maximum number of trends
 _PARTS_IN_PICTURE = 4  # maximum number of collections
 _LONGEST = 18  # maximum number of letters of an axis label
-
-
-def latest_svg(entries: Sequence[Figure]) -> str:
-    """Values of one window with their intervals, in the given order."""
-    return svg_text(_latest(entries), width=330)
 
 
 def picture(report: Report, of_numbers: Callable[[CollectionPart, str], Any]) -> dict[str, Any]:
