@@ -66,7 +66,7 @@ def _in_blocks(shares: Latest) -> list[of.Column]:
     return [
         of.texts("block", "block", (named(block) for block, _ in shares.in_blocks), of.WORD),
         of.values("share in block", "in_block", (one.value for one in figures), forms),
-        of.spans("interval in block", "in_block_low in_block_high", ends, forms),
+        of.spans(f"{shares.levels} interval in block", "in_block_low in_block_high", ends, forms),
     ]
 
 
