@@ -58,13 +58,16 @@ def test_what_differs_stands_first_and_what_cannot_be_told_apart_from_it(folder:
     assert "1 Nov 2026 to 2 Nov 2026." in of.text
     assert "Intervals are for one look" in of.text
     assert cells(of, "compared-1-found-table") == [
-        ["ant", "+6.0", "+4.0 to +8.0", "1e-15", "arm=new", "arm=control"],
-        ["bee", "-5.0", "-7.6 to -2.4", "1e-12", "arm=new", "arm=control"],
+        ["ant", "+6.0", "+4.0 to +8.0", "1e-15", "new", "control"],
+        ["bee", "-5.0", "-7.6 to -2.4", "1e-12", "new", "control"],
     ]
     assert cells(of, "compared-1-untold-table") == [
-        [LONG, "+1.0", "-1.0 to +3.0", "2.9", "arm=new", "arm=control"],
-        ["cat", "-0.1", "-2.1 to +1.9", "2.9", "arm=new", "arm=control"],
+        [LONG, "+1.0", "-1.0 to +3.0", "2.9", "new", "control"],
+        ["cat", "-0.1", "-2.1 to +1.9", "2.9", "new", "control"],
     ]
+    sides = [node.text for node in of.all("th") if node.attributes.get("data-name") in ("a", "b")]
+    assert sides == ["a (arm)", "b (arm)"] * 2
+    assert [node.attributes["data-full"] for node in of.all("td") if node.text == "new"] == ["arm=new"] * 4
 
 
 def test_the_first_sentence_has_the_largest_of_tied_differences(folder: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from uldp_transforms.ldp.comparisons.p_values import p_text
 from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
 from uldp_transforms_report.compared.compared_rows import Comparisons, Difference
+from uldp_transforms_report.groups.group_labels import GroupLabels
 from uldp_transforms_report.tables import columns as of
 from uldp_transforms_report.tables.drawings import drawn_differences, drawn_together
 from uldp_transforms_report.tables.smooth_differences import smooth_columns
@@ -16,6 +17,7 @@ from uldp_transforms_report.tables.smooth_differences import smooth_columns
 def compared_tables(compared: Comparisons) -> tuple[of.Table, of.Table]:
     """The differences that are found, with q-values, and the others, with what would usually be noticed."""
     found, untold = list(compared.found), list(compared.untold)
+    labels = GroupLabels.of(side for one in found + untold for side in (one.a, one.b))
     figures = [one.figure for one in found + untold]
     are_told = [True] * len(found) + [False] * len(untold)
     drawn = drawn_differences(figures, are_told, drawn_together(figures))
@@ -33,7 +35,7 @@ def compared_tables(compared: Comparisons) -> tuple[of.Table, of.Table]:
             columns=[
                 *_columns("selected interval", compared, found, forms[of_found], _rows(drawn, of_found)),
                 of.Column(title="q", fields="q_value", kind=of.NUMBER, cells=q_values),
-                *_sides(found),
+                *_sides(found, labels),
             ],
             island=of.names_in(one.figure for one in found),
         ),
@@ -42,7 +44,7 @@ def compared_tables(compared: Comparisons) -> tuple[of.Table, of.Table]:
             columns=[
                 *_columns(f"{compared.levels} interval", compared, untold, forms[of_untold], _rows(drawn, of_untold)),
                 of.Column(title="usually noticed from", fields="noticeable", kind=of.NUMBER, cells=noticed),
-                *_sides(untold),
+                *_sides(untold, labels),
             ],
             island=of.names_in(one.figure for one in untold),
         ),
@@ -66,5 +68,6 @@ def _rows(column: of.Column, rows: slice) -> of.Column:
     return dataclasses.replace(column, cells=column.cells[rows])
 
 
-def _sides(listed: Sequence[Difference]) -> list[of.Column]:
-    return [of.sides("a", "a", (one.a for one in listed)), of.sides("b", "b", (one.b for one in listed))]
+def _sides(listed: Sequence[Difference], labels: GroupLabels) -> list[of.Column]:
+    sides = {"a": [one.a for one in listed], "b": [one.b for one in listed]}
+    return [of.sides(labels.head_of(name), name, groups, labels.labels) for name, groups in sides.items()]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 _NAME = re.compile(r"(?:^|,)([a-z][a-z0-9_]*)=")
+_WHOLE = "group"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -20,6 +21,10 @@ class GroupLabels:
 
     head: str
     labels: Mapping[str, str]
+
+    def head_of(self, side: str) -> str:
+        """The head of one of two columns of groups, such as ``a (country, arm)``."""
+        return side if self.head == _WHOLE else f"{side} ({self.head})"
 
     @classmethod
     def of(cls, groups: Iterable[str]) -> GroupLabels:
@@ -35,5 +40,5 @@ class GroupLabels:
             and sum(map(len, columns)) == len(set().union(*columns))
         )
         if not is_clear:
-            return cls(head="group", labels={group: group for group in parts})
+            return cls(head=_WHOLE, labels={group: group for group in parts})
         return cls(head=", ".join(*names), labels=labels)

@@ -166,14 +166,9 @@ def texts(title: str, field: str, told: Iterable[str | Markup], kind: str = TEXT
     return Column(title=title, fields=field, kind=kind, cells=[Cell(text=text) for text in told])
 
 
-def sides(title: str, field: str, groups: Iterable[str], labels: Mapping[str, str] | None = None) -> Column:
-    """Groups, which may be broken into lines between their dimensions, or their labels."""
-    cells = [
-        Cell(text=group_words(named(labels[group], 80)), full=named(group, 80))
-        if labels
-        else Cell(text=group_words(named(group, 80)))
-        for group in groups
-    ]
+def sides(title: str, field: str, groups: Iterable[str], labels: Mapping[str, str]) -> Column:
+    """Labels of groups, which may be broken into lines between their dimensions."""
+    cells = [Cell(text=group_words(named(labels[group], 80)), full=named(group, 80)) for group in groups]
     return Column(title=title, fields=field, kind=SIDE, cells=cells)
 
 
