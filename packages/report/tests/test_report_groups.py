@@ -131,6 +131,16 @@ def test_groups_are_searched_sorted_compared_and_saved(folder: Path) -> None:
         assert window.text(compared) == before
 
 
+def test_only_a_section_with_groups_without_a_colour_explains_theirs(tmp_path: Path) -> None:
+    """Colours are given in the order of all names of the page."""
+    first, second = (rows.collection(["ant", "bee"], epsilon=epsilon) for epsilon in (1.0, 2.0))
+    names = {first: [f"arm={letter}" for letter in "abcdef"], second: ["arm=z"]}
+    told = [rows.estimate(of, 0, [rows.entry("ant", 0.5)], group=name) for of in names for name in ["", *names[of]]]
+    rows.write(tmp_path, "estimates.jsonl", told)
+    keys = [key.text for key in tree_of(page_of(tmp_path)).all("ul") if "Bar: " in key.text]
+    assert ["further groups" in key for key in keys] == ["b" not in key.split() for key in keys] and len(keys) == 2
+
+
 def test_a_page_without_groups_has_no_table_of_them(tmp_path: Path) -> None:
     rows.survey(tmp_path, ["ant", "bee"], 2)
     assert cells(tree_of(page_of(tmp_path))) == []
