@@ -251,6 +251,14 @@ def test_what_an_observer_can_know_is_not_said_to_be_less() -> None:
     )
 
 
+def test_an_observer_knows_the_block() -> None:
+    blocks = {"id": "blocks", "blocks": {"b": ["x", "y"], "c": ["z", "w"]}}
+    assert said(collection(alphabet=blocks), "Epsilon of one report") == (
+        "1: a protected report is at most 2.72 times as likely from one value as from any other of its block. An "
+        "observer who considers two values of one block equally likely can be at most 73.1 % sure after seeing it"
+    )
+
+
 def test_answers_are_told() -> None:
     assert said(collection(), "Answers") == "3 listed values (closed)"
     sensitive = CLOSED | {"sensitive": ["a"]}

@@ -139,6 +139,17 @@ def test_weights_far_from_0_are_those_near_0() -> None:
 # ---------------------------------------------------------------------- versions, repeated people, memos
 
 
+@pytest.mark.parametrize("unit", [1e-90, 1e-15, 1e-5, 1e8, 1e90])
+@pytest.mark.parametrize(("mechanism", "of"), [("rappor", "closed"), ("uss", "half"), ("krr", "permuted")])
+def test_sums_do_not_depend_on_units(mechanism: str, of: str, unit: float) -> None:
+    item = collection(mechanism, of=of)
+    counts = counts_of(item, 3_000, "units", of)
+    own = sums_of(item, counts, SUMS[3:])
+    other = sums_of(item, counts, (NamedSum("in units", tuple(COST), tuple(unit * one for one in COST.values())),))
+    np.testing.assert_allclose(other.totals, unit * own.totals, rtol=1e-9, atol=1e-9 * unit)
+    np.testing.assert_allclose(np.sqrt(other.variances), unit * np.sqrt(own.variances), rtol=1e-9)
+
+
 def test_versions_are_pooled_by_their_numbers_of_reports() -> None:
     """Two versions of k-RR with as many reports are one with twice as many."""
     item, later = collection("krr"), dataclasses.replace(collection("krr"), version=2)

@@ -63,7 +63,7 @@ def epsilons_in_words(mechanism: Mechanism) -> str:
     """The guarantee in words, or those of all levels."""
     levels = mechanism.guarantees
     if len(levels) == 1:
-        return _epsilon_in_words(mechanism.epsilon)
+        return _epsilon_in_words(mechanism.epsilon, " of its block" if len(mechanism.confusable) > 1 else "")
     return "; ".join(
         f"{one.epsilon:g} for {one.of}: its reports are at most {math.exp(one.epsilon):,.3g} times as likely from one "
         f"value as from any other{' of this level or a later one, and rule earlier levels out' if place else ''}"
@@ -71,12 +71,13 @@ def epsilons_in_words(mechanism: Mechanism) -> str:
     )
 
 
-def _epsilon_in_words(epsilon: float) -> str:
+def _epsilon_in_words(epsilon: float, within: str) -> str:
     if math.isinf(epsilon):
         return "infinite"
+    of_one = within.replace("its", "one")
     return (
         f"{epsilon:g}: a protected report is at most {math.exp(epsilon):,.3g} times as likely from one value as from "
-        "any other. An observer who considers two values equally likely can be at most "
+        f"any other{within}. An observer who considers two values{of_one} equally likely can be at most "
         f"{_sure(epsilon)} sure after seeing it"
     )
 

@@ -6,7 +6,6 @@ import dataclasses
 import fnmatch
 import functools
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ MAX_SUMS = 64
 
 _FORMS = '["a", "b"], {"match": "a*"} or {"weights": {"a": 3}}'
 _LARGEST = 1e100
-"""Weights beyond it are refused, because the squares in variances would not be finite."""
+"""Weights beyond it, or below 1 / 1e100, are refused, because the squares in variances would not be finite, or 0."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,9 +64,9 @@ class NamedSum:
         object.__setattr__(self, "values", tuple(map(canonical, self.values)))
         require_texts(where, self.values, at_least=1)
         for value, weight in zip(self.values, self.weights):
-            if not is_number(weight) or not math.isfinite(weight) or abs(weight) > _LARGEST:
+            if not is_number(weight) or not (weight == 0 or 1 / _LARGEST <= abs(weight) <= _LARGEST):
                 raise SpecError(
-                    f"{where} must have weights that are finite numbers, at most {_LARGEST:g} in size, got "
+                    f"{where} must have weights that are 0 or from {1 / _LARGEST:g} to {_LARGEST:g} in size, got "
                     f"{describe(weight)} for {describe(value)}"
                 )
 

@@ -219,14 +219,17 @@ def _sums_of(question: Question, weights: np.ndarray, is_share: np.ndarray) -> _
     else:
         middle = (weights.max(axis=1) + weights.min(axis=1)) / 2  # equal weights become exactly 0
         moved = weights - middle[:, np.newaxis]
-        every = np.concatenate([moved, moved + 1, np.ones((1, weights.shape[1]))])
+        largest = np.abs(moved).max(axis=1)
+        unit = np.where(largest > 0, largest, 1.0)  # results must not depend on the units of weights
+        scaled = moved / unit[:, np.newaxis]
+        every = np.concatenate([scaled, scaled + 1, np.ones((1, weights.shape[1]))])
         linear = estimate_linear(question, _placed(question, every))
         alone, with_all, (of_all,) = np.split(linear.of_sums[0], [len(weights), 2 * len(weights)])
-        along, common = (with_all - alone - of_all) / 2, linear.of_sums[1, : len(weights)]
+        along, common = (with_all - alone - of_all) / 2, unit**2 * linear.of_sums[1, : len(weights)]
         is_constant = of_all <= _NO_VARIANCE * alone.max(initial=0.0)
         slopes = np.where(moved.any(axis=1), 0.0 if is_constant else along / of_all, 0.0)
-        variances = alone - slopes * (2 * along - slopes * of_all)
-        constants, moved = middle + slopes, moved - slopes[:, np.newaxis]
+        variances = unit**2 * (alone - slopes * (2 * along - slopes * of_all))
+        constants, moved = middle + unit * slopes, moved - (unit * slopes)[:, np.newaxis]
     shares = linear.frequencies[question.picked]
     spread = moved**2 @ shares - (moved @ shares) ** 2 + variances
     jumps = (np.abs(moved) * _jumps(question)).max(axis=1, initial=0.0)

@@ -8,7 +8,7 @@ from tests.support.refusals.tables import Refusal
 from uldp_transforms.ldp.share_sums import NamedSum
 
 FORMS = '["a", "b"], {"match": "a*"} or {"weights": {"a": 3}}'
-WEIGHTS = "JobSpec.sums['cost'] must have weights that are finite numbers, at most 1e+100 in size, got"
+WEIGHTS = "JobSpec.sums['cost'] must have weights that are 0 or from 1e-100 to 1e+100 in size, got"
 NOT_THERE = "values in one collection, or among the candidates of an open one, got"
 
 REFUSED: list[Refusal] = [
@@ -62,7 +62,7 @@ REFUSED: list[Refusal] = [
     ),
     *(
         (lambda weight=weight: of(sums={"cost": {"weights": {"0": 1, "1": weight}}}), f"{WEIGHTS} {weight!r} for '1'")
-        for weight in (float("nan"), float("inf"), -1e101, "3", True, None)
+        for weight in (float("nan"), float("inf"), -1e101, 1e-101, "3", True, None)
     ),
     (
         lambda: of(sums={"a": ["0", "stranger"]}),
