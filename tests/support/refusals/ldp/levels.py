@@ -15,6 +15,9 @@ EVERYTHING = {"id": "closed", "values": ["a", "b", "c"]}
 HASHED = {"id": "hashed", "num_buckets": 4, "non_sensitive": ["x", "y", "z"]}
 FIRST, SECOND = {"epsilon": 1, "values": ["a"]}, {"epsilon": 2, "values": ["b", "c"]}
 REST = {"epsilon": 1}
+FOLDED = {"id": "permuted", "values": ["a", "b", "c", "d"], "num_buckets": 2, "seed": 7}
+BINS = {"id": "ordered", "low": 0, "high": 10, "num_bins": 5}
+CITIES = {"id": "blocks", "blocks": {"berlin": ["a", "b"], "paris": ["c", "d"]}}
 
 
 def of(*levels: Any, alphabet: Any = SOME, **fields: Any) -> Callable[[], Collection]:
@@ -33,7 +36,10 @@ def other_symbols() -> Collection:
     return Collection(id="q", version=1, alphabet=alphabet, mechanism=mechanism)
 
 
-_STRANGER = "mechanism.levels must have values that are sensitive, or on the public list of hashed texts, got "
+_STRANGER = (
+    "mechanism.levels must have values that are sensitive (bins as in rows, such as '[2, 4)'), or on the public list "
+    "of hashed texts, and that share no bucket with other values, got "
+)
 _EVERY = (
     "mechanism.levels must have a level for every sensitive value (of hashed texts a first one without a list), got "
     "none for "
@@ -88,6 +94,16 @@ REFUSED: list[Refusal] = [
         of(REST, SECOND | {"values": ["x"]}, alphabet=HASHED | {"num_clear_buckets": 2}),
         f"{_STRANGER}'x'",
     ),
+    (of(FIRST, SECOND, alphabet=FOLDED), f"{_STRANGER}'a'"),
+    (of(REST, SECOND | {"values": ["[0, 2)", "[2, 4)"]}, alphabet=BINS), f"{_STRANGER}'[0, 2)'"),
+    *[
+        (
+            of(first, second, alphabet=CITIES),
+            "mechanism.id must be one that treats all values alike, such as krr, ss or uss, for the alphabet blocks, "
+            "got 'levels'",
+        )
+        for first, second in [(FIRST, SECOND | {"values": ["b", "c", "d"]}), (REST, SECOND), (FIRST, SECOND)]
+    ],
     (
         other_symbols,
         "Collection.mechanism must have the symbols of the alphabet, got symbol 0 instead of 2 for 'a'",

@@ -138,8 +138,8 @@ class NestedChannel(Mechanism):
         for value, symbol in zip(named, symbols):
             if symbol is None or symbol >= self.num_symbols:
                 raise SpecError(
-                    f"{where} must have values that are sensitive, or on the public list of hashed texts, got "
-                    f"{describe(value)}"
+                    f"{where} must have values that are sensitive (bins as in rows, such as '[2, 4)'), or on the "
+                    f"public list of hashed texts, and that share no bucket with other values, got {describe(value)}"
                 )
         place = dict(zip(named, symbols))
         protected = max(self.num_sensitive, 1 + max(place.values()))  # type: ignore[type-var, operator]

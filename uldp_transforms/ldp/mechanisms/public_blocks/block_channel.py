@@ -322,8 +322,13 @@ def check_part(part: Mechanism) -> Mechanism:
             f"block changes, got {vars(part)['epsilon_inf']!r}"
         )
     if part.names_values or part.last_is_missing or part.num_others or not part.alike_in_blocks:
-        raise SpecError(
-            "mechanism.id must be one that treats all values alike, such as krr, ss or uss, for the alphabet blocks, "
-            f"got {part.id!r}"
-        )
+        raise SpecError(not_alike(part.id))
     return part
+
+
+def not_alike(name: str) -> str:
+    """The refusal of a mechanism whose fields refer to single values or to their order."""
+    return (
+        "mechanism.id must be one that treats all values alike, such as krr, ss or uss, for the alphabet blocks, "
+        f"got {name!r}"
+    )

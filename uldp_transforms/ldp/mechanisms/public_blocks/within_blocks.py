@@ -16,7 +16,7 @@ Source: Acharya, Bonawitz, Kairouz, Ramage and Sun 2020 (block-structured contex
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,7 @@ from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.mechanisms.count_intervals import binomial_intervals
 from uldp_transforms.ldp.mechanisms.mechanism import Mechanism
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
-from uldp_transforms.ldp.mechanisms.public_blocks.block_channel import BlockChannel, check_part
+from uldp_transforms.ldp.mechanisms.public_blocks.block_channel import BlockChannel, check_part, not_alike
 from uldp_transforms.ldp.mechanisms.public_blocks.in_clear import InClear
 
 _LEAST = 1e-300
@@ -290,5 +290,9 @@ def mechanism_for(
     """
     if sizes is None:
         return build(spec, **context)
-    num_hashes = context["num_hashes"]
-    return WithinBlocks.of(sizes, lambda **own: build(spec, **own), num_hashes=num_hashes)
+
+    def no_symbols(values: tuple[str, ...]) -> Sequence[int | None]:
+        raise SpecError(not_alike(spec["id"]))
+
+    own_context: dict[str, Any] = {"num_hashes": context["num_hashes"], "symbols_of": no_symbols}
+    return WithinBlocks.of(sizes, lambda **own: build(spec, **own), **own_context)
