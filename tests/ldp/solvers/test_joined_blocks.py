@@ -11,7 +11,7 @@ import pytest
 from tests.support.sites import PAGES, SITES, counted, sites
 from tests.support.tolerance import generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate
-from uldp_transforms.ldp.mechanisms.public_blocks.within_blocks import WithinBlocks
+from uldp_transforms.ldp.mechanisms.public_blocks.within_blocks import WithinBlocks, ends_of_product
 
 LISTED = ("a.org/0", "c.org/1")
 
@@ -58,6 +58,15 @@ def test_intervals_hold_the_shares_of_texts_and_of_unlisted_ones(members: dict[s
     assert 0.94 - student_limit(windows, 2) * np.std(rows, ddof=1) / np.sqrt(windows) <= np.mean(rows) < 1
     assert abs(np.mean(rests)) <= student_limit(windows) * np.std(rests, ddof=1) / np.sqrt(windows)
     assert 0.5 < np.std(rests) < 1.5
+
+
+def test_a_value_that_everybody_in_the_block_may_hold_may_have_the_share_of_the_block() -> None:
+    """Of one report in five the share of the block is at most .716, whatever little is known within the block."""
+    inside, mass = np.zeros(3), 0.2
+    ends, shares = (np.full(3, -2.5), np.array([0.9, 2.5, 5.0])), (np.full(3, 0.005), np.full(3, 0.716))
+    low, high = ends_of_product(inside, ends, mass, shares)
+    np.testing.assert_allclose(low, -0.5)
+    np.testing.assert_allclose(high, [0.18, 0.716, 1.0])
 
 
 def test_a_block_without_reports_may_still_hold_a_value() -> None:

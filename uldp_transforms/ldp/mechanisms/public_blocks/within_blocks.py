@@ -254,6 +254,8 @@ def ends_of_product(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ends of the intervals of shares p = w q: the distances of both factors' ends, added in squares.
 
+    If everybody in the block may hold the value, as with few reports, the upper end is at least that of w.
+
     Args:
         inside: (U,) unbiased q.
         ends: (U,), (U,) of its intervals.
@@ -265,7 +267,7 @@ def ends_of_product(
     held = np.clip(inside, 0, 1)
     low: np.ndarray = mass * inside - np.hypot(mass * (inside - ends[0]), held * (mass - shares[0]))
     high: np.ndarray = mass * inside + np.hypot(mass * (ends[1] - inside), held * (shares[1] - mass))
-    return low, high
+    return low, np.where(ends[1] >= 1, np.maximum(high, shares[1]), high)
 
 
 def _together(found: list[Outcomes]) -> Outcomes:
