@@ -106,3 +106,19 @@ def test_the_largest_of_many_sets_is_covered(mechanism: str, of: str, shape: str
     assert shown >= low, shown / WINDOWS
     if shape == "flat":
         assert plain < low, "selection matters here"
+
+
+def test_a_set_of_several_levels_is_covered() -> None:
+    """400 reports, of which about 3 are clear: nearly all noise of the set is theirs and that of the last level; the
+    reports of the first level say little about either."""
+    groups, shares = [VALUES[16:22], VALUES[:6], VALUES[6:12]], SHAPES["flat"] / K
+    levels = [{"epsilon": epsilon, "values": list(group)} for epsilon, group in zip((0.5, 1.0, 3.0), groups)]
+    alphabet = {"id": "closed", "values": list(VALUES), "sensitive": [value for group in groups for value in group]}
+    mechanism = {"id": "levels", "of": "urr", "levels": levels}
+    item = Collection.from_json({"id": "levels", "version": 1, "alphabet": alphabet, "mechanism": mechanism})
+    true, held, number = float(shares[12:].sum()), 0, 1_000
+    for counts in windows(item, VALUES, shares, number, 400, rng=generator("coverage of levels")):
+        sums = ShareSums([NumberReports(item, counts)], (NamedSum("others", VALUES[12:]),), VALUES)
+        low, high = sums.in_units(np.array(sums.intervals(0.95)))
+        held += int(low[0] <= true <= high[0])
+    assert held >= binomial_limits(number, LEAST, RATE)[0], held / number

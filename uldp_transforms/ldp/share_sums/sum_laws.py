@@ -6,7 +6,9 @@ With the weights a = 1 - c of the set's symbols and -c of all others, the sum ha
 
 if a share t of the people is in the set, and people within it, and outside, are distributed as they seem to be: n times
 the variance is linear in the frequencies but for the square of the mean, t - c. V_1 and V_0 are the variances if
-everybody is in the set, and nobody.
+everybody is in the set, and nobody. Both depend on how people divide
+among symbols of which a report counts differently, such as those of several levels. That division is estimated by sums
+of unbiased shares: if each were cut at 0, noisy ones would outweigh precise ones.
 """
 
 from __future__ import annotations
@@ -81,12 +83,13 @@ def laws_of(
     null, slope, counted = np.zeros((3, len(moved)))
     is_known = is_share & moved.any(axis=1)
     if question.of_symbols:
-        plausible = clip_and_normalize(question.model.mechanism.invert(counts)[0])
+        raw = question.model.mechanism.invert(counts)[0]
+        plausible = clip_and_normalize(raw)
         is_known &= question.model.alphabet.redistribution(plausible) is None
         cells = counts.cells[0, : len(plausible)]
         for at in np.flatnonzero(is_known):
             inside = moved[at] > moved[at].min()
-            full, empty = (_variance(question, moved[at], plausible, part) for part in (inside, ~inside))
+            full, empty = (_variance(question, moved[at], raw, part) for part in (inside, ~inside))
             null[at], slope[at] = empty / n, (full - empty + 1) / n
             counted[at] = cells[inside].sum() / max(cells.sum(), 1)
     else:
@@ -103,8 +106,17 @@ def laws_of(
     )
 
 
-def _variance(question: Question, weights: np.ndarray, plausible: np.ndarray, part: np.ndarray) -> float:
-    """n times the variance of a sum if everybody has a symbol of this part, (K,) bool."""
-    held = np.where(part, plausible, 0.0)
-    held = held / held.sum() if held.any() else part / part.sum()
-    return max(float(question.model.mechanism.variance_of(weights, held)), 0.0)
+def _variance(question: Question, weights: np.ndarray, raw: np.ndarray, part: np.ndarray) -> float:
+    """n times the variance of a sum if everybody has a symbol of this part, (K,) bool.
+
+    Symbols of equal ``jumps`` are one kind. As with ``jump``, one more report of each kind counts.
+    """
+    mechanism = question.model.mechanism
+    jumps, kinds = np.unique(mechanism.jumps, return_inverse=True)
+    sizes, sums = (np.bincount(kinds, of) for of in (part, np.where(part, raw, 0.0)))
+    of_kinds = np.where(sizes > 0, np.maximum(sums, 0) + jumps / question.counts.total, 0.0)
+    within = np.where(part, np.maximum(raw, 0), 0.0)
+    seen = np.bincount(kinds, within)[kinds]
+    within = np.where(seen > 0, within / np.where(seen > 0, seen, 1.0), part / np.maximum(sizes, 1)[kinds])
+    held = of_kinds[kinds] * within
+    return max(float(mechanism.variance_of(weights, held / held.sum())), 0.0)
