@@ -16,6 +16,7 @@ from tests.support.cases import ANY_VALUES
 from tests.support.tolerance import binomial_limits, chi_square_limits
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.evaluate.evaluate_command import configure
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.planning import OpenQuestion
 
@@ -141,6 +142,11 @@ def test_open_alphabets_have_the_errors_that_the_planner_forecasts(tmp_path: Pat
         mean = repetitions * of["raw_error"] ** 2 * len(asked) / setup.l2(n)
         assert 0.9 * low <= mean <= 1.1 * high, of["mechanism"]  # forecasts are within 10 %
         assert of["payload_bytes"] == setup.mechanism.payload_size
+
+
+def test_an_epsilon_without_a_signal_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"^--epsilons must be at least 0\.000001, got 1e-300$"):
+        configure(["--values", "people.csv", "--epsilons=1,1e-300"])
 
 
 def test_a_picture(people: Path) -> None:

@@ -34,6 +34,7 @@ from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.planning import OpenQuestion
 from uldp_transforms.ldp.registry import Registry
+from uldp_transforms.ldp.utility.arguments import require_signal
 from uldp_transforms.spec.spec_fields import ESTIMATOR
 
 _OPEN_ONLY = ("candidates", "max_cohorts")
@@ -51,6 +52,7 @@ class Evaluation:
 def configure(argv: Sequence[str]) -> Evaluation | NumberTrial:
     """Parse the command line; raises SpecError, OSError."""
     args = _parser().parse_args(argv)
+    require_signal("--epsilons", min(args.epsilons))
     for name in _OPEN_ONLY:
         if getattr(args, name) is not None and not args.open:
             raise SpecError(f"--{name} can be given only with --open, got {getattr(args, name)}")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from uldp_transforms.jobs import cli
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON
+from uldp_transforms.ldp.utility.arguments import require_signal
 
 TARGETS: cli.Options = {
     "--target_l1": {cli.IS_COMMON: True, "help": "target for the sum of absolute errors over all values"},
@@ -34,9 +35,10 @@ def epsilon_of(args: argparse.Namespace, least: Callable[[], float | None]) -> f
         least: returns the smallest epsilon that meets the target; None if none does.
 
     Raises:
-        SpecError: if neither epsilon nor a target is given, or if no epsilon meets the target.
+        SpecError: if neither epsilon nor a target is given, epsilon is too small, or no epsilon meets the target.
     """
     if args.epsilon is not None:
+        require_signal("--epsilon", args.epsilon)
         return float(args.epsilon)
     targets = targets_of(args)
     if not targets:

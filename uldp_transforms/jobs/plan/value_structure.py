@@ -15,6 +15,7 @@ from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.ldp.mechanisms.mechanism import MAX_SYMBOLS
 from uldp_transforms.ldp.mechanisms.nested.nested_channel import Level, checked_levels
 from uldp_transforms.ldp.planning.planned_question import placeholders
+from uldp_transforms.ldp.utility.arguments import require_signal
 
 STRUCTURE: cli.Options = {
     "--blocks": {
@@ -111,4 +112,5 @@ def _checked(path: str, plain: Any) -> tuple[Level, ...]:
     levels = checked_levels(f"{path}: levels", plain)
     if levels[0].values is None:
         raise SpecError(f"{path}: levels[0] must have values, got none")
+    require_signal(f"{path}: levels[0].epsilon", levels[0].epsilon)
     return levels

@@ -10,11 +10,20 @@ from uldp_transforms.ldp.mechanisms.mechanism import MAX_EPSILON, Mechanism
 
 MAX_REPORTS = 1 << 62
 
+LEAST_EPSILON = 1e-6
+"""Smallest epsilon of a forecast: with smaller ones, 64-bit weights have no signal over many symbols."""
+
 
 def require_epsilon(where: str, value: object) -> None:
     """Require an epsilon in the range that mechanisms accept."""
     ok = is_number(value) and 0 < value <= MAX_EPSILON
     require_number(where, value, f"a number in (0, {MAX_EPSILON:g}]", ok)
+
+
+def require_signal(where: str, epsilon: float) -> None:
+    """Require an epsilon that is large enough for forecasts of all mechanisms."""
+    if not epsilon >= LEAST_EPSILON:
+        raise SpecError(f"{where} must be at least {LEAST_EPSILON:f}, got {epsilon:g}")
 
 
 def require_share(where: str, value: object) -> None:

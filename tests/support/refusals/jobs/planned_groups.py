@@ -31,6 +31,13 @@ SAID = [
     (f"{COMMAND} --groups 1", "--groups must be at least 2, got 1"),
     (f"{COMMAND} --groups 70000", "--groups times cohorts must be at most 65,536, got 70,000 groups"),
     (f"{COMMAND} --smallest_group 0.1", "--smallest_group can be given only with --groups, got 0.1"),
+    *[
+        (
+            f"--num_values 60 --num_sensitive 5 --reports 1000 --epsilon {tiny}",
+            f"--epsilon must be at least 0.000001, got {tiny}",
+        )
+        for tiny in ("1e-300", "1e-160")
+    ],
     (f"{COMMAND} --liars 1", "--liars must be below 1, got 1"),
     (f"{COMMAND} --byte_cost -1", "--byte_cost must be at least 0, got -1"),
     (
