@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import pytest
 
@@ -23,8 +24,10 @@ from uldp_transforms_report.tables.drawings import drawn_differences, drawn_numb
 from uldp_transforms_report.tables.smoothed_columns import second_columns
 
 
-def figure(name: str, value: float | None, low: float | None, high: float | None, **more: object) -> Figure:
-    return Figure(name=name, **{"is_share": True, "value": value, "low": low, "high": high} | more)  # type: ignore[arg-type]
+def figure(
+    name: str, value: float | None, low: float | None, high: float | None, is_share: bool = True, **more: Any
+) -> Figure:
+    return Figure(name=name, is_share=is_share, value=value, low=low, high=high, **more)
 
 
 # ---------------------------------------------------------------------------------------------------------------- axis
