@@ -198,7 +198,7 @@ def test_a_chart_has_a_sentence() -> None:
     of = trend(4, value=np.array([NAN, 0.2, 0.5, 0.3]))
     assert (
         trend_charts.sentence_of(of, windows)
-        == "a: 20.0 % in day 1, 30.0 % in day 3, between 20.0 % and 50.0 % in 3 windows."
+        == "a: 20.0 % (day 1), 30.0 % (day 3), between 20.0 % and 50.0 % in 3 windows."
     )
     moved = trend(4, value=np.array([0.1, 0.2, 0.5, 0.3]), moved=np.array([False, True, False, True]))
     assert trend_charts.sentence_of(moved, windows).endswith("in 4 windows. It changed in day 1, day 3.")
@@ -383,8 +383,8 @@ def test_charts_of_numbers_have_sentences() -> None:
     windows = [line(at) for at in range(4)]
     of = figure_trend(4, value=np.array([NAN, 2.0, 9.0, 4.0]))
     with_unit = dataclasses.replace(of, figure=figure(unit="min"))
-    assert trend_charts.sentence_of(with_unit, windows) == "mean: 2.0 min in day 1, 4.0 min in day 3."
-    assert trend_charts.sentence_of(of, windows) == "mean: 2.0 in day 1, 4.0 in day 3."
+    assert trend_charts.sentence_of(with_unit, windows) == "mean: 2.0 min (day 1), 4.0 min (day 3)."
+    assert trend_charts.sentence_of(of, windows) == "mean: 2.0 (day 1), 4.0 (day 3)."
     bars = [bar(0, 10, NAN), bar(10, 20, 0.5), bar(20, 30, 0.2)]
     assert number_charts.sentence_of_curve(numbers(*bars)) == "Share of people in 3 bins, most in 10 to 20 min: 50.0 %"
     assert number_charts.sentence_of_curve(numbers(*bars, unit="")).endswith("most in 10 to 20: 50.0 %")

@@ -230,7 +230,7 @@ def sentence_of(trend: Trend, windows: Sequence[WindowLine]) -> str:
     moved = [windows[at].name for at in np.flatnonzero(trend.moved).tolist()]
     form = NumberFormat() if figure.is_share else format_of(figure)
     after = f" {figure.unit}" if figure.unit else ""
-    ends = (f"{form.text(trend.value[at])}{after} in {windows[at].name}" for at in (known[0], known[-1]))
+    ends = (f"{form.text(trend.value[at])}{after} ({windows[at].name})" for at in (known[0], known[-1]))
     sentence = f"{named(figure.name)}: {', '.join(ends)}"
     if figure.is_share:
         low, high = form.text(np.nanmin(trend.value)), form.text(np.nanmax(trend.value))
