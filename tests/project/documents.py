@@ -42,6 +42,15 @@ def prose(text: str) -> str:
     return re.sub(r"^( *)```.*?^\1```", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
+def anchors(text: str) -> set[str]:
+    """Anchors of the headings of a page, as they are made in the repository and on the site."""
+    found = set()
+    for heading in re.findall(r"^#+ (.*)$", prose(text), flags=re.MULTILINE):
+        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        found.add(re.sub(r"[^\w\- ]", "", words).replace(" ", "-"))
+    return found
+
+
 def sentences(text: str) -> list[str]:
     """The sentences of prose, without fenced blocks, tables and headings."""
     parts = re.split(r"\n\s*\n|\n(?=\s*(?:[-*] |\d+\. |[|#!]))", prose(text))

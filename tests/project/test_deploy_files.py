@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import jsonschema
 import kubernetes_validate
@@ -31,6 +32,7 @@ from tests.support.project.deployed import (
     arguments,
     containers,
     here,
+    load,
     pods,
 )
 from tests.support.project.shipped import FILES, NAME, SHIPPED
@@ -231,6 +233,22 @@ def test_kustomize_knows_all_files() -> None:
     assert {path.name for path in KUBERNETES.glob("*.yaml")} - others == set(KUSTOMIZATION["resources"])
 
 
+def test_grafana_finds_the_dashboards_of_job_and_gateway_in_one_folder() -> None:
+    (provider,) = load(COMPOSE / "grafana_folder.yml")[0]["providers"]
+    (source,) = load(COMPOSE / "grafana_source.yml")[0]["datasources"]
+    address = urlsplit(source["url"])
+    assert (source["type"], address.port) == ("prometheus", 9090) and address.hostname in SERVICES
+    files = {config: it["file"] for config, it in load(COMPOSE / "compose.yaml")[0]["configs"].items()}
+    mounted = {it["target"]: files[it["source"]] for it in SERVICES["grafana"]["configs"]}
+    shown = [file for target, file in mounted.items() if target.startswith(provider["options"]["path"])]
+    assert shown == ["../monitoring/grafana.json", "../monitoring/gateway_grafana.json"]
+    assert [target for target in mounted if "/provisioning/" in target] == [
+        "/etc/grafana/provisioning/datasources/uldp.yml",
+        "/etc/grafana/provisioning/dashboards/uldp.yml",
+    ]
+    assert all((COMPOSE / file).is_file() for file in mounted.values())
+
+
 @needs_promtool
 def test_prometheus_takes_its_configuration(tmp_path: Path) -> None:
     text = (COMPOSE / "prometheus.yml").read_text("utf-8")
@@ -415,7 +433,7 @@ def test_each_task_manager_has_a_pool_at_localhost() -> None:
 
 def test_nothing_of_the_trial_listens_to_other_machines() -> None:
     published = [port for service in SERVICES.values() for port in service.get("ports", ())]
-    assert len(published) == 3
+    assert len(published) == 4
     assert all(port.startswith("127.0.0.1:") for port in published)
 
 

@@ -11,19 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.project.documents import DOCS, OUTSIDE, ROOT, pages, prose, sentences
+from tests.project.documents import DOCS, OUTSIDE, ROOT, anchors, pages, prose, sentences
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SITE = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # BaseLoader runs nothing
-
-
-def anchors(text: str) -> set[str]:
-    """Anchors of the headings of a page, as they are made in the repository and on the site."""
-    found = set()
-    for heading in re.findall(r"^#+ (.*)$", prose(text), flags=re.MULTILINE):
-        words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
-        found.add(re.sub(r"[^\w\- ]", "", words).replace(" ", "-"))
-    return found
 
 
 def dead(page: Path, text: str) -> list[str]:

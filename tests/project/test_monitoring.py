@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.project.documents import ROOT
+from tests.project.documents import ROOT, anchors
 from tests.rigs.monitoring import gateway_panels
-from tests.rigs.monitoring.__main__ import FOLDER, files
+from tests.rigs.monitoring.__main__ import FOLDER, PAGE, RUNBOOK, TAG, files, runbook_of
 from tests.rigs.monitoring.panels import ALERTS, FLINK, OF_FLINK, OF_GOOGLE, PANELS, RECORDED
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.ldp.reasons import Reason
@@ -92,11 +92,42 @@ def test_dashboards_have_no_panel_twice_and_none_without_a_query() -> None:
         )
 
 
-def test_every_alert_has_a_row_in_the_runbook() -> None:
+def addresses() -> dict[str, str]:
+    """Where each alert of the files has its runbook."""
+    groups = [yaml.safe_load(path.read_text("utf-8"))["groups"] for path in sorted(FOLDER.glob("*alerts.yml"))]
+    rules = [rule for [group] in groups for rule in group["rules"] if "alert" in rule]
+    return {rule["alert"]: rule["annotations"]["runbook_url"] for rule in rules}
+
+
+def test_every_alert_leads_to_a_heading_of_the_page() -> None:
     runbook = OPERATIONS.split("### Alerts")[1].split("\n## ")[0]
-    assert re.findall(r"^\| `(Uldp\w+)` \|", runbook, re.M) == [
-        alert.name for alert in (*ALERTS, *gateway_panels.ALERTS)
-    ]
+    headings = re.findall(r"^#### `(Uldp\w+)`\n\n(?=\w|`)", runbook, re.M)
+    assert headings == [alert.name for alert in (*ALERTS, *gateway_panels.ALERTS)]
+    assert set(addresses()) == set(headings) and len(headings) == 25
+    for name, address in addresses().items():
+        page, _, anchor = address.partition("#")
+        assert page == RUNBOOK and anchor in anchors(OPERATIONS) and anchor == name.lower()
+    assert re.findall(r"\$externalLabels\.(\w+)", RUNBOOK) == re.findall(r"external\slabel\s`(\w+)`", runbook)
+    assert PAGE in RUNBOOK and (ROOT / PAGE).is_file()
+
+
+def test_the_site_makes_the_anchors_of_alerts() -> None:
+    """By its own Markdown and slugs, if ``make docs`` has installed them."""
+    markdown = pytest.importorskip("markdown", reason="make docs installs it")
+    slugify = pytest.importorskip("pymdownx.slugs").slugify(case="lower")
+    page = markdown.Markdown(extensions=["toc", "tables"], extension_configs={"toc": {"slugify": slugify}})
+    made = set(re.findall(r' id="([^"]+)"', page.convert(OPERATIONS)))
+    assert {address.partition("#")[2] for address in addresses().values()} <= made
+
+
+def test_dashboards_of_job_and_gateway_link_to_one_another() -> None:
+    for name in ("grafana.json", "gateway_grafana.json"):
+        dashboard = json.loads((FOLDER / name).read_text("utf-8"))
+        (link,) = dashboard["links"]
+        assert link["tags"] == dashboard["tags"] == [TAG] and link["keepTime"] and link["includeVars"]
+        (variable,) = dashboard["templating"]["list"]
+        sources = {target["datasource"]["uid"] for panel in dashboard["panels"] for target in panel["targets"]}
+        assert sources == {f"${{{variable['name']}}}"} and variable["query"] == "prometheus"
 
 
 # ---------------------------------------------------------------------- by Prometheus itself
@@ -165,11 +196,11 @@ def promtool(folder: Path, *cases: dict[str, Any]) -> str:
     return "" if done.returncode == 0 else done.stdout + done.stderr
 
 
-def expected(fired: list[str]) -> list[dict[str, Any]]:
+def expected(fired: list[str], page: str = PAGE) -> list[dict[str, Any]]:
     found = []
     for alert in ALERTS:
         labels = {"exp_labels": {"job_name": "estimate", "severity": alert.severity}}
-        texts = {"exp_annotations": {"summary": alert.summary, "runbook": "docs/operations.md#alerts"}}
+        texts = {"exp_annotations": {"summary": alert.summary, "runbook_url": runbook_of(alert, page)}}
         alerts = [labels | texts] if alert.name in fired else []
         found.append({"eval_time": f"{MINUTES - 1}m", "alertname": alert.name, "exp_alerts": alerts})
     return found
@@ -237,6 +268,14 @@ def test_a_missing_alert_is_found(tmp_path: Path) -> None:
     """Whatever case it belongs to."""
     said = promtool(tmp_path, case("healthy", [], {}), case("busy", ["UldpBacklog"], {}))
     assert "UldpBacklog" in said and "busy" in said and "healthy" not in said
+
+
+@needs_promtool
+def test_a_label_of_prometheus_says_where_runbooks_are(tmp_path: Path) -> None:
+    page = "https://docs.example.org/operations.html"
+    busy = case("busy", [], TROUBLE["UldpBacklog"]) | {"alert_rule_test": expected(["UldpBacklog"], page)}
+    assert not promtool(tmp_path, busy | {"external_labels": {"uldp_runbook": page}})
+    assert PAGE in promtool(tmp_path, busy)
 
 
 def test_every_alert_has_a_case() -> None:

@@ -13,7 +13,7 @@ import yaml
 
 from packages.gateway.tests.support.gateways import gateway
 from tests.project.documents import ROOT
-from tests.rigs.monitoring.__main__ import FOLDER, RUNBOOK
+from tests.rigs.monitoring.__main__ import FOLDER, PAGE, runbook_of
 from tests.rigs.monitoring.gateway_panels import ALERTS, CANARY, CHECK, GATEWAY, PANELS, RECORDED
 from tests.support.messages_cases import single
 from uldp_transforms.jobs.check import Told
@@ -154,7 +154,7 @@ def case(changed: dict[str, str], fired: dict[str, dict[str, str]]) -> dict[str,
     for alert in ALERTS:
         of_gateway = {"job": "gateway"} if alert.name.startswith("UldpGateway") else {}
         labels = {"severity": alert.severity, **of_gateway, **fired.get(alert.name, {})}
-        texts = {"summary": alert.summary, "runbook": RUNBOOK}
+        texts = {"summary": alert.summary, "runbook_url": runbook_of(alert, PAGE)}
         alerts = [{"exp_labels": labels, "exp_annotations": texts}] if alert.name in fired else []
         expected.append({"eval_time": f"{MINUTES - 1}m", "alertname": alert.name, "exp_alerts": alerts})
     series = [{"series": name, "values": values} for name, values in (HEALTHY | changed).items()]
@@ -193,7 +193,7 @@ def test_no_gateway_at_all_is_found(tmp_path: Path) -> None:
     asked = case({}, {})
     asked["input_series"] = [{"series": f'{CHECK}problems{{instance="a"}}', "values": steady(0, 0)}]
     [down] = [alert for alert in ALERTS if alert.name == "UldpGatewayDown"]
-    texts = {"summary": down.summary, "runbook": RUNBOOK}
+    texts = {"summary": down.summary, "runbook_url": runbook_of(down, PAGE)}
     asked["alert_rule_test"] = [
         {
             "eval_time": f"{MINUTES - 1}m",

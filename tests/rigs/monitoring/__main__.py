@@ -13,12 +13,22 @@ from tests.rigs.monitoring import gateway_panels
 from tests.rigs.monitoring.panels import ALERTS, PANELS, RECORDED, Alert, Panel, Recorded
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "monitoring"
-RUNBOOK = "docs/operations.md#alerts"
+PAGE = "docs/operations.md"
+RUNBOOK = f"{{{{ with $externalLabels.uldp_runbook }}}}{{{{ . }}}}{{{{ else }}}}{PAGE}{{{{ end }}}}"
+"""Address of the page with the runbooks: a label of the whole Prometheus, or the page's place in the repository."""
+
+TAG = "uldp"
+"""Of all dashboards of Grafana, which link to one another by it."""
+
+
+def runbook_of(alert: Alert, page: str = RUNBOOK) -> str:
+    """Address of the runbook of an alert: the heading of its name."""
+    return f"{page}#{alert.name.lower()}"
 
 
 def grafana(uid: str, title: str, shown: Sequence[Panel]) -> dict[str, Any]:
-    """A dashboard of Grafana; whoever imports it chooses the Prometheus."""
-    source = {"type": "prometheus", "uid": "${DS_PROMETHEUS}"}
+    """A dashboard of Grafana; its first variable is the Prometheus, also if a file of provisioning loads it."""
+    source = {"type": "prometheus", "uid": "${prometheus}"}
     panels = [
         {
             "id": number + 1,
@@ -31,17 +41,34 @@ def grafana(uid: str, title: str, shown: Sequence[Panel]) -> dict[str, Any]:
         }
         for number, panel in enumerate(panel for panel in shown if panel.query)
     ]
-    asked = {"name": "DS_PROMETHEUS", "label": "Prometheus", "type": "datasource", "pluginId": "prometheus"}
+    chosen = {"name": "prometheus", "label": "Prometheus", "type": "datasource", "query": "prometheus"}
     return {
-        "__inputs": [asked],
         "uid": uid,
         "title": title,
+        "tags": [TAG],
+        "links": [_links()],
         "schemaVersion": 38,
         "time": {"from": "now-6h", "to": "now"},
         "refresh": "1m",
         "annotations": {"list": []},
-        "templating": {"list": []},
+        "templating": {"list": [chosen]},
         "panels": panels,
+    }
+
+
+def _links() -> dict[str, Any]:
+    """The other dashboards, as buttons above the panels, for the same times."""
+    return {
+        "type": "dashboards",
+        "title": "others",
+        "tags": [TAG],
+        "asDropdown": False,
+        "icon": "external link",
+        "includeVars": True,
+        "keepTime": True,
+        "targetBlank": False,
+        "tooltip": "",
+        "url": "",
     }
 
 
@@ -102,7 +129,7 @@ def rules(name: str, recorded: Sequence[Recorded], alerts: Sequence[Alert]) -> d
             "expr": alert.query,
             "for": f"{alert.minutes}m",
             "labels": {"severity": alert.severity},
-            "annotations": {"summary": alert.summary, "runbook": RUNBOOK},
+            "annotations": {"summary": alert.summary, "runbook_url": runbook_of(alert)},
         }
         for alert in alerts
     ]
