@@ -37,16 +37,38 @@ def test_windows_and_groups_are_read_once_and_without_entries(tmp_path: Path, mo
     rows = [row(["a", "b"], group=group) | {"run": run} for run in "ab" for group in (None, "arm=new")]
     (tmp_path / "estimates.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
     parsed = list[int]()
-    loads = json.loads
+    loads = row_directory.orjson.loads
 
-    def counted(text: str | bytes) -> Any:
-        if isinstance(text, bytes):  # others are schemas
-            parsed.append(text.count(b"0.5"))
+    def counted(text: bytes) -> Any:
+        parsed.append(text.count(b"0.5"))
         return loads(text)
 
-    monkeypatch.setattr(row_directory.json, "loads", counted)
+    monkeypatch.setattr(row_directory.orjson, "loads", counted)
     directory = RowDirectory(str(tmp_path))
     windows, groups = directory.windows(), directory.groups()
     assert [(one["run"], one["num_shown"]) for one in windows + groups] == [("b", 2), ("b", 2)]
     assert parsed == [0, 0, 0, 0]
     assert [len(entries) for _, entries in directory.entries(windows)] == [2]
+
+
+def test_entries_are_read_from_their_places(tmp_path: Path) -> None:
+    """Of any selection of rows, also of texts of several bytes, in the order of the file; nothing else is parsed."""
+    rows = [row([text, "\u00e4"], group=f"arm={number}") for number, text in enumerate(TEXTS)]
+    lines = [json.dumps(each, ensure_ascii=False) for each in rows]
+    (tmp_path / "estimates.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    directory = RowDirectory(str(tmp_path))
+    groups = sorted(directory.groups(), key=lambda one: -one["line"])
+    begins = [len("".join(f"{line}\n" for line in lines[:at]).encode()) for at in range(len(rows))]
+    assert [one["begin"] for one in groups] == begins[::-1]
+    for chosen in (groups, groups[::2], groups[3:5], groups[-1:]):
+        found = [(of["group"], entries) for of, entries in directory.entries(chosen)]
+        assert found == [(rows[of["line"]]["group"], rows[of["line"]]["estimates"]) for of in reversed(chosen)]
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", '"\\ud800"'])
+def test_what_only_json_of_python_reads_is_read(number: str, tmp_path: Path) -> None:
+    """Numbers that are none, and texts that are no Unicode: rows of other programs may have them."""
+    line = json.dumps(row(["a"], unexplained_mass="here")).replace('"here"', number)
+    (tmp_path / "estimates.jsonl").write_text(f"{line}\n")
+    [window] = RowDirectory(str(tmp_path)).windows()
+    assert repr(window["unexplained_mass"]) == repr(json.loads(number)) and window["num_shown"] == 1

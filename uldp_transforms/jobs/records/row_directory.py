@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import fastavro
+import orjson
 
 from uldp_transforms.files import stores
 from uldp_transforms.jobs.check import latest_of_groups, state_of
+from uldp_transforms.jobs.records.lean_rows import LeanRows
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of, read_records
 from uldp_transforms.jobs.records.whole_period import FILE as TOTALS
 from uldp_transforms.jobs.records.whole_period import written_totals
@@ -61,7 +63,8 @@ class RowDirectory:
     def windows(self) -> list[Row]:
         """The valid row of estimates of each window, without its entries, in order of time.
 
-        ``num_shown`` is its number of entries; ``file`` and ``line`` are its position.
+        ``num_shown`` is its number of entries; ``file`` and ``line`` are its position, and ``begin`` that of its first
+        byte in a file of JSON lines.
 
         Raises:
             SpecError: if a file contains other rows.
@@ -79,13 +82,15 @@ class RowDirectory:
         return latest_of_groups(self._headers())
 
     def _headers(self) -> Iterator[Row]:
+        rows = LeanRows()
         for path in self._files("estimates"):
-            for line, row in _chosen(path, None, parse=_without_entries):
-                header = {name: value for name, value in row.items() if name != _ENTRIES}
+            for line, begin, row in _read(path, parse=_without_entries):
                 missing = [name for name in (*_PLACE, _ENTRIES) if name not in row]
                 if missing:
                     raise SpecError(f"{path} must contain rows of estimates, got a row without {missing[0]}")
-                yield header | {"num_shown": len(row[_ENTRIES]), "file": path, "line": line}
+                header = {name: value for name, value in row.items() if name != _ENTRIES}
+                place = {"num_shown": len(row[_ENTRIES]), "file": path, "line": line, "begin": begin}
+                yield rows.lean(header | place)
 
     def entries(self, windows: Iterable[Row]) -> Iterator[tuple[Row, Sequence[Row]]]:
         """The given rows with their entries, file by file."""
@@ -93,12 +98,13 @@ class RowDirectory:
         for row in windows:
             wanted[row["file"]][row["line"]] = row
         for path, lines in wanted.items():
-            for line, row in _chosen(path, set(lines)):
+            for line, _, row in _read(path, {line: lines[line]["begin"] for line in sorted(lines)}):
                 yield lines[line], row[_ENTRIES]
 
     def health(self) -> list[Row]:
         """The valid health row of each window, and of each group that is smoothed, in order of time."""
-        rows = latest_of_groups(row for path in self._files("health") for row in _rows_of(path))
+        lean = LeanRows().lean
+        rows = latest_of_groups(lean(row) for path in self._files("health") for row in _rows_of(path))
         return sorted(rows, key=lambda row: (row["window_start"] or "", row.get("group") or ""))
 
     def discovered(self, windows: Iterable[Row]) -> list[Row]:
@@ -172,30 +178,58 @@ def _former_names(path: str) -> dict[str, str]:
 
 
 def _rows_of(path: str) -> Iterator[Row]:
-    return (row for _, row in _chosen(path, None))
+    return (row for _, _, row in _read(path))
 
 
-def _chosen(path: str, lines: set[int] | None, parse: Callable[[bytes], Any] = json.loads) -> Iterator[tuple[int, Row]]:
-    """Number and content of the selected rows of a file (None: all); other rows are not parsed.
+def _parsed(line: bytes) -> Any:
+    """A line of JSON; numbers that are none, and texts that are no Unicode, are read as ``json`` does."""
+    try:
+        return orjson.loads(line)
+    except ValueError:
+        return json.loads(line)
+
+
+_Placed = tuple[int, int, Row]
+"""Number of a row in its file, position of its first byte, and the row; Avro files have no such positions."""
+
+
+def _read(
+    path: str, lines: Mapping[int, int] | None = None, parse: Callable[[bytes], Any] = _parsed
+) -> Iterator[_Placed]:
+    """The selected rows of a file (None: all); other rows are not parsed, and of JSON lines not read.
 
     Args:
         path: of the file.
-        lines: numbers of rows.
+        lines: number -> position of rows, in ascending order.
         parse: function that reads a line of JSON.
     """
     former = _former_names(path)
     with stores.opened(path) as file:
-        rows = _avro(file, lines) if path.endswith(".avro") else _json_lines(file, lines, parse)
+        if path.endswith(".avro"):
+            rows = _avro(file, lines)
+        else:
+            rows = _json_lines(file, parse) if lines is None else _lines_at(file, lines, parse)
         try:
-            yield from ((number, with_new_names(row, former)) for number, row in rows)
+            yield from ((number, begin, with_new_names(row, former)) for number, begin, row in rows)
         except (ValueError, TypeError, KeyError, EOFError):
             raise SpecError(f"{path} must contain rows of uldp estimate (the content is not shown)") from None
 
 
-def _json_lines(file: Any, lines: set[int] | None, parse: Callable[[bytes], Any]) -> Iterator[tuple[int, Row]]:
+def _json_lines(file: Any, parse: Callable[[bytes], Any]) -> Iterator[_Placed]:
+    begin = 0
     for number, text in enumerate(file):
-        if lines is None or number in lines:
-            yield number, {**parse(text)}
+        yield number, begin, {**parse(text)}
+        begin += len(text)
+
+
+def _lines_at(file: Any, lines: Mapping[int, int], parse: Callable[[bytes], Any]) -> Iterator[_Placed]:
+    end = 0
+    for number, begin in lines.items():
+        if begin != end:
+            file.seek(begin)
+        text = file.readline()
+        end = begin + len(text)
+        yield number, begin, {**parse(text)}
 
 
 _FIRST_ENTRY, _LAST_ENTRY, _ENTRY = b'"estimates": [{"', b'}], "', b'{"value": '
@@ -212,14 +246,14 @@ def _without_entries(line: bytes) -> Any:
     if 0 <= first < last:
         begin = first + len(_FIRST_ENTRY) - 2
         try:
-            row = json.loads(line[:begin] + line[last + 1 :])
+            row = orjson.loads(line[:begin] + line[last + 1 :])
         except ValueError:
-            return json.loads(line)
+            return _parsed(line)
         return row | {_ENTRIES: range(line.count(_ENTRY, begin, last))}
-    return json.loads(line)
+    return _parsed(line)
 
 
-def _avro(file: Any, lines: set[int] | None) -> Iterator[tuple[int, Row]]:
+def _avro(file: Any, lines: Mapping[int, int] | None) -> Iterator[_Placed]:
     for number, row in enumerate(fastavro.reader(file)):
         if lines is None or number in lines:
-            yield number, from_avro(row)  # type: ignore[arg-type]  # records of these schemas are mappings
+            yield number, 0, from_avro(row)  # type: ignore[arg-type]  # records of these schemas are mappings
