@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import inspect
 import json
 import re
 import sys
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.cases import COLLECTIONS, DECOMPOSED, VALUES
+from tests.support.cases import COLLECTIONS, VALUES
 from tests.support.refusals import ldp as refusals_of_ldp
 from tests.support.refusals.jobs.sums import REFUSED as REFUSED_SUMS
 from tests.support.refusals.tables import Refusal, rows_of, with_kinds
@@ -32,7 +33,7 @@ from uldp_transforms.ldp import (
     planning,
     utility,
 )
-from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Ordered, Permuted, PersonalTags, Prefixes, Tagged
+from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Ordered, PersonalTags, Prefixes, Tagged
 from uldp_transforms.ldp.checks import parse_json
 from uldp_transforms.ldp.comparisons.compare_numbers import compare_numbers
 from uldp_transforms.ldp.discovery import discover
@@ -47,17 +48,13 @@ from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.mechanisms import (
     MECHANISMS,
     AttributeGRR,
-    AttributeOUE,
     DeclaredChannel,
     KaryRR,
     Rappor,
-    SquareWave,
     TwoStage,
     UtilityOptimizedRappor,
     UtilityOptimizedRR,
-    UtilityOptimizedSquareWave,
 )
-from uldp_transforms.ldp.mechanisms.subset_selection import SubsetSelection, UtilityOptimizedSubsetSelection
 from uldp_transforms.ldp.planning import ClosedQuestion, least_epsilon
 from uldp_transforms.ldp.planning.number_forecast import forecast_numbers, needed_for_mean, plan_numbers
 from uldp_transforms.ldp.registry import EntryPoints, Table
@@ -167,11 +164,6 @@ def channel(matrix: Any, num_symbols: int = 2, **fields: Any) -> Callable[[], An
     return lambda: DeclaredChannel(num_symbols=num_symbols, num_sensitive=num_symbols, matrix=matrix, **fields)
 
 
-def two_sizes(cls: Any, num_sensitive: int, size: Any, share: Any) -> Callable[[], Any]:
-    fields = {"epsilon": 1, "subset_size": size, "larger_share": share}
-    return lambda: cls(num_symbols=4, num_sensitive=num_sensitive, **fields)
-
-
 def calling(function: Callable[..., Any], *args: Any, **fields: Any) -> Callable[[], Any]:
     return lambda: function(*args, **fields)
 
@@ -267,55 +259,23 @@ BEHIND = np.array([[0.0], [0.5], [0.5]])
 NO_EPSILON, NO_REPORTS = "must be a number in (0, 16], got 17", f"must be an integer in [1, {1 << 62}], got 0"
 
 # Parts that several sentences share.
-INCREASING = "at most 7 increasing integers in [1, 64] followed by null"
 REPEATED = "must not repeat an entry (in Unicode NFC), got"
 NO_TIME = "must be an integer in [1, 9007199254740992], got"
-LOOK_ALIKE = "must differ in more than white space and invisible characters, got"
 NO_NUMBER = "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got"
-NO_SEED = "must be an integer in [0, 18446744073709551615], got"
 KEYS_OF_COLLECTION = (
     "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, client_window, client_timezone, "
     "question, dimensions, got"
 )
 OPEN_LIST = "candidates of an open alphabet, including its non-sensitive values, must be at most"
-ABSENT_INF = "must be absent with declared priors or several hash functions, got"
 OWN_SYMBOL = "must give every value its own symbol, in the order of the values, and must have only sensitive values for"
 PAYLOADS = "needs payloads of 1 bytes and cohorts below 1, got payloads of"
 
 # A call, and its whole sentence; or its beginning, up to a space, where the rest is not ours to choose.
 REFUSED: list[Refusal] = [
     # collection
-    (spec(id="Animals!"), "Collection.id must be 1 to 64 of the characters a-z, 0-9, '.', '_' and '-', got 'Animals!'"),
     (
         spec(id="x" * 65),
         f"Collection.id must be 1 to 64 of the characters a-z, 0-9, '.', '_' and '-', got '{'x' * 56}...",
-    ),
-    (spec(version=0), "Collection.version must be an integer in [1, 2147483647], got 0"),
-    (spec(version=1.0), "Collection.version must be an integer in [1, 2147483647], got 1.0"),
-    (
-        spec(client_window="1mo"),
-        "Collection.client_window must be a number of minutes, hours, days or weeks, such as 1d, at most 365d, got "
-        "'1mo'",
-    ),
-    (
-        spec(client_window="1d", client_timezone="Europe/Atlantis"),
-        "Collection.client_timezone must be the name of a time zone in this machine's database, such as "
-        "\"Europe/Berlin\", got 'Europe/Atlantis'",
-    ),
-    (
-        spec(client_timezone="Europe/Berlin"),
-        "Collection.client_timezone must be absent without client_window, got 'Europe/Berlin'",
-    ),
-    (spec(num_cohorts=65_537), "Collection.num_cohorts must be an integer in [1, 65536], got 65537"),
-    (spec(num_cohorts=True), "Collection.num_cohorts must be an integer in [1, 65536], got True"),
-    (
-        spec(alphabet={"id": "hashed", "num_buckets": 65_536}, num_cohorts=65),
-        "Collection.num_cohorts times the number of counted cells must be at most 4194304 counters, got 65 x 65536",
-    ),
-    (
-        spec(alphabet={"id": "hashed", "num_buckets": 4}, num_cohorts=1),
-        "Collection.num_cohorts must be at least 2 for a hashed alphabet (one hash function cannot tell colliding "
-        "values apart), got 1",
     ),
     (
         spec(alphabet={"id": "permuted", "values": list(VALUES), "num_buckets": 3}, num_cohorts=2),
@@ -335,8 +295,6 @@ REFUSED: list[Refusal] = [
         spec(epsilon=1),
         f"{KEYS_OF_COLLECTION} 'epsilon'",
     ),
-    (spec(alphabet=["closed"]), "alphabet must be a JSON object, got ['closed']"),
-    (spec(mechanism="krr"), "mechanism must be a JSON object, got 'krr'"),
     (file_of(b"[1]"), "Collection must be a JSON object, got [1]"),
     (
         lambda: Collection(id="a", version=1, alphabet=OPEN.alphabet, mechanism=CLOSED.mechanism, num_cohorts=2),
@@ -351,10 +309,6 @@ REFUSED: list[Refusal] = [
             num_cohorts=2,
         ),
         "Collection.mechanism must support the alphabet's 2 hash functions, got a mechanism for 1",
-    ),
-    (
-        spec(alphabet={"id": "hashed", "num_buckets": 4, "num_hashes": 2}, num_cohorts=2),
-        "KaryRR.num_hashes must be an integer in [1, 1], got 2",
     ),
     (
         spec(
@@ -403,6 +357,7 @@ REFUSED: list[Refusal] = [
         "Closed.sensitive must contain only entries of Closed.values, got 'x'",
     ),
     (closed("a", LONG, LONG), f"Closed.values {REPEATED} {SHORTENED} twice"),
+    (closed("a", "\ud800"), "Closed.values must be Unicode text, got '\\ud800'"),
     (closed("a", "\ud800" + LONG), "Closed.values must be Unicode text, got '\\ud800" + "x" * 50 + "..."),
     (
         tagged(tags=(LONG,), background={LONG: {"a": 2}}),
@@ -436,84 +391,12 @@ REFUSED: list[Refusal] = [
         load_a_package_without_modules,
         "mechanism 'lost' of the package tiny cannot be added: No module named 'not_there'",
     ),
-    (spec(mechanism={"id": "krr"}), "mechanism needs the key 'epsilon', got no keys"),
     (
         spec(mechanism={"id": "urap", "epsilon": 1, "num_symbols": 6}),
         "mechanism takes the keys epsilon, epsilon_inf, theta, inversion, got 'num_symbols'",
     ),
     # alphabets
-    (lambda: Closed(values="abc"), "Closed.values must be a list of texts, got 'abc'"),
-    (closed("a", 1), "Closed.values must be a list of texts, got ('a', 1)"),
-    (closed("a"), "Closed.values must have at least 2 entries, got 1"),
-    (closed("a", "\ud800"), "Closed.values must be Unicode text, got '\\ud800'"),
-    (
-        closed("a", "b", " a"),
-        f"Closed.values {LOOK_ALIKE} ' a' beside 'a'",
-    ),
-    (
-        closed("a\u200bb", "c", "ab"),
-        f"Closed.values {LOOK_ALIKE} 'ab' beside 'a\\u200bb'",
-    ),
-    (
-        closed("New  York", "New\u00a0York"),
-        f"Closed.values {LOOK_ALIKE} 'New\\xa0York' beside 'New  York'",
-    ),
-    (closed("a", "b", "a"), f"Closed.values {REPEATED} 'a' twice"),
-    (closed("é", DECOMPOSED), f"Closed.values {REPEATED} 'é' twice"),
-    (closed("a", "b", sensitive=()), "Closed.sensitive must have at least 1 entry, got 0"),
-    (closed("a", "b", sensitive="a"), "Closed.sensitive must be a list of texts, got 'a'"),
-    (
-        closed("a", "é", sensitive=("é", DECOMPOSED)),
-        f"Closed.sensitive {REPEATED} 'é' twice",
-    ),
-    (closed("a", "b", sensitive=("c",)), "Closed.sensitive must contain only entries of Closed.values, got 'c'"),
-    (lambda: Permuted(values=("a",), num_buckets=2), "Permuted.values must have at least 2 entries, got 1"),
-    (lambda: Permuted(values=("a", "b"), num_buckets=3), "Permuted.num_buckets must be an integer in [2, 2], got 3"),
-    (
-        lambda: Permuted(values=("a", "b"), num_buckets=2, seed=-1),
-        f"Permuted.seed {NO_SEED} -1",
-    ),
-    (
-        lambda: Permuted(values=("a", "b", "c"), num_buckets=2, sensitive=("c",)),
-        "Permuted.sensitive must have at least 2 entries, got 1",
-    ),
-    (
-        lambda: Permuted(values=("a", "b"), num_buckets=2, sensitive=("a", "c")),
-        "Permuted.sensitive must contain only entries of Permuted.values, got 'c'",
-    ),
-    (
-        lambda: Permuted(values=("a", "b", "c"), num_buckets=2, sensitive=("a", "b"), num_hashes=2),
-        "Permuted.num_hashes must be an integer in [1, 1], got 2",
-    ),
-    (lambda: Hashed(num_buckets=1), "Hashed.num_buckets must be an integer in [2, 65536], got 1"),
-    (
-        lambda: Hashed(num_buckets=2, seed=2**64),
-        f"Hashed.seed {NO_SEED} 18446744073709551616",
-    ),
-    (lambda: Hashed(num_buckets=2, num_hashes=17), "Hashed.num_hashes must be an integer in [1, 16], got 17"),
-    (hashed(non_sensitive=("a",), num_hashes=2), "Hashed.num_hashes must be an integer in [1, 1], got 2"),
-    (hashed(non_sensitive="ab"), "Hashed.non_sensitive must be a list of texts, got 'ab'"),
-    (hashed(non_sensitive=()), "Hashed.non_sensitive must have at least 1 entry, got 0"),
-    (
-        hashed(non_sensitive=("é", DECOMPOSED)),
-        f"Hashed.non_sensitive {REPEATED} 'é' twice",
-    ),
-    (hashed(num_clear_buckets=3), "Hashed.num_clear_buckets must be absent without Hashed.non_sensitive, got 3"),
-    (
-        hashed(non_sensitive=("a",), num_clear_buckets=1),
-        "Hashed.num_clear_buckets must be an integer in [2, 65536], got 1",
-    ),
-    (prefixes(num_buckets=1), "Prefixes.num_buckets must be an integer in [2, 4096], got 1"),
-    (prefixes(seed=-1), f"Prefixes.seed {NO_SEED} -1"),
-    (prefixes(tokens=()), "Prefixes.tokens must have at least 1 entry, got 0"),
-    (prefixes(tokens=("é", DECOMPOSED)), f"Prefixes.tokens {REPEATED} 'é' twice"),
-    (prefixes(tokens=("a", "")), "Prefixes.tokens must be at most 65536 texts, none of them empty, got an empty one"),
     (prefixes(tokens=MANY_TEXTS), "Prefixes.tokens must be at most 65536 texts, none of them empty, got 100000"),
-    *(
-        (prefixes(lengths=lengths), f"Prefixes.lengths must be {INCREASING}, got {lengths!r}")
-        for lengths in (2, (3, 2, None))
-    ),
-    (prefixes(non_sensitive=()), "Prefixes.non_sensitive must have at least 1 entry, got 0"),
     (
         lambda: Collection.from_json(WORDS.to_json() | {"num_cohorts": 3}),
         "Collection.num_cohorts must be at least 4 for 2 levels of prefixes (one hash function cannot tell colliding "
@@ -527,33 +410,9 @@ REFUSED: list[Refusal] = [
         lambda: discover(TOO_MANY_PREFIXES, CohortCounts.empty(4, 4)),
         "collection 'words' must have at most 16777216 prefixes of 2 token(s) for a search, got 5000 tokens",
     ),
-    (tagged(values=("a",)), "Tagged.values must have at least 2 entries, got 1"),
-    (tagged(tags=()), "Tagged.tags must have at least 1 entry, got 0"),
-    (tagged(tags="t"), "Tagged.tags must be a list of texts, got 't'"),
-    (tagged(tags=("é", DECOMPOSED)), f"Tagged.tags {REPEATED} 'é' twice"),
-    (tagged(sensitive=None), "Tagged.sensitive must be a list of texts, got None"),
     (
         tagged(values=[str(i) for i in range(4095)], tags=("t", "u")),
         "Tagged.values and Tagged.tags must have at most 4096 entries together, got 4097",
-    ),
-    (tagged(tags=("b",)), "Tagged.tags must differ from all values, got 'b' in both"),
-    (tagged(sensitive=("c",)), "Tagged.sensitive must contain only entries of Tagged.values, got 'c'"),
-    (
-        tagged(sensitive=("a", "b")),
-        "Tagged.sensitive must leave at least one value that a tag can hide, got all values",
-    ),
-    (tagged(background=[1]), "Tagged.background must be an object with tags as keys, got [1]"),
-    (tagged(background={"u": {"a": 1}}), "Tagged.background must have each tag as a key exactly once, got 'u'"),
-    *(
-        (
-            tagged(background={"t": shares}),
-            "Tagged.background must give every tag shares in [0, 1] that sum to 1, got other numbers for 't'",
-        )
-        for shares in (None, {}, {"a": 0.5}, {"a": 1.5, "b": -0.5}, {"a": "1"}, {"a": True}, {"a": float("nan")})
-    ),
-    (
-        tagged(sensitive=("a",), background={"t": {"a": 1}}),
-        "Tagged.background must name only values that are not sensitive to everybody, got 'a'",
     ),
     (
         lambda: PersonalTags(Tagged(values=("a", "b"), tags=("t", "u")), {"w": ["a"]}),
@@ -597,9 +456,6 @@ REFUSED: list[Refusal] = [
         "values must be Unicode text, got a text with a surrogate, which UTF-8 cannot encode",
     ),
     # the client
-    (lambda: Budget(epsilon=0), "Budget.epsilon must be a number above 0, got 0"),
-    (lambda: Budget(epsilon=1, lifetime="9"), "Budget.lifetime must be a number above 0, got '9'"),
-    (lambda: Budget(epsilon=1, period_ms=0), f"Budget.period_ms {NO_TIME} 0"),
     (client_of(window_ms=7), "Client.window_ms must divide Budget.period_ms, 86400000, got 7"),
     (client_of(window_ms=0), f"Client.window_ms {NO_TIME} 0"),
     (client_of(time_unit_ms=0), f"Client.time_unit_ms {NO_TIME} 0"),
@@ -655,89 +511,6 @@ REFUSED: list[Refusal] = [
         "variance_of_mean.mechanism must give every value one symbol, got 2 hash functions",
     ),
     # mechanisms
-    (krr(num_symbols=1), "KaryRR.num_symbols must be an integer in [2, 1048576], got 1"),
-    (
-        lambda: UtilityOptimizedRR(num_symbols=3, num_sensitive=4, epsilon=1),
-        "UtilityOptimizedRR.num_sensitive must be an integer in [1, 3], got 4",
-    ),
-    (krr(epsilon=0), "KaryRR.epsilon must be a number in (0, 16], got 0"),
-    (krr(epsilon="1"), "KaryRR.epsilon must be a number in (0, 16], got '1'"),
-    (krr(epsilon=1e-20), "KaryRR.epsilon must be large enough for a signal in 64-bit weights, got 1e-20"),
-    (krr(epsilon_inf=1), "KaryRR.epsilon_inf must be a number above epsilon = 1, at most 16, got 1"),
-    (
-        lambda: Rappor(num_symbols=8, num_sensitive=8, num_hashes=2, epsilon=1, epsilon_inf=2),
-        f"Rappor.epsilon_inf {ABSENT_INF} 2",
-    ),
-    (
-        lambda: AttributeGRR(num_symbols=2, num_sensitive=2, epsilon=1, epsilon_inf=2, priors=((1, 0), (0, 1))),
-        f"AttributeGRR.epsilon_inf {ABSENT_INF} 2",
-    ),
-    (
-        lambda: Rappor(num_symbols=3, num_sensitive=3, epsilon=1, theta=1),
-        'Rappor.theta must be a number in (0, 1), "optimal" or null, got 1',
-    ),
-    (
-        lambda: UtilityOptimizedRappor(num_symbols=3, num_sensitive=3, epsilon=1, theta="1/2"),
-        "UtilityOptimizedRappor.theta must be a number in (0, 1), \"optimal\" or null, got '1/2'",
-    ),
-    (
-        lambda: UtilityOptimizedRappor(num_symbols=3, num_sensitive=3, epsilon=1, inversion="naive"),
-        'UtilityOptimizedRappor.inversion must be "aware" or "marginal", got \'naive\'',
-    ),
-    (
-        lambda: AttributeOUE(num_symbols=2, num_sensitive=2, epsilon=1, theta=0.5, priors=((1, 0), (0, 1))),
-        "AttributeOUE.theta must be absent (it is 1/2), got 0.5",
-    ),
-    (agrr(1025, (), ()), "AttributeGRR.priors must cover at most 1024 values, got 1025"),
-    (agrr(2, (0.5, 0.5)), "AttributeGRR.priors must be a list of at least 2 rows, one per state, got ((0.5, 0.5),)"),
-    *(
-        (agrr(2, (1, 0), row), f"AttributeGRR.priors must have rows of 2 shares in [0, 1] that sum to 1, got {row!r}")
-        for row in ((1, 0, 0), (0.5, 0.25), (1.5, -0.5), ("1", 0), (True, False), (1, float("nan")), "10", 1)
-    ),
-    *(
-        (ordered(fields), f"Ordered.{sentence}")
-        for fields, sentence in (
-            ({"num_bins": 1}, "num_bins must be an integer in [2, 256], got 1"),
-            ({"num_bins": 257}, "num_bins must be an integer in [2, 256], got 257"),
-            ({"scale": "square"}, "scale must be one of linear, log, got 'square'"),
-            (
-                {"low": 1},
-                "low and Ordered.high must be numbers below 1e15, the second larger than the first, got 1 and 1",
-            ),
-            (
-                {"high": None},
-                "low and Ordered.high must be numbers below 1e15, the second larger than the first, got 0 and None",
-            ),
-            ({"scale": "log"}, "low must be above 0 on the scale log, got 0.0"),
-            (
-                {"low": 1, "high": 1.01, "scale": "log"},
-                "num_bins must leave edges that differ, got 32 bins from 1.0 to 1.01",
-            ),
-            ({"unit": 3}, "unit must be a text of at most 20 characters, got 3"),
-            ({"others": ("a", "a")}, f"others {REPEATED} 'a' twice"),
-            ({"atoms": (0.5, 1)}, "atoms must be a list of numbers from 0.0 to 1.0, got (0.5, 1)"),
-            ({"atoms": 3}, "atoms must be a list of numbers from 0.0 to 1.0, got 3"),
-            ({"others": ("1e3",)}, "others must be texts that are neither numbers nor names of bins, got '1e3'"),
-            (
-                {"others": (">= 0.5",), "num_bins": 2},
-                "others must be texts that are neither numbers nor names of bins, got '>= 0.5'",
-            ),
-            *(
-                (
-                    {"sensitive": sensitive},
-                    "sensitive must be a list of ranges [low, high], low below high or either of them null, and of "
-                    f"texts of Ordered.others, got {sensitive!r}",
-                )
-                for sensitive in ((), 0.5, ("other",), ((1, 0),), ((0, 1, 2),), ((0, float("nan")),), ((0, 1), 5))
-            ),
-            ({"edges": (0, 1, 2)}, "low must be absent if Ordered.edges is given, got 0"),
-            (
-                {"low": None, "high": None, "edges": (0, 1)},
-                "edges must be a list of 3 to 257 numbers below 1e15, got (0, 1)",
-            ),
-            ({"low": None, "high": None, "edges": (0, 2, 1)}, "edges must be increasing, got [0, 2, 1]"),
-        )
-    ),
     (
         lambda: NUMBERS.encode([1.5, True], NO_COHORTS, 1),
         f"{NO_NUMBER} true or false",
@@ -755,27 +528,9 @@ REFUSED: list[Refusal] = [
         f"{NO_NUMBER} another type or a number that is not finite in row 1",
     ),
     (
-        lambda: SquareWave(num_symbols=1025, num_sensitive=1, epsilon=1),
-        "SquareWave.num_symbols must be at most 1024, two or more of them with a place in the order, got 1025, 1025 of "
-        "them with a place in the order",
-    ),
-    (
-        lambda: SquareWave(num_symbols=4, num_sensitive=1, epsilon=1, half_width=5),
-        "SquareWave.half_width must be an integer in [1, 4], got 5",
-    ),
-    (
-        lambda: UtilityOptimizedSquareWave(num_symbols=4, num_sensitive=1, num_others=1, epsilon=1),
-        "UtilityOptimizedSquareWave.num_symbols must be at most 1024, one or more of the sensitive ones with a place "
-        "in the order, got 4, 0 of the sensitive ones with a place in the order",
-    ),
-    (
         spec(alphabet={"id": "hashed", "num_buckets": 3}, mechanism={"id": "usw", "epsilon": 1}, num_cohorts=2),
         "Collection.alphabet must give every value its own symbol for UtilityOptimizedSquareWave, got Hashed with 0 "
         "known values and 3 symbols",
-    ),
-    (
-        lambda: KaryRR(num_symbols=4, num_sensitive=4, num_others=5, epsilon=1),
-        "KaryRR.num_others must be an integer in [0, 4], got 5",
     ),
     (
         lambda: Collection(
@@ -820,16 +575,11 @@ REFUSED: list[Refusal] = [
     ),
     (lambda: check_quantiles([0.5, 1]), "quantiles must be numbers in (0, 1), got 1"),
     (lambda: check_quantiles([0.5, 0.5]), "quantiles must be at most 64 different numbers, got 2, [0.5, 0.5]"),
-    (channel([], 1025), "DeclaredChannel.num_symbols must be at most 1024, got 1025"),
     (
         lambda: channel((("1", "0"), ("0", "1")), clients="foreign")().perturb(
             np.zeros(1, dtype=np.int64), SystemSource()
         ),
         "DeclaredChannel.clients must be 'own' to draw reports, got 'foreign', whose reports are only decoded",
-    ),
-    (
-        channel((("1", "0"), ("0", "1")), clients="mine"),
-        "DeclaredChannel.clients must be 'own' or 'foreign', got 'mine'",
     ),
     *(
         (channel(matrix), f"DeclaredChannel.matrix must {rule}")
@@ -865,11 +615,6 @@ REFUSED: list[Refusal] = [
             ),
         )
     ),
-    (tsp(2, (0.5, 0.1)), "TwoStage.num_symbols must be 3 to 1024 (at least two answers and the missing one), got 2"),
-    *(
-        (tsp(3, rates), f"TwoStage.missing_rates must be a list of at least 2 numbers in (0, 1), got {rates!r}")
-        for rates in ((0.5,), (0.5, 0), (0.5, 1), (0.5, "0.1"), (0.5, True), (0.5, float("nan")), "ab", None)
-    ),
     (
         lambda: CLOSED.estimate(CLOSED.count(CLOSED.perturb(["ant", "bee"]))).anytime(0),
         "Estimate.anytime needs a scale above 0, got 0",
@@ -886,19 +631,6 @@ REFUSED: list[Refusal] = [
     (
         lambda: CLOSED.estimate(CLOSED.count(CLOSED.perturb(["ant", "bee"]))).with_liars(OPEN, 0.1),
         f"Estimate.with_liars needs a list of all values, each with a symbol of its own, got collection {OPEN.id!r}",
-    ),
-    (
-        lambda: SubsetSelection(num_symbols=4, num_sensitive=4, epsilon=1, subset_size=4),
-        "SubsetSelection.subset_size must be an integer in [1, 3], got 4",
-    ),
-    (two_sizes(SubsetSelection, 4, 2, 0), "SubsetSelection.larger_share must be a number in [1e-06, 0.999999], got 0"),
-    *(
-        (
-            two_sizes(UtilityOptimizedSubsetSelection, v, size, 0.5),
-            "UtilityOptimizedSubsetSelection.larger_share must be absent without subset_size or with one above "
-            f"{min(v, 3) - 1}, got 0.5 with {size!r}",
-        )
-        for v, size in ((4, 3), (4, None), (1, 1))
     ),
     (lambda: CLOSED.perturb(["ant"], event_times=[1.5]), f"event_times must be 1 integers {TIME}, got float64 (1,)"),
     (lambda: CLOSED.perturb(["ant"], event_times=[1, 2]), f"event_times must be 1 integers {TIME}, got int64 (2,)"),
@@ -1320,9 +1052,8 @@ SENTENCES = with_kinds(REFUSED)
 
 @pytest.mark.parametrize(("kind", "call", "sentence"), SENTENCES, ids=[row[2][:60] for row in SENTENCES])
 def test_sentence(kind, call, sentence, tmp_path):
-    needs_folder = call.__code__.co_argcount > 0
     with pytest.raises(kind) as caught:
-        call(tmp_path) if needs_folder else call()
+        call(tmp_path) if inspect.signature(call).parameters else call()
     said = str(caught.value).replace(str(tmp_path / "c.json"), "FILE")
     assert said.startswith(sentence) if sentence.endswith(" ") else said == sentence
     assert type(caught.value) is kind

@@ -12,6 +12,7 @@ import pytest
 from requirements.companions import ROOT, Companion, companions
 from tests.support.option_meanings import MOST_WITHOUT_SHORT_HELP, of_two_meanings, places_of, sometimes_switches
 from tests.support.programs_of_core import parsers
+from tests.support.project.sources import tree_of
 from tests.support.setups import said_by
 from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.version import __version__
@@ -137,7 +138,7 @@ def test_it_imports_from_faces_of_the_core_alone(companion: Companion) -> None:
     found = [
         f"{path.relative_to(ROOT)} imports {name} from {module}"
         for path in sources
-        for module, name in imported(ast.parse(path.read_text(encoding="utf-8")))
+        for module, name in imported(tree_of(path))
         if not is_allowed(module, name, companion.package)
     ]
     assert found == []
@@ -170,7 +171,7 @@ def test_tests_of_the_core_do_without_it(companion: Companion) -> None:
     found = [
         str(path.relative_to(ROOT))
         for path in sorted(tests)
-        for module, _ in imported(ast.parse(path.read_text(encoding="utf-8")))
+        for module, _ in imported(tree_of(path))
         if module.partition(".")[0] == companion.package
     ]
     assert found == []

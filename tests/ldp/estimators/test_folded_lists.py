@@ -62,7 +62,7 @@ def test_two_permutations_give_the_truth():
 
 @pytest.mark.parametrize(
     ("mechanism", "epsilon", "fields"),
-    [("urr", 2, {}), ("urr", 8, {}), ("uss", 2, {"subset_size": 1}), ("urap", 2, {}), ("krr", 2, {})],
+    [("urr", 8, {}), ("urr", 2, {}), ("uss", 2, {"subset_size": 1}), ("urap", 2, {}), ("krr", 2, {})],
 )
 @pytest.mark.parametrize("size", [2, 4])
 def test_standard_errors_with_values_that_are_not_sensitive(mechanism, epsilon, fields, size):

@@ -260,9 +260,9 @@ def test_blocks_have_the_covariance_of_their_sampling(name: str) -> None:
 
 
 LAWS = {
+    "flat": np.ones(40),
     "1/rank": 1 / np.arange(1.0, 41),
     "geometric": 0.8 ** np.arange(40.0),
-    "flat": np.ones(40),
     "one heavy": np.r_[np.full(39, 1 / 78), 0.5],
 }
 UNEQUAL = (3, 2, 10, 5, 20)

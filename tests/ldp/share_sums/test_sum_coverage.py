@@ -19,9 +19,9 @@ from uldp_transforms.ldp.share_sums.sum_estimate import EstimatedSum, estimate_o
 K, WINDOWS, PEOPLE = 40, 300, 1_000
 VALUES = tuple(f"v{at:02}" for at in range(K))
 SHAPES = {
+    "flat": np.ones(K),
     "zipf": 1 / np.arange(1, K + 1),
     "geometric": 0.85 ** np.arange(K),
-    "flat": np.ones(K),
     "one heavy": np.where(np.arange(K) == 3, 20.0, 1.0),
 }
 SIZES = (2, 5, 20, 39, 40)

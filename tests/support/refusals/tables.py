@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import yaml
 
 from uldp_transforms.ldp.errors import SpecError
 
@@ -23,3 +27,11 @@ def rows_of(folder: ModuleType) -> Iterator[Refusal]:
     """The rows of all tables of a folder: each of its modules has one, ``REFUSED``."""
     for module in pkgutil.iter_modules(folder.__path__, f"{folder.__name__}."):
         yield from importlib.import_module(module.name).REFUSED
+
+
+def rows_in(module: str, make: Callable[[str, dict[str, Any]], Any]) -> Iterator[Refusal]:
+    """The rows of the YAML file beside a module: by name, the fields with which ``make`` refuses to make an object."""
+    table = yaml.safe_load(Path(module).with_suffix(".yaml").read_text(encoding="utf-8"))
+    for name, rows in table.items():
+        for row in rows:
+            yield functools.partial(make, name, row["with"]), row["says"]
