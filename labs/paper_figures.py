@@ -34,6 +34,7 @@ def draw_for_paper(experiment: Experiment, result: Result, path: Path) -> None:
 
     look = {
         "axes.titlesize": 7,
+        "font.sans-serif": ["Liberation Sans", "Arial", "Helvetica", "DejaVu Sans"],  # as on pages
         "font.size": 7,
         "lines.linewidth": 1,
         "lines.markersize": 3,

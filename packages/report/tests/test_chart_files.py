@@ -50,7 +50,8 @@ def test_slides_have_their_caption_and_source(folder: Path, tmp_path: Path) -> N
             assert struct.unpack(">II", path.read_bytes()[16:24]) == (1920, 1080)
     text = re.sub(r"\s+", " ", texts(files[1]))
     assert "60.0 % (Mon 6 Nov 2000), 60.0 % (Wed 8 Nov 2000)" in text and "a b/c" in text
-    assert "95 % intervals of single windows. Band: smoothed" in text and f"Source: {folder.name}, uldp" in text
+    assert "95 % intervals of single windows. Band: smoothed" in text and "Source: survey, version 1, 3 windows" in text
+    assert f"; {folder.name}, run " in text
 
 
 def test_a_column_of_a_paper_has_its_caption_beside_it(folder: Path, tmp_path: Path) -> None:

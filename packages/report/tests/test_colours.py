@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -82,10 +83,13 @@ def test_a_group_has_one_colour_whatever_the_order() -> None:
 
 
 def test_dark_pages_have_all_dark_colours() -> None:
+    """Shapes have light colours, which the style sheet replaces by those of its palette: light, or dark."""
     style = (Path(colours.__file__).parent / "page.css").read_text("utf-8")
-    dark = style.split("@media (prefers-color-scheme: dark)")[1]
-    for light, own in (colours.DARK | colours.GROUPS).items():
-        assert own in dark and f'[stroke="{light}"]' in dark
-    assert colours.DARK_PAPER in dark
-    for light in (colours.PLAIN, *colours.GROUPS):  # groups are drawn in tables too, not only in charts
-        assert f'\n  [fill="{light}"]' in dark and f'; }} [stroke="{light}"]' in dark
+    light, dark = (dict(re.findall(r"(--[a-z0-9-]+): (#[0-9a-f]{6})", part)) for part in style.split("@media", 2)[:2])
+    assert (light["--paper"], dark["--paper"]) == (colours.PAPER, colours.DARK_PAPER)
+    for shape, own in (colours.DARK | colours.GROUPS).items():
+        for what in ("fill", "stroke") if shape != colours.LINE else ("stroke",):
+            (name,) = re.findall(rf'\[{what}="{shape}"\] {{ {what}: var\((--[a-z0-9-]+)\)', style)
+            assert (light[name], dark[name]) == (shape, own)
+    for shape in (colours.PLAIN, *colours.GROUPS):  # groups are drawn in tables too, not only in charts
+        assert f'\n[fill="{shape}"]' in style and f'; }} [stroke="{shape}"]' in style

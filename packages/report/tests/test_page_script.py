@@ -332,25 +332,55 @@ def test_a_saved_table_has_the_rows_that_are_seen() -> None:
     assert [json.loads(some), json.loads(none), empty] == [[{"0": "b"}], [], "\r\n"]
 
 
-def test_a_chart_is_saved_with_its_meaning() -> None:
-    """Of a table, or by itself; the chart on the page stays as it is, and its copy is forgotten after ten seconds."""
-    picture = '<div role="img" aria-label="What {0} &amp; c. say"><svg class="marks"><g></g></svg></div>'
-    chart = f'<figure id="{{0}}">{picture}</figure>'
-    tools = '<p data-table="t"><button class="first" data-form="svg"></button></p>'
-    alone = '<p data-of="own"><button class="second" data-form="svg"></button></p>'
-    program = """const found = [await save(".first"), await save(".second")]; const held = blobs.size;
-    for (const [call] of timers) call();
-    return [found, held, blobs.size, timers.map(([, ms]) => ms), all("title").length];"""
-    made = table("t", [""], [("a",)], more=' data-chart="of-table"')
-    found, held, left, waits, titles = result(
-        program, tools, alone, made, chart.format("of-table"), chart.format("own")
-    )
-    drawn = '<svg class="marks"><title>What {} &amp; c. say</title><g></g></svg>'
-    assert found == [
-        ["t.svg", "image/svg+xml", drawn.format("of-table")],
-        ["own.svg", "image/svg+xml", drawn.format("own")],
-    ]
-    assert (held, left, waits, titles) == (2, 0, [10_000, 10_000], 0)
+COPY = "<p data-table='t'><button data-form='tsv'></button><span role='status'></span></p>"
+CLIPBOARD = """
+const put = (clipboard) => Object.defineProperty(globalThis, "navigator", { value: { clipboard }, configurable: true });
+const done = () => until(() => one("[role=status]").textContent);
+"""
+
+
+def test_a_table_is_copied_into_the_cells_of_a_spreadsheet() -> None:
+    """Tabs between cells, none in them, and nothing that a spreadsheet computes."""
+    program = f"""{CLIPBOARD} let text; put({{ writeText: async (given) => {{ text = given; }} }});
+    await press("[data-form=tsv]"); await done(); return [text, texts("[role=status]")];"""
+    text, said = result(program, COPY, saved_table())
+    lines = [line.split("\t") for line in text.split("\n")]
+    assert lines[0] == ["value", "low", "high", "note", "in_the_interval"] and lines[-1] == [""]
+    assert [len(line) for line in lines[:-1]] == [5] * 12
+    assert lines[1] == ["ant", "-1.5", "", "'=cat()", ""] and lines[2][1] == "-0.5"
+    assert [line[3] for line in lines[5:10]] == ["' x", "' x", "a,b", 'say "x"', "two lines"]
+    assert said == ["Copied: 11 rows."]
+
+
+def test_a_page_that_may_not_write_to_the_clipboard_answers_a_copy() -> None:
+    """As of a server without encryption; what cannot be copied is said."""
+    one = table("t", ['data-name="value"'], [("a",)])
+    program = f"""{CLIPBOARD} put(undefined); const given = [];
+    document.execCommand = () => {{
+      const [answer] = document.listeners.copy;
+      const clipboardData = {{ setData: (...what) => given.push(what) }};
+      answer({{ clipboardData, preventDefault: () => given.push("own") }});
+      return true;
+    }};
+    await press("[data-form=tsv]"); await done(); const first = texts("[role=status]");
+    document.execCommand = () => false; one("[role=status]").textContent = "";
+    await press("[data-form=tsv]"); await done(); return [given, first, texts("[role=status]")];"""
+    given, first, second = result(program, COPY, one)
+    assert given == [["text/plain", "value\na\n"], "own"]
+    assert (first, second) == (["Copied: 1 row."], ["The browser does not copy: save as CSV."])
+
+
+def test_one_menu_is_open_at_a_time() -> None:
+    menu = "<details class='take' open><summary class='s{0}'></summary><button class='b{0}'></button></details>"
+    program = """const left = () => all(".take").map((menu) => menu.open); const found = [];
+    await press(".b1"); found.push(left()); await press(".b1"); found.push(left());
+    await press("p"); found.push(left()); all(".take")[0].open = true;
+    const key = (key) => document.listeners.keydown[0]({ key, target: one(".b0") });
+    key("a"); found.push(left()); key("Escape"); found.push(left());
+    return [found, document.activeElement.className];"""
+    found, focused = result(program, "<p></p>", menu.format(0), menu.format(1))
+    assert found == [[False, True], [False, True], [False, False], [True, False], [False, False]]
+    assert focused == "s0"
 
 
 def test_other_buttons_are_none_of_the_scripts() -> None:

@@ -238,7 +238,7 @@ def test_a_browser_changes_only_what_differs(tmp_path: Path) -> None:
       let asked = 0;
       globalThis.fetch = async (path, options) => (
         { status: asked++ ? 304 : 200, headers: new Map([["ETag", "x"]]), text: async () => answers[0] });
-      const details = document.querySelector("details:not(.part)"), wide = details.querySelector(".wide");
+      const details = document.querySelector("details:not(.part, .take)"), wide = details.querySelector(".wide");
       details.open = true;
       wide.scrollTop = 7;
       details.querySelector("summary").focus();

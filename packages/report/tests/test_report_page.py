@@ -433,7 +433,7 @@ def test_no_text_of_any_row_is_more_than_a_text(tmp_path: Path) -> None:
 
 
 def test_nothing_is_loaded(survey: Path, harmful: Path) -> None:
-    """The only addresses are names of XML; the page itself forbids everything else."""
+    """The only addresses are names of XML; the page itself forbids everything else but pictures that it has drawn."""
     for folder in (survey, harmful):
         page = page_of(folder)
         assert set(re.findall(r"https?://[^\s\"<]*", page)) == {
@@ -450,8 +450,8 @@ def test_nothing_is_loaded(survey: Path, harmful: Path) -> None:
             if node.attributes.get("http-equiv") == "Content-Security-Policy"
         )
         assert policy == (
-            f"default-src 'none'; style-src {own[0]}; script-src {' '.join(own[1:])}; base-uri 'none'; "
-            "form-action 'none'"
+            f"default-src 'none'; style-src {own[0]}; script-src {' '.join(own[1:])}; img-src blob:; "
+            "base-uri 'none'; form-action 'none'"
         )
 
 

@@ -117,13 +117,6 @@ def test_a_saved_table_has_the_rows_that_are_seen(window: Browser) -> None:
     assert len(json.loads(saved(window, f"[data-table='{LATEST[1:]}'] [data-form=json]"))) == 1
 
 
-def test_a_chart_is_saved(window: Browser) -> None:
-    window.click("#part-1-numbers-1 summary")
-    drawn = saved(window, "[data-table='part-1-numbers-1-table'] [data-form=svg]")
-    assert drawn.startswith("<svg ") and 'xmlns="http://www.w3.org/2000/svg"' in drawn
-    assert "<title>bee: 30.0 % (Mon 6 Nov 2000), 40.0 % (Sat 11 Nov 2000)" in drawn
-
-
 def test_long_names_are_read_by_keyboard(window: Browser) -> None:
     """Cut by the style alone, and whole in focus."""
     cut = (

@@ -23,13 +23,16 @@ from uldp_transforms_report.colours import INK, LINE, PAPER, PLAIN
 FEW = 60
 """Maximum number of windows with visible points."""
 
+FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+"""Faces of pages and charts: vl-convert contains the first one, and letters of the others are as wide."""
+
 LABELS = 120
 """Pixels of the names beside the chart of a window."""
 
 _CONFIG: dict[str, Any] = {
     "aria": False,  # the page has a text alternative for each chart
     "background": "transparent",
-    "font": "sans-serif",
+    "font": FONT,
     "view": {"stroke": None},
     "axis": {
         "labelColor": INK,

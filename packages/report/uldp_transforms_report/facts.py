@@ -6,10 +6,12 @@ Shares are in [0, 1]; times are RFC 3339; W windows in order of time.
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping, Sequence
 
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.rows.figures.figure import Figure, Trend
+from uldp_transforms.version import __version__
 from uldp_transforms_report.colours import colours_of_groups
 from uldp_transforms_report.compared.compared_rows import Comparisons
 from uldp_transforms_report.differences import Panel
@@ -17,6 +19,7 @@ from uldp_transforms_report.groups.group_facts import GroupPart
 from uldp_transforms_report.groups.group_labels import GroupLabels
 from uldp_transforms_report.levels import Levels
 from uldp_transforms_report.numbers.number_facts import NumberPart
+from uldp_transforms_report.texts_for_readers import shown
 from uldp_transforms_report.trends.group_trends import GroupTrends
 
 
@@ -185,6 +188,16 @@ class CollectionPart:
         return "all versions" if self.pooled else f"version {self.version}"
 
     @property
+    def source(self) -> str:
+        """The collection with its windows and reports, for the line below a picture."""
+        names = [line.name for line in self.windows]
+        span = names[0] if len(names) == 1 else f"{len(names)} windows, {names[0]} to {names[-1]}" if names else ""
+        numbers = [line.num_reports for line in self.windows if line.num_reports is not None]
+        overlap = any((line.start or "") < (before.end or "") for before, line in zip(self.windows, self.windows[1:]))
+        reports = f"{sum(numbers):,} reports" if numbers and not overlap else ""
+        return ", ".join(filter(None, (shown(self.id, 60), self.which, span, reports)))
+
+    @property
     def labels(self) -> GroupLabels:
         """How its groups are called."""
         names = {group for of in self.group_trends for group in of.trends}
@@ -220,6 +233,12 @@ class Report:
         number = f"{accepted:,} private reports" if accepted else "private reports"
         what = f"Estimates from {number}, with intervals that contain the true figure in {self.levels} of cases."
         return f"{what} The truth, which only a simulation knows, is orange." if self.has_truth else what
+
+    @property
+    def source(self) -> str:
+        """The directory and its latest run, for the line below a picture."""
+        run = f"run {self.runs[-1][0]}, " if self.runs else ""
+        return f"{shown(os.path.basename(os.path.abspath(self.directory)))}, {run}uldp_transforms {__version__}"
 
     @property
     def levels(self) -> Levels:

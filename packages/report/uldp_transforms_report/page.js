@@ -248,37 +248,61 @@
     return [names, ...rows.map((row) => names.map((name) => row[name]))].map((row) => row.map(field).join(",")).join("\r\n") + "\r\n";
   }
 
-  function drawing(figure) {
-    const svg = figure.querySelector("svg").cloneNode(true);
-    const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
-    title.textContent = figure.querySelector("[role=img]").getAttribute("aria-label");
-    svg.prepend(title);
-    return new XMLSerializer().serializeToString(svg);
+  // Fields that end with tabs, as spreadsheets take them from the clipboard: neither of both is in a field.
+  function tsv(rows) {
+    const names = Object.keys(rows[0] ?? {});
+    const text = (content) => (typeof content === "string" ? content.replace(FORMULA, "'").replace(/[\t\r\n]+/g, " ") : content ?? "");
+    return [names, ...rows.map((row) => names.map((name) => row[name]))].map((row) => row.map(text).join("\t")).join("\n") + "\n";
   }
 
-  function save(button) {
-    const { table: id, of } = button.parentNode.dataset;
-    const table = id && document.getElementById(id);
-    const { form } = button.dataset;
-    const makes = {
-      csv: () => ["text/csv", csv(records(table))],
-      json: () => ["application/json", JSON.stringify(records(table), null, 1) + "\n"],
-      svg: () => ["image/svg+xml", drawing(document.getElementById(of ?? table.dataset.chart))],
+  // Where a page may not write to the clipboard by itself, it answers a copy that it asks for.
+  async function copy(text) {
+    if (navigator.clipboard) return navigator.clipboard.writeText(text);
+    const put = (event) => {
+      event.clipboardData.setData("text/plain", text);
+      event.preventDefault();
     };
-    const [type, content] = makes[form]();
+    document.addEventListener("copy", put, { once: true });
+    if (!document.execCommand("copy")) throw new Error("the browser does not copy");
+  }
+
+  async function save(button) {
+    const tools = button.closest("[data-table]");
+    const { table: id } = tools.dataset;
+    const { form } = button.dataset;
+    const rows = records(document.getElementById(id));
+    if (form === "tsv") {
+      const number = `${rows.length} ${rows.length === 1 ? "row" : "rows"}`;
+      const said = await copy(tsv(rows)).then(() => `Copied: ${number}.`, () => "The browser does not copy: save as CSV.");
+      tools.querySelector("[role=status]").textContent = said;
+      return;
+    }
+    const [type, content] = form === "csv" ? ["text/csv", csv(rows)] : ["application/json", JSON.stringify(rows, null, 1) + "\n"];
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([content], { type }));
-    link.download = `${id ?? of}.${form}`;
+    link.download = `${id}.${form}`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+
+  // One menu is open at a time, until a click elsewhere or the Escape key.
+  function closeMenus(but) {
+    for (const menu of document.querySelectorAll(".take[open]")) if (menu !== but) menu.removeAttribute("open");
   }
 
   // ------------------------------------------------------------------------------------------------- events, updates
 
   document.addEventListener("click", ({ target }) => {
     if (target.matches("button.sort")) sort(target.closest("th"));
-    if (target.matches("button[data-form]")) save(target);
+    if (target.matches("[data-table] button[data-form]") && !target.dataset.size) save(target);
+    closeMenus(target.closest(".take"));
     if (target.matches("[data-rows] button")) lengthen(target);
+  });
+  document.addEventListener("keydown", ({ key, target }) => {
+    const menu = key === "Escape" && target.closest(".take[open]");
+    if (!menu) return;
+    closeMenus();
+    menu.querySelector("summary").focus();
   });
   document.addEventListener("input", ({ target }) => {
     const finding = target.closest("[data-find]");

@@ -29,7 +29,7 @@ from uldp_transforms_report.trends.group_charts import group_svg
 from uldp_transforms_report.trends.merged_windows import step_of
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("page.js", "page_scales.js", "page_folds.js")
+_SCRIPTS = ("page.js", "page_scales.js", "page_folds.js", "page_pictures.js")
 _CHARTS: Mapping[str, Callable[..., str]] = {
     "trend": trend_charts.trend_svg,
     "group": group_svg,
@@ -75,9 +75,8 @@ def only_itself(more: Sequence[str] = ()) -> str:
         more: further sources of scripts, of a page with a server.
     """
     scripts = " ".join([*more, *map(_hash, _SCRIPTS)])
-    return (
-        f"default-src 'none'; style-src {_hash('page.css')}; script-src {scripts}; base-uri 'none'; form-action 'none'"
-    )
+    own = f"style-src {_hash('page.css')}; script-src {scripts}; img-src blob:"  # of the pictures that it draws
+    return f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 
 import numpy as np
@@ -45,10 +46,25 @@ def choose(window: Browser, selector: str, value: str) -> None:
 
 
 def saved(window: Browser, button: str) -> str:
-    """What a button saves."""
+    """What a button of a menu saves; the menu is opened first."""
+    window.run(f"document.querySelector(`{button}`).closest('.take').open = true")
     window.run(
         "window.saved = null; const make = URL.createObjectURL.bind(URL);"
         "URL.createObjectURL = blob => { blob.text().then(text => { window.saved = text }); return make(blob) }"
     )
     window.click(button)
     return str(window.wait_for("return window.saved"))
+
+
+def picture(window: Browser, of: str, size: str, form: str) -> bytes:
+    """What a button of a menu draws of a table or chart."""
+    window.run(
+        "window.drawn = null; const make = URL.createObjectURL.bind(URL);"
+        "URL.createObjectURL = blob => { const reader = new FileReader();"
+        "reader.onload = () => { window.drawn = [blob.type, reader.result] };"
+        "reader.readAsDataURL(blob); return make(blob) };"
+    )
+    window.run(f"document.querySelector(`[data-picture='{of}'] [data-size={size}][data-form={form}]`).click()")
+    kind = {"svg": "image/svg+xml", "png": "image/png"}[form]
+    found: str = window.wait_for(f"return window.drawn?.[0] === '{kind}' && window.drawn[1]")
+    return base64.b64decode(found.partition(",")[2])

@@ -18,12 +18,11 @@ import vl_convert
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.ldp.estimators.display import as_title
 from uldp_transforms.rows.figures.figure import Trend
-from uldp_transforms.version import __version__
 from uldp_transforms_report.charts import config, svg_of
 from uldp_transforms_report.colours import GROUPS, INK, LINE, PAPER, PLAIN, SMOOTHED, TRUTH
 from uldp_transforms_report.facts import CollectionPart, Report, WindowLine
 from uldp_transforms_report.numbers.number_charts import curves_of, series_of
-from uldp_transforms_report.texts_for_readers import named, shown
+from uldp_transforms_report.texts_for_readers import named
 from uldp_transforms_report.trends.alarm_marks import changes_of
 from uldp_transforms_report.trends.group_charts import group_chart
 from uldp_transforms_report.trends.trend_charts import common_scale, sentence_of, trend_chart
@@ -90,21 +89,24 @@ STYLES = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ChartFile:
-    """One chart: its file's name without an ending, its title and caption, and the chart itself."""
+    """One chart: its file's name without an ending, its title, caption and source, and the chart itself."""
 
     name: str
     title: str
     caption: str
+    source: str
     chart: Any
 
 
 def charts_in(report: Report) -> Iterator[ChartFile]:
     """The charts over the windows and of curves, in the order of the page."""
     for number, part in enumerate(report.parts, 1):
+        source = f"Source: {part.source}; {report.source}."
         for place, (title, caption, chart) in enumerate(_charts(part, report), 1):
             name = _NOT_IN_NAMES.sub("-", f"{part.id} {title}").strip("-")[:_LONGEST_NAME].strip("-")
-            about = f"{shown(part.id, 60)}, {part.which}."
-            yield ChartFile(name=f"{number}-{place:02}-{name}", title=title, caption=f"{caption} {about}", chart=chart)
+            yield ChartFile(
+                name=f"{number}-{place:02}-{name}", title=title, caption=caption, source=source, chart=chart
+            )
 
 
 def _charts(part: CollectionPart, report: Report) -> Iterator[tuple[str, str, Any]]:
@@ -149,26 +151,25 @@ def write_charts(report: Report, folder: str, style: Style) -> int:
         OSError: if a file cannot be written.
     """
     os.makedirs(folder, exist_ok=True)
-    source = f"Source: {os.path.basename(os.path.abspath(report.directory))}, uldp_transforms {__version__}."
     number = 0
     for number, one in enumerate(charts_in(report), 1):  # noqa: B007  # the number is returned
-        svg = _drawn(one, source, style)
+        svg = _drawn(one, style)
         files = {kind: make(svg, style.dots) for kind, make in style.kinds.items()}
         if not style.has_text:
-            files["txt"] = f"{one.title}. {one.caption} {source}\n".encode()
+            files["txt"] = f"{one.title}. {one.caption} {one.source}\n".encode()
         for kind, content in files.items():
             with whole_file(os.path.join(folder, f"{one.name}.{kind}")) as file:
                 file.write(content)
     return number
 
 
-def _drawn(one: ChartFile, source: str, style: Style) -> str:
+def _drawn(one: ChartFile, style: Style) -> str:
     """The SVG, drawn in pixels of the page and enlarged to the points of the style."""
     spec = one.chart.to_dict(validate=False) | {"width": style.width / style.zoom, "height": style.height / style.zoom}
     spec["autosize"] = {"type": "fit", "contains": "padding"}
     spec["config"] = config(background=PAPER, padding=4)
     if style.has_text:
-        lines = textwrap.wrap(f"{one.caption} {source}", _LINE)
+        lines = textwrap.wrap(f"{one.caption} {one.source}", _LINE)
         spec["title"] = {"text": as_title(one.title), "subtitle": lines, "offset": 12}
     text = json.dumps(spec)
     for colour, grey in style.colours.items():
