@@ -65,9 +65,7 @@ def test_a_table_is_drawn_as_it_stands(window: Browser) -> None:
     """Each estimate is at its place between the labels of the axis, in the order of the rows."""
     drawn = svg(window, LATEST)
     labels = {text.text: across(text, "x") for text in drawn.iter(f"{_SVG}text") if text.get("transform")}
-    dots = [across(dot, "cx") for dot in drawn.iter(f"{_SVG}circle") if dot.get("r") == "4.5"][
-        2:
-    ]  # after those of the key
+    dots = [across(dot, "cx") for dot in drawn.iter(f"{_SVG}circle") if dot.get("r") == "4.5"]
     dots = dots[2:]  # after those of the key
     step = (labels["20 %"] - labels["0 %"]) / 0.2
     shares = [(at - labels["0 %"]) / step for at in dots]
