@@ -68,8 +68,9 @@ mutants: $(VENV)/.test-installed  ## faults that tests must find, and how many t
 reference: $(VENV)/.test-installed  ## rows of 1,300 jobs in build/reference; if it is there, what differs from it; minutes
 	$(BIN)/python -m tests.campaigns.reference_rows $(if $(wildcard build/reference),compare,write) build/reference
 
-shots: $(VENV)/.plot-installed  ## the picture of the demo's page in docs/images, from demo-output; needs chromium
+shots: $(VENV)/.plot-installed  ## pictures of the demo's page (from demo-output; needs chromium) and of notebooks; uldp reproduce makes all others
 	$(BIN)/python -m labs.demo.shots
+	$(BIN)/python -m labs.notebooks
 
 .PHONY: docs
 docs: $(VENV)/.docs-installed  ## these pages and the API reference as a site, in site/

@@ -33,7 +33,12 @@ PAGES = {
 NOTEBOOKS = "notebooks/"
 """Folder of the pages that show notebooks."""
 
-LINK = re.compile(r"(\]\()([^)#:\s]+)(#[^)\s]*)?(\))")
+LOOKS = re.compile(r"<style.*?</style>|\s(?:border|class|style)=\"[^\"]*\"", flags=re.DOTALL)
+"""What tables of a notebook say of their own looks."""
+
+LINK = re.compile(r"(\]\(|\b(?:src|srcset)=\")([^)\"#:\s]+)(#[^)\s]*)?(\)|\")")
+"""A link of Markdown, or the address of a picture in HTML."""
+
 NAMES = re.compile(r"^<!-- reference: ([\w.]+) -->$", flags=re.MULTILINE)
 
 
@@ -90,15 +95,27 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def page_of_notebook(path: Path) -> str:
-    """The cells of a notebook as a page, with a link to the file. Notebooks are stored without output."""
+    """The cells of a notebook and what they show as a page, with a link to the file."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    sources = ["".join(cell["source"]) for cell in cells]
-    title, *parts = [
-        text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```" for cell, text in zip(cells, sources)
-    ]
+    title, *parts = [text for cell in cells for text in parts_of_cell(cell)]
     name, _, begin = title.partition("\n")
     link = f"This page shows the notebook [{path.name}]({path.name}), which you can open in Jupyter."
     return "\n\n".join([name, link, begin.strip(), *parts]) + "\n"
+
+
+def parts_of_cell(cell: dict[str, Any]) -> Iterator[str]:
+    """Markdown of a cell: its text, or its code and what the code prints and shows."""
+    source = "".join(cell["source"])
+    yield source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```"
+    for output in cell.get("outputs", ()):
+        data = output.get("data", {})
+        text = "".join(output.get("text") or data.get("text/plain", ""))
+        if "image/png" in data:
+            yield f'<img class="figure" alt="What this cell draws" src="data:image/png;base64,{data["image/png"]}">'
+        elif "text/html" in data:
+            yield f'<div class="shown">{LOOKS.sub("", "".join(data["text/html"]))}</div>'
+        else:
+            yield f"```text\n{text.rstrip()}\n```"
 
 
 def reference(name: str) -> str:

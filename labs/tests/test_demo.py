@@ -154,8 +154,9 @@ def test_table_lists_the_busiest_and_the_sensitive_airports(run: Run) -> None:
 def test_page_is_a_report_beside_the_truth(run: Run) -> None:
     """What such a page has, the tests of ``packages/report`` say."""
     assert f"<h1>{demo.TITLE}</h1>" in run.page
-    pictured = shots.PICTURE.with_suffix(".txt").read_text("utf-8").splitlines()
-    assert shots.heads(run.output / "index.html") == pictured, "make demo && make shots takes the picture anew"
+    pictured = shots.HEADS.read_text("utf-8").splitlines()
+    assert shots.heads(run.output / "index.html") == pictured, "make demo && make shots takes the pictures anew"
+    assert pictured[:2] == [demo.TITLE, "us-flights, version 1"] and pictured[-1] == "truth"
     assert [f"{name}</bdi>, version {version}</h2>" in run.page for name, version in zip(COLLECTIONS, (1, 1, 2))] == [
         True
     ] * 3

@@ -28,7 +28,7 @@ FOREIGN = {
     "--name",  # of any option, in a docstring
     "--version",  # of uldp itself
     *("--savepoint_path", "--allow_non_restored_state"),  # of Flink's job server
-    *("--headless", "--disable", "--hide", "--user", "--virtual", "--screenshot"),  # of Chromium, or their first words
+    *("--headless", "--disable", "--hide", "--user", "--virtual", "--screenshot", "--blink", "--force"),  # of Chromium
 }
 
 

@@ -13,7 +13,7 @@ import yaml
 
 from tests.project.documents import DOCS, OUTSIDE, ROOT, anchors, pages, prose, sentences
 
-LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINK = re.compile(r"(?:\]\(|\b(?:src|srcset)=\")([^)\s\"]+)[)\"]")
 SITE = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # BaseLoader runs nothing
 
 
@@ -38,8 +38,10 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_dead_links_are_found() -> None:
     good = "# A `--b` c\n[1](#a---b-c) [2](docs/wire.md#files) [3](https://example.com/none)\n```\n[4](none)\n```"
+    good += '\n<img src="docs/logo.svg">'
     bad = ["#a", "docs/none.md", "docs", "docs/wire.md#none"]
     assert dead(ROOT / "README.md", good + "".join(f"\n[5]({link})" for link in bad)) == bad
+    assert dead(ROOT / "README.md", '<source srcset="docs/images/none.png">') == ["docs/images/none.png"]
 
 
 PATHS = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|json|avsc|yaml|toml))`")
@@ -83,6 +85,27 @@ def test_nothing_is_fetched_to_view_the_site() -> None:
     for name in SITE["extra_css"]:
         style = (DOCS / name).read_text(encoding="utf-8")
         assert "url(" not in style and "@import" not in style
+
+
+def colours(style: str) -> list[dict[str, str]]:
+    """The colours that rules of a style name, rule by rule: of light pages, then of dark ones."""
+    rules = [dict(re.findall(r"--(\w+): (#\w{6});", rule)) for rule in re.findall(r"\{([^{}]*)\}", style)]
+    return [rule for rule in rules if "ink" in rule]
+
+
+def test_the_site_has_the_colours_of_the_page_of_reports() -> None:
+    of_site = colours((DOCS / "site.css").read_text(encoding="utf-8"))
+    of_page = colours((ROOT / "packages/report/uldp_transforms_report/page.css").read_text(encoding="utf-8"))
+    assert len(of_site) == len(of_page) == 2
+    for site, page in zip(of_site, of_page, strict=True):
+        assert len(site) == 8 and {name: site[name] for name in site if name != "head"}.items() <= page.items()
+    schemes = [(each["scheme"], each["primary"], each["accent"]) for each in SITE["theme"]["palette"]]
+    assert schemes == [("default", "custom", "custom"), ("slate", "custom", "custom")]
+    assert all((DOCS / SITE["theme"][name]).is_file() for name in ("logo", "favicon"))
+
+
+def test_the_site_has_no_files_of_python_beside_its_pages() -> None:
+    assert SITE["exclude_docs"].split() == ["site_links.py", "__pycache__/"]
 
 
 def test_no_page_has_a_path_of_a_machine() -> None:
