@@ -10,7 +10,7 @@ import apache_beam as beam
 from apache_beam import coders
 from apache_beam.options.pipeline_options import DebugOptions, GoogleCloudOptions, PipelineOptions, StandardOptions
 from apache_beam.transforms import core, userstate
-from apache_beam.typehints import Any, Dict, decorators, trivial_inference
+from apache_beam.typehints import Any, Dict, decorators, schemas, trivial_inference
 from apache_beam.typehints.typecheck import OutputCheckWrapperDoFn
 
 from tests.support import quick_beam
@@ -109,8 +109,25 @@ def test_methods_that_mix_yield_and_return_are_told_each_time() -> None:
     check = quick_beam.remembering_good_functions(plain)
     assert [check(Mixed().process) for _ in range(3)] == [True] * 3
     assert [check(_Held().process) for _ in range(3)] == [False] * 3
+    assert [check(_length) for _ in range(3)] == [False] * 3
     assert [check(len) for _ in range(2)] == [False] * 2
-    assert len(asked) == 3 + 1 + 2
+    assert len(asked) == 3 + 1 + 1 + 2
+
+
+def test_a_row_has_the_type_that_its_schema_got_first() -> None:
+    translation = schemas.SchemaTranslation(schemas.SchemaTypeRegistry())
+    fields = beam.typehints.row_type.RowTypeConstraint.from_fields([("length", int)])
+    schema = schemas.typing_to_runner_api(fields, schemas.SchemaTypeRegistry()).row_type.schema
+    asked: list[object] = []
+
+    def plain(self: Any, schema: object) -> Any:
+        asked.append(schema)
+        return inspect.unwrap(schemas.SchemaTranslation.named_tuple_from_schema)(self, schema)
+
+    quick = quick_beam.knowing_row_types(plain)
+    first, again = (quick(translation, schema) for _ in range(2))
+    assert first is again is plain(translation, schema) and first._fields == ("length",)
+    assert len(asked) == 1 + 1
 
 
 def test_what_is_compressed_lightly_is_read_by_all() -> None:

@@ -19,7 +19,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.direct import transform_evaluator
 from apache_beam.runners.worker import statecache
 from apache_beam.transforms import core, userstate
-from apache_beam.typehints import decorators, trivial_inference
+from apache_beam.typehints import decorators, schemas, trivial_inference
 
 _Arguments = tuple[list[str], list[Any]]
 _Specs = tuple[set[userstate.StateSpec], set[userstate.TimerSpec]]
@@ -88,20 +88,31 @@ def remembering_specs(look_up: Callable[[core.DoFn], _Specs]) -> Callable[[core.
 
 
 def remembering_good_functions(mixes: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """``_check_fn_use_yield_and_return`` that reads the source of a method once, unless it must warn of it."""
-    good: weakref.WeakSet[types.FunctionType] = weakref.WeakSet()
+    """``_check_fn_use_yield_and_return`` that reads the source of a function once, unless it must warn of it."""
+    good: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
 
     @functools.wraps(mixes)
     def check(fn: Any) -> bool:
-        function = getattr(fn, "__func__", None)
-        if function in good:
+        code = getattr(getattr(fn, "__func__", fn), "__code__", None)
+        if code in good:
             return False
         answer = mixes(fn)
-        if not answer and isinstance(function, types.FunctionType):
-            good.add(function)
+        if not answer and isinstance(code, types.CodeType):
+            good.add(code)
         return answer
 
     return check
+
+
+def knowing_row_types(make: Callable[[Any, Any], type]) -> Callable[[Any, Any], type]:
+    """``SchemaTranslation.named_tuple_from_schema`` that looks at the fields of a schema only if it has no type yet."""
+
+    @functools.wraps(make)
+    def row_type(self: Any, schema: Any) -> type:
+        known = self.schema_registry.by_id.get(schema.id)
+        return known[0] if known else make(self, schema)
+
+    return row_type
 
 
 def remembering_hints(look_up: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -156,6 +167,9 @@ def remember() -> None:
     """Change Beam in this process."""
     core.get_function_args_defaults = remembering_arguments(core.get_function_args_defaults)
     core._check_fn_use_yield_and_return = remembering_good_functions(core._check_fn_use_yield_and_return)
+    schemas.SchemaTranslation.named_tuple_from_schema = knowing_row_types(  # type: ignore[method-assign]  # as below
+        schemas.SchemaTranslation.named_tuple_from_schema
+    )
     PipelineOptions.view_as = remembering_views(PipelineOptions.view_as)  # type: ignore[method-assign]  # Beam has no hook for this
     userstate.get_dofn_specs = remembering_specs(userstate.get_dofn_specs)
     transform_evaluator.get_dofn_specs = userstate.get_dofn_specs
