@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from tests.support.cases import COLLECTIONS, VALUES
+from tests.support.project.sources import tree_of
 from tests.support.refusals import ldp as refusals_of_ldp
 from tests.support.refusals.jobs.sums import REFUSED as REFUSED_SUMS
 from tests.support.refusals.tables import Refusal, rows_of, with_kinds
@@ -1073,7 +1074,7 @@ def pattern(node: ast.expr) -> str:
 
 def refusals(source: Path) -> Iterator[tuple[str, str]]:
     """(place, pattern of the sentence) of each ``raise`` and of each ``require_...`` in a file."""
-    for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(source)):
         place = f"{source.relative_to(SOURCES[0].parent)}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             yield place, pattern(node.exc.args[0])

@@ -1281,10 +1281,17 @@ SENTENCES: list[Refusal] = [
 ]
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all rows share: what is refused changes no file, and files of one row have names of their own."""
+    folder = tmp_path_factory.mktemp("files")
+    write_files(folder, FILES)
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_files(tmp_path, FILES)
-    monkeypatch.chdir(tmp_path)
+def folder(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(files)
 
 
 ROWS = with_kinds([*SENTENCES, *rows_of(refusals_of_jobs)])
