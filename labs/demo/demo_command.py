@@ -49,8 +49,8 @@ STORM = 20
 """Days from the first one to Monday, 5 March 2001, when a snow storm stopped the airports of the north-east."""
 
 NOTE = (
-    "A simulation: each of {number:,} departures from US airports, on {days} days from 14 February 2001 on, stands for "
-    "one person, who answers three questions. On 5 March a snow storm stopped the north-east: see BOS and LGA."
+    "Each departure from a US airport, on {days} days from 14 February 2001 on, stands for one person, who answers "
+    "three questions. On 5 March a snow storm stopped the north-east: see BOS and LGA."
 )
 """What the page is about, under its title; the last sentence only if the page has that day."""
 
@@ -113,7 +113,7 @@ def job(demo: Demo) -> int:
         from uldp_transforms_report.truth_file import Truth  # noqa: PLC0415  # as above
         from uldp_transforms_report.written_report import write  # noqa: PLC0415  # as above
 
-        note = note_of(people, len(truth))
+        note = note_of(len(truth))
         page = Asked(directory=str(output), title=TITLE, note=note, truth=Truth(ValuesFile(str(values))))
         write(page, str(output / "index.html"), str(output / "estimates.png"))
     say("comparing with the truth")
@@ -129,9 +129,9 @@ def job(demo: Demo) -> int:
     return cli.DONE
 
 
-def note_of(people: int, days: int) -> str:
+def note_of(days: int) -> str:
     """The sentences under the title of the page."""
-    said = NOTE.format(number=people, days=days)
+    said = NOTE.format(days=days)
     return said if days >= STORM else said.partition(" On 5 March")[0]
 
 

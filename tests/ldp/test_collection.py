@@ -130,8 +130,17 @@ def reversed_keys(value: Any) -> Any:
         json.loads(json.dumps(SPEC)),
         changed("mechanism.inversion", "aware"),
         changed("mechanism.inversion", None),
+        changed("noun", {"one": "zoo", "many": "zoos"}),
     ],
-    ids=["1 for 1.0", "keys in another order", "tuple for list", "through JSON", "default named", "default null"],
+    ids=[
+        "1 for 1.0",
+        "keys in another order",
+        "tuple for list",
+        "through JSON",
+        "default named",
+        "default null",
+        "noun",
+    ],
 )
 def test_equal_meaning_has_an_equal_fingerprint(same):
     assert Collection.from_json(same).fingerprint == Collection.from_json(SPEC).fingerprint

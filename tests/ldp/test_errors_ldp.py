@@ -265,7 +265,7 @@ NO_TIME = "must be an integer in [1, 9007199254740992], got"
 NO_NUMBER = "a value must be a number such as 12.5, or one of the 1 texts of Ordered.others, got"
 KEYS_OF_COLLECTION = (
     "Collection takes the keys id, version, alphabet, mechanism, num_cohorts, client_window, client_timezone, "
-    "question, dimensions, got"
+    "question, dimensions, noun, got"
 )
 OPEN_LIST = "candidates of an open alphabet, including its non-sensitive values, must be at most"
 OWN_SYMBOL = "must give every value its own symbol, in the order of the values, and must have only sensitive values for"

@@ -302,6 +302,8 @@ HARMLESS = [
     ("edges", "alphabet.edges", [-1, 0, 1e9, 2e9]),
     ("edges", "alphabet.unit", "ms"),
     ("missing", "mechanism.epsilon", 16),
+    *(("closed", "noun", {"one": one, "many": one}) for one in ("flight", "phone call", "Nächte", "x" * 40)),
+    ("closed", "noun", None),
 ]
 
 
@@ -386,6 +388,14 @@ STRUCTURAL = [
     *(("edges", "alphabet.edges", value) for value in (ABSENT, [], [0, 1], [0, 1, "2"], [0, 1, 1], "0,1,2", {})),
     *(("edges", path, 1) for path in ("alphabet.low", "alphabet.high", "alphabet.num_bins", "alphabet.scale")),
     *(("closed", path, value) for path in ("alphabet", "mechanism") for value in (None, "closed", 3, [], {})),
+    *(
+        ("closed", "noun", value)
+        for value in ("flight", 3, [], {}, {"one": "flight"}, {"one": "a", "many": "b", "c": "d"})
+    ),
+    *(
+        ("closed", "noun", {"one": "flight", "many": value})
+        for value in (None, 3, "", " ", "flights ", "x" * 41, "a\nb", "a\x7fb", "<b>", "a&b", 'a"b', "it's", "`a`")
+    ),
 ]
 
 

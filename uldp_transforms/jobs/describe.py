@@ -42,9 +42,9 @@ _LARGE = 700.0  # epsilon whose exponential is a floating-point number
 _WIDTH = 88
 _PLAIN = ("every value", "sensitive values")  # beginnings of promises that hold whatever an observer knows
 _LEGEND = (
-    f"+-: half of the {percent(CONFIDENCE)} interval of a value that {100 * COMMON:g} % of the people hold. found: the "
-    f"smallest share that is told apart from 0 in about {100 * _FOUND:g} % of such windows. Both are approximations "
-    "for one value that is looked at by itself; hash functions add noise if cohorts are few."
+    f"+-: half of the {percent(CONFIDENCE)} interval of a value of {100 * COMMON:g} % of {{many}}. found: the smallest "
+    f"share that is told apart from 0 in about {100 * _FOUND:g} % of such windows. Both are approximations for one "
+    "value that is looked at by itself; hash functions add noise if cohorts are few."
 )
 _OF_TEXTS = " Only texts that the collector looks for are found."
 _OF_NUMBERS = " A value is a single bin here; means, quantiles and shares above limits are more precise."
@@ -93,7 +93,8 @@ def lines_of(collection: Collection, sizes: Sequence[int] = SIZES) -> Iterator[s
     yield "What it can find:"
     yield from (f"  {line}" for line in aligned(_precision(collection, sizes)))
     is_open = collection.alphabet.known_values is None
-    yield from _paragraph(_LEGEND + _OF_TEXTS * is_open + _OF_NUMBERS * (collection.alphabet.bin_edges is not None))
+    legend = _LEGEND.format(many=collection.noun.many)
+    yield from _paragraph(legend + _OF_TEXTS * is_open + _OF_NUMBERS * (collection.alphabet.bin_edges is not None))
     yield ""
     yield "Sentences for the people who are asked:"
     yield from _paragraph(consent(collection))
@@ -314,9 +315,10 @@ def consent(collection: Collection) -> str:
     others = " Other answers are often sent as they are." if some else ""
     alike = " of one block" if len(mechanism.confusable) > 1 else ""
     return (
-        f"{changed} by chance before it leaves this device.{others} Many answers together show how many people gave "
-        f"which answer. One report alone says little: whoever thought two answers{alike} equally likely before can be "
-        f"at most {sure} sure which of them {'a sensitive one was' if some else 'is yours'}.{again}{clear}"
+        f"{changed} by chance before it leaves this device.{others} Many answers together show how many "
+        f"{collection.noun.many} of each kind there are. One report alone says little: whoever thought two "
+        f"answers{alike} equally likely before can be at most {sure} sure which of them "
+        f"{'a sensitive one was' if some else 'is yours'}.{again}{clear}"
     )
 
 

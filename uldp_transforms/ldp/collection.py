@@ -24,6 +24,7 @@ from uldp_transforms.ldp.alphabets.dimensions import (
     encode_groups,
     num_groups,
 )
+from uldp_transforms.ldp.alphabets.noun import ANSWER, Noun, noun_of
 from uldp_transforms.ldp.checks import (
     describe,
     parse_json,
@@ -55,6 +56,9 @@ PREFIX_BYTES = 8
 MAX_CANDIDATE_BYTES = 4096
 """Maximum length of a candidate in UTF-8 bytes, because every row of an estimate contains the candidates."""
 
+_NOT_MEANT = ("question", "noun")
+"""Fields that change no report, on which fingerprints do not depend."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Collection(Model):
@@ -83,6 +87,8 @@ class Collection(Model):
         question: name that all versions of a question share, so that the collector also pools them. Clients do not
             know it, and the fingerprint does not depend on it. None: the collection is estimated by itself.
         dimensions: public facts that each report states in the clear, and by which counts can be split.
+        noun: what texts for readers call what is counted. As with ``question``, neither clients nor the fingerprint
+            depend on it.
     """
 
     version: int
@@ -90,6 +96,7 @@ class Collection(Model):
     client_timezone: str | None = None
     question: str | None = None
     dimensions: tuple[Dimension, ...] = ()
+    noun: Noun = ANSWER
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,7 +130,7 @@ class Collection(Model):
         require_mapping("Collection", spec)
         needed = ("id", "version", "alphabet", "mechanism")
         optional = ("num_cohorts", "client_window", "client_timezone", "question")
-        require_keys("Collection", spec, needed, (*needed, *optional, "dimensions"))
+        require_keys("Collection", spec, needed, (*needed, *optional, "dimensions", "noun"))
         alphabet = ALPHABETS.build(spec["alphabet"])
         mechanism = mechanism_for(
             alphabet.block_sizes,
@@ -136,14 +143,15 @@ class Collection(Model):
             symbols_of=alphabet.protected_symbols,
         )
         rest = {key: spec[key] for key in ("id", "version", *optional) if key in spec}
-        dimensions = dimensions_of(spec.get("dimensions"))
-        return cls(alphabet=alphabet, mechanism=mechanism, dimensions=dimensions, **rest)
+        dimensions, noun = dimensions_of(spec.get("dimensions")), noun_of(spec.get("noun"))
+        return cls(alphabet=alphabet, mechanism=mechanism, dimensions=dimensions, noun=noun, **rest)
 
     def to_json(self) -> dict[str, Any]:
         """The JSON object from which ``from_json`` makes an equal collection."""
         names = ("client_window", "client_timezone", "question")
         given = {name: getattr(self, name) for name in names}
         grouped = {"dimensions": dimensions_json(self.dimensions)} if self.dimensions else {}
+        called = {"noun": dataclasses.asdict(self.noun)} if self.noun != ANSWER else {}
         return (
             {
                 "id": self.id,
@@ -154,6 +162,7 @@ class Collection(Model):
             }
             | {name: text for name, text in given.items() if text is not None}
             | grouped
+            | called
         )
 
     def __hash__(self) -> int:
@@ -169,10 +178,11 @@ class Collection(Model):
         """Everything that determines the meaning of a report, as canonical JSON.
 
         It has sorted keys and no spaces, integers and texts only (real numbers as the shortest decimal text), and
-        holds the JSON form without the question, the exact integer weights of the client, and the wire version.
+        holds the JSON form without question and noun, the exact integer weights of the client, and the wire version.
         """
         content = self.to_json() | {"alphabet": self.alphabet.meaning()}
-        content.pop("question", None)
+        for name in _NOT_MEANT:
+            content.pop(name, None)
         content["mechanism"] |= self.mechanism.exact_weights
         content["wire_version"] = WIRE_VERSION
         return json.dumps(_without_floats(content), sort_keys=True, separators=(",", ":"), ensure_ascii=False)

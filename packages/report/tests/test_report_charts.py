@@ -15,6 +15,7 @@ import pytest
 from tests.support import report_rows as rows
 from tests.support.cases import golden
 from uldp_transforms.jobs.evaluate.trials import Outcome
+from uldp_transforms.ldp.alphabets.noun import Noun
 from uldp_transforms.rows.figures.figure import Figure, Trend, table_of, trend_of, unlisted_share
 from uldp_transforms.rows.figures.figure_words import NumberFormat
 from uldp_transforms.windows import moment_of
@@ -114,7 +115,10 @@ def charts_of_everything() -> dict[str, Any]:
     bins = numbers(bar(1, 2, 0.2), bar(2, 30, 0.5), figures=[figure("median", value=12.0)], trends=figures)
     latest = SimpleNamespace(entries=entries, window=windows[-1])
     parts = [part(trends=[of], latest=latest), part(numbers=bins), part(drawn=0)]
-    report, nothing = (SimpleNamespace(parts=of_page, title="T", zone="UTC", levels=USUAL) for of_page in (parts, []))
+    report, nothing = (
+        SimpleNamespace(parts=of_page, title="T", zone="UTC", levels=USUAL, counted="answers")
+        for of_page in (parts, [])
+    )
     outcomes = [
         Outcome(mechanism="krr", epsilon=epsilon, estimator="raw", raw_error=0.1, error=0.2, covered=0.9)
         for epsilon in (1.0, 2.0)
@@ -227,6 +231,7 @@ def part(number: int = 3, entries: int = 2, drawn: int = 1, **more: Any) -> Any:
     given = {
         "id": "c",
         "which": "version 1",
+        "noun": Noun(),
         "numbers": None,
         "latest": latest,
         "windows": [line(at) for at in range(number)],
@@ -235,7 +240,7 @@ def part(number: int = 3, entries: int = 2, drawn: int = 1, **more: Any) -> Any:
 
 
 def picture(*parts: Any) -> dict[str, Any]:
-    report: Any = SimpleNamespace(parts=parts, title="T", zone="UTC", levels=USUAL)
+    report: Any = SimpleNamespace(parts=parts, title="T", zone="UTC", levels=USUAL, counted="answers")
     return picture_of.picture(report, lambda of, zone: {"numbers": [of.id, zone]})
 
 
@@ -245,7 +250,7 @@ def subtitle(found: dict[str, Any]) -> list[str]:
 
 
 def test_the_picture_has_four_collections_and_says_what_is_missing() -> None:
-    first = "Estimated shares of people with 95 % intervals, adjusted for showing the largest values"
+    first = "Estimated shares of answers with 95 % intervals, adjusted for showing the largest values"
     found = picture(part(), part(drawn=0), part(), part(), part())
     assert subtitle(found) == [first, "2 further collection(s) have no numbers or do not fit here"]
     assert len(found["vconcat"]) == 4 and found["title"]["text"] == "T " and found["config"]["background"] == "#ffffff"
@@ -263,7 +268,7 @@ def test_a_collection_has_twenty_values_and_six_trends_two_in_a_row() -> None:
     latest, beside = found["hconcat"]
     assert len(values_of(latest if "data" in latest else latest["layer"][0], latest)) == 20
     assert latest["title"]["text"] == "c, version 1: day 2"
-    assert latest["title"]["subtitle"] == "1,000 reports, the largest shares first"
+    assert latest["title"]["subtitle"] == "1,000 answers, the largest shares first"
     assert [len(row["hconcat"]) for row in beside["vconcat"]] == [2, 2, 2]
     assert [len(row["hconcat"]) for row in picture_of._part(part(drawn=3), "UTC")["hconcat"][1]["vconcat"]] == [2, 1]
     assert len(picture_of._part(part(number=1), "UTC")["hconcat"]) == 1
@@ -386,8 +391,11 @@ def test_charts_of_numbers_have_sentences() -> None:
     assert trend_charts.sentence_of(with_unit, windows) == "mean: 2.0 min (day 1), 4.0 min (day 3)."
     assert trend_charts.sentence_of(of, windows) == "mean: 2.0 (day 1), 4.0 (day 3)."
     bars = [bar(0, 10, NAN), bar(10, 20, 0.5), bar(20, 30, 0.2)]
-    assert number_charts.sentence_of_curve(numbers(*bars)) == "Share of people in 3 bins, most in 10 to 20 min: 50.0 %"
-    assert number_charts.sentence_of_curve(numbers(*bars, unit="")).endswith("most in 10 to 20: 50.0 %")
+    assert (
+        number_charts.sentence_of_curve(numbers(*bars), "answers")
+        == "Share of answers in 3 bins, most in 10 to 20 min: 50.0 %"
+    )
+    assert number_charts.sentence_of_curve(numbers(*bars, unit=""), "answers").endswith("most in 10 to 20: 50.0 %")
 
 
 @pytest.mark.parametrize("smoothed", [False, True])
@@ -401,7 +409,7 @@ def test_the_picture_of_numbers_has_its_curve_and_its_figures(smoothed: bool) ->
         if smoothed
         else "Blue: smooth. Grey: intervals without smoothness"
     )
-    assert curve["title"]["text"] == "c, version 1: day 2" and curve["title"]["subtitle"] == ["1,000 reports", colours]
+    assert curve["title"]["text"] == "c, version 1: day 2" and curve["title"]["subtitle"] == ["1,000 answers", colours]
     assert [chart["title"]["text"] for row in beside["vconcat"] for chart in row["hconcat"]] == ["mean, min "] * 2
     drawn.numbers, drawn.latest.window = numbers(bar(0, 10, 0.2), unit=""), line(2, num_reports=None)
     assert number_charts.panel(drawn, "UTC")["hconcat"][0]["title"]["subtitle"] == [

@@ -91,7 +91,7 @@ def test_runs_and_ledger_are_those_of_check(tmp_path: Path, capsys: pytest.Captu
         ["survey", "20", "18", "0", "2", "too_old 2"],
     ]
     assert "unread messages: 2 (malformed 2). None of it counts as a report" in tree.text
-    assert [row[:2] for row in table(tree, "Shares of people, Mon 6 Nov 2000")[1:]] == [
+    assert [row[:2] for row in table(tree, "Shares of answers, Mon 6 Nov 2000")[1:]] == [
         ["a", "60.0 %"],
         ["b", "40.0 %"],
     ]

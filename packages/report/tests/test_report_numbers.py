@@ -64,7 +64,7 @@ def test_the_curve_has_a_bar_and_a_line_of_its_table_for_each_bin(tree: Node) ->
     told = {text for node in tree.all("title") for text in node.children}
     assert any(str(text).startswith("from 150") for text in told)
     (chart,) = (
-        node for node in tree.all("div") if "Share of people in 8 bins" in node.attributes.get("aria-label", "")
+        node for node in tree.all("div") if "Share of answers in 8 bins" in node.attributes.get("aria-label", "")
     )
     assert "most in 0 to 30" in chart.attributes["aria-label"] or "most in 30 to 60" in chart.attributes["aria-label"]
 
@@ -92,7 +92,7 @@ def test_the_whole_period_has_figures(tmp_path: Path) -> None:
     rows.write(tmp_path, "totals.jsonl", [whole])
     tree = directory(tmp_path, item, [row(item, 0), row(item, 1)])
     assert cells_of(tree, "part-1-whole-numbers-table")[1][1] == f"{whole['numbers']['mean']['value']:.1f}"
-    assert "reports : the mean is" in tree.text or "reports: the mean is" in tree.text
+    assert "answers: the mean is" in tree.text
 
 
 def test_smoothed_figures_and_a_window_that_contradicts_them(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_what_was_asked_and_what_it_costs(tree: Node) -> None:
 
 def test_the_latest_window_by_size(tree: Node) -> None:
     """Of the latest run the last pane, and no partial row beside it; cat may be nobody."""
-    cells = table(tree, "Shares of people, Wed 15 Nov 2000")
+    cells = table(tree, "Shares of answers, Wed 15 Nov 2000")
     assert cells[0] == [
         "value",
         "share",
@@ -93,7 +93,7 @@ def test_the_latest_window_by_size(tree: Node) -> None:
         ["cat", "1.0 %", "below 3.0 %", "no"],
     ]
     assert [row[-1] for row in cells[1:]] == ["Sat 11 Nov 2000", "", "", ""]
-    assert "so far, 1,000 reports: " in tree.text and "The window has not ended." in tree.text
+    assert "so far, 1,000 answers: " in tree.text and "The window has not ended." in tree.text
     assert "Intervals are valid simultaneously in all rows of the window, however often they are read" in tree.text
 
 
@@ -104,7 +104,7 @@ def test_a_share_of_0_or_1_is_told_by_one_end(tmp_path: Path) -> None:
     estimates = [rows.estimate(of, at, [rows.entry(*each, smooth=False) for each in shares.items()]) for at in (0, 1)]
     rows.write(tmp_path, "estimates.jsonl", estimates)
     page = tree_of(page_of(tmp_path))
-    cells = [row[:3] for row in table(page, "Shares of people, Tue 7 Nov 2000")[1:]]
+    cells = [row[:3] for row in table(page, "Shares of answers, Tue 7 Nov 2000")[1:]]
     assert cells == [["all", "100.00 %", "above 98.04 %"], ["nobody", "0.00 %", "below 1.96 %"]]
     captions = [figure.text for figure in page.all("figcaption")]
     assert "nobody below 2.0 %" in captions and "all above 98.0 %" in captions
@@ -121,7 +121,7 @@ def test_each_number_is_shown_with_an_interval_that_holds_it(tmp_path: Path) -> 
     cat = rows.entry("cat", 0.05) | {"smoothed_frequency": 0.01, "smoothed_low": 0.02, "smoothed_high": 0.03}
     rows.write(tmp_path, "estimates.jsonl", [rows.estimate(of, at, [ant, bee, cat]) for at in range(2)])
     page = tree_of(page_of(tmp_path))
-    latest = table(page, next(node.text for node in page.all("caption") if node.text.startswith("Shares of people")))
+    latest = table(page, next(node.text for node in page.all("caption") if node.text.startswith("Shares of answers")))
     assert [row[0] for row in latest[1:]] == ["bee", "cat", "ant"]
     assert [row[1:3] for row in latest[1:]] == [
         ["10.0 %", "10.0 to 30.0 %"],
@@ -159,7 +159,9 @@ def test_the_first_sentence_says_what_this_is(tmp_path: Path) -> None:
     note = "A trial: http://127.0.0.1:8000/"
     page = tree_of(page_of(tmp_path, "--note", note))
     first, *_ = [node.text for node in page.all("p")]
-    said = "Estimates from 1,980 private reports, with intervals that contain the true figure in 95 % of cases."
+    said = (
+        "Estimates from private reports of 1,980 answers, with intervals that contain the true figure in 95 % of cases."
+    )
     assert first == said
     assert [node.attributes["href"] for node in page.all("a") if node.text.startswith("http")] == [note[9:]]
 
@@ -175,7 +177,7 @@ def test_the_whole_period_is_shown(survey: Path, tree: Node, tmp_path: Path) -> 
     rows.write(tmp_path, "totals.jsonl", [whole])
     page = tree_of(page_of(tmp_path))
     assert "The whole period: 6 Nov 2000 to 8 Nov 2000" in [node.text for node in page.all("h3")]
-    assert table(page, "Shares in the whole period, 3,000 reports")[1:] == [
+    assert table(page, "Shares of 3,000 answers in the whole period")[1:] == [
         ["bee", "60.0 %", "58.0 to 62.0 %", "yes"],
         ["ant", "0.1 %", "below 2.1 %", "no"],
     ]
@@ -194,7 +196,7 @@ def test_other_rows_of_the_whole_period_are_refused(tmp_path: Path, capsys: pyte
 def test_changes_unexplained_mass_ledger_and_runs(tree: Node) -> None:
     moved = "Shares moved, in percentage points: 'bee' +10.00 (+8.00 to +12.00)."
     assert table(tree, "Findings of the sentinels, latest first")[1:] == [["Sat 11 Nov 2000", "change", moved]]
-    said = "In the latest window 25.0 % of the people (20.0 to 30.0 %) have a value that is on no list."
+    said = "In the latest window 25.0 % of answers (20.0 to 30.0 %) have a value that is on no list."
     assert said in tree.text
     ledger = ["survey", "10,000", "9,900", "0", "100", "malformed 100"]
     assert table(tree, "Reports by collection")[1:] == [ledger]
@@ -251,7 +253,7 @@ def test_discovered_values_of_the_pane_that_counts(tmp_path: Path) -> None:
     lines.append(found(1, "same index, before a worker was killed", 0.2, num_reports=900))
     rows.write(tmp_path, "discovered.jsonl", lines)
     tree = tree_of(page_of(tmp_path))
-    cells = table(tree, "Frequent unlisted values; at most 5 % are expected to be held by nobody")
+    cells = table(tree, "Frequent unlisted values; at most 5 % are expected not to occur")
     assert cells[1:] == [["more", "20.0 %", "10.0 to 30.0 %", "0.001"], ["less", "19.0 %", "15.0 to 30.0 %", "0.001"]]
     assert "Discovered values: Tue 7 Nov 2000" in tree.text
 
@@ -267,7 +269,7 @@ def test_truth_and_coverage(tmp_path: Path) -> None:
     text = "value,event_time\n" + "".join(f"{value},{time}\n" for value, time in lines)
     (tmp_path / "truth.csv").write_text(text, encoding="utf-8")
     tree = tree_of(page_of(tmp_path, "--truth", str(tmp_path / "truth.csv")))
-    cells = [[row[0], row[4], *row[-2:]] for row in table(tree, "Shares of people, Tue 7 Nov 2000")[1:]]
+    cells = [[row[0], row[4], *row[-2:]] for row in table(tree, "Shares of answers, Tue 7 Nov 2000")[1:]]
     assert cells == [["a", "no", "0.0 %", "no"], ["b", "no", "75.0 %", "no"], ["c", "yes", "25.0 %", "yes"]]
     caption = "Intervals that contain the truth, over all values in all windows shown; nominal: 95 %"
     assert table(tree, caption)[1:] == [
@@ -310,7 +312,7 @@ def test_pages_of_any_size_are_bounded(values: int, windows: int, tmp_path: Path
     page = page_of(tmp_path)
     assert len(page) < 2_000_000
     tree = tree_of(page)
-    cells = table(tree, next(node.text for node in tree.all("caption") if node.text.startswith("Shares of people")))
+    cells = table(tree, next(node.text for node in tree.all("caption") if node.text.startswith("Shares of answers")))
     assert len(cells) - 1 == min(values, 200)
     said = tree.text
     assert (f"Not shown: {values - 200:,} further values" in said) == (values > 200)
@@ -322,7 +324,7 @@ def test_pages_of_any_size_are_bounded(values: int, windows: int, tmp_path: Path
 def test_limits_can_be_given(survey: Path) -> None:
     tree = tree_of(page_of(survey, "--trends=1", "--latest_windows=5", "--rows=2", "--title=<Own> title"))
     assert next(tree.all("h1")).text == "<Own> title"
-    assert len(table(tree, "Shares of people, Wed 15 Nov 2000")) == 3
+    assert len(table(tree, "Shares of answers, Wed 15 Nov 2000")) == 3
     assert "Not shown: 2 further values, none of them larger; those in the row add up to 20.0 %" in tree.text
     assert "Charts and tables show the latest 5 windows; 5 earlier ones are left out." in tree.text
     assert tree.text.count("Numbers of ") == 1
@@ -352,7 +354,7 @@ def test_the_picture_as_svg_explains_itself(survey: Path, tmp_path: Path) -> Non
     assert uldp.main(["report", str(survey), "--svg", str(tmp_path / "p.svg")]) == 0
     root = ElementTree.parse(tmp_path / "p.svg").getroot()  # we wrote it
     texts = ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert "Estimated shares of people with 95 % intervals, adjusted for showing the largest values" in texts
+    assert "Estimated shares of answers with 95 % intervals, adjusted for showing the largest values" in texts
     assert {"latest window", "each window alone"} <= set(texts)
     assert "truth" not in texts
     assert any(", version 1: " in text for text in texts)
@@ -395,7 +397,7 @@ def test_values_do_no_harm(harmful: Path) -> None:
         assert not [name for name in node.attributes if name.startswith("on")]
         for name in ("href", "src", "action", "xlink:href"):
             assert node.attributes.get(name, "#").startswith("#")
-    cells = [row[0] for row in table(tree, "Shares of people, Wed 8 Nov 2000")]
+    cells = [row[0] for row in table(tree, "Shares of answers, Wed 8 Nov 2000")]
     assert {
         "<script>alert(1)</script>",
         "{{ 7 * 7 }}",

@@ -360,7 +360,7 @@ def test_memos_without_a_window_are_told() -> None:
 
 
 def test_collections_are_those_of_the_runs_and_others() -> None:
-    """A run's own come last; those of newer versions are left out."""
+    """Those of newer versions are left out; given ones say what equal ones are called."""
     first, second, third = collection(id="a"), collection(id="b"), collection(id="d")
     records: Any = [
         type("Record", (), {"specification": {"collections": [first.to_json(), {"id": "new"}]}}),
@@ -369,6 +369,8 @@ def test_collections_are_those_of_the_runs_and_others() -> None:
     ]
     found = collections_of(records, [third])
     assert {key: of.id for key, of in found.items()} == {of.fingerprint.hex(): of.id for of in (first, second, third)}
+    named = collection(id="a", noun={"one": "nap", "many": "naps"})
+    assert collections_of(records, [named])[first.fingerprint.hex()].noun == named.noun != first.noun
 
 
 def test_versions_of_a_question_are_told() -> None:

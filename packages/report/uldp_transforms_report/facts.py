@@ -9,6 +9,7 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 
+from uldp_transforms.ldp.alphabets.noun import ANSWER, Noun
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.rows.figures.figure import Figure, Trend
 from uldp_transforms.version import __version__
@@ -131,6 +132,7 @@ class Account:
     """Ledger sums of a collection, or of reports without a known collection."""
 
     name: str
+    noun: Noun = ANSWER
     received: int
     accepted: int
     duplicates: int
@@ -147,13 +149,14 @@ class CollectionPart:
     ``watched`` of them were examined for changes. ``changed`` has the name of the latest window in which a value
     changed. ``panel`` has the numbers for comparing windows; None if fewer than two windows have numbers. ``whole``
     has the shares of the whole period, if they are known. ``levels`` are the confidences of the windows' intervals.
-    ``not_there`` are requested values without a chart.
+    ``not_there`` are requested values without a chart. ``noun`` names what is counted.
     """
 
     id: str
     version: int
     fingerprint: str
     pooled: bool
+    noun: Noun
     numbers: NumberPart | None
     whole_numbers: NumberPart | None
     sums: NumberPart | None
@@ -229,10 +232,26 @@ class Report:
     @property
     def what_this_is(self) -> str:
         """The first sentence of the page, for a reader who knows nothing of the job."""
-        accepted = sum(account.accepted for account in self.accounts)
-        number = f"{accepted:,} private reports" if accepted else "private reports"
-        what = f"Estimates from {number}, with intervals that contain the true figure in {self.levels} of cases."
-        return f"{what} The truth, which only a simulation knows, is orange." if self.has_truth else what
+        number = self._number or self.counted
+        holds = f"in {self.levels} of cases."
+        if self.has_truth:
+            return f"Simulation of {number}; orange ticks are the truth, and intervals contain it {holds}"
+        kind = "Simulation of" if any(part.simulated for part in self.parts) else "Estimates from private reports of"
+        return f"{kind} {number}, with intervals that contain the true figure {holds}"
+
+    @property
+    def counted(self) -> str:
+        """What the collections count, such as ``flights and nights``."""
+        return " and ".join(dict.fromkeys(part.noun.many for part in self.parts)) or ANSWER.many
+
+    @property
+    def _number(self) -> str:
+        """How much was counted, such as ``10 flights and 20 nights``; empty if no report is known."""
+        numbers: dict[Noun, list[int]] = {}
+        for account in self.accounts:
+            if account.accepted:
+                numbers.setdefault(account.noun, []).append(account.accepted)
+        return " and ".join(_of_questions(noun, counts) for noun, counts in numbers.items())
 
     @property
     def source(self) -> str:
@@ -252,3 +271,10 @@ class Report:
         return colours_of_groups(
             drawn | {line.group for part in self.parts for groups in part.groups for line in groups.lines}
         )
+
+
+def _of_questions(noun: Noun, counts: Sequence[int]) -> str:
+    """The number of all, or that of each question if all have the same."""
+    if len(counts) > 1 and len(set(counts)) == 1:
+        return f"{noun.counted(counts[0])} for each of {len(counts)} questions"
+    return noun.counted(sum(counts))

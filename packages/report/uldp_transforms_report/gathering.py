@@ -19,6 +19,7 @@ from uldp_transforms.jobs.records.row_directory import Row, RowDirectory
 from uldp_transforms.jobs.records.run_records import RunRecord, of_jobs
 from uldp_transforms.jobs.records.whole_period import group_totals_of, totals_of
 from uldp_transforms.ldp import Collection
+from uldp_transforms.ldp.alphabets.noun import ANSWER, Noun
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.figures.figure import COLUMNS, Figure, share_of, shares_in_blocks, trend_of, unlisted_share
 from uldp_transforms.rows.smoothed_rows import CHANGE
@@ -109,7 +110,7 @@ def _gathered(asked: Asked, directory: RowDirectory) -> Report:
                 group_totals.get(fingerprint, []),
             )
         )
-    accounts, balanced, unread = _accounts(directory, records)
+    accounts, balanced, unread = _accounts(directory, records, known.values())
     return Report(
         title=asked.title,
         note=asked.note,
@@ -131,18 +132,21 @@ def _run(record: RunRecord, directory: str, is_latest: bool) -> tuple[str, str, 
     return record.run, record.started, record.ended or "", state, record.sentence or ""
 
 
-def _accounts(directory: RowDirectory, records: Sequence[RunRecord]) -> tuple[list[Account], bool | None, list[str]]:
+def _accounts(
+    directory: RowDirectory, records: Sequence[RunRecord], known: Iterable[Collection]
+) -> tuple[list[Account], bool | None, list[str]]:
     """Sums of reports of the latest run, or of all runs if the source resumes where the last one stopped, as ``uldp
     check``; whether they balance; and what could not be read, in words."""
     latest = records[-1:]
     seen = [record for record in records if record in latest or (latest[0].resumes and record.resumes)]
     rows = directory.ledger(record.run for record in seen)
+    nouns = {one.id: one.noun for one in sorted(known, key=lambda one: one.version)}
     accounts = []
     for name in sorted({row["collection_id"] or "" for row in rows}):
         sums = sums_of([row for row in rows if (row["collection_id"] or "") == name])
         numbers = {of: sums[of] for of in ("received", "accepted", "duplicates", "rejected")}
         if name or sums["received"]:  # other rows have no collection because their files could not be read
-            accounts.append(Account(name=name or "named no known collection", **numbers))
+            accounts.append(Account(name=name or "named no known collection", noun=nouns.get(name, ANSWER), **numbers))
     all_sums = add_up(sums_of([row for row in rows if row["run"] == record.run]) for record in seen)
     return accounts, bool(all_sums["balanced"]) if rows else None, unread_in_words(all_sums)
 
@@ -188,13 +192,13 @@ class _Part:
         health = [row for row in health if not row.get("group")]
         moved = _moved(health, starts, values)
         shown = self._found(found)
-        num_values = _num_values(latest)
         whole = None if total is None or not total["estimates"] else self._shares(total, total["estimates"])[0]
         return CollectionPart(
             id=first["collection_id"],
             version=first["collection_version"],
             fingerprint=first["fingerprint"],
             pooled=bool(first.get("pooled")),
+            noun=self._noun,
             **self._figures([] if total is None else [total]),
             groups=self._groups_of_windows(groups, latest) + self._groups_of_whole_period(group_totals, whole),
             group_trends=group_trends_of(values, self._unit, starts, groups, self._directory.entries),
@@ -209,7 +213,7 @@ class _Part:
             changed=_changed(_moved(health, starts, listed), listed, names),
             panel=None
             if shares_of_liars(self._rows)
-            else figure_panel(names, self._rows, self._unit) or panel.panel(names, num_values, limits.cells),
+            else figure_panel(names, self._rows, self._unit) or panel.panel(names, _num_values(latest), limits.cells),
             not_there=[value for value in self._asked.values if value not in values],
             alarms=alarms[-limits.rows :][::-1],
             alarms_left_out=max(0, len(alarms) - limits.rows),
@@ -231,6 +235,12 @@ class _Part:
         }
         spans = {"": self._rows, "whole_": whole}
         return {f"{span}{name}": part_of(rows) for span, rows in spans.items() for name, part_of in kinds.items()}
+
+    @property
+    def _noun(self) -> Noun:
+        """What is counted; of a question, as its latest version calls it."""
+        versions = (self._collection,) if self._question is None else self._question.collections
+        return ANSWER if versions[-1] is None else versions[-1].noun
 
     @property
     def _unit(self) -> str:

@@ -610,7 +610,7 @@ SENTENCES: list[Refusal] = [
     (
         lambda: read_collections(["more.json"]),
         "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, "
-        "client_window, client_timezone, question, dimensions, got 'more'",
+        "client_window, client_timezone, question, dimensions, noun, got 'more'",
     ),
     (lambda: read_collections(["latin.txt"]), "latin.txt must be a UTF-8 text file, got other bytes"),
     (lambda: read_text("latin.txt"), "latin.txt must be a UTF-8 text file, got other bytes"),

@@ -232,7 +232,7 @@ COLLECTION_ERRORS = [
     (
         "more.json",
         "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, "
-        "client_window, client_timezone, question, dimensions, got 'more'",
+        "client_window, client_timezone, question, dimensions, noun, got 'more'",
     ),
     ("list.json", "list.json: Collection must be a JSON object, got []"),
     ("nan.json", "nan.json must hold finite numbers, got NaN"),

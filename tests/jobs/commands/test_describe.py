@@ -54,6 +54,12 @@ def test_what_a_reviewer_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "100,000" not in printed
 
 
+def test_a_description_names_what_is_counted() -> None:
+    text = text_of(Collection.from_json(URR.to_json() | {"noun": {"one": "visit", "many": "visits"}}))
+    assert "interval of a value of 10 % of visits. found: " in text
+    assert "Many answers together show how many visits of each kind there are." in text
+
+
 def test_a_range_of_sensitive_numbers() -> None:
     hours = {
         "id": "ordered",

@@ -10,8 +10,9 @@ from uldp_transforms.ldp.errors import SpecError
 
 
 def collections_of(records: Iterable[RunRecord], others: Iterable[Collection]) -> dict[str, Collection]:
-    """Fingerprint -> collection, for those of runs and others; unreadable ones, of newer versions, are omitted."""
-    found = {collection.fingerprint.hex(): collection for collection in others}
+    """Fingerprint -> collection, for those of runs and others, which say what equal ones are called; unreadable ones of
+    runs, of newer versions, are omitted."""
+    found = {}
     for record in records:
         for given in record.specification.get("collections") or ():
             try:
@@ -19,4 +20,4 @@ def collections_of(records: Iterable[RunRecord], others: Iterable[Collection]) -
             except SpecError:  # collection of a newer version
                 continue
             found[collection.fingerprint.hex()] = collection
-    return found
+    return found | {collection.fingerprint.hex(): collection for collection in others}

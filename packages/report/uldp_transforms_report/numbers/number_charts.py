@@ -24,7 +24,7 @@ _MANY_TIMES = 8.0  # ratio of the widths of bins above which the axis is logarit
 
 
 def curve_svg(part: NumberPart) -> str:
-    """The share of people in each bin, with its band, and a mark at the median."""
+    """The share in each bin, with its band, and a mark at the median."""
     return svg_text(curve_chart(part), width=520, height=220)
 
 
@@ -32,7 +32,7 @@ def panel(part: CollectionPart, zone: str) -> dict[str, Any]:
     """The picture of a collection of numbers: the curve of the latest window, and figures over the windows."""
     assert part.numbers is not None and part.latest is not None
     window, numbers = part.latest.window, part.numbers
-    reports = [f"{window.num_reports:,} reports"] if window.num_reports else []
+    reports = [part.noun.counted(window.num_reports)] if window.num_reports else []
     colours = "Blue: smooth. Grey: intervals without smoothness"
     if numbers.trends and numbers.trends[0].is_smoothed:
         colours = "Blue: smoothed over windows. Grey: each window alone"
@@ -49,7 +49,7 @@ def curves_of(part: CollectionPart) -> list[tuple[str, str, Any]]:
     numbers, latest = part.numbers, part.latest
     if numbers is None or not numbers.bars or latest is None:
         return []
-    caption = f"Share of people in each bin with {numbers.levels} intervals, {latest.window.name}."
+    caption = f"Share of {part.noun.many} in each bin with {numbers.levels} intervals, {latest.window.name}."
     return [("Distribution", caption, curve_chart(numbers))]
 
 
@@ -97,9 +97,9 @@ def _is_logarithmic(bars: Sequence[Bar]) -> bool:
     return bars[0].begin > 0 and max(widths) > _MANY_TIMES * min(widths)
 
 
-def sentence_of_curve(part: NumberPart) -> str:
-    """Text alternative of the histogram: its highest bar."""
+def sentence_of_curve(part: NumberPart, counted: str) -> str:
+    """Text alternative of the histogram: its highest bar; ``counted`` is the plural of what is counted."""
     bins = [bar.figure for bar in part.bars]
     top = max(bins, key=lambda one: -math.inf if one.value is None or math.isnan(one.value) else one.value)
     after = f" {part.unit}" if part.unit else ""
-    return f"Share of people in {len(bins)} bins, most in {top.name}{after}: {percent(top.value)}"
+    return f"Share of {counted} in {len(bins)} bins, most in {top.name}{after}: {percent(top.value)}"

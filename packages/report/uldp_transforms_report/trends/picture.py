@@ -29,7 +29,9 @@ def picture(report: Report, of_numbers: Callable[[CollectionPart, str], Any]) ->
         of_numbers: draws collections with a curve of numbers, from the part and the name of the time zone.
     """
     shown_parts = [part for part in report.parts[:_PARTS_IN_PICTURE] if part.trends]
-    lines = [f"Estimated shares of people with {report.levels} intervals, adjusted for showing the largest values"]
+    lines = [
+        f"Estimated shares of {report.counted} with {report.levels} intervals, adjusted for showing the largest values"
+    ]
     if left_out := len(report.parts) - len(shown_parts):
         lines.append(f"{left_out} further collection(s) have no numbers or do not fit here")
     title = alt.TitleParams(as_title(shown(report.title)), subtitle=lines, fontSize=20, subtitleFontSize=12, offset=12)
@@ -124,7 +126,7 @@ def _part(part: CollectionPart, zone: str) -> dict[str, Any]:
     """The picture of one collection: the latest window, and some trends beside it."""
     assert part.latest is not None
     entries, window = part.latest.entries[:20], part.latest.window
-    title = _titled(f"{shown(part.id)}, {part.which}: {window.name}", part.latest)
+    title = _titled(f"{shown(part.id)}, {part.which}: {window.name}", part, part.latest)
     latest = _latest(entries, LABELS).properties(width=260, title=title)
     timed = [line for line in part.windows if line.start is not None]
     trends = part.trends[:_IN_PICTURE] if len(timed) > 1 else []
@@ -142,7 +144,7 @@ def beside(latest: Any, trends: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return put("hconcat", [latest, *([put("vconcat", rows)] if rows else [])], spacing=40)
 
 
-def _titled(text: str, latest: Latest) -> alt.TitleParams:
+def _titled(text: str, part: CollectionPart, latest: Latest) -> alt.TitleParams:
     number = latest.window.num_reports
-    told = f"{number:,} reports, " if number else ""
+    told = f"{part.noun.counted(number)}, " if number else ""
     return alt.TitleParams(text, subtitle=f"{told}the largest shares first")
