@@ -22,9 +22,12 @@ def test_every_mechanism_says_what_the_pages_need(name):
     assert not without, f"{cls.__name__}: these fields need a JSON Schema in their metadata: {without}"
 
 
-@pytest.mark.parametrize("path", golden.pages())
+PAGES = golden.pages()
+
+
+@pytest.mark.parametrize("path", PAGES)
 def test_pages_say_what_the_classes_say(path):
-    made, now = golden.pages()[path], (golden.ROOT / path).read_text(encoding="utf-8")
+    made, now = PAGES[path], (golden.ROOT / path).read_text(encoding="utf-8")
     if made != now:
         pytest.fail("\n".join(golden_records.advice(path, now, made)), pytrace=False)
 

@@ -275,7 +275,13 @@ def test_without_a_law_of_the_own_noise_the_interval_is_normal():
 
 COUNTS = np.arange(400.0)
 MEANS = np.concatenate([np.geomspace(1e-3, 1, 2000), np.linspace(1, 100, 20_001)])[:, np.newaxis]
-LAW = stats.poisson.pmf(COUNTS, MEANS)
+
+
+@pytest.fixture(scope="module")
+def law() -> np.ndarray:
+    """(means, counts) probabilities, which take a while."""
+    found: np.ndarray = stats.poisson.pmf(COUNTS, MEANS)
+    return found
 
 
 def least_coverage(law: np.ndarray, confidence: float) -> np.ndarray:
@@ -303,13 +309,13 @@ def of_binomial_counts() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("rule", [of_poisson_counts, of_binomial_counts])
-def test_counts_without_noise_are_held_hardly_more_often_than_they_must_be(rule):
+def test_counts_without_noise_are_held_hardly_more_often_than_they_must_be(rule, law):
     """Every mean with probability 93.9 % at least; over means below 1 hardly more often than any 95 % rule must."""
     low, high = rule()
-    held = (LAW * ((low <= MEANS) & (high >= MEANS))).sum(axis=1)
+    held = (law * ((low <= MEANS) & (high >= MEANS))).sum(axis=1)
     assert held.min() > 0.939
     rare = MEANS[:, 0] <= 1
-    forced = least_coverage(LAW[rare, :40], 0.95)
+    forced = least_coverage(law[rare, :40], 0.95)
     assert forced.mean() == pytest.approx(0.986, abs=1e-3)
     assert held[rare].mean() < forced.mean() + 0.0025
     assert held[~rare].mean() < 0.965

@@ -39,13 +39,13 @@ def counts_of(item: Collection, people: int, *names: object) -> CohortCounts:
 
 
 ITEMS = [
+    ("urap", "half"),
     ("krr", "closed"),
     ("ss", "closed"),
     ("rappor", "closed"),
     ("hr", "closed"),
     ("urr", "half"),
     ("uss", "half"),
-    ("urap", "half"),
     ("krr", "hashed"),
     ("krr", "permuted"),
     ("urap", "listed"),
