@@ -151,9 +151,10 @@ def test_borrowed_shares_within_a_block_sum_to_1() -> None:
     assert ((ends[0] <= other.in_blocks.frequencies) & (other.in_blocks.frequencies <= ends[1])).all()
 
 
-def test_versions_are_pooled_within_blocks() -> None:
+@pytest.mark.parametrize("windows", [10, 200])
+def test_versions_are_pooled_within_blocks(windows: int) -> None:
     """The intervals of two versions together hold the truth and are shorter; other blocks are not pooled."""
-    items, windows, rng = [listed("ss"), listed("krr")], 200, generator("versions in blocks")
+    items, rng = [listed("ss"), listed("krr")], generator("versions in blocks")
     law = LAWS["1/rank"] / LAWS["1/rank"].sum()
     hits, shorter = np.zeros(len(VALUES), dtype=int), 0.0
     for _ in range(windows):
