@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import altair
 import numpy as np
 import pytest
 
@@ -26,6 +29,7 @@ from uldp_transforms_report.numbers import number_charts
 from uldp_transforms_report.numbers.number_facts import Bar, NumberPart
 from uldp_transforms_report.trends import picture as picture_of
 from uldp_transforms_report.trends import trend_charts
+from uldp_transforms_report.trends.window_chart import window_chart
 
 NAN, DAY = math.nan, 86_400_000
 
@@ -60,22 +64,15 @@ def trend_with(of: Figure, number: int, **arrays: Any) -> Trend:
 def layers_of(chart: Any) -> list[tuple[str, str, str | None]]:
     """Mark, its column, and the other end of what it spans."""
     found = []
-    for layer in chart.to_dict()["layer"]:
+    for layer in chart["layer"]:
         y, y2 = layer["encoding"].get("y", {}), layer["encoding"].get("y2", {})
         found.append((layer["mark"]["type"], y.get("field", ""), y2.get("field")))
     return found
 
 
-def values_of(of: dict[str, Any], whole: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    """The data of a chart, which stand in it or, under a name, in the whole picture."""
-    data = of["data"]
-    values: list[dict[str, Any]] = data["values"] if "values" in data else (whole or of)["datasets"][data["name"]]
-    return values
-
-
 def data_of(chart: Any) -> list[dict[str, Any]]:
-    found = chart.to_dict()
-    return values_of(found if "data" in found else found["layer"][0], found)
+    values: list[dict[str, Any]] = chart["data"]["values"]
+    return values
 
 
 BAND, ALONE, POINT = ("area", "low", "high"), ("rule", "low", "high"), ("point", "value", None)
@@ -142,6 +139,15 @@ def test_charts_change_only_on_purpose() -> None:
         drawn = charts_of_everything()
     now = [{"chart": name, "specification": without_versions(spec)} for name, spec in drawn.items()]
     assert now == golden("charts.json", lambda: now)
+    for one in now:  # each in the words of Vega-Lite, or it raises
+        altair.Chart.from_dict(one["specification"])
+
+
+def test_pages_are_made_without_altair() -> None:
+    """Its import takes longer than drawing ten charts; pictures need it."""
+    program = "import sys, uldp_transforms_report.written_report; print('altair' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    assert said == "False\n"
 
 
 def test_pictures_are_drawn_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,8 +171,8 @@ def axis_of(starts: list[str | None], zone: str = "UTC") -> tuple[dict[str, Any]
     lines = [line(0, start=start, name="n") for start in starts]
     number = len(starts)
     columns = {name: np.linspace(0, 1, number) for name in ("share", "low", "high")} | {"more": np.full(number, NAN)}
-    chart = trend_charts.through_time(lines, columns, zone, NumberFormat().words).mark_point().to_dict()
-    return chart["encoding"]["x"], values_of(chart)
+    chart = window_chart(lines, columns, zone, NumberFormat().words, [charts.points(name) for name in columns])
+    return chart["encoding"]["x"], data_of(chart)
 
 
 def test_times_are_those_of_the_place_of_the_job() -> None:
@@ -190,8 +196,7 @@ def test_an_axis_of_time_begins_with_a_whole_date() -> None:
 
 
 def test_numbers_of_a_chart_are_short_and_unknown_ones_are_none() -> None:
-    found = [charts.number_or_none(value) for value in (NAN, 0.123456789, 0.0, 1)]
-    assert found == [None, 0.123457, 0.0, 1.0]
+    assert charts.numbers_or_none(np.array([NAN, 0.123456789, 0.0, 1])) == [None, 0.123457, 0.0, 1.0]
 
 
 # ---------------------------------------------------------------------------------------------------------- sentences
@@ -266,7 +271,7 @@ def test_the_picture_has_four_collections_and_says_what_is_missing() -> None:
 def test_a_collection_has_twenty_values_and_six_trends_two_in_a_row() -> None:
     found = picture_of._part(part(entries=25, drawn=7), "UTC")
     latest, beside = found["hconcat"]
-    assert len(values_of(latest if "data" in latest else latest["layer"][0], latest)) == 20
+    assert len(data_of(latest if "data" in latest else latest["layer"][0])) == 20
     assert latest["title"]["text"] == "c, version 1: day 2"
     assert latest["title"]["subtitle"] == "1,000 answers, the largest shares first"
     assert [len(row["hconcat"]) for row in beside["vconcat"]] == [2, 2, 2]
@@ -300,7 +305,7 @@ def test_a_legend_explains_what_is_drawn_and_no_more() -> None:
 
 
 def test_names_of_trends_are_cut() -> None:
-    found = picture_of.beside(picture_of._latest([entry()]), [("x" * 40, picture_of._latest([entry()]))])
+    found = charts.beside(picture_of._latest([entry()]), [("x" * 40, {"mark": "point"})])
     title = found["hconcat"][1]["vconcat"][0]["hconcat"][0]["title"]
     assert title["text"] == f"{'x' * 19}\N{HORIZONTAL ELLIPSIS}{'x' * 10} "
 
@@ -354,7 +359,7 @@ def test_a_figure_over_windows_has_both_intervals() -> None:
     assert [(row["sure_low"], row["sure_high"]) for row in values] == [(1.0, 3.0), (None, None), (None, None)]
     assert values[0]["said"] == "day 0: 2.0 min (1.5 to 2.5)"
     assert data_of(trend_charts.trend_chart(figure_trend(), windows, "UTC"))[0]["said"] == "day 0: 2.0 (1.5 to 2.5)"
-    y = chart.to_dict()["layer"][0]["encoding"]["y"]
+    y = chart["layer"][0]["encoding"]["y"]
     assert y["axis"]["title"] == "min " and y["scale"] == {"domain": [1.0, 5.0], "nice": False, "zero": False}
     assert y["axis"]["values"] == [1.0, 2.0, 3.0, 4.0, 5.0]
     for number, points in ((60, 1), (61, 0)):
@@ -439,5 +444,7 @@ def test_pictures_of_errors_have_what_was_found(monkeypatch: pytest.MonkeyPatch)
         ]
         assert [one["encoding"]["y"]["field"] for one in found[:2]] == ["raw_error", "error"]
         rule, points = found[2]["layer"]
-        assert values_of(rule, whole) == [{"y": 0.95}] and points["encoding"]["y"]["scale"]["domain"] == [least, 1.0]
+        assert whole["datasets"][rule["data"]["name"]] == [{"y": 0.95}] and points["encoding"]["y"]["scale"][
+            "domain"
+        ] == [least, 1.0]
         assert found[0]["encoding"]["x"]["axis"]["values"] == [1.0, 2.0]

@@ -119,7 +119,7 @@ def test_a_window_that_its_neighbours_contradict_has_a_line_beside_the_band() ->
     assert np.flatnonzero(np.isfinite(smooth.alone_low)).tolist() == [5, 11]
     assert (smooth.alone_low[5], smooth.alone_high[5]) == (0.28, 0.45)
     assert (smooth.alone_low[11], smooth.alone_high[11]) == (0.1, 0.32)
-    drawn = trend_chart(of, windows(13), "UTC").to_dict()["layer"]
+    drawn = trend_chart(of, windows(13), "UTC")["layer"]
     alone = [one["mark"]["type"] for one in drawn if "alone_low" in str(one.get("transform"))]
     assert alone == ["rule", "point"]
 
@@ -162,8 +162,8 @@ def test_a_chart_of_ten_years_has_few_points() -> None:
     """And no lines of single windows, which would cover it."""
     usual = [(0.3, 0.28, 0.32)] * 9
     of = trend(*[*usual, (0.3, 0.28, 0.45)] * 41)
-    drawn = trend_chart(of, windows(410), "UTC").to_dict()
-    assert {len(rows) for rows in drawn["datasets"].values()} == {205}
+    drawn = trend_chart(of, windows(410), "UTC")
+    assert len(drawn["data"]["values"]) == 205
     assert [layer["mark"]["type"] for layer in drawn["layer"]] == ["area", "area", "line"]
 
 
@@ -225,15 +225,12 @@ def test_a_change_of_a_figure_is_named_where_it_was_found(name: str, expected: s
 def test_changes_have_a_dotted_line_and_words_beside_it() -> None:
     """On the side where there is room; those close to each other stand below each other."""
     of = trend(*[(0.3, 0.2, 0.4)] * 9)
-    drawn = trend_chart(of, windows(9), "UTC", changes={7: "+2 points", 1: "-1 points"}).to_dict()
+    drawn = trend_chart(of, windows(9), "UTC", changes={7: "+2 points", 1: "-1 points"})
     rule, text = drawn["layer"][-2:]
     data = rule["data"]
-    values = data["values"] if "values" in data else drawn["datasets"][data["name"]]
-    assert [(row["change"], row["is_late"], row["below"]) for row in values] == [
+    assert [(row["change"], row["is_late"], row["below"]) for row in data["values"]] == [
         ("-1 points", False, 0),
         ("+2 points", True, 11),
     ]
     assert rule["mark"]["strokeDash"] == [2, 3] and text["mark"]["type"] == "text"
-    assert not [
-        layer for layer in trend_chart(of, windows(9), "UTC").to_dict()["layer"] if layer["mark"]["type"] == "text"
-    ]
+    assert not [layer for layer in trend_chart(of, windows(9), "UTC")["layer"] if layer["mark"]["type"] == "text"]

@@ -1,24 +1,25 @@
-"""Charts as Vega-Lite specifications (Altair), drawn by vl-convert: SVG for pages, PNG for everything else.
+"""Charts as Vega-Lite specifications, drawn by vl-convert: SVG for pages, PNG for everything else.
 
-Drawing needs no browser and no network, and the result contains no scripts. Every number comes from ``facts``.
+Drawing needs no browser and no network, and the result contains no scripts. Every number comes from ``facts``. Charts
+of pages are plain dictionaries: a page has many, and Altair, which makes the others, is slow to import.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import numpy as np
 import vl_convert
-from altair.utils.schemapi import debug_mode
 
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.display import as_title
 from uldp_transforms_report.colours import INK, LINE, PAPER, PLAIN
+from uldp_transforms_report.texts_for_readers import named
 
 FEW = 60
 """Maximum number of windows with visible points."""
@@ -33,7 +34,7 @@ _CONFIG: dict[str, Any] = {
     "aria": False,  # the page has a text alternative for each chart
     "background": "transparent",
     "font": FONT,
-    "view": {"stroke": None},
+    "view": {"continuousWidth": 300, "continuousHeight": 300, "stroke": None},
     "axis": {
         "labelColor": INK,
         "titleColor": INK,
@@ -50,11 +51,20 @@ _CONFIG: dict[str, Any] = {
 _NAMED = re.compile(r'<(path|line) aria-label="([^"]*)" role="graphics-[a-z]*" aria-roledescription="[^"]*"([^>]*)/>')
 """A mark that is drawn with its description."""
 
+_PLACES = re.compile(r' (?:d|transform)="[^"]*"')
+_DECIMALS = re.compile(r"(?<=\.\d\d)\d+")
+"""Where an SVG has places of shapes, and the decimals of a number after the second one."""
+
 _DRAWN = re.compile(r'class="mark-[a-z]+ role-mark[ "]')
 """The group of a mark in an SVG, with any number of shapes."""
 
-_Rows = list[dict[str, Any]]
-Axis = Callable[[str], Any]
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+"""The language of the specifications."""
+
+Layer = dict[str, Any]
+"""One mark of a chart, with its encoding."""
+
+Axis = Callable[[str], dict[str, Any]]
 """Function that returns the y axis for a column."""
 
 
@@ -64,11 +74,9 @@ def configured(chart: Any) -> dict[str, Any]:
     return spec | {"config": config(background=PAPER, padding=20)}
 
 
-@functools.cache
 def config(**more: Any) -> dict[str, Any]:
-    """Altair's configuration with ours and with more, for a whole picture."""
-    config: dict[str, Any] = alt.Chart().mark_point().configure(**_CONFIG | more).to_dict()["config"]
-    return config
+    """The configuration of all charts, with more for a whole picture."""
+    return _CONFIG | more
 
 
 def put(how: str, charts: Sequence[Any], **properties: Any) -> dict[str, Any]:
@@ -79,23 +87,35 @@ def put(how: str, charts: Sequence[Any], **properties: Any) -> dict[str, Any]:
     return {how: [chart if isinstance(chart, dict) else _part_of_picture(chart) for chart in charts]} | properties
 
 
+def beside(latest: Any, trends: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, Any]:
+    """The latest window with named trends beside it, two in a row."""
+    charts = [
+        {**chart, "width": 260, "height": 120, "title": {"text": as_title(named(name, 30)), "fontSize": 12}}
+        for name, chart in trends
+    ]
+    rows = [put("hconcat", charts[at : at + 2]) for at in range(0, len(charts), 2)]
+    return put("hconcat", [latest, *([put("vconcat", rows)] if rows else [])], spacing=40)
+
+
 def _part_of_picture(chart: Any) -> dict[str, Any]:
+    import altair as alt  # noqa: PLC0415  # slow to import
+
     with alt.data_transformers.enable(consolidate_datasets=False):
         spec: dict[str, Any] = chart.to_dict(validate=False)
     return {name: value for name, value in spec.items() if name not in ("$schema", "config")}
 
 
-def png_of(spec: dict[str, Any]) -> bytes:
+def png_of(spec: Mapping[str, Any]) -> bytes:
     """Draw a PNG without a network; raises SpecError if the drawing is incomplete."""
-    return bytes(vl_convert.svg_to_png(_svg(spec), scale=1.5))
+    return bytes(vl_convert.svg_to_png(_svg(json.dumps(spec)), scale=1.5))
 
 
-def svg_of(spec: dict[str, Any]) -> bytes:
+def svg_of(spec: Mapping[str, Any]) -> bytes:
     """Draw an SVG without a network; raises SpecError if the drawing is incomplete."""
-    return f"{_svg(spec)}\n".encode()
+    return f"{_svg(json.dumps(spec))}\n".encode()
 
 
-def _svg(spec: dict[str, Any]) -> str:
+def _svg(spec: str) -> str:
     """Draw a chart, and check that each of its marks is there: vl-convert only logs most errors of Vega.
 
     Raises:
@@ -105,7 +125,7 @@ def _svg(spec: dict[str, Any]) -> str:
         svg = str(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[]))
     except ValueError:
         svg = ""
-    drawn, wanted = len(_DRAWN.findall(svg)), json.dumps(spec).count('"mark": ')
+    drawn, wanted = len(_DRAWN.findall(svg)), spec.count('"mark": ')
     if drawn < wanted:
         raise SpecError(f"charts must be drawn by vl-convert with all of their {wanted} marks, got {drawn}")
     return svg
@@ -114,55 +134,52 @@ def _svg(spec: dict[str, Any]) -> str:
 # ---------------------------------------------------------------------------------------------------- shared parts
 
 
-def number_or_none(value: Any) -> Any:
-    """A number of six digits as it stands in the data of a chart."""
-    return None if np.isnan(value) else float(f"{value:.6g}")
+def numbers_or_none(column: np.ndarray) -> list[float | None]:
+    """(W,) numbers of six digits as they stand in the data of a chart; None for NaN."""
+    return [None if math.isnan(number) else float(f"{number:.6g}") for number in column.tolist()]
 
 
-def axis_of(name: str, is_share: bool = True, unit: str = "") -> alt.Y:
-    """The axis of a column; that of shares begins at 0."""
-    axis = alt.Axis(title=as_title(unit) or None, format=".2~p" if is_share else ",.6~g", tickCount=4)
-    return alt.Y(f"{name}:Q", axis=axis, scale=alt.Scale(zero=is_share))
+def quantity(name: str, **more: Any) -> dict[str, Any]:
+    """The encoding of a column of numbers."""
+    return {"field": name, "type": "quantitative"} | more
 
 
-def band(base: Any, low: str, high: str, colour: str, opacity: float, y: Axis = axis_of) -> Any:
+def axis_of(name: str) -> dict[str, Any]:
+    """The axis of a column of shares, which begins at 0."""
+    return quantity(name, axis={"title": None, "format": ".2~p", "tickCount": 4}, scale={"zero": True})
+
+
+def band(low: str, high: str, colour: str, opacity: float, y: Axis = axis_of) -> Layer:
     """The area between two columns."""
-    return base.mark_area(color=colour, opacity=opacity).encode(y=y(low), y2=alt.Y2(f"{high}:Q"))
+    mark = {"type": "area", "color": colour, "opacity": opacity}
+    return {"mark": mark, "encoding": {"y": y(low), "y2": {"field": high}}}
 
 
-def points(base: Any, name: str, y: Axis = axis_of, colour: str = PLAIN) -> Any:
+def points(name: str, y: Axis = axis_of, colour: str = PLAIN) -> Layer:
     """A point for each window, with its numbers in a tooltip."""
-    points = base.mark_point(filled=True, size=22, opacity=1, color=colour, aria=True)
-    return points.encode(y=y(name), description=alt.Description("said:N"))
+    mark = {"type": "point", "filled": True, "size": 22, "opacity": 1, "color": colour, "aria": True}
+    return {"mark": mark, "encoding": {"y": y(name), "description": {"field": "said", "type": "nominal"}}}
 
 
-def line_of(base: Any, name: str, colour: str, y: Axis = axis_of, **more: Any) -> Any:
+def line_of(name: str, colour: str, y: Axis = axis_of, **more: Any) -> Layer:
     """A line through a column."""
-    return base.mark_line(color=colour, strokeWidth=1.6, **more).encode(y=y(name))
+    return {"mark": {"type": "line", "color": colour, "strokeWidth": 1.6} | more, "encoding": {"y": y(name)}}
 
 
-class _Data(alt.InlineData):
-    """Rows that Altair does not copy for each mark of a chart."""
-
-    def __deepcopy__(self, memo: Any) -> _Data:
-        return self
+def data_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Rows as the data of a chart."""
+    return {"values": [*rows]}
 
 
-def data_of(rows: _Rows) -> alt.InlineData:
-    """Rows as the data of a chart, which Altair does not check one by one."""
-    with debug_mode(False):
-        return _Data(values=rows)
-
-
-def svg_text(chart: Any, **size: int) -> str:
+def svg_text(chart: Mapping[str, Any], **size: int) -> str:
     """Draw a chart of this size as SVG; cached, because a stream changes few of its charts at a time."""
-    fit = {"autosize": {"type": "fit-x", "contains": "padding"}, "config": config()}
-    return _drawn(json.dumps(chart.to_dict(validate=False) | size | fit, sort_keys=True))
+    fit = {"$schema": SCHEMA, "autosize": {"type": "fit-x", "contains": "padding"}, "config": config()}
+    return _drawn(json.dumps({**chart, **size, **fit}, sort_keys=True))
 
 
 @functools.lru_cache(maxsize=1024)
 def _drawn(spec: str) -> str:
-    svg = _svg(json.loads(spec))
+    svg = _svg(spec)
     svg = _NAMED.sub(r"<\1\3><title>\2</title></\1>", svg)  # a pointer that rests there shows it
     svg = re.sub(r'(<[^>]*?) role="graphics-[a-z]*" aria-roledescription="[^"]*"', r"\1", svg)  # without names
-    return re.sub(r' (?:d|transform)="[^"]*"', lambda match: re.sub(r"(\.\d\d)\d+", r"\1", match[0]), svg)
+    return _PLACES.sub(lambda places: _DECIMALS.sub("", places[0]), svg)

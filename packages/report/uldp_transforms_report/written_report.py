@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.records.run_records import of_jobs
 from uldp_transforms_report.charts import png_of, svg_of
+from uldp_transforms_report.facts import Report
 from uldp_transforms_report.gathering import TITLE, Asked, gather
 from uldp_transforms_report.numbers.number_charts import panel
 from uldp_transforms_report.trends.chart_files import STYLES, write_charts
-from uldp_transforms_report.trends.picture import picture
 from uldp_transforms_report.web_page import page
 
 
@@ -37,7 +39,7 @@ def write(
     report = gather(asked)
     with of_jobs(asked.directory):
         of_page = None if output is None else page(report, asked.limits).encode("utf-8", "replace")
-        drawn = picture(report, panel) if png or svg else {}
+        drawn = _picture(report) if png or svg else {}
         of_picture = png_of(drawn) if png else None, svg_of(drawn) if svg else None
     for path, content in zip((output, png, svg), (of_page, *of_picture)):
         if path is not None and content is not None:
@@ -45,6 +47,12 @@ def write(
                 file.write(content)
     if charts is not None:
         write_charts(report, charts, STYLES[style])
+
+
+def _picture(report: Report) -> dict[str, Any]:
+    from uldp_transforms_report.trends.picture import picture  # noqa: PLC0415  # imports Altair
+
+    return picture(report, panel)
 
 
 def write_report_into(directory: str) -> None:

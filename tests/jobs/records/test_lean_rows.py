@@ -11,7 +11,7 @@ import pytest
 from uldp_transforms.jobs.records.lean_rows import LeanRow, LeanRows
 
 ROW: dict[str, Any] = {
-    "name": "c", "is": True, "zero": 0, "one": 1, "share": 0.0, "none": None, "list": [],
+    "name": "a collection", "is": True, "zero": 0, "one": 1, "share": 0.0, "none": None, "list": [],
     "object": {"a": [1, 1.0, True]},
 }  # fmt: skip
 

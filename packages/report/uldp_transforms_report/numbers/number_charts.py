@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
 
-import altair as alt
-
 from uldp_transforms.ldp.estimators.display import as_title
 from uldp_transforms.rows.figures.figure import MEDIAN, Trend
 from uldp_transforms.rows.figures.figure_words import percent, words_of
-from uldp_transforms_report.charts import LABELS, data_of, svg_text
+from uldp_transforms_report.charts import LABELS, Layer, beside, data_of, quantity, svg_text
 from uldp_transforms_report.colours import INK, SMOOTHED
 from uldp_transforms_report.facts import CollectionPart
 from uldp_transforms_report.numbers.number_facts import Bar, NumberPart
 from uldp_transforms_report.texts_for_readers import shown
-from uldp_transforms_report.trends.picture import beside
 from uldp_transforms_report.trends.trend_charts import common_scale, trend_chart
 
 _MANY_TIMES = 8.0  # ratio of the widths of bins above which the axis is logarithmic
@@ -36,10 +34,10 @@ def panel(part: CollectionPart, zone: str) -> dict[str, Any]:
     colours = "Blue: smooth. Grey: intervals without smoothness"
     if numbers.trends and numbers.trends[0].is_smoothed:
         colours = "Blue: smoothed over windows. Grey: each window alone"
-    title = alt.TitleParams(f"{shown(part.id)}, {part.which}: {window.name}", subtitle=[*reports, colours])
+    title = {"text": f"{shown(part.id)}, {part.which}: {window.name}", "subtitle": [*reports, colours]}
     names = [f"{trend.figure.name}, {numbers.unit}" if numbers.unit else trend.figure.name for trend in numbers.trends]
     trends = [dataclasses.replace(one, figure=dataclasses.replace(one.figure, unit="")) for one in numbers.trends]
-    curve = curve_chart(numbers, LABELS).properties(width=260, height=220, title=title)
+    curve = curve_chart(numbers, LABELS) | {"width": 260, "height": 220, "title": title}
     scale = common_scale(trends)
     return beside(curve, [(name, trend_chart(trend, part.windows, zone, scale)) for name, trend in zip(names, trends)])
 
@@ -58,7 +56,7 @@ def series_of(part: CollectionPart) -> list[Sequence[Trend]]:
     return [part.numbers.trends if part.numbers else part.trends, part.sums.trends if part.sums else ()]
 
 
-def curve_chart(part: NumberPart, least: float = 0) -> Any:
+def curve_chart(part: NumberPart, least: float = 0) -> dict[str, Any]:
     """The histogram; the labels of its shares take at least ``least`` pixels."""
     rows = [
         {
@@ -71,24 +69,37 @@ def curve_chart(part: NumberPart, least: float = 0) -> Any:
         }
         for bar in part.bars
     ]
-    x = alt.X(
-        "begin:Q",
-        scale=alt.Scale(type="log" if _is_logarithmic(part.bars) else "linear", zero=False, nice=False),
-        axis=alt.Axis(title=as_title(part.unit) or None, grid=False, format=",.6~g", tickCount=8, labelOverlap=True),
-    )
-    share = alt.Axis(title=None, format=".2~p", tickCount=4, minExtent=least)
-    base = alt.Chart(data_of(rows)).encode(x=x, x2="end:Q", description="said:N")
-    bars = base.mark_rect(color=SMOOTHED, opacity=0.16, aria=True).encode(y=alt.Y("zero:Q", axis=share), y2="share:Q")
-    bars = bars.transform_calculate(zero="0")
-    bands = base.mark_rect(color=SMOOTHED, opacity=0.28).encode(y=alt.Y("low:Q", axis=share), y2="high:Q")
-    tops = base.mark_rule(color=SMOOTHED, strokeWidth=2).encode(y=alt.Y("share:Q", axis=share))
-    layers = [bars, bands, tops]
+    axis = {
+        "title": as_title(part.unit) or None,
+        "grid": False,
+        "format": ",.6~g",
+        "tickCount": 8,
+        "labelOverlap": True,
+    }
+    scale = {"type": "log" if _is_logarithmic(part.bars) else "linear", "zero": False, "nice": False}
+    x, x2 = quantity("begin", axis=axis, scale=scale), {"field": "end"}
+    y = functools.partial(quantity, axis={"title": None, "format": ".2~p", "tickCount": 4, "minExtent": least})
+    across = {"x": x, "x2": x2, "description": {"field": "said", "type": "nominal"}}
+    layers: list[Layer] = [
+        {
+            "mark": {"type": "rect", "color": SMOOTHED, "opacity": 0.16, "aria": True},
+            "encoding": across | {"y": y("zero"), "y2": {"field": "share"}},
+            "transform": [{"calculate": "0", "as": "zero"}],
+        },
+        {
+            "mark": {"type": "rect", "color": SMOOTHED, "opacity": 0.28},
+            "encoding": across | {"y": y("low"), "y2": {"field": "high"}},
+        },
+        {"mark": {"type": "rule", "color": SMOOTHED, "strokeWidth": 2}, "encoding": across | {"y": y("share")}},
+    ]
     median = next((figure.value for figure in part.figures if figure.name == MEDIAN), None)
     if median is not None:
-        mark = alt.Chart(data_of([{"at": median, "name": MEDIAN}])).encode(x=alt.X("at:Q"))
-        layers.append(mark.mark_rule(color=INK, strokeDash=[2, 3]))
-        layers.append(mark.mark_text(color=INK, align="left", dx=4, fontSize=11).encode(y=alt.value(6), text="name:N"))
-    return alt.layer(*layers)
+        data, at = data_of([{"at": median, "name": MEDIAN}]), {"x": quantity("at")}
+        text = {"type": "text", "color": INK, "align": "left", "dx": 4, "fontSize": 11}
+        name = {"y": {"value": 6}, "text": {"field": "name", "type": "nominal"}}
+        layers.append({"data": data, "mark": {"type": "rule", "color": INK, "strokeDash": [2, 3]}, "encoding": at})
+        layers.append({"data": data, "mark": text, "encoding": at | name})
+    return {"data": data_of(rows), "layer": layers}
 
 
 def _is_logarithmic(bars: Sequence[Bar]) -> bool:

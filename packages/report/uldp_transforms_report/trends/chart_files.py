@@ -95,7 +95,7 @@ class ChartFile:
     title: str
     caption: str
     source: str
-    chart: Any
+    chart: dict[str, Any]
 
 
 def charts_in(report: Report) -> Iterator[ChartFile]:
@@ -165,7 +165,7 @@ def write_charts(report: Report, folder: str, style: Style) -> int:
 
 def _drawn(one: ChartFile, style: Style) -> str:
     """The SVG, drawn in pixels of the page and enlarged to the points of the style."""
-    spec = one.chart.to_dict(validate=False) | {"width": style.width / style.zoom, "height": style.height / style.zoom}
+    spec = one.chart | {"width": style.width / style.zoom, "height": style.height / style.zoom}
     spec["autosize"] = {"type": "fit", "contains": "padding"}
     spec["config"] = config(background=PAPER, padding=4)
     if style.has_text:

@@ -10,7 +10,7 @@ import altair as alt
 from uldp_transforms.ldp.estimators.display import as_title, rows_with_labels
 from uldp_transforms.rows.figures.figure import Figure
 from uldp_transforms.rows.figures.figure_words import words_of
-from uldp_transforms_report.charts import LABELS, config, configured, data_of, put
+from uldp_transforms_report.charts import LABELS, SCHEMA, beside, config, configured, data_of, put
 from uldp_transforms_report.colours import INK, PAPER, PLAIN, SMOOTHED, TRUTH
 from uldp_transforms_report.facts import CollectionPart, Latest, Report
 from uldp_transforms_report.texts_for_readers import named, shown
@@ -40,7 +40,7 @@ def picture(report: Report, of_numbers: Callable[[CollectionPart, str], Any]) ->
         return configured(alt.vconcat(empty.properties(width=700, height=120), title=title))
     charts = [(of_numbers if part.numbers and part.numbers.bars else _part)(part, report.zone) for part in shown_parts]
     below = put("vconcat", [_legend(shown_parts), *charts], title=title.to_dict(), spacing=24)
-    return {"$schema": alt.SCHEMA_URL, "config": config(background=PAPER, padding=20)} | below
+    return {"$schema": SCHEMA, "config": config(background=PAPER, padding=20)} | below
 
 
 def _latest(entries: Sequence[Figure], least: float = 0) -> Any:
@@ -132,16 +132,6 @@ def _part(part: CollectionPart, zone: str) -> dict[str, Any]:
     trends = part.trends[:_IN_PICTURE] if len(timed) > 1 else []
     scale = common_scale(trends)
     return beside(latest, [(trend.figure.name, trend_chart(trend, part.windows, zone, scale)) for trend in trends])
-
-
-def beside(latest: Any, trends: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """The latest window with named trends beside it, two in a row."""
-    charts = [
-        chart.properties(width=260, height=120, title=alt.TitleParams(as_title(named(name, 30)), fontSize=12))
-        for name, chart in trends
-    ]
-    rows = [put("hconcat", charts[at : at + 2]) for at in range(0, len(charts), 2)]
-    return put("hconcat", [latest, *([put("vconcat", rows)] if rows else [])], spacing=40)
 
 
 def _titled(text: str, part: CollectionPart, latest: Latest) -> alt.TitleParams:

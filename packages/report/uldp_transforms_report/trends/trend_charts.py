@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import functools
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
 import numpy as np
-from altair.utils.schemapi import debug_mode
 
 from uldp_transforms.ldp.estimators.display import as_title
 from uldp_transforms.rows.figures.figure import Trend, table_of, trend_of
 from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
-from uldp_transforms.windows import moment_of
-from uldp_transforms_report.charts import FEW, band, data_of, line_of, number_or_none, points, svg_text
+from uldp_transforms_report.charts import FEW, Axis, Layer, band, data_of, line_of, points, quantity, svg_text
 from uldp_transforms_report.colours import INK, PLAIN, SMOOTHED, TRUTH
 from uldp_transforms_report.facts import WindowLine
 from uldp_transforms_report.texts_for_readers import in_words, named
 from uldp_transforms_report.trends.common_scales import Scale, scale_of
 from uldp_transforms_report.trends.merged_windows import merged, step_of
 from uldp_transforms_report.trends.smooth_bands import smooth_columns
-from uldp_transforms_report.trends.time_axis import labels_of
-from uldp_transforms_report.window_names import clock, local
+from uldp_transforms_report.trends.window_chart import times_of, window_chart
 
 WIDTH, HEIGHT = 330, 150
 """Pixels of a chart among others."""
@@ -39,9 +34,7 @@ def trend_svg(
     changes: Mapping[int, str] | None = None,
 ) -> str:
     """Chart of one figure over the windows, smoothed if available; arguments as for ``trend_chart``."""
-    with debug_mode(False):  # many charts of one kind, which tests check
-        chart = trend_chart(trend, windows, zone, scale, changes)
-    return svg_text(chart, width=WIDTH, height=HEIGHT)
+    return svg_text(trend_chart(trend, windows, zone, scale, changes), width=WIDTH, height=HEIGHT)
 
 
 def unexplained_svg(windows: Sequence[WindowLine], zone: str) -> str:
@@ -49,7 +42,7 @@ def unexplained_svg(windows: Sequence[WindowLine], zone: str) -> str:
     return svg_text(_unexplained(windows, zone), width=WIDTH, height=HEIGHT)
 
 
-def _unexplained(windows: Sequence[WindowLine], zone: str) -> Any:
+def _unexplained(windows: Sequence[WindowLine], zone: str) -> dict[str, Any]:
     shares = [line.unexplained for line in windows]
     return trend_chart(trend_of(shares[-1], table_of(shares)), windows, zone, is_joined=True)
 
@@ -67,7 +60,7 @@ def trend_chart(
     scale: Scale | None = None,
     changes: Mapping[int, str] | None = None,
     is_joined: bool = False,
-) -> Any:
+) -> dict[str, Any]:
     """A figure over the windows: each alone in grey, smoothed ones in blue where no window contradicts them.
 
     Few windows have a line each, many have a band. Of numbers that are not smoothed, the interval without smoothness
@@ -88,71 +81,76 @@ def trend_chart(
         words = (NumberFormat() if figure.is_share else format_of(figure)).words
     step = step_of(len(windows))
     columns = merged(drawn_columns(trend), step)
-    base = through_time(windows[::step], columns, zone, words)
     y = functools.partial(axis_on, scale or common_scale([trend]), is_share=figure.is_share, unit=figure.unit)
     span = whisker if is_few else functools.partial(band, opacity=0.22)
     if trend.is_smoothed:
         layers = [
-            span(base, "low", "high", PLAIN, y=y),
-            band(base, "smoothed_low", "smoothed_high", SMOOTHED, 0.28, y),
-            line_of(base, "smoothed", SMOOTHED, y),
+            span("low", "high", PLAIN, y=y),
+            band("smoothed_low", "smoothed_high", SMOOTHED, 0.28, y),
+            line_of("smoothed", SMOOTHED, y),
         ]
     elif figure.is_share:
-        layers = [span(base, "low", "high", PLAIN, y=y)]
+        layers = [span("low", "high", PLAIN, y=y)]
         if is_joined or not is_few:
-            layers.append(line_of(base, "value", PLAIN, y))
+            layers.append(line_of("value", PLAIN, y))
     else:
-        layers = [span(base, "sure_low", "sure_high", PLAIN, y=y), band(base, "low", "high", SMOOTHED, 0.28, y)]
-        layers.append(line_of(base, "value", SMOOTHED, y))
+        layers = [span("sure_low", "sure_high", PLAIN, y=y), band("low", "high", SMOOTHED, 0.28, y)]
+        layers.append(line_of("value", SMOOTHED, y))
     if is_few:
-        layers.append(points(base, "value", y))
+        layers.append(points("value", y))
     if step == 1 and np.isfinite(columns.get("alone_low", np.nan)).any():
-        layers += _standing_out(base, y)
+        layers += _standing_out(y)
     if np.isfinite(trend.truth).any():
-        layers.append(line_of(base, "truth", TRUTH, y, strokeDash=[5, 2]))
-    return alt.layer(*layers, *_changes(windows, changes or {}, zone))
+        layers.append(line_of("truth", TRUTH, y, strokeDash=[5, 2]))
+    layers += _changes(windows, changes or {}, zone)
+    return window_chart(windows[::step], columns, zone, words, layers)
 
 
-def whisker(base: Any, low: str, high: str, colour: str, y: Any) -> Any:
+def whisker(low: str, high: str, colour: str, y: Axis) -> Layer:
     """A line between two columns for each window."""
-    drawn = base.transform_filter(f"isValid(datum.{low}) && isValid(datum.{high})")
-    return drawn.mark_rule(color=colour, strokeWidth=2, opacity=0.35).encode(y=y(low), y2=alt.Y2(f"{high}:Q"))
+    mark = {"type": "rule", "color": colour, "strokeWidth": 2, "opacity": 0.35}
+    known = [{"filter": f"isValid(datum.{low}) && isValid(datum.{high})"}]
+    return {"mark": mark, "encoding": {"y": y(low), "y2": {"field": high}}, "transform": known}
 
 
-def _standing_out(base: Any, y: Any) -> list[Any]:
+def _standing_out(y: Axis) -> list[Layer]:
     """A thin line with a dot for each window that its neighbours contradict."""
-    alone = base.transform_filter("isValid(datum.alone_low)")
+    known = {"transform": [{"filter": "isValid(datum.alone_low)"}]}
+    line = {"type": "rule", "color": SMOOTHED, "strokeWidth": 1}
+    dot = {"type": "point", "filled": True, "size": 22, "opacity": 1, "color": SMOOTHED}
     return [
-        alone.mark_rule(color=SMOOTHED, strokeWidth=1).encode(y=y("alone_low"), y2=alt.Y2("alone_high:Q")),
-        alone.mark_point(filled=True, size=22, opacity=1, color=SMOOTHED).encode(y=y("alone")),
+        {"mark": line, "encoding": {"y": y("alone_low"), "y2": {"field": "alone_high"}}} | known,
+        {"mark": dot, "encoding": {"y": y("alone")}} | known,
     ]
 
 
-def _changes(windows: Sequence[WindowLine], changes: Mapping[int, str], zone: str) -> list[Any]:
+def _changes(windows: Sequence[WindowLine], changes: Mapping[int, str], zone: str) -> list[Layer]:
     """A dotted line where an alarm rang, with what changed."""
-    at = clock(zone)
-    moments = [None if line.start is None else local(line.start, at) for line in windows]
-    timed = [moment for moment in moments if moment is not None]
+    if not changes:
+        return []
+    times = times_of(windows, zone)
+    timed = [time for time in times if time is not None]
     rows = []
     for number, (place, change) in enumerate(sorted(changes.items())):
-        moment = moments[place]
-        if moment is not None:
-            is_late = 2 * (moment - timed[0]) > timed[-1] - timed[0]
+        time = times[place]
+        if time is not None:
+            is_late = 2 * (time - timed[0]) > timed[-1] - timed[0]
             below = 11 * (number % _CHANGES_BELOW)
-            rows.append({"time": _pixel_time(moment), "change": change, "is_late": is_late, "below": below})
+            rows.append({"time": time, "change": change, "is_late": is_late, "below": below})
     if not rows:
         return []
-    base = alt.Chart(data_of(rows)).encode(x=alt.X("time:T"))
-    texts = base.mark_text(
-        color=INK,
-        fontSize=10,
-        align={"expr": "datum.is_late ? 'right' : 'left'"},
-        dx={"expr": "datum.is_late ? -3 : 3"},
-        dy={"expr": "datum.below"},
-    )
+    text = {
+        "type": "text",
+        "color": INK,
+        "fontSize": 10,
+        "align": {"expr": "datum.is_late ? 'right' : 'left'"},
+        "dx": {"expr": "datum.is_late ? -3 : 3"},
+        "dy": {"expr": "datum.below"},
+    }
+    said = {"y": {"value": 6}, "text": {"field": "change", "type": "nominal"}}
     return [
-        base.mark_rule(color=INK, strokeDash=[2, 3]),
-        texts.encode(y=alt.value(6), text=alt.Text("change:N")),
+        {"data": data_of(rows), "mark": {"type": "rule", "color": INK, "strokeDash": [2, 3]}, "encoding": {}},
+        {"data": data_of(rows), "mark": text, "encoding": said},
     ]
 
 
@@ -168,51 +166,10 @@ def drawn_columns(trend: Trend) -> dict[str, np.ndarray]:
     return columns | smooth_columns(trend)
 
 
-def through_time(
-    windows: Sequence[WindowLine],
-    columns: Mapping[str, np.ndarray],
-    zone: str,
-    words: Callable[[float, float, float], str] | None,
-) -> Any:
-    """A chart whose x axis is the start of a window, in the job's time zone.
-
-    Args:
-        windows: W windows.
-        columns: (W,) arrays; the first three are an estimate and its interval.
-        zone: the time zone.
-        words: function that formats these three; None: they are not told.
-    """
-    at = clock(zone)
-    moments = [None if line.start is None else local(line.start, at).replace(tzinfo=None) for line in windows]
-    share, low, high = list(columns.values())[:3]
-    rows = [
-        {"time": _pixel_time(moment)}
-        | ({"said": f"{windows[place].name}: {words(share[place], low[place], high[place])}"} if words else {})
-        | {name: number_or_none(column[place]) for name, column in columns.items()}
-        for place, moment in enumerate(moments)
-        if moment is not None
-    ]
-    labels = {_pixel_time(moment): text for moment, text in labels_of([one for one in moments if one]).items()}
-    axis = alt.Axis(
-        title=None,
-        grid=False,
-        values=[*labels],
-        labelExpr=f"({json.dumps(labels)})[toNumber(datum.value)]",
-        labelFlush=True,
-        labelOverlap=True,
-    )
-    return alt.Chart(data_of(rows)).encode(x=alt.X("time:T", scale=alt.Scale(type="utc"), axis=axis))
-
-
-def _pixel_time(moment: Any) -> int:
-    """Milliseconds of an axis that shows a place's own time as if it were UTC."""
-    return moment_of(f"{moment:%Y-%m-%dT%H:%M:%SZ}")
-
-
-def axis_on(scale: Scale, name: str, is_share: bool, unit: str) -> alt.Y:
+def axis_on(scale: Scale, name: str, is_share: bool, unit: str) -> dict[str, Any]:
     """The axis of a column."""
-    axis = alt.Axis(title=as_title(unit) or None, format=".2~p" if is_share else ",.6~g", values=scale.ticks)
-    return alt.Y(f"{name}:Q", axis=axis, scale=alt.Scale(domain=[scale.low, scale.high], nice=False, zero=False))
+    axis = {"title": as_title(unit) or None, "format": ".2~p" if is_share else ",.6~g", "values": scale.ticks}
+    return quantity(name, axis=axis, scale={"domain": [scale.low, scale.high], "nice": False, "zero": False})
 
 
 def broken_of(trend: Trend, windows: Sequence[WindowLine]) -> str:

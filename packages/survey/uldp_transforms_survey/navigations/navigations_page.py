@@ -8,10 +8,8 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import altair as alt
-
 from uldp_transforms.ldp.confidence import INTERVAL
-from uldp_transforms_report.charts import FEW, band, data_of, line_of, points, svg_text
+from uldp_transforms_report.charts import FEW, Layer, band, data_of, line_of, points, quantity, svg_text
 from uldp_transforms_report.colours import PLAIN, SMOOTHED, TRUTH
 from uldp_transforms_survey.navigations.navigation_words import percent_in_words, rate_in_words, sentences_about, shown
 
@@ -74,35 +72,37 @@ def page_of(whole: Row, windows: Sequence[Row], accounts: Sequence[str]) -> str:
 def _charts(windows: Sequence[Row], q: str) -> list[str]:
     if not windows:
         return []
-    base = alt.Chart(data_of([_drawn(row) for row in windows])).encode(
-        x=alt.X("time:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(grid=False, labelFlush=True))
-    )
-    marks = points if len(windows) <= FEW else lambda chart, name: line_of(chart, name, PLAIN)
-    share = alt.layer(band(base, "low", "high", PLAIN, 0.22), marks(base, "share"))
-    times = alt.layer(
-        band(base, "disturbed_low", "disturbed_high", TRUTH, 0.14, _milliseconds),
-        band(base, "undisturbed_low", "undisturbed_high", SMOOTHED, 0.22, _milliseconds),
-        line_of(base, "disturbed", TRUTH, _milliseconds, strokeDash=[5, 2], point={"color": TRUTH}),
-        line_of(base, "undisturbed", SMOOTHED, _milliseconds, point={"color": SMOOTHED}),
-    )
+    axis = {"grid": False, "labelFlush": True}
+    x = {"field": "time", "type": "temporal", "title": None, "scale": {"type": "utc"}, "axis": axis}
+    base = {"data": data_of([_drawn(row) for row in windows]), "encoding": {"x": x}}
+    share: list[Layer] = [
+        band("low", "high", PLAIN, 0.22),
+        points("share") if len(windows) <= FEW else line_of("share", PLAIN),
+    ]
+    times: list[Layer] = [
+        band("disturbed_low", "disturbed_high", TRUTH, 0.14, _milliseconds),
+        band("undisturbed_low", "undisturbed_high", SMOOTHED, 0.22, _milliseconds),
+        line_of("disturbed", TRUTH, _milliseconds, strokeDash=[5, 2], point={"color": TRUTH}),
+        line_of("undisturbed", SMOOTHED, _milliseconds, point={"color": SMOOTHED}),
+    ]
     return [
         "<h2>Share of undisturbed navigations</h2>",
         _figure(
-            share,
+            base | {"layer": share},
             "Unbiased share of undisturbed navigations of each window, which may lie outside 0 to 100 %, with its "
             f"{INTERVAL}, which does not; times are UTC",
         ),
         f"<h2>{q} of the loading time in milliseconds</h2>",
         _figure(
-            times,
+            base | {"layer": times},
             f"{q} of undisturbed (solid, blue) and disturbed navigations (dashed, orange) of each window, with "
             f"{INTERVAL}s where both ends are known",
         ),
     ]
 
 
-def _figure(chart: Any, caption: str) -> str:
-    svg = svg_text(chart.properties(width=900, height=200))
+def _figure(chart: Mapping[str, Any], caption: str) -> str:
+    svg = svg_text(chart, width=900, height=200)
     return f'<figure role="img" aria-label="{html.escape(caption)}">{svg}</figure><p class="note">{caption}.</p>'
 
 
@@ -122,8 +122,8 @@ def _drawn(row: Row) -> dict[str, Any]:
     return drawn
 
 
-def _milliseconds(name: str) -> alt.Y:
-    return alt.Y(f"{name}:Q", axis=alt.Axis(title=None, tickCount=4), scale=alt.Scale(zero=True))
+def _milliseconds(name: str) -> dict[str, Any]:
+    return quantity(name, axis={"title": None, "tickCount": 4}, scale={"zero": True})
 
 
 def _headline(whole: Row) -> str:
