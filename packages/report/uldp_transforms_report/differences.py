@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import orjson
 from scipy import special
 
 from uldp_transforms.ldp.comparisons.compare import difference_interval, hull
@@ -84,8 +85,9 @@ class Panel:
     def as_json(self) -> str:
         """The panel for the page's script."""
         tables = {name: _rounded(getattr(self, name)) for name in ("value", "low", "high", "inner")}
+        numbers = orjson.dumps(tables, option=orjson.OPT_SERIALIZE_NUMPY).decode()  # with null for what is not finite
         named = {"values": list(self.values), "shares": list(self.is_share), "sides": list(self.sides)}
-        return as_json(named | tables | {"joint": not self.is_of_figures})
+        return f"{as_json(named | {'joint': not self.is_of_figures})[:-1]},{numbers[1:]}"
 
 
 class PanelRows:
@@ -105,10 +107,10 @@ class PanelRows:
     def add(self, side: int, entries: Sequence[Mapping[str, Any]], confidence: float | None = None) -> None:
         """Take over the entries of the row of a window or group, with the confidence of the row."""
         self._confidences[side] = confidence_or_default(confidence)
-        for entry in entries:
-            place = self._places.get(entry["value"])
-            if place is not None and entry.get("raw_frequency") is not None:
-                self._numbers[:, side, place] = [entry[name] for name in _NUMBERS]
+        found = [one for one in entries if one["value"] in self._places and one.get("raw_frequency") is not None]
+        if found:
+            numbers = np.array([[one[name] for name in _NUMBERS] for one in found], dtype=float)
+            self._numbers[:, side, [self._places[one["value"]] for one in found]] = numbers.T
 
     def panel(self, sides: Sequence[str], num_values: int, most_cells: int) -> Panel | None:
         """The panel of the last sides with numbers; None if there are fewer than two.
@@ -177,7 +179,5 @@ def _known(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _rounded(numbers: np.ndarray) -> list[list[float | None]]:
-    return [
-        [number if math.isfinite(number) else None for number in row] for row in np.round(numbers, _DIGITS).tolist()
-    ]
+def _rounded(numbers: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(np.round(numbers, _DIGITS))

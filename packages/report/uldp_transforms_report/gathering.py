@@ -21,7 +21,7 @@ from uldp_transforms.jobs.records.whole_period import group_totals_of, totals_of
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets.noun import ANSWER, Noun
 from uldp_transforms.ldp.versions import VersionedQuestion
-from uldp_transforms.rows.figures.figure import COLUMNS, Figure, share_of, shares_in_blocks, trend_of, unlisted_share
+from uldp_transforms.rows.figures.figure import Figure, share_of, shares_in_blocks, trend_of, unlisted_share
 from uldp_transforms.rows.smoothed_rows import CHANGE
 from uldp_transforms_report.compared.compared_rows import comparisons_of
 from uldp_transforms_report.differences import PanelRows
@@ -49,6 +49,7 @@ from uldp_transforms_report.question_facts import (
     shares_of_liars,
 )
 from uldp_transforms_report.trends.group_trends import group_trends_of
+from uldp_transforms_report.trends.shares_over_windows import SharesOverWindows
 from uldp_transforms_report.truth_file import Truth
 from uldp_transforms_report.window_names import clock, name_of_window
 
@@ -342,23 +343,19 @@ class _Part:
         """(W, S, 9) numbers of the values' trends, coverage of all entries of all windows, and unlisted shares; fills
         the panel."""
         at_window = {(row["file"], row["line"]): at for at, row in enumerate(self._rows)}
-        at_value = {value: at for at, value in enumerate(values)}
-        table = np.full((len(self._rows), len(values), len(COLUMNS)), np.nan)
+        shares = SharesOverWindows(len(self._rows), values)
         held: Counter[tuple[str, bool]] = Counter()
         unlisted: dict[int, float] = {}
         for row, given in self._directory.entries(row for row in self._rows if row["status"] == "ok"):
             window = at_window[row["file"], row["line"]]
             panel.add(window, given, row.get("confidence"))
             truth = self._truth(row, [entry["value"] for entry in given])
+            shares.add(window, given, truth)
             if truth is not None:
                 held += self._held(given, truth)
                 if row.get("num_values") in (None, len(given)):
                     unlisted[window] = max(0.0, 1 - float(truth.sum()))
-            for of, entry in enumerate(given):
-                at = at_value.get(entry["value"])
-                if at is not None:
-                    table[window, at] = share_of(entry, truth=None if truth is None else truth[of]).numbers
-        return table, _coverage(held), unlisted
+        return shares.table(), _coverage(held), unlisted
 
     def _held(self, given: Sequence[Row], truth: np.ndarray) -> Counter[tuple[str, bool]]:
         """Numbers of intervals that contain and that miss the truth, per kind of interval."""
@@ -427,8 +424,12 @@ def _moved(health: Sequence[Row], starts: Sequence[str | None], values: Iterable
         for entry in row["findings"]
         if entry["name"] == CHANGE and entry["fired"]
     }
-    said = [sentences.get(start, "") for start in starts]
-    return [np.array([repr(value) in sentence for sentence in said], dtype=bool) for value in values]
+    said = [(at, sentences[start]) for at, start in enumerate(starts) if start in sentences]
+    moved = []
+    for value in map(repr, values):
+        moved.append(np.zeros(len(starts), dtype=bool))
+        moved[-1][[at for at, sentence in said if value in sentence]] = True
+    return moved
 
 
 def _changed(moved: Sequence[np.ndarray], values: Sequence[str], names: Sequence[str]) -> dict[str, str]:
