@@ -13,6 +13,7 @@ import numpy
 from labs.benchmarks import (
     alarms,
     blocks,
+    capacity,
     comparisons,
     decoders,
     discovery,
@@ -58,6 +59,7 @@ ALL = {
     "folded": folded,
     "discovery": discovery,
     "scale": scale,
+    "capacity": capacity,
     "many_collections": many_collections,
     "many_ids": many_ids,
     "many_windows": many_windows,
