@@ -22,7 +22,7 @@ DEAREST = (
     "ldp/estimators/test_largest.py",
     "labs/tests/test_discovery_of_hosts.py",
     "ldp/estimators/test_few_values.py",
-    "ldp/planning/test_forecast.py",
+    "packages/planner/tests/test_forecast.py",
     "beam/test_memo_populations.py",
 )
 """Files of ``make slow`` that take minutes, the longest first. They start first: no process waits long for another."""

@@ -31,30 +31,33 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     return attribute
 
 
-def moved_names(former: str, home: str) -> Callable[[str], Any]:
+def moved_names(former: str, home: str, elsewhere: Mapping[str, str] | None = None) -> Callable[[str], Any]:
     """The function ``__getattr__`` of a module that has moved into a companion; its names are found for one release.
 
     Args:
         former: name of the module.
         home: the module that has its names, with the package of the companion.
+        elsewhere: names that another module has, and that module.
 
     Returns:
         A function from a name to what it stands for, with a DeprecationWarning. It raises ImportError if the companion
         is not installed.
     """
-    companion = home.partition(".")[0]
-    package = companion.replace("_", "-")
+    homes = elsewhere or {}
 
     def attribute(name: str) -> Any:
         if name.startswith("__"):  # such as __path__, for which Python asks
             raise AttributeError(f"module {former!r} has no attribute {name!r}")
+        today = homes.get(name, home)
+        companion = today.partition(".")[0]
+        moved = f"{former} is now {today} of the package {companion.replace('_', '-')}"
         try:
-            module = importlib.import_module(home)
+            module = importlib.import_module(today)
         except ModuleNotFoundError as error:
             if error.name != companion:
                 raise
-            raise ImportError(f"{former} is now {home} of the package {package}, which is not installed") from error
-        warnings.warn(f"{former} is now {home} of the package {package}", DeprecationWarning, stacklevel=2)
+            raise ImportError(f"{moved}, which is not installed") from error
+        warnings.warn(moved, DeprecationWarning, stacklevel=2)
         return getattr(module, name)
 
     return attribute

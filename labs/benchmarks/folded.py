@@ -14,7 +14,7 @@ import numpy as np
 from labs.benchmarks.javascript import CLIENT
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.client.client_form import client_form
-from uldp_transforms.ldp.planning.cpu_time import client_seconds, window_seconds
+from uldp_transforms_planner.planning.cpu_time import client_seconds, window_seconds
 
 N = 100_000
 SIZES = (500, 2_000, 8_000)

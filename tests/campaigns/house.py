@@ -94,9 +94,7 @@ CAPABILITIES = (
         r"(\b|_)memos?(\b|_)|epsilon_inf|client_window",
     ),
     Capability("tagged values", r"alphabets/tagged|personalised", r"tagged|personalised"),
-    Capability(
-        "planner and evaluate", r"ldp/planning|ldp/utility|jobs/plan/|jobs/evaluate|error_charts", r"planning|forecast"
-    ),
+    Capability("planner and evaluate", r"packages/planner/|error_charts", r"planning|forecast"),
     Capability("sentinels and health", r"sentinel|window_health|bit_patterns|bit_totals", r"sentinel|bit_patterns"),
     Capability("following", r"jobs/follow", r"follow_job|--follow|following"),
     Capability("Kafka", r"kafka", r"kafka"),

@@ -16,25 +16,18 @@ from scipy import stats
 
 from tests.campaigns.attacks import (
     ATTACKS,
-    CANARIES,
-    UNSOUND,
-    WATCHED,
     closed,
     honest_windows,
     level,
-    missing_noise,
     patterns_of,
     times_seen,
-    with_canaries,
 )
 from tests.support.cases import ALL_COLLECTIONS, VALUES, enumerated
 from tests.support.ldp.made_collections import made
-from tests.support.tolerance import binomial_limits, generator, normal_limit
+from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection, sentinels
 from uldp_transforms.ldp.counts.discrete_tails import Binomial
-from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms import MECHANISMS
-from uldp_transforms.ldp.planning.canaries import canary_share
 from uldp_transforms.ldp.sentinels import (
     FALSE_ALARMS,
     SENTINELS,
@@ -558,56 +551,6 @@ def test_cohorts_draw_their_symbols_without_replacement(num_cohorts, num_values,
         equally = [p_value for surprise, p_value in expected if surprise >= least - n * TAIL_ERROR]
         assert any(found.p_value == pytest.approx(p_value, rel=slack) for p_value in equally)
     assert gap > 1e6 * slack
-
-
-# ---------------------------------------------------------------------- canaries
-
-
-@pytest.mark.parametrize(("share", "epsilon"), UNSOUND)
-def test_canaries_measure_who_sends_no_noise(share, epsilon):
-    """Mean as computed, spread as reported; the standard error is the one of a binomial count."""
-    rng, draw, num_windows = generator("canary", share, epsilon), with_canaries(share, epsilon), 40
-    found = [canary_share(WATCHED, draw(rng), CANARIES) for _ in range(num_windows)]
-    shares = np.array([item.share for item in found])
-    noise = 10 / (50 + math.expm1(1))  # a canary, in an honest report
-    error = math.sqrt((1 - noise) / (200_000 * noise))
-    assert [item.standard_error for item in found] == pytest.approx([error] * num_windows, rel=1e-6)
-    # clients of another epsilon send noise too: their variance differs by at most the share of them
-    assert abs(shares.mean() - missing_noise(share, epsilon)) <= normal_limit() * 1.1 * error / math.sqrt(num_windows)
-
-
-@pytest.mark.parametrize("mechanism", ["krr", "urr", "ss", "uss", "rappor", "urap", "hr", "uhr"])
-def test_the_share_of_silent_reports_is_exact(mechanism):
-    """Expected counts of honest people who hold no canary, and silent protected reports among them."""
-    item = closed(mechanism, 9, 6)
-    shares = np.where(np.isin(np.arange(9), (2, 3)), 0.0, 1 / 7)
-    n, fake = 10**12, 3 * 10**10
-    cells = np.rint((n - fake) * item.mechanism.response(shares)).astype(np.int64)
-    found = canary_share(item, CohortCounts(np.array([n]), cells[np.newaxis]), ["value 2", "value 3"])
-    assert found.share == pytest.approx(0.03, rel=1e-6)
-
-
-def test_canaries_of_unary_bits_are_compared_with_protected_reports():
-    item = closed("urap", 9, 6)
-    counts = CohortCounts(np.array([10_000]), np.array([[2900, 3000, 2500, 2700, 2800, 2900, 700, 500, 400]]))
-    psi = 1 / (1 + math.exp(0.5))
-    found = canary_share(item, counts, ["value 2", "value 3"])
-    assert found.share == pytest.approx((2 * psi * 8400 - 5200) / (2 * psi * 10_000), rel=1e-6)
-
-
-def test_canaries_that_cannot_speak():
-    item = closed("urr", 6, 3)
-    counts = item.count(item.perturb(["value 1"] * 20, generator("silent")))
-    assert canary_share(item, counts, ["value 5"]) is None  # not sensitive
-    assert canary_share(item, CohortCounts.empty(1, 6), ["value 2"]) is None
-    buckets = ALL_COLLECTIONS["hashed-krr"]
-    assert canary_share(buckets, buckets.count(buckets.perturb(["ant"] * 9, generator("b"))), ["yak"]) is None
-    missing = ALL_COLLECTIONS["closed-tsp"]
-    assert canary_share(missing, missing.count(missing.perturb(["ant"] * 9, generator("t"))), ["bee"]) is None
-    with pytest.raises(SpecError, match=r"Closed\.values lists 6 values, got 1 value"):
-        canary_share(item, counts, ["yak"])
-    with pytest.raises(SpecError, match="candidates must"):
-        canary_share(item, counts, [])
 
 
 def test_one_honest_window_in_a_thousand_may_raise_an_alarm():

@@ -19,7 +19,10 @@ from uldp_transforms.version import __version__
 
 CORE = "uldp_transforms"
 FACES = (
-    *(f"{CORE}.{room}" for room in ("ldp", "files", "messages", "rows", "spec", "windows", "version", "schemas")),
+    *(
+        f"{CORE}.{room}"
+        for room in ("ldp", "files", "lazy_names", "messages", "rows", "spec", "windows", "version", "schemas")
+    ),
     *(f"{CORE}.jobs.{room}" for room in ("check", "cli", "files", "kafka", "pictures", "records")),
     *(f"{CORE}.jobs.{room}" for room in ("spec_options", "uldp")),
 )
@@ -126,7 +129,8 @@ def test_the_core_never_names_it(companion: Companion) -> None:
 
 
 FORMER = {
-    *(f"{CORE}/ldp/{module}.py" for module in ("clear_numbers", "conformance/__init__", "regression")),
+    *(f"{CORE}/ldp/{module}.py" for module in ("clear_numbers", "planning/canaries", "regression")),
+    *(f"{CORE}/ldp/{package}/__init__.py" for package in ("conformance", "planning", "utility")),
     *(f"{CORE}/jobs/report/{module}.py" for module in ("follow", "gathering")),
 }
 """Former names of modules, which stay for one release."""

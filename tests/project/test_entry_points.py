@@ -179,7 +179,7 @@ def test_known_ids_load_nothing(tmp_path: Path) -> None:
 
 
 ESTIMATING = "import sys; from uldp_transforms.jobs import estimate; sys.exit(estimate.main(sys.argv[1:]))"
-EVALUATING = "import sys; from uldp_transforms.jobs import evaluate; sys.exit(evaluate.main(sys.argv[1:]))"
+EVALUATING = "import sys; from uldp_transforms_planner import evaluate; sys.exit(evaluate.main(sys.argv[1:]))"
 BROKEN = [
     ("estimator", ESTIMATING, "--help all"),
     ("estimator", ESTIMATING, "--collection krr.json --input in.avro --output out --estimator tiny-cut"),

@@ -38,13 +38,13 @@ ROOMS = [  # from the top down
     {"lazy_names", "schemas", "version"},
 ]
 LDP_ROOMS = [  # the same inside ldp
-    {"conformance"},
-    {"client", "planning", "privacy"},
+    {"conformance", "planning", "utility"},
+    {"client", "privacy"},
     {"share_sums"},
     {"versions"},
     {"borrowing", "collection", "comparisons", "discovery", "regression", "repeated_people", "sentinels", "smoothing"},
     {"estimators"},
-    {"solvers", "utility"},
+    {"liars", "solvers"},
     {"model"},
     {"alphabets", "mechanisms"},
     {"clear_numbers", "client_window", "counts", "hashing", "registry", "reports", "sampling"},
@@ -72,7 +72,7 @@ EVERYWHERE = SOURCES | {
 """Modules of the core and of its companions."""
 
 FORMER = {
-    *(f"{PACKAGE}.ldp.{name}" for name in ("clear_numbers", "regression")),
+    *(f"{PACKAGE}.ldp.{name}" for name in ("clear_numbers", "planning.canaries", "regression")),
     *(f"{PACKAGE}.jobs.report.{name}" for name in ("follow", "gathering")),
 }
 """Modules that stay for one release, and give the names of the module of a companion that has theirs."""
@@ -155,8 +155,8 @@ def test_rooms_without_beam_import_none(name: str) -> None:
 
 EXACT = ("audit", "check", "export")
 PROGRAMS = (
-    *("compact", "compare.compare_command", "describe", "estimate.start", "evaluate.evaluate_command"),
-    *("plan.plan_command", "reestimate.reestimate_command", "simulate.simulate_command", "sql"),
+    *("compact", "compare.compare_command", "describe", "estimate.start", "reestimate.reestimate_command"),
+    *("simulate.simulate_command", "sql"),
 )
 """Programs that import no Beam; the first ones no ``scipy.stats`` either, which takes longer than all else together."""
 

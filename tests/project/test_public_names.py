@@ -27,7 +27,12 @@ def test_a_name_is_that_of_what_it_stands_for(name: str) -> None:
     assert getattr(uldp_transforms, name).__name__ == name
 
 
-_PACKAGES = ("uldp_transforms", "uldp_transforms.ldp", "uldp_transforms.ldp.utility", "uldp_transforms.ldp.versions")
+_PACKAGES = (
+    "uldp_transforms",
+    "uldp_transforms.ldp",
+    "uldp_transforms_planner.utility",
+    "uldp_transforms.ldp.versions",
+)
 LAZY = [importlib.import_module(name) for name in _PACKAGES]
 
 
@@ -57,6 +62,9 @@ def test_a_module_without_its_name_is_a_fault_of_the_import() -> None:
 MOVED = {
     "uldp_transforms.ldp.regression": ("uldp_transforms_survey.regression", "regress"),
     "uldp_transforms.ldp.clear_numbers": ("uldp_transforms_survey.clear_numbers", "share_of"),
+    "uldp_transforms.ldp.planning": ("uldp_transforms_planner.planning", "plan"),
+    "uldp_transforms.ldp.planning.canaries": ("uldp_transforms_planner.planning.canaries", "canary_share"),
+    "uldp_transforms.ldp.utility": ("uldp_transforms_planner.utility", "Guarantee"),
     "uldp_transforms.ldp.conformance": ("uldp_transforms_conformance", "check_mechanism"),
     "uldp_transforms.jobs.report.follow": ("uldp_transforms_report.follow", "Following"),
     "uldp_transforms.jobs.report.gathering": ("uldp_transforms_report.gathering", "Asked"),
@@ -73,6 +81,14 @@ def test_a_name_that_has_moved_is_found_with_a_warning(former: str) -> None:
     package = home.partition(".")[0].replace("_", "-")
     assert [str(each.message) for each in caught] == [f"{former} is now {home} of the package {package}"]
     assert caught[0].filename == __file__
+
+
+def test_a_name_that_went_elsewhere_is_found_there() -> None:
+    with pytest.warns(
+        DeprecationWarning, match=r"utility is now uldp_transforms\.ldp\.liars\.false_reports of the pack"
+    ):
+        found = importlib.import_module("uldp_transforms.ldp.utility").honest_bounds
+    assert found.__module__ == "uldp_transforms.ldp.liars.false_reports"
 
 
 def test_a_name_that_has_moved_into_an_absent_package_is_refused_in_one_sentence() -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from tests.support.messages_cases import NOON
 from uldp_transforms.jobs import estimate
-from uldp_transforms.jobs.plan import main as plan
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.spec.job_spec import JobSpec
@@ -84,7 +83,7 @@ def test_a_forecast_says_what_costs_and_what_helps() -> None:
     )
 
 
-def test_jobs_and_plans_with_many_entries_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_jobs_with_many_entries_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line before the work; none if there are few."""
     of = collection(300, dimensions=[{"name": "g", "values": [f"g{at}" for at in range(60)]}])
     (tmp_path / "c.json").write_text(json.dumps(of.to_json()))
@@ -96,9 +95,3 @@ def test_jobs_and_plans_with_many_entries_say_so(tmp_path: Path, capsys: pytest.
         said.append([line for line in capsys.readouterr().err.splitlines() if "values, and 30d have" in line])
     assert said[1] == [] and len(said[0]) == 1
     assert said[0][0].startswith("estimate: a window has up to 62 rows with 18,600 values, and 30d have 720 windows")
-    words = ["--num_values=300", "--epsilon=3", "--reports=1000000"]
-    for groups, number in (("60", 1), ("6", 0)):
-        assert plan([*words, f"--groups={groups}"]) == 0
-        assert (
-            capsys.readouterr().out.count("\nRows of uldp estimate: a window has up to 61 rows with 18,300 ") == number
-        )

@@ -29,6 +29,7 @@ MOVED = {
     f"{_OF}.beam.transforms.known_ids": f"{_OF}.collector.known_ids",
     f"{_OF}.beam.transforms.known_reports": f"{_OF}.collector.known_reports",
     f"{_OF}.beam.transforms.period_counts": f"{_OF}.collector.period_counts",
+    f"{_OF}.ldp.utility.poisoning": f"{_OF}.ldp.liars.false_reports",
 }
 """Former name -> name."""
 

@@ -74,6 +74,8 @@ LABORATORY = {
 ``main(argv)``."""
 
 COMPANIONS = {
+    "plan": "planner",
+    "evaluate": "planner",
     "gateway": "gateway",
     "report": "report",
     "survey": "survey",

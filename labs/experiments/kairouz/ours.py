@@ -6,10 +6,10 @@ import functools
 
 from labs.experiments.kairouz import inputs
 from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.planning.closed_question import ClosedQuestion
-from uldp_transforms.ldp.planning.open_question import OpenQuestion
-from uldp_transforms.ldp.planning.planning import plan
-from uldp_transforms.ldp.utility import ldp_minimax
+from uldp_transforms_planner.planning.closed_question import ClosedQuestion
+from uldp_transforms_planner.planning.open_question import OpenQuestion
+from uldp_transforms_planner.planning.planning import plan
+from uldp_transforms_planner.utility import ldp_minimax
 
 OURS = "planner, eb"
 DECODER = "eb"

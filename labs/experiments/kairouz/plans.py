@@ -33,10 +33,10 @@ from labs.experiments.kairouz import inputs
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.model import MAX_CELLS
-from uldp_transforms.ldp.planning.forecast import Groups
-from uldp_transforms.ldp.planning.hashed_forecast import hashed_noise
 from uldp_transforms.ldp.solvers.linear import FEW_UNKNOWNS, MANY_COHORTS, MANY_EQUATIONS
 from uldp_transforms.ldp.solvers.simplex import project_onto_simplex
+from uldp_transforms_planner.planning.forecast import Groups
+from uldp_transforms_planner.planning.hashed_forecast import hashed_noise
 
 O_RR, O_RAPPOR = "O-RR", "O-RAPPOR"
 IDS = {O_RR: "krr", O_RAPPOR: "rappor"}

@@ -17,11 +17,11 @@ import pytest
 
 from tests.support import report_rows as rows
 from tests.support.cases import golden
-from uldp_transforms.jobs.evaluate.trials import Outcome
 from uldp_transforms.ldp.alphabets.noun import Noun
 from uldp_transforms.rows.figures.figure import Figure, Trend, table_of, trend_of, unlisted_share
 from uldp_transforms.rows.figures.figure_words import NumberFormat
 from uldp_transforms.windows import moment_of
+from uldp_transforms_planner.evaluate.trials import Outcome
 from uldp_transforms_report import charts, error_charts
 from uldp_transforms_report.facts import WindowLine
 from uldp_transforms_report.levels import USUAL

@@ -6,7 +6,6 @@ import argparse
 import dataclasses
 import gzip
 import io
-import json
 import os
 import shlex
 import shutil
@@ -59,11 +58,10 @@ from uldp_transforms.jobs.engines import google_clients, runners
 from uldp_transforms.jobs.engines.job_server import described_options
 from uldp_transforms.jobs.estimate import run as estimate
 from uldp_transforms.jobs.estimate.options import _run_that_goes_on
-from uldp_transforms.jobs.evaluate import evaluate_command as evaluate
 from uldp_transforms.jobs.files.cell_texts import texts_of
 from uldp_transforms.jobs.files.event_times import milliseconds
+from uldp_transforms.jobs.files.people_options import PEOPLE, refuse_people_options
 from uldp_transforms.jobs.files.values_file import ValuesFile
-from uldp_transforms.jobs.plan import plan_command as plan
 from uldp_transforms.jobs.pubsub import pubsub_access
 from uldp_transforms.jobs.records import run_records as runs
 from uldp_transforms.jobs.records import whole_period
@@ -74,10 +72,8 @@ from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.jobs.reestimate.stored_counts import _check_no_copies
 from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.lazy_names import moved_names
-from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.ldp.mechanisms import MECHANISMS
-from uldp_transforms.ldp.registry import Registry
 from uldp_transforms.messages import report_tables
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
@@ -144,7 +140,6 @@ FILES = {
     "more.json": KRR.to_json() | {"more": 1},
     "latin.txt": b"\xe4",
     "two.txt": "a\nbb\n",
-    "blank.txt": "\n",
     "same.txt": "a\n a\n",
     "good.avro": container([(1, single())]),
     "good.csv": "value,event_time\n0,1000000001\n",
@@ -167,16 +162,6 @@ FILES = {
     "counted.parquet": parquet(**COUNTED_ROW),
     "unread/rejected.avro": "5\n",
     "half.parquet": parquet(code=[1, 2], value=["1000000001", None], half=[[0.5], [1.5]]),
-    "no-rows.csv": "value\n",
-    "none.csv": "value\nnone\nerror\n",
-    "numbers.json": json.dumps(
-        {"id": "numbers", "version": 1, "alphabet": {"id": "ordered", "low": 0, "high": 9, "others": ["none", "error"]}}
-        | {"mechanism": {"id": "sw", "epsilon": 1}}
-    ),
-    "closed.json": json.dumps(
-        {"id": "closed", "version": 1, "alphabet": {"id": "closed", "values": ["a", "b"]}}
-        | {"mechanism": {"id": "krr", "epsilon": 1}}
-    ),
     "reported/estimates.jsonl": "{}\n",
     "listed/estimates.jsonl": "5\n",
     "file": "",
@@ -300,13 +285,6 @@ def estimating(options: str) -> Callable[[], Any]:
     return run(estimate.configure, f"--collection krr.json --input good.avro --output out {options}")
 
 
-class BrokenTable(Registry[Any]):
-    """A registry to which a package adds what cannot be imported."""
-
-    def __contains__(self, name: object) -> bool:
-        raise SpecError("mechanism 'x' of the package broken cannot be added: none")
-
-
 def asking_pubsub(answer: Exception) -> Callable[[], Any]:
     def ask() -> None:
         raise answer
@@ -375,6 +353,9 @@ def demo_without_charts() -> None:
         patch.setattr(pictures, "entry_points", lambda **_: ())
         demo.configure(["--output", "demo"])
 
+
+NO_PEOPLE = {option.removeprefix("--"): None for option in PEOPLE}
+"""The options of a table of people, none of them given."""
 
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
 GZIP = "must be a complete gzip file, got another format or a damaged file"
@@ -1008,11 +989,6 @@ SENTENCES: list[Refusal] = [
         for option in ("--dataflow_service_options", "--experiments")
     ),
     (outputting("--input ."), "--input must be a pattern of file names, got the directory '.'"),
-    (
-        argparse.ArgumentTypeError,
-        lambda: evaluate._ids("krr", BrokenTable("mechanism", ())),
-        "mechanism 'x' of the package broken cannot be added: none",
-    ),
     (estimating("--window 1h --release never"), "--release must be one of corrected, final, got 'never'"),
     (estimating("--slide 1h"), "--slide needs --window, got none"),
     (estimating("--smooth"), "--smooth needs --window, got none"),
@@ -1104,38 +1080,9 @@ SENTENCES: list[Refusal] = [
         "a report needs the package uldp-transforms-report; in a checkout: pip install . ./packages/report",
     ),
     (simulating("--person_column value"), "--person_column needs a collection with epsilon_inf, got krr without"),
-    # evaluate
-    *(
-        (run(evaluate.configure, f"--values {options}"), sentence)
-        for options, sentence in (
-            (
-                "good.csv --estimators x",
-                f"--estimators must be ids from {', '.join(sorted(ESTIMATORS))}, got 'x'",
-            ),
-            ("good.csv --seed -1", "--seed must be a non-negative whole number, got '-1'"),
-            ("good.csv --mechanisms x", f"--mechanisms must be ids from {', '.join(sorted(MECHANISMS))}, got 'x'"),
-            ("good.csv --max_cohorts 4", "--max_cohorts can be given only with --open, got 4"),
-            ("good.csv --epsilons x", "--epsilons must be comma-separated numbers, got 'x'"),
-            ("good.csv", "good.csv must have at least 2 different values, got 1"),
-            (
-                "stranger.csv --sensitive two.txt",
-                "two.txt must list at least one value that occurs in --values, got none",
-            ),
-            (
-                "stranger.csv --open --candidates two.txt",
-                "two.txt must list at least one value that occurs in --values, got none",
-            ),
-            (
-                "stranger.csv --mechanisms up",
-                "--mechanisms must name at least one mechanism that can be tried, got up: it reserves its "
-                "last value for missing answers",
-            ),
-        )
-    ),
     (
-        argparse.ArgumentTypeError,
-        lambda: evaluate._mechanisms("krr,x"),
-        f"must be ids from {', '.join(sorted(MECHANISMS))}, got 'krr,x'",
+        lambda: refuse_people_options(argparse.Namespace(**NO_PEOPLE | {"value_column": "a"}), "--values"),
+        "--value_column can be given only with --values, got a",
     ),
     (argparse.ArgumentTypeError, lambda: cli.numbers("1,x"), "must be comma-separated numbers, got '1,x'"),
     *(
@@ -1214,69 +1161,6 @@ SENTENCES: list[Refusal] = [
     (
         lambda: RowDirectory("listed").windows(),
         "listed/estimates.jsonl must contain rows of uldp estimate (the content is not shown)",
-    ),
-    # evaluate, of numbers
-    *(
-        (run(evaluate.configure, f"--values {options}"), sentence)
-        for options, sentence in (
-            (
-                "stranger.csv --collection numbers.json --open",
-                "--open can be given only without --collection, got True",
-            ),
-            (
-                "stranger.csv --collection numbers.json --estimators em",
-                "--estimators can be given only without --collection, got em",
-            ),
-            ("stranger.csv --collection closed.json", "--collection must have the alphabet ordered, got closed"),
-            (
-                "stranger.csv --collection numbers.json --mechanisms sw,urr",
-                "--mechanisms must only name sw, krr, rappor, ss, hr with --collection, got urr",
-            ),
-            ("stranger.csv --candidates x", "--candidates can be given only with --open, got x"),
-            ("none.csv --collection numbers.json", "--values must have a number, got 2 texts that stand for none"),
-        )
-    ),
-    # plan
-    *(
-        (run(plan.configure, f"--epsilon 1 --reports 9 {options}"), sentence)
-        for options, sentence in (
-            (
-                "--num_values 4 --target_l1 1 --target_l2 1",
-                "argument --target_l2: not allowed with argument --target_l1",
-            ),
-            ("--num_values 4 --heaviest_unlisted 0.2", "--heaviest_unlisted can be given only with --open, got 0.2"),
-            ("--num_values 4 --frequencies flat", "--frequencies can be given only with --open, got flat"),
-            ("--num_values 4 --sensitive x", "--sensitive can be given only with --values or --blocks, got x"),
-            ("--num_values 4 --missing skip", "--missing can be given only with --values, got skip"),
-            ("--open --num_candidates 9 --num_sensitive 2", "--num_sensitive can be given only without --open, got 2"),
-            ("--values good.csv --num_values 4", "--num_values can be given only without --values, got 4"),
-            ("--epsilon_inf 2", "--epsilon_inf needs --reports_per_person, got 2 alone"),
-            ("--values good.csv", "good.csv must have at least 2 different values, got 1"),
-            ("--values stranger.csv --sensitive blank.txt", "blank.txt must name a sensitive value, got none"),
-            ("--open --num_values 4", "--num_values can be given only without --open, got 4"),
-            ("--collection numbers.json --open", "--open can be given only without --collection, got True"),
-            ("--collection closed.json", "--collection must have the alphabet ordered, got closed"),
-            ("--collection numbers.json --value_column a", "--value_column can be given only with --values, got a"),
-            ("--collection numbers.json --values no-rows.csv", "no-rows.csv must have at least 1 value, got none"),
-            ("--num_values 4 --num_candidates 3", "--num_candidates can be given only with --open, got 3"),
-            ("--open", "--num_candidates must be given with --open, got none"),
-            ("", "--num_values must be given without --open, got none"),
-            (
-                "--num_values 4 --num_sensitive 4 --sensitive_share 0.5",
-                "--sensitive_share needs values that are not sensitive, got 0.5 without any",
-            ),
-        )
-    ),
-    *(
-        (run(plan.configure, f"--reports 9 --num_values 4 {options}"), sentence)
-        for options, sentence in (
-            ("", "--epsilon or a target is required (--target_l1, --target_l2, --target_half_width), got neither"),
-            (
-                "--target_l2 1e-30",
-                "--target_l2 must be met by an epsilon of at most 16 with these reports, got 1e-30; allow a larger "
-                "error, or give --epsilon to see the reports that each mechanism needs",
-            ),
-        )
     ),
 ]
 

@@ -20,7 +20,7 @@ PICKLED = json.loads((Path(__file__).parents[2] / "data" / "pickled_names.json")
 """Module -> names, as they were before the collector was taken out of the engine: what pipelines of 28 command lines
 (each source, sink, kind of alphabet, and way of counting and estimating) pickled by name, and the classes of the rooms
 that run on workers, but for those of comparisons and the sides of borrowing, which live within one call, those of
-groups that borrow, which no stream had, and those of survey answers, which no pipeline uses.
+groups that borrow, which no stream had, and those of survey answers and of the planner, which no pipeline uses.
 """
 
 

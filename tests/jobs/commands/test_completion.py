@@ -124,9 +124,9 @@ def test_the_command_prints_a_script(capsys):
 
 
 def test_a_parser_is_asked_without_running_its_program(capsys):
-    from uldp_transforms.jobs.plan import plan_command  # noqa: PLC0415  # an example
+    from uldp_transforms.jobs import describe  # noqa: PLC0415  # an example
 
-    assert cli.parser_of(plan_command.main).prog.endswith("plan")
+    assert cli.parser_of(describe.main).prog.endswith("describe")
     assert capsys.readouterr() == ("", "")
 
 

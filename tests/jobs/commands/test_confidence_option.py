@@ -13,9 +13,6 @@ import pytest
 from tests.support.jobs.reestimated import COLLECTIONS, FILES, again, estimated, rows_of
 from tests.support.messages_cases import write_files
 from uldp_transforms.jobs import uldp
-from uldp_transforms.ldp import planning
-from uldp_transforms.ldp.confidence import CONFIDENCE
-from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile
 
 KRR = COLLECTIONS[0]
 JOB = "--collection krr.json --window 5m --min_reports 20"
@@ -64,20 +61,3 @@ def test_counts_have_no_level(capsys: pytest.CaptureFixture[str]) -> None:
     run("report --input job --output page.html")
     page = Path("page.html").read_text("utf-8")
     assert set(re.findall(r"(\d+) % interval", page)) == {"90", "95"}
-
-
-@pytest.mark.parametrize("confidence", [0.8, 0.99])
-def test_a_plan_is_for_intervals_of_the_level(confidence: float) -> None:
-    """With many reports half widths are in proportion to normal quantiles; so many reports as it says suffice."""
-    question = planning.ClosedQuestion(num_values=4, num_sensitive=4)
-    usual, found = (planning.plan(question, 2.0, 10**7, confidence=level) for level in (0.95, confidence))
-    ratio = normal_quantile(confidence) / normal_quantile(CONFIDENCE)
-    for one, other in zip(usual.rows, found.rows):
-        assert other.half_width == pytest.approx(ratio * one.half_width, rel=1e-3)
-        assert (other.l1, other.l2, other.change) == (one.l1, one.l2, one.change)
-    setup = found.best.setup
-    assert setup is not None
-    number = planning.reports_for_half_width(setup, 0.01, confidence)
-    assert number is not None
-    halves = [setup.forecast(each).half_width_at(confidence) for each in (number, number - 1)]
-    assert halves[0] <= 0.01 < halves[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,24 @@ from scipy import stats
 
 from tests.support.cases import enumerated
 from tests.support.ldp.lied_counts import CLOSED, counts_of, of
+from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.liars.false_reports import honest_bounds
 from uldp_transforms.ldp.mechanisms import KaryRR
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.repeated_people import with_repeated_people
-from uldp_transforms.ldp.utility import honest_bounds
+
+KRR = made({"id": "closed", "values": ["a", "b", "c"]}, {"id": "krr", "epsilon": math.log(4)})
+
+
+def test_bounds_of_honest_people_by_hand() -> None:
+    """k-RR of three values keeps with 2/3 and draws each other one with 1/6: a report adds (1 - q) / (p - q) = 5/3 to
+    its value, and -q / (p - q) = -1/3 to each other one. A fifth of the reports lie."""
+    low, high = honest_bounds(KRR, ("c", "a"), np.array([0.5, 0.1]), np.array([0.7, 0.2]), 0.2)
+    assert low == pytest.approx([(0.5 - 0.2 * 5 / 3) / 0.8, (0.1 - 0.2 * 5 / 3) / 0.8])
+    assert high == pytest.approx([(0.7 + 0.2 / 3) / 0.8, (0.2 + 0.2 / 3) / 0.8])
 
 
 def raw_of(collection: Collection, payloads: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate, compare
 from uldp_transforms.ldp.comparisons.compare import _Pair, difference_at
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.ldp.utility import Lies
+from uldp_transforms.ldp.liars.false_reports import Lies
 from uldp_transforms.ldp.versions import PooledWindow
 from uldp_transforms.ldp.versions.version_weights import version_weights
 

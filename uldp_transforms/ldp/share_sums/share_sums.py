@@ -23,6 +23,7 @@ import numpy as np
 
 from uldp_transforms.ldp.errors import EstimationError, NoReportsError
 from uldp_transforms.ldp.estimators.number_sums import NumberReports
+from uldp_transforms.ldp.liars.false_reports import Lies
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import keeps_memos
@@ -31,7 +32,6 @@ from uldp_transforms.ldp.share_sums.sum_laws import SumLaws, laws_of
 from uldp_transforms.ldp.solvers.linear import estimate_linear
 from uldp_transforms.ldp.solvers.question import Question, ask
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
-from uldp_transforms.ldp.utility.poisoning import Lies
 from uldp_transforms.ldp.versions.version_weights import version_weights
 
 _NO_VARIANCE = 1e-9  # relative to the other variances: the sum of all shares is 1 but for rounding

@@ -28,6 +28,7 @@ from uldp_transforms.ldp.estimators.estimator import (
     check_liars,
     interval_around,
 )
+from uldp_transforms.ldp.liars.false_reports import Lies
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.repeated_people import with_repeated_people
@@ -38,7 +39,6 @@ from uldp_transforms.ldp.solvers.pooled_versions import Agreement, PooledVersion
 from uldp_transforms.ldp.solvers.public_blocks.in_blocks import pooled_in_blocks
 from uldp_transforms.ldp.solvers.question import Intervals, LinearEstimate, ask
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize
-from uldp_transforms.ldp.utility.poisoning import Lies
 from uldp_transforms.ldp.versions.version_weights import version_weights
 
 MOST_EXACT = 64
@@ -74,7 +74,7 @@ class PooledWindow:
     def lies(self, share: float) -> Lies:
         """What liars can do, for ``Estimate.with_lies``, if at most ``share`` of the reports of the window are lies.
 
-        Liars may all send reports of one version, see ``uldp_transforms.ldp.utility.honest_bounds``.
+        Liars may all send reports of one version, see ``uldp_transforms.ldp.liars.false_reports.honest_bounds``.
 
         Args:
             share: in [0, 1).

@@ -15,9 +15,9 @@ from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
 from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED, Decoder, find_intervals
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
+from uldp_transforms.ldp.liars.false_reports import Lies
 from uldp_transforms.ldp.share_sums import ShareSums
 from uldp_transforms.ldp.share_sums.sum_estimate import estimate_of_sums
-from uldp_transforms.ldp.utility.poisoning import Lies
 from uldp_transforms.ldp.versions import borrowed_of_versions
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.row_types import DiscoveredValue, WindowedEstimate, WindowHealth

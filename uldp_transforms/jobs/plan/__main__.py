@@ -1,6 +1,0 @@
-"""``python -m uldp_transforms.jobs.plan`` is ``uldp plan``."""
-
-from uldp_transforms.jobs.uldp import run_program
-
-if __name__ == "__main__":
-    run_program("plan")
