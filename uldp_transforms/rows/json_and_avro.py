@@ -142,7 +142,7 @@ def entries_to_json(entries: EntryColumns) -> str | None:
     between = _texts_between(tuple(stored))
     parts = [""] * (width * size)
     parts[::width] = _json_heads(entries.values, between[0])
-    tokens = _tokens(numbers)
+    tokens = number_tokens(numbers)
     for place, text in enumerate(between[1:]):
         parts[2 * place + 1 :: width] = tokens[place * size : (place + 1) * size]
         parts[2 * place + 2 :: width] = [text] * size
@@ -169,15 +169,15 @@ def _json_heads(values: tuple[str, ...], text: str) -> list[str]:
     return [f'{{"value": {json.dumps(value, ensure_ascii=False)}{text}' for value in values]
 
 
-def _tokens(numbers: np.ndarray) -> list[str]:
-    """Each number as ``repr`` writes it, row by row; nan as null.
+def number_tokens(numbers: np.ndarray) -> list[str]:
+    """Each number as ``repr`` writes it, row by row; nan and infinite ones as null.
 
     Both libraries write the shortest digits that give the number back. They differ only in where exponents begin.
     """
     flat = np.ascontiguousarray(numbers).ravel()
     tokens = orjson.dumps(flat, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode().split(",")
     size = np.abs(flat)
-    for place in np.flatnonzero(((size < 1e-4) & (size > 0)) | (size >= 1e16)).tolist():
+    for place in np.flatnonzero(((size < 1e-4) & (size > 0)) | ((size >= 1e16) & (size < np.inf))).tolist():
         tokens[place] = repr(float(flat[place]))
     return tokens
 

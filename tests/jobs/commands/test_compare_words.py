@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -346,7 +347,7 @@ def test_q_values_and_selected_intervals_are_over_all_collections() -> None:
     alike = family(*SIDES)
     spec = JobSpec.of(collections=[COLLECTION])
     families = [(each, [(each.sides[1], each.sides[0])]) for each in (clear, alike)]
-    together = list(map(list, pair_rows.rows_of_pairs(spec, families, None)))
+    together = [list(itertools.chain(*pairs)) for pairs in pair_rows.rows_of_pairs(spec, families, None)]
     p_values = np.array([row.p_value for rows in together for row in rows])
     order = np.argsort(p_values)
     ranked = np.minimum.accumulate((p_values[order] * 6 / np.arange(1, 7))[::-1])[::-1]
@@ -355,7 +356,7 @@ def test_q_values_and_selected_intervals_are_over_all_collections() -> None:
     assert [row.q_value for rows in together for row in rows] == pytest.approx(expected.tolist())
     found = [row for rows in together for row in rows if row.q_value <= 0.05]
     assert len(found) == 2
-    alone = list(pair_rows.rows_of_pairs(spec, families[:1], None)[0])
+    alone = list(itertools.chain(*pair_rows.rows_of_pairs(spec, families[:1], None)[0]))
     for of in found:
         assert of.selected_low is not None and of.selected_high is not None
         [other] = [each for each in alone if each.value == of.value]
@@ -374,7 +375,7 @@ def test_rows_are_made_pair_by_pair() -> None:
     pairs = [(sides[at + 1], sides[at]) for at in range(4)]
     [rows] = pair_rows.rows_of_pairs(spec, [(family(*sides), pairs)], None, lambda: done.append(1))
     assert len(done) == 4
-    seen = [(row.group_a, len(done)) for row in rows]
+    seen = [(row.group_a, len(done)) for row in itertools.chain.from_iterable(rows)]
     assert seen == [(f"x{at + 1}", 4 + at) for at in range(4) for _ in range(3)]
     assert len(done) == 8
 

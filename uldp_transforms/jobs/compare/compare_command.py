@@ -18,13 +18,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
 from uldp_transforms import JobSpec
-from uldp_transforms.collector.row_bytes import json_line
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.compare.findings import MOST_PRINTED
 from uldp_transforms.jobs.compare.found_in_words import lines_of_family
 from uldp_transforms.jobs.compare.pair_rows import rows_of_pairs
+from uldp_transforms.jobs.compare.row_columns import RowColumns
 from uldp_transforms.jobs.compare.sides import Family, Pair, groups_of, windows_of
 from uldp_transforms.jobs.compare.two_directories import names_of, sides_of_both
 from uldp_transforms.jobs.records.recorded_collections import collections_of
@@ -34,7 +34,7 @@ from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, files_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.comparisons.compare import MAX_PAIRS
-from uldp_transforms.rows.row_types import COMPARED_SCHEMA, ComparedValue
+from uldp_transforms.rows.row_types import ComparedValue
 
 _EVERY = 10.0
 """Seconds between lines of progress."""
@@ -181,11 +181,11 @@ def job(task: Comparing) -> int:
     return cli.DONE
 
 
-def _written(rows: Iterable[ComparedValue], file: IO[bytes]) -> Iterator[ComparedValue]:
-    """The rows, each written to a file of JSON lines on its way."""
-    for row in rows:
-        file.write(json_line(row, COMPARED_SCHEMA))
-        yield row
+def _written(pairs: Iterable[RowColumns], file: IO[bytes]) -> Iterator[ComparedValue]:
+    """The rows of pairs, written to a file of JSON lines on their way, pair by pair."""
+    for rows in pairs:
+        file.write(rows.json_lines())
+        yield from rows
 
 
 class _Progress:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable
 
 from uldp_transforms.ldp.comparisons.compare import EXACT
@@ -53,7 +54,7 @@ class Findings:
             found._add(row)
         return found
 
-    @property
+    @functools.cached_property
     def rate(self) -> float:
         """Largest q-value of a difference that is found."""
         return error_rate(self.confidence)

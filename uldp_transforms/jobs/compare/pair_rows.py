@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms import JobSpec
+from uldp_transforms.jobs.compare.row_columns import RowColumns
 from uldp_transforms.jobs.compare.row_texts import name_of
 from uldp_transforms.jobs.compare.sides import Family, Pair, Side
 from uldp_transforms.jobs.reestimate.stored_counts import simulated_of
@@ -19,13 +20,12 @@ from uldp_transforms.ldp.comparisons.compare import (
     selected_confidence,
 )
 from uldp_transforms.ldp.comparisons.compare_numbers import differences_of_numbers
-from uldp_transforms.ldp.comparisons.difference_columns import Differences, known
+from uldp_transforms.ldp.comparisons.difference_columns import Differences
 from uldp_transforms.ldp.confidence import error_rate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
 from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_within
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.share_sums.sum_differences import differences_of_sums
-from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms.windows import moment_of
 
 Done = Callable[[], object]
@@ -37,8 +37,8 @@ def rows_of_pairs(
     families: Sequence[tuple[Family, Sequence[Pair]]],
     scale: int | None,
     done: Done = lambda: None,
-) -> list[Iterator[ComparedValue]]:
-    """The rows of each family, which are made when they are asked for.
+) -> list[Iterator[RowColumns]]:
+    """The rows of each family, pair by pair, which are made when they are asked for.
 
     All pairs are compared twice: for the p-values, of which the q-values need all, and for the rows. So only one number
     for each row is in memory.
@@ -77,13 +77,13 @@ def _rows_of_family(
     level: float,
     known: Known,
     done: Done,
-) -> Iterator[ComparedValue]:
+) -> Iterator[RowColumns]:
     """The rows of one family, which takes its part of what is known; ``level`` is that of selected intervals."""
     interval = FIXED if scale is None else ANYTIME
     for pair in pairs:
         shared = _shared(family, *pair) | {"confidence": spec.confidence, "interval": interval}
         for of, q in _differences(spec, pair, scale, known):
-            yield from _rows(shared, family.alphabet.unit, of, q, level)
+            yield _rows(shared, family.alphabet.unit, of, q, level)
         done()
 
 
@@ -126,7 +126,7 @@ def _figures(spec: JobSpec, numbers: NumberSums) -> tuple[Sequence[float], Seque
     return limits, QUANTILES if spec.quantiles is None else spec.quantiles
 
 
-def _rows(shared: dict[str, Any], unit: str, of: Differences, q: np.ndarray, level: float) -> Iterator[ComparedValue]:
+def _rows(shared: dict[str, Any], unit: str, of: Differences, q: np.ndarray, level: float) -> RowColumns:
     """A row for each difference.
 
     Args:
@@ -136,10 +136,19 @@ def _rows(shared: dict[str, Any], unit: str, of: Differences, q: np.ndarray, lev
         q: their q-values.
         level: confidence of intervals after the selection.
     """
-    selected = zip(*map(known, of.selected(q <= error_rate(shared["confidence"]), level)))
-    for one, q_value, (low, high) in zip(of, q.tolist(), selected):
-        own = vars(one) | {"value": name_of(one, unit), "figure_at": one.at}
-        yield ComparedValue(**shared, **own, q_value=q_value, selected_low=low, selected_high=high)
+    low, high = of.selected(q <= error_rate(shared["confidence"]), level)
+    figures, places = [[getattr(one, name) for one in of.subjects] for name in ("figure", "at")]
+    return RowColumns(
+        shared,
+        {"value": [name_of(one, unit) for one in of.subjects], "figure": figures},
+        {
+            **of.columns,
+            "q_value": q,
+            "selected_low": low,
+            "selected_high": high,
+            "figure_at": np.array(places, dtype=np.float64),
+        },
+    )
 
 
 def _shared(family: Family, a: Side, b: Side) -> dict[str, Any]:

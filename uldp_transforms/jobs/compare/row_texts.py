@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from uldp_transforms.ldp.comparisons.compare_numbers import QUANTILE, WITH_UNIT
-from uldp_transforms.ldp.comparisons.difference_columns import Difference
+from uldp_transforms.ldp.comparisons.difference_columns import Subject
 from uldp_transforms.ldp.comparisons.p_values import is_found
 from uldp_transforms.rows.figures.figure import halves_of, is_without_zero, name_of_quantile, name_of_share
 from uldp_transforms.rows.figures.figure_words import digits_of
@@ -21,7 +21,7 @@ def shows_only_smooth(row: ComparedValue) -> bool:
     return not is_told and is_without_zero(row.display_low, row.display_high)
 
 
-def name_of(one: Difference, unit: str) -> str:
+def name_of(one: Subject, unit: str) -> str:
     """The value, or the name of the figure, for a row."""
     if one.at is None:
         return one.value or one.figure or ""
