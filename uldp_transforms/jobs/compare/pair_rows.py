@@ -11,7 +11,7 @@ import numpy as np
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.compare.row_columns import RowColumns
 from uldp_transforms.jobs.compare.row_texts import name_of
-from uldp_transforms.jobs.compare.sides import Family, Pair, Side
+from uldp_transforms.jobs.compare.sides import KEPT, Family, Pair, Side
 from uldp_transforms.jobs.reestimate.stored_counts import simulated_of
 from uldp_transforms.ldp.comparisons.compare import (
     differences_of_sides,
@@ -21,12 +21,16 @@ from uldp_transforms.ldp.comparisons.compare import (
 )
 from uldp_transforms.ldp.comparisons.compare_numbers import differences_of_numbers
 from uldp_transforms.ldp.comparisons.difference_columns import Differences
+from uldp_transforms.ldp.comparisons.stacked_pairs import p_values_of_pairs
 from uldp_transforms.ldp.confidence import error_rate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
 from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_within
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.share_sums.sum_differences import differences_of_sums
 from uldp_transforms.windows import moment_of
+
+_TOGETHER = KEPT // 2
+"""Maximum number of pairs whose p-values are computed together."""
 
 Done = Callable[[], object]
 """What is called when a pair is done."""
@@ -51,11 +55,12 @@ def rows_of_pairs(
     """
     p_values, parts = array("d"), list[int]()
     for _, pairs in families:
-        for pair in pairs:
-            for of_part in _p_values(spec, pair, scale):
-                p_values.extend(of_part)
-                parts.append(len(of_part))
-            done()
+        for begin in range(0, len(pairs), _TOGETHER):
+            for of_pair in _p_values(spec, pairs[begin : begin + _TOGETHER], scale):
+                for of_part in of_pair:
+                    p_values.extend(of_part)
+                    parts.append(len(of_part))
+                done()
     every = np.frombuffer(p_values, dtype=np.float64)
     adjusted = q_values(every)
     rate = error_rate(spec.confidence)
@@ -87,17 +92,18 @@ def _rows_of_family(
         done()
 
 
-def _p_values(spec: JobSpec, pair: Pair, scale: int | None) -> Iterator[np.ndarray]:
-    """The p-values of what ``_differences`` has."""
-    a, b = pair
-    bins = 0
-    if a.numbers is not None and b.numbers is not None:
-        bins = a.numbers.bins
-        of_numbers = differences_of_numbers(a.numbers, b.numbers, *_figures(spec, a.numbers), smooth=False)
-        yield of_numbers.columns["p_value"]
-    if a.sums is not None and b.sums is not None:
-        yield p_values_of_sides(a.sums.compared, b.sums.compared, scale)
-    yield p_values_of_sides(a.compared, b.compared, scale)[bins:]
+def _p_values(spec: JobSpec, pairs: Sequence[Pair], scale: int | None) -> Iterator[list[np.ndarray]]:
+    """The p-values of what ``_differences`` has, for each pair."""
+    of_shares = p_values_of_pairs([(a.compared, b.compared) for a, b in pairs], scale)
+    for (a, b), shares in zip(pairs, of_shares):
+        found, bins = list[np.ndarray](), 0
+        if a.numbers is not None and b.numbers is not None:
+            bins = a.numbers.bins
+            of_numbers = differences_of_numbers(a.numbers, b.numbers, *_figures(spec, a.numbers), smooth=False)
+            found.append(of_numbers.columns["p_value"])
+        if a.sums is not None and b.sums is not None:
+            found.append(p_values_of_sides(a.sums.compared, b.sums.compared, scale))
+        yield [*found, shares[bins:]]
 
 
 def _differences(

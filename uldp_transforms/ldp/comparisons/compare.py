@@ -251,7 +251,7 @@ class _Pair:
                 f"compare needs estimates with the same share of liars, got {first.liars!r} and {second.liars!r}"
             )
         looks = None if anytime_scale is None else _Looks(_number_of_both(first, second), anytime_scale)
-        return cls((one, other), _order(first.values, second.values), looks)
+        return cls((one, other), order_of_values(first.values, second.values), looks)
 
     def p_values(self) -> np.ndarray:
         """``Comparison.p_values``."""
@@ -464,7 +464,7 @@ def noticeable_difference(length: Numbers, confidence: float = CONFIDENCE) -> Nu
     return (reach + _USUALLY) / reach / 2 * length
 
 
-def _order(first: tuple[str, ...], second: tuple[str, ...]) -> np.ndarray:
+def order_of_values(first: tuple[str, ...], second: tuple[str, ...]) -> np.ndarray:
     """Positions of the first estimate's values in the second."""
     places = {value: place for place, value in enumerate(second)}
     alone = set(first) ^ set(second)

@@ -46,6 +46,9 @@ FIXED, ANYTIME = "fixed", "anytime"
 Level = Callable[[Confidence], np.ndarray]
 T = TypeVar("T")
 
+_SHORT = 96
+"""Maximum number of values of windows whose intervals are computed together: for longer lists, calls cost little."""
+
 TOLERANCE = 0.01
 """Tolerance of iterative estimators, which stop when the log-likelihood is provably this close to its maximum."""
 
@@ -581,7 +584,9 @@ def find_intervals(estimates: Sequence[Estimate], number: int | None) -> None:
     """
     alike: dict[tuple[int, float], list[tuple[Estimate, ShownIntervals]]] = {}
     for one in estimates:
-        if isinstance(one.intervals, ShownIntervals) and one.intervals.kind is not None:
+        if len(one.values) > _SHORT or not isinstance(one.intervals, ShownIntervals):
+            continue
+        if one.intervals.kind is not None:
             alike.setdefault((one.intervals.kind, one.confidence), []).append((one, one.intervals))
     for (_, confidence), found_alike in alike.items():
         members, own = zip(*found_alike)

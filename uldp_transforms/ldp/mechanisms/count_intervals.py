@@ -9,6 +9,8 @@ Strict intervals use Clopper-Pearson ends on both sides, see ``binomial_law``.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy
 
@@ -39,15 +41,24 @@ def binomial_intervals(
     """
     if strict:
         return clopper_pearson(successes, trials, normal_quantile(confidence))
-    levels = np.broadcast_to(confidence, successes.shape)
+    levels, of_each = np.broadcast_to(confidence, successes.shape), np.broadcast_to(trials, successes.shape)
     needed, ends = ~np.isnan(levels), np.full((2, *successes.shape), np.nan)
-    if np.ndim(trials):
-        of_each = np.broadcast_to(trials, successes.shape)[needed]
-        ends[:, needed] = _ends(successes[needed].astype(np.float64), of_each, (1 - levels[needed]) / 2)
-        return ends[0], ends[1]
-    kinds, which = np.unique(successes[needed] + 1j * levels[needed], return_inverse=True)
-    ends[:, needed] = _ends(kinds.real, np.full(len(kinds), trials), (1 - kinds.imag) / 2)[:, which]
+    asked = successes[needed], of_each[needed], levels[needed]
+    first, which = _distinct(asked)
+    counts, reports, level = (column[first] for column in asked)
+    ends[:, needed] = _ends(counts.astype(np.float64), reports, (1 - level) / 2)[:, which]
     return ends[0], ends[1]
+
+
+def _distinct(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The places of rows (N,) that differ from each other, one of each kind, and for all rows the place of their kind
+    among these."""
+    order = np.lexsort(columns)
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in columns], axis=0)
+    which = np.empty(len(order), dtype=np.int64)
+    which[order] = np.cumsum(is_new) - 1
+    return order[is_new], which
 
 
 def _ends(successes: np.ndarray, trials: np.ndarray, tails: np.ndarray) -> np.ndarray:
@@ -69,19 +80,20 @@ def _lower(successes: np.ndarray, trials: np.ndarray, tails: np.ndarray) -> np.n
     low[often] = scipy.special.betaincinv(successes[often], (trials - successes)[often] + 1, tails[often])
     x, n, tail = successes[rare], trials[rare], tails[rare]
     at = scipy.special.betaincinv(x + 0.5, n - x + 0.5, tail)
-    below, above, moving = np.zeros(len(x)), np.ones(len(x)), np.ones(len(x), dtype=bool)
-    for _ in range(_STEPS if len(x) else 0):
-        so_many, more = scipy.special.betainc(x, n - x + 1, at), scipy.special.betainc(x + 1, n - x, at)
-        excess = so_many + more - 2 * tail
-        below, above = np.where(excess < 0, at, below), np.where(excess < 0, above, at)
-        slope = (so_many - more) * (x / at + (n - x) / (1 - at))
-        new = at - excess / slope
-        new = np.where((below <= new) & (new <= above), new, (below + above) / 2)
-        close = np.abs(new - at) <= _CLOSE * new
-        at = np.where(moving, new, at)
-        moving &= ~close  # each by itself, so that an end does not depend on those that are computed with it
-        if not moving.any():
+    moving, below, above = np.arange(len(x)), np.zeros(len(x)), np.ones(len(x))
+    for _ in range(_STEPS):
+        if not len(moving):
             break
+        own, of, now = x[moving], n[moving], at[moving]
+        so_many, more = scipy.special.betainc(own, of - own + 1, now), scipy.special.betainc(own + 1, of - own, now)
+        excess = so_many + more - 2 * tail[moving]
+        below, above = np.where(excess < 0, now, below), np.where(excess < 0, above, now)
+        slope = (so_many - more) * (own / now + (of - own) / (1 - now))
+        new = now - excess / slope
+        new = np.where((below <= new) & (new <= above), new, (below + above) / 2)
+        at[moving] = new
+        goes_on = ~(np.abs(new - now) <= _CLOSE * new)  # each by itself: an end does not depend on the others
+        moving, below, above = moving[goes_on], below[goes_on], above[goes_on]
     low[rare] = at
     return low
 

@@ -576,10 +576,25 @@ class Mechanism(abc.ABC):
         beside = frequencies - self.invert(expected)[0]
         return low + np.minimum(beside, 0), high + np.maximum(beside, 0)
 
-    def expected_counts(self, frequencies: np.ndarray, num_reports: int, whole: np.ufunc) -> CohortCounts:
-        """Whole counts of one cohort; arguments as for ``intervals_at``."""
-        cells = whole(np.round(num_reports * self.response(frequencies), _DECIMALS)).astype(np.int64)
-        return CohortCounts(np.array([num_reports]), cells[np.newaxis])
+    def intervals_at_windows(
+        self,
+        frequencies: np.ndarray,
+        num_reports: np.ndarray,
+        whole: np.ufunc,
+        confidence: np.ndarray,
+        strict: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """``intervals_at`` of W windows, each the same, bit for bit, as alone; frequencies (W, K), numbers (W,),
+        confidence (W, K)."""
+        of_each = zip(frequencies, num_reports.tolist(), confidence)
+        ends = np.array([self.intervals_at(one, number, whole, level, strict) for one, number, level in of_each])
+        return ends[:, 0], ends[:, 1]
+
+    def expected_counts(self, frequencies: np.ndarray, num_reports: int | np.ndarray, whole: np.ufunc) -> CohortCounts:
+        """Whole counts of one cohort; arguments as for ``intervals_at``, or those of W windows."""
+        numbers = np.reshape(num_reports, (-1, 1))
+        cells = whole(np.round(numbers * self.response(frequencies), _DECIMALS)).astype(np.int64)
+        return CohortCounts(numbers[:, 0], cells)
 
     def lower_ends_of_everybody(self, num_reports: int, confidence: Confidence, strict: bool = False) -> np.ndarray:
         """(K,): for each symbol, the lower end of ``intervals_at`` the frequencies if everybody has it, with counts

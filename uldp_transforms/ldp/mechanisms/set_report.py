@@ -286,6 +286,21 @@ class SetReportMechanism(SetChannel):
             counts.cells, of_each, lambda: (self.invert(counts), self.null_variances(frequencies)), confidence, strict
         )
 
+    def intervals_at_windows(
+        self,
+        frequencies: np.ndarray,
+        num_reports: np.ndarray,
+        whole: np.ufunc,
+        confidence: np.ndarray,
+        strict: bool = False,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if self.num_cells > self.num_symbols:
+            return super().intervals_at_windows(frequencies, num_reports, whole, confidence, strict)
+        expected = self.expected_counts(frequencies, num_reports, whole)
+        low, high = self.intervals_of_windows(expected, frequencies, confidence, strict)
+        beside = frequencies - self.invert(expected)
+        return low + np.minimum(beside, 0), high + np.maximum(beside, 0)
+
     def lower_ends_of_everybody(self, num_reports: int, confidence: Confidence, strict: bool = False) -> np.ndarray:
         """See ``Mechanism``: what is expected is the same for all sensitive symbols, and for all others."""
         cells, raw, null = np.zeros(self.num_symbols, dtype=np.int64), *np.zeros((2, self.num_symbols))

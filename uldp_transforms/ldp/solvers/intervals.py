@@ -18,9 +18,6 @@ from uldp_transforms.ldp.solvers.observation import OwnNoise, Solution
 Numbers = float | np.ndarray
 Ends = tuple[np.ndarray, np.ndarray]
 
-_SHORT = 96
-"""Maximum number of symbols of windows whose intervals are computed together: for longer lists, calls cost little."""
-
 
 def quantile(spare: float, confidence: Confidence) -> np.ndarray:
     """Quantile of the standard normal distribution, or of Student's with ``spare`` degrees of freedom if it is
@@ -152,6 +149,10 @@ def _law_of_counts(raw: np.ndarray, variances: np.ndarray) -> OwnNoise:
     return OwnNoise(null=zeros, slope=jumps, curvature=zeros, least=zeros)
 
 
+_NEARLY_ALL = 1 - 1e-9
+"""Estimate above which a window is looked at alone: it may be above 1."""
+
+
 class StackedIntervals(abc.ABC):
     """Intervals of one window, or of several windows: all arrays have the entries of the first one, then those of the
     second, and so on. The intervals of a window are the same, bit for bit, as alone."""
@@ -159,7 +160,7 @@ class StackedIntervals(abc.ABC):
     @property
     @abc.abstractmethod
     def kind(self) -> int | None:
-        """Equal for intervals that ``joined`` takes together; None if they should be computed alone."""
+        """Equal for intervals that ``joined`` takes together; None if they are computed alone."""
 
     @classmethod
     @abc.abstractmethod
@@ -190,7 +191,7 @@ class SymbolIntervals(StackedIntervals):
 
     @property
     def kind(self) -> int | None:
-        return id(self.mechanism) if self.plausible.shape[1] <= _SHORT else None
+        return id(self.mechanism)
 
     @classmethod
     def joined(cls, parts: Sequence[SymbolIntervals]) -> SymbolIntervals:
@@ -209,8 +210,14 @@ class SymbolIntervals(StackedIntervals):
             low, high = self.mechanism.intervals_of_windows(self.counts, self.plausible, levels, strict)
             return low.reshape(-1), high.reshape(-1)
         levels, ends = np.broadcast_to(confidence, self.plausible.size).reshape(shape), np.full((2, *shape), np.nan)
-        for window in np.flatnonzero(~np.isnan(levels).all(axis=1)).tolist():
-            ends[:, window] = self._of_window(window, levels[window], strict, at_edge)
+        some = np.flatnonzero(~np.isnan(levels).all(axis=1))
+        if len(some):
+            counts = CohortCounts(self.counts.num_reports[some], self.counts.cells[some])
+            ends[:, some] = self.mechanism.intervals_at_windows(
+                self.plausible[some], counts.num_reports, np.ceil, levels[some], strict
+            )
+            for window in some[(self.mechanism.invert(counts) > _NEARLY_ALL).any(axis=1)].tolist():
+                ends[0, window] = self._if_everybody(window, ends[0, window], levels[window], strict)
         return ends[0].reshape(-1), ends[1].reshape(-1)
 
     def _of_window(self, window: int, confidence: Confidence, strict: bool, at_edge: bool) -> Ends:
@@ -219,11 +226,17 @@ class SymbolIntervals(StackedIntervals):
         if not at_edge:
             return mechanism.intervals(counts, plausible, confidence, strict)
         low, high = mechanism.intervals_at(plausible, counts.total, np.ceil, confidence, strict)
-        above = mechanism.invert(counts)[0] > 1
-        if above.any():
-            levels = np.where(above, confidence, np.nan)
-            low = np.where(above, mechanism.lower_ends_of_everybody(counts.total, levels, strict), low)
-        return low, high
+        return self._if_everybody(window, low, confidence, strict), high
+
+    def _if_everybody(self, window: int, low: np.ndarray, confidence: Confidence, strict: bool) -> np.ndarray:
+        """Lower ends (K,) of a window at the edge: of symbols with an estimate above 1, those if everybody has it."""
+        rows = slice(window, window + 1)
+        counts = CohortCounts(self.counts.num_reports[rows], self.counts.cells[rows])
+        above = self.mechanism.invert(counts)[0] > 1
+        if not above.any():
+            return low
+        levels = np.where(above, confidence, np.nan)
+        return np.where(above, self.mechanism.lower_ends_of_everybody(counts.total, levels, strict), low)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
