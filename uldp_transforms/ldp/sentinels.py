@@ -13,6 +13,7 @@ Notation: n reports, C cohorts, K symbols, v of them sensitive.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -108,7 +109,7 @@ def floor(model: Model, counts: CohortCounts) -> _Judgement | None:
     elif mechanism.support_size != 1:
         sizes, trials, rates = sizes[:1], np.array([protected]), rates[:1]
     supports = np.cumsum(rarest)[: len(sizes)]
-    sets = special.gammaln(v + 1) - special.gammaln(sizes + 1) - special.gammaln(v - sizes + 1) + np.log(len(sizes))
+    sets = _log_sets(v, len(sizes))
     shares = supports / np.maximum(trials, 1)
     distances = special.rel_entr(shares, rates) + special.rel_entr(1 - shares, 1 - rates)
     bounds = np.where(shares < rates, -trials * distances, 0.0)  # upper bounds of ln of the tails (Chernoff)
@@ -117,6 +118,14 @@ def floor(model: Model, counts: CohortCounts) -> _Judgement | None:
     tail = Binomial.cdf(count, n, rate)
     log_tail = np.log(tail) if tail > 0 else bounds[best]
     return _judgement(count - n * rate, np.sqrt(n * rate * (1 - rate)), np.exp(min(log_tail + sets[best], 0.0)))
+
+
+@functools.cache
+def _log_sets(v: int, most: int) -> np.ndarray:
+    """ln of the number of sets of 1 to ``most`` of v symbols, times ``most``."""
+    sizes = np.arange(1, most + 1)
+    sets: np.ndarray = special.gammaln(v + 1) - special.gammaln(sizes + 1) - special.gammaln(v - sizes + 1)
+    return sets + np.log(most)
 
 
 def ceiling(model: Model, counts: CohortCounts) -> _Judgement | None:

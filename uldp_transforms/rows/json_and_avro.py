@@ -57,12 +57,12 @@ def as_dict(row: NamedTuple) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, EntryColumns):
-        return [dict(zip(ValueEstimate._fields, entry)) for entry in value]
     if hasattr(value, "_asdict"):
         return as_dict(value)
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [item if type(item) in _SCALARS else _plain(item) for item in value]
+    if isinstance(value, EntryColumns):
+        return [dict(zip(ValueEstimate._fields, entry)) for entry in value]
     return dict(value) if isinstance(value, Mapping) else value
 
 
@@ -134,12 +134,12 @@ def entries_to_json(entries: EntryColumns) -> str | None:
 
     Each entry is its value, then numbers and what is between two of them.
     """
-    stored = [name for name in _NUMBERS if name in entries.names]
+    stored, order = _order_of(entries.names)
     size, width = len(entries), 2 * len(stored) + 1
-    numbers = np.stack([entries.column(name) for name in stored]) if stored else np.empty((0, size))
-    if not size or not stored or np.isinf(numbers).any():
+    if not size or not stored or np.isinf(entries.numbers).any():
         return None if size else "[]"
-    between = _texts_between(tuple(stored))
+    numbers = entries.numbers if order is None else entries.numbers[order]
+    between = _texts_between(stored)
     parts = [""] * (width * size)
     parts[::width] = _json_heads(entries.values, between[0])
     tokens = number_tokens(numbers)
@@ -148,6 +148,13 @@ def entries_to_json(entries: EntryColumns) -> str | None:
         parts[2 * place + 2 :: width] = [text] * size
     parts[-1] = parts[-1].removesuffix(", ")
     return f"[{''.join(parts)}]"
+
+
+@functools.cache
+def _order_of(names: tuple[str, ...]) -> tuple[tuple[str, ...], list[int] | None]:
+    """Stored fields in the order of an entry, and their places; None if they are in this order."""
+    stored = tuple(name for name in _NUMBERS if name in names)
+    return stored, None if stored == names else [names.index(name) for name in stored]
 
 
 @functools.cache
@@ -187,24 +194,44 @@ def entries_to_avro(entries: EntryColumns) -> bytes | None:
 
     Each entry is its value and a number of bytes that is the same for all: numbers that are in all entries or in none.
     """
-    size, parts, width = len(entries), [], 0
-    for name in _NUMBERS:
-        column = entries.column(name).astype("<f8")
-        missing = int(np.isnan(column).sum())
-        if missing not in (0, size) or (missing and name not in _NULLABLE):
-            return None
-        if name in _NULLABLE:
-            parts.append(np.full((size, 1), 0 if missing else 2, dtype=np.uint8))
-        if not missing:
-            parts.append(column.view(np.uint8).reshape(size, 8))
+    size = len(entries)
     if not size:
         return b"\0"
-    body = np.concatenate(parts, axis=1)
-    width, content = body.shape[1], body.tobytes()
+    numbers = entries.numbers
+    missing = np.isnan(numbers).sum(axis=1)
+    is_told = missing == 0
+    if not is_told.all():
+        if ((missing != 0) & (missing != size)).any():
+            return None
+        numbers = numbers[is_told]
+    plan = _bytes_of_numbers(tuple(itertools.compress(entries.names, is_told.tolist())))
+    if plan is None:
+        return None
+    empty, places, order = plan
+    body, width = np.tile(empty, (size, 1)), len(empty)
+    body[:, places] = np.ascontiguousarray(numbers[order].T, dtype="<f8").view(np.uint8)
+    content = body.tobytes()
     pieces = [b""] * (2 * size)
     pieces[::2] = _avro_heads(entries.values)
     pieces[1::2] = [content[at : at + width] for at in range(0, len(content), width)]
     return avro_long(size) + b"".join(pieces) + b"\0"
+
+
+@functools.cache
+def _bytes_of_numbers(told: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray, list[int]] | None:
+    """The bytes of an entry after its value, with zeros for these numbers; the places of their bytes; and the order in
+    which they follow each other. None if a field that is not nullable is missing."""
+    content, places = list[int](), list[int]()
+    for name in _NUMBERS:
+        if name in _NULLABLE:
+            content.append(2 if name in told else 0)
+        elif name not in told:
+            return None
+        if name in told:
+            places += range(len(content), len(content) + 8)
+            content += [0] * 8
+    order = [told.index(name) for name in _NUMBERS if name in told]
+    return np.array(content, dtype=np.uint8), np.array(places, dtype=np.int64), order
 
 
 @functools.lru_cache(maxsize=_CACHED)

@@ -22,7 +22,6 @@ hold one side of the equation and the next row the other: in a stream the equati
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -111,6 +110,9 @@ class SummarizeLedger(beam.PTransform[Any, PCollection[LedgerRow]]):
         )
 
 
+_in_order = json.JSONEncoder(sort_keys=True).encode
+
+
 class SumByReasonFn(beam.CombineFn):
     """Sum of report counts by bin; partial sums may be negative."""
 
@@ -118,13 +120,15 @@ class SumByReasonFn(beam.CombineFn):
         return {}
 
     def add_input(self, accumulator: dict[str, int], element: dict[str, int]) -> dict[str, int]:
-        return self.merge_accumulators((accumulator, element))
+        for name, number in element.items():
+            accumulator[name] = accumulator.get(name, 0) + number
+        return accumulator
 
     def merge_accumulators(self, accumulators: Iterable[dict[str, int]]) -> dict[str, int]:
-        total: Counter[str] = Counter()
+        total: dict[str, int] = {}
         for accumulator in accumulators:
-            total.update(accumulator)
-        return dict(total)
+            self.add_input(total, accumulator)
+        return total
 
     def extract_output(self, accumulator: dict[str, int]) -> dict[str, int]:
         return accumulator
@@ -137,7 +141,7 @@ class ReasonCountsCoder(coders.Coder):
     """Numbers of reports by reason, as JSON with sorted keys."""
 
     def encode(self, value: dict[str, int]) -> bytes:
-        return json.dumps(value, sort_keys=True).encode("ascii")
+        return _in_order(value).encode("ascii")
 
     def decode(self, encoded: bytes) -> dict[str, int]:
         return json.loads(encoded)

@@ -229,6 +229,8 @@ def noise_of(question: Question, linear: LinearEstimate) -> Noisy:
 
 def _noise_within(problem: Problem) -> Problem:
     """The problem, with the noise of the shares within each public block from that of the shares of all people."""
+    if not problem.within:
+        return problem
     assert problem.noisy is not None, "EmpiricalBayes.problem"
     within = tuple(
         dataclasses.replace(one, problem=dataclasses.replace(one.problem, noisy=noisy))

@@ -452,6 +452,10 @@ class Mechanism(abc.ABC):
         """
         return self.invert(counts)
 
+    def inverses(self, counts: CohortCounts) -> tuple[np.ndarray, np.ndarray]:
+        """``invert`` and ``invert_alone``, which have steps in common."""
+        return self.invert(counts), self.invert_alone(counts)
+
     @abc.abstractmethod
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
         """n times the variance of ``invert`` if n independent people hold symbols with these frequencies.

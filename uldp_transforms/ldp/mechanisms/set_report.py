@@ -122,6 +122,12 @@ class SetReportMechanism(SetChannel):
     def invert_alone(self, counts: CohortCounts) -> np.ndarray:
         return self._inverted(counts)[0]
 
+    def inverses(self, counts: CohortCounts) -> tuple[np.ndarray, np.ndarray]:
+        alone, shift = self._inverted(counts)
+        raw = alone.copy()
+        raw[:, self.num_sensitive :] += shift
+        return raw, alone
+
     def _inverted(self, counts: CohortCounts) -> tuple[np.ndarray, np.ndarray]:
         """``invert_alone`` (C, K), and the shift that ``invert`` adds to all non-sensitive symbols (C, 1)."""
         v, (base, slope) = self.num_sensitive, self._affine

@@ -91,9 +91,10 @@ class Statistic:
         Returns:
             X (C, v), Z (C, 1).
         """
-        later = cells[:, num_symbols:].reshape(len(cells), -1, num_sensitive)
-        first = cells[:, np.newaxis, :num_sensitive] - later.sum(axis=1, keepdims=True)
-        supports = np.concatenate([first, later], axis=1)
+        supports = cells[:, np.newaxis, :num_sensitive]
+        if cells.shape[1] > num_symbols:
+            later = cells[:, num_symbols:].reshape(len(cells), -1, num_sensitive)
+            supports = np.concatenate([supports - later.sum(axis=1, keepdims=True), later], axis=1)
         reports = supports.sum(axis=2) / self.sizes
         revealed = cells[:, num_sensitive:num_symbols].sum(axis=1)
         counted = (self.weights[:, np.newaxis] * supports).sum(axis=1) + (reports @ self.offsets)[:, np.newaxis]

@@ -53,7 +53,7 @@ def _invert(question: Question, sums: np.ndarray) -> LinearEstimate:
     """The mechanism's own inverse for each symbol, its exact standard error, and its interval; U = K."""
     mechanism, alphabet = question.model.mechanism, question.model.alphabet
     counts = question.counts.pooled()
-    raw, alone = mechanism.invert(counts)[0], mechanism.invert_alone(counts)[0]
+    raw, alone = (frequencies[0] for frequencies in mechanism.inverses(counts))
     plausible = clip_and_normalize(raw)
     null_errors = np.sqrt(np.maximum(mechanism.null_variances(plausible), 0) / counts.total)
     jumps, errors = _errors_of_symbols(mechanism, counts, plausible)
