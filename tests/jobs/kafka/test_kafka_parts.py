@@ -121,6 +121,17 @@ def test_a_range_is_read_when_its_last_offset_is_or_nothing_is_left(reader: Any,
     assert not reader.has_reached(10)
 
 
+@pytest.mark.parametrize("offsets", [[5], [5, 6, 7], [5, 7], [5, 6, 9, 10]])
+def test_offsets_of_one_partition_are_those_of_its_records(reader: Any, offsets: list[int]) -> None:
+    """Compacted topics have gaps, in which nothing may be counted."""
+    reader.seek({3: 5})
+    polled = polled_by(reader, *(record(3, offset) for offset in offsets))
+    assert polled is not None
+    assert polled.offsets.tolist() == offsets
+    assert polled.partitions.tolist() == [3] * len(offsets)
+    assert reader.positions() == (offsets[-1] + 1,)
+
+
 def asked_of(reader: Any, *answers: tuple[int, int, Any]) -> None:
     """What brokers answer about the ends of partitions: number, offset, error."""
     reader._consumer.offsets_for_times.return_value = [

@@ -17,12 +17,11 @@ from uldp_transforms.ldp.comparisons.interval_inversion import ComparedSide
 from uldp_transforms.ldp.comparisons.stacked_pairs import ComparedPair, p_values_of_pairs
 from uldp_transforms.ldp.estimators import Estimate
 
-
 LISTED = [of for of in ALL_COLLECTIONS.values() if of.alphabet.known_values]
 
 
 def pairs_of(of: Collection, rng: np.random.Generator) -> list[ComparedPair]:
-    """Pairs of several sizes; of a side with one value alone, whose estimate may be above 1; and with one side twice."""
+    """Pairs of several sizes, with a side that has one value alone, whose estimate may be above 1, and one side twice."""
     values = of.alphabet.known_values or ()
     every = [sides_of(of, number, rng) for number in (60, 900, 20_000)]
     one = of.estimate(of.count(of.perturb([values[0]] * 90, rng)), "empirical")

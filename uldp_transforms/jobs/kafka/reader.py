@@ -108,15 +108,24 @@ class Reader:
         kinds, times = np.fromiter(stamps, np.int64, 2 * len(records)).reshape(-1, 2).T
         self._check_kinds(kinds)
         times = np.clip(times, MIN_EVENT_TIME, MAX_EVENT_TIME)  # senders may choose any 64-bit number
-        partitions, offsets = (
-            np.fromiter(map(part, records), np.int64, len(records)) for part in (_PARTITION, _OFFSET)
-        )
+        partitions, offsets = self._places(records)
         self._note(partitions, offsets, times)
         values = [value or b"" for value in map(_VALUE, records)]
         if self._set_groups is not None:
             headers = (found or () for found in map(_HEADERS, records))
             values = list(map(self._set_groups.in_message, values, headers))
         return Polled(values, partitions=partitions, offsets=offsets, times=times)
+
+    def _places(self, records: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Partition and offset (n,) of records. Offsets of a partition increase, so none of n consecutive ones needs to
+        be asked for but the first and the last one."""
+        first, last = records[0].offset(), records[-1].offset()
+        if len(self._positions) == 1 and last - first == len(records) - 1:
+            return np.full(len(records), records[0].partition()), np.arange(first, last + 1)
+        partitions, offsets = (
+            np.fromiter(map(part, records), np.int64, len(records)) for part in (_PARTITION, _OFFSET)
+        )
+        return partitions, offsets
 
     def _heed(self, events: Sequence[Any], *, alone: bool) -> None:
         """Record ends of partitions and lost connections; raise fatal errors."""
