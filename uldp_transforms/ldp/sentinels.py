@@ -124,8 +124,8 @@ def floor(model: Model, counts: CohortCounts) -> _Judgement | None:
 def _log_sets(v: int, most: int) -> np.ndarray:
     """ln of the number of sets of 1 to ``most`` of v symbols, times ``most``."""
     sizes = np.arange(1, most + 1)
-    sets: np.ndarray = special.gammaln(v + 1) - special.gammaln(sizes + 1) - special.gammaln(v - sizes + 1)
-    return sets + np.log(most)
+    sets = special.gammaln(v + 1) - special.gammaln(sizes + 1) - special.gammaln(v - sizes + 1)
+    return np.asarray(sets + np.log(most))
 
 
 def ceiling(model: Model, counts: CohortCounts) -> _Judgement | None:

@@ -21,7 +21,7 @@ LISTED = [of for of in ALL_COLLECTIONS.values() if of.alphabet.known_values]
 
 
 def pairs_of(of: Collection, rng: np.random.Generator) -> list[ComparedPair]:
-    """Pairs of several sizes, with a side that has one value alone, whose estimate may be above 1, and one side twice."""
+    """Pairs of several sizes; one side has one value alone, whose estimate may be above 1, and one is in two pairs."""
     values = of.alphabet.known_values or ()
     every = [sides_of(of, number, rng) for number in (60, 900, 20_000)]
     one = of.estimate(of.count(of.perturb([values[0]] * 90, rng)), "empirical")
