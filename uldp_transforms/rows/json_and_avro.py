@@ -138,11 +138,11 @@ def entries_to_json(entries: EntryColumns) -> str | None:
     size, width = len(entries), 2 * len(stored) + 1
     if not size or not stored or np.isinf(entries.numbers).any():
         return None if size else "[]"
-    numbers = entries.numbers if order is None else entries.numbers[order]
+    told = entries.numbers if order is None else entries.numbers[order]
     between = _texts_between(stored)
     parts = [""] * (width * size)
     parts[::width] = _json_heads(entries.values, between[0])
-    tokens = number_tokens(numbers)
+    tokens = number_tokens(told)
     for place, text in enumerate(between[1:]):
         parts[2 * place + 1 :: width] = tokens[place * size : (place + 1) * size]
         parts[2 * place + 2 :: width] = [text] * size
@@ -197,19 +197,17 @@ def entries_to_avro(entries: EntryColumns) -> bytes | None:
     size = len(entries)
     if not size:
         return b"\0"
-    numbers = entries.numbers
-    missing = np.isnan(numbers).sum(axis=1)
+    missing = np.isnan(entries.numbers).sum(axis=1)
     is_told = missing == 0
-    if not is_told.all():
-        if ((missing != 0) & (missing != size)).any():
-            return None
-        numbers = numbers[is_told]
+    if not (is_told | (missing == size)).all():
+        return None
     plan = _bytes_of_numbers(tuple(itertools.compress(entries.names, is_told.tolist())))
     if plan is None:
         return None
     empty, places, order = plan
+    columns = entries.numbers[is_told][order]
     body, width = np.tile(empty, (size, 1)), len(empty)
-    body[:, places] = np.ascontiguousarray(numbers[order].T, dtype="<f8").view(np.uint8)
+    body[:, places] = np.ascontiguousarray(columns.T, dtype="<f8").view(np.uint8)
     content = body.tobytes()
     pieces = [b""] * (2 * size)
     pieces[::2] = _avro_heads(entries.values)

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from scipy import special
 
-from tests.support.cases import ALL_COLLECTIONS, VALUES
-from uldp_transforms.ldp import Collection
+from tests.support.cases import ALL_COLLECTIONS
+from tests.support.compared_sides import sides_of
 from uldp_transforms.ldp.comparisons import interval_inversion
 from uldp_transforms.ldp.comparisons.compare import _Pair
 from uldp_transforms.ldp.comparisons.interval_inversion import GRID, LEAST, ComparedSide, confidence_at, p_values_at
-from uldp_transforms.ldp.estimators import Estimate
 
 
 def at_all_quantiles(interval: Callable[[Any], Any]) -> np.ndarray:
@@ -31,19 +30,6 @@ def at_all_quantiles(interval: Callable[[Any], Any]) -> np.ndarray:
         step = gap[before] / (gap[before] - gap[first])
         found[column] = GRID[before] + step * (GRID[first] - GRID[before])
     return np.where(found > 0, np.maximum(2 * special.ndtr(-found), LEAST), 1)
-
-
-def sides_of(of: Collection, number: int, rng: np.random.Generator) -> tuple[Estimate, Estimate]:
-    """Estimates of two groups, the second one smaller, with other values in front."""
-    values = of.alphabet.known_values
-    names = np.array(values or VALUES, dtype=object)
-    falling = np.arange(len(names), 0, -1.0) ** 2 / (np.arange(len(names), 0, -1.0) ** 2).sum()
-    reports = (
-        of.perturb(rng.choice(names, size, p=np.roll(falling, turned)).tolist(), rng)
-        for size, turned in ((number, 0), (number // 3, 1))
-    )
-    first, second = (of.estimate(of.count(each), "empirical", None if values else tuple(VALUES)) for each in reports)
-    return first, second
 
 
 @pytest.mark.parametrize(("number", "start"), [(100, 0), (3_000, 4), (60_000, 8)])

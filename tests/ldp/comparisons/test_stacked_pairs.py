@@ -8,8 +8,8 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from tests.ldp.comparisons.test_interval_inversion import sides_of
 from tests.support.cases import ALL_COLLECTIONS
+from tests.support.compared_sides import sides_of
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.comparisons import stacked_pairs
 from uldp_transforms.ldp.comparisons.compare import p_values_of_sides

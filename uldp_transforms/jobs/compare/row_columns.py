@@ -27,23 +27,23 @@ class RowColumns:
     Attributes:
         shared: fields that are the same in all rows.
         texts: (D,) for each other field that is no number.
-        numbers: (D,) for each other field that is one; nan or infinite where a row has None.
+        measures: (D,) for each other field that is one; nan or infinite where a row has None.
     """
 
     shared: Mapping[str, Any]
     texts: Mapping[str, Sequence[str | None]]
-    numbers: Mapping[str, np.ndarray]
+    measures: Mapping[str, np.ndarray]
 
     def __iter__(self) -> Iterator[ComparedValue]:
         columns: dict[str, Iterable[Any]] = {name: itertools.repeat(value) for name, value in self.shared.items()}
-        columns |= {name: known(column) for name, column in self.numbers.items()} | dict(self.texts)
+        columns |= {name: known(column) for name, column in self.measures.items()} | dict(self.texts)
         nothing = itertools.repeat(None)
         return map(_make_row, zip(*(columns.get(name, nothing) for name in _SOURCES)))
 
     def json_lines(self) -> bytes:
         """The rows as lines of JSON, each as ``to_json`` writes it."""
         columns = {name: [_encoded(value) for value in column] for name, column in self.texts.items()}
-        columns |= {name: number_tokens(np.asarray(column)) for name, column in self.numbers.items()}
+        columns |= {name: number_tokens(np.asarray(column)) for name, column in self.measures.items()}
         parts = [
             f'"{name}": {"%s" if source in columns else _encoded(self.shared.get(source)).replace("%", "%%")}'
             for name, source in zip(ComparedValue._fields, _SOURCES)

@@ -596,9 +596,9 @@ class Mechanism(abc.ABC):
 
     def expected_counts(self, frequencies: np.ndarray, num_reports: int | np.ndarray, whole: np.ufunc) -> CohortCounts:
         """Whole counts of one cohort; arguments as for ``intervals_at``, or those of W windows."""
-        numbers = np.reshape(num_reports, (-1, 1))
-        cells = whole(np.round(numbers * self.response(frequencies), _DECIMALS)).astype(np.int64)
-        return CohortCounts(numbers[:, 0], cells)
+        sizes = np.reshape(num_reports, (-1, 1))
+        cells = whole(np.round(sizes * self.response(frequencies), _DECIMALS)).astype(np.int64)
+        return CohortCounts(sizes[:, 0], cells)
 
     def lower_ends_of_everybody(self, num_reports: int, confidence: Confidence, strict: bool = False) -> np.ndarray:
         """(K,): for each symbol, the lower end of ``intervals_at`` the frequencies if everybody has it, with counts
