@@ -302,17 +302,17 @@ class _Pair:
         found[self.order] = level
         return found
 
-    def ends(self, level: Confidence) -> tuple[np.ndarray, ...]:
-        """Ends of the intervals of both for one look, for chance alone."""
+    def ends(self, level: Confidence, of_second: Confidence) -> tuple[np.ndarray, ...]:
+        """Ends of the intervals of both for one look, for chance alone, at the levels of both."""
         first, second = self.sides
-        low_b, high_b = second.by_chance(self.levels(level))
+        low_b, high_b = second.by_chance(of_second)
         return *first.by_chance(level), low_b[self.order], high_b[self.order]
 
-    def moved(self, level: Confidence) -> tuple[np.ndarray, ...]:
+    def moved(self, level: Confidence, of_second: Confidence) -> tuple[np.ndarray, ...]:
         """Both shares, moved into [0, 1], and their ends (see ``moved_inside``), as ``lift_interval`` takes them."""
         first, second = self.sides
         a, *ends_of_a = first.moved(level)
-        b, *ends_of_b = (part[self.order] for part in second.moved(self.levels(level)))
+        b, *ends_of_b = (part[self.order] for part in second.moved(of_second))
         return a, b, *ends_of_a, *ends_of_b
 
     def interval(self, confidence: float) -> Ends:
@@ -321,9 +321,10 @@ class _Pair:
 
     def of_look(self, level: Confidence) -> Ends:
         """Ends of the intervals of the differences for one look."""
-        low, high = difference_interval(self.a, self.b, *self.ends(level))
+        levels = level, self.levels(level)
+        low, high = difference_interval(self.a, self.b, *self.ends(*levels))
         if not self.share:
-            low, high = hull((low, high), difference_interval(*self.moved(level)))
+            low, high = hull((low, high), difference_interval(*self.moved(*levels)))
         downwards, upwards = self.rooms
         return (low - downwards) / (1 - self.weight), (high + upwards) / (1 - self.weight)
 
@@ -366,7 +367,8 @@ class _Pair:
 
     def noticeable(self, confidence: float) -> np.ndarray:
         """``Comparison.noticeable``: lies may hide as much as they may pretend."""
-        low, high = difference_interval(self.a, self.b, *self.ends(self.level(confidence)))
+        level = self.level(confidence)
+        low, high = difference_interval(self.a, self.b, *self.ends(level, level))
         downwards, upwards = self.rooms
         noticed: np.ndarray = (noticeable_difference(high - low, confidence) + downwards + upwards) / (1 - self.weight)
         return noticed
@@ -374,11 +376,11 @@ class _Pair:
     def lifts(self, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Lifts, and the ends of their intervals."""
         level = self.level(confidence)
-        ends = self.ends(level)
+        ends = self.ends(level, level)
         lifts, low, high = lift_interval(self.a, self.b, *ends)
         known = ~np.isnan(lifts)
         if self.first.lies is None:
-            low, high = hull((low, high), lift_interval(*self.moved(level))[1:])
+            low, high = hull((low, high), lift_interval(*self.moved(level, level))[1:])
         else:
             lowest_a, highest_a, lowest_b, highest_b = (self.weight * each.effect + each.more for each in self.pushed)
             low = self._shifted_lifts(ends, lowest_a, highest_b)[1]

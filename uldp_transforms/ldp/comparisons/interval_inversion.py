@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import special
@@ -50,6 +50,7 @@ class ComparedSide:
 
     estimate: Estimate
     _kept: dict[tuple[bool, float], tuple[np.ndarray, ...]] = dataclasses.field(default_factory=dict, init=False)
+    _latest: list[Any] = dataclasses.field(default_factory=lambda: [None, ()], init=False)
 
     def by_chance(self, level: Confidence) -> tuple[np.ndarray, ...]:
         """Ends (S,), (S,) of the intervals for chance alone, not clipped.
@@ -72,9 +73,15 @@ class ComparedSide:
     def _known(
         self, find: Callable[[Confidence], tuple[np.ndarray, ...]], level: Confidence, *, moved: bool
     ) -> tuple[np.ndarray, ...]:
-        """What a function finds at a level; kept if it is the level of all values."""
-        if np.ndim(level):
+        """What a function finds at a level; kept if it is the level of all values. Of other levels, the ends by chance
+        are kept until the next ones are asked for."""
+        if np.ndim(level) and moved:
             return find(level)
+        if np.ndim(level):
+            if self._latest[0] is not level:
+                self._latest[:] = level, find(level)
+            latest: tuple[np.ndarray, ...] = self._latest[1]
+            return latest
         key = moved, float(level)
         if key not in self._kept:
             self._kept[key] = find(float(level))

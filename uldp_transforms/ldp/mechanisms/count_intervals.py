@@ -41,7 +41,7 @@ def binomial_intervals(
     """
     if strict:
         return clopper_pearson(successes, trials, normal_quantile(confidence))
-    levels, of_each = np.broadcast_to(confidence, successes.shape), np.broadcast_to(trials, successes.shape)
+    levels, of_each = np.broadcast_to(confidence, successes.shape), np.full(successes.shape, trials)
     needed, ends = ~np.isnan(levels), np.full((2, *successes.shape), np.nan)
     asked = successes[needed], of_each[needed], levels[needed]
     first, which = _distinct(asked)
@@ -54,10 +54,13 @@ def _distinct(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The places of rows (N,) that differ from each other, one of each kind, and for all rows the place of their kind
     among these."""
     order = np.lexsort(columns)
-    is_new = np.ones(len(order), dtype=bool)
-    is_new[1:] = np.any([column[order[1:]] != column[order[:-1]] for column in columns], axis=0)
+    is_new = np.zeros(len(order), dtype=bool)
+    for column in columns:
+        ordered = column[order]
+        is_new[1:] |= ordered[1:] != ordered[:-1]
+    is_new[:1] = True
     which = np.empty(len(order), dtype=np.int64)
-    which[order] = np.cumsum(is_new) - 1
+    which[order] = is_new.cumsum() - 1
     return order[is_new], which
 
 
