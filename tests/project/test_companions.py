@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,6 +49,12 @@ def imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
             yield from ((str(node.module), alias.name) for alias in node.names)
+
+
+@functools.cache
+def imports_of(path: Path) -> tuple[tuple[str, str], ...]:
+    """Those of a source, looked for once."""
+    return tuple(imported(tree_of(path)))
 
 
 def is_allowed(module: str, name: str, own: str) -> bool:
@@ -142,7 +149,7 @@ def test_it_imports_from_faces_of_the_core_alone(companion: Companion) -> None:
     found = [
         f"{path.relative_to(ROOT)} imports {name} from {module}"
         for path in sources
-        for module, name in imported(tree_of(path))
+        for module, name in imports_of(path)
         if not is_allowed(module, name, companion.package)
     ]
     assert found == []
@@ -175,7 +182,7 @@ def test_tests_of_the_core_do_without_it(companion: Companion) -> None:
     found = [
         str(path.relative_to(ROOT))
         for path in sorted(tests)
-        for module, _ in imported(tree_of(path))
+        for module, _ in imports_of(path)
         if module.partition(".")[0] == companion.package
     ]
     assert found == []

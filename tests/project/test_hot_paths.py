@@ -57,11 +57,18 @@ PLANTED = {
 }
 
 
+PREPARE = hot_paths.PATHS["decode 2,000 single messages"]
+
+
+@pytest.fixture(scope="module")
+def usual() -> Cost:
+    return cost_of(PREPARE())
+
+
 @pytest.mark.parametrize("unit", PLANTED)
-def test_a_loop_over_reports_and_a_copy_of_them_are_seen(unit: str) -> None:
+def test_a_loop_over_reports_and_a_copy_of_them_are_seen(unit: str, usual: Cost) -> None:
     """Planted into a real path: the decoder of single messages."""
-    prepare = hot_paths.PATHS["decode 2,000 single messages"]
-    usual, decode = cost_of(prepare()), hot_paths.MessageDecoder.decode
+    decode = hot_paths.MessageDecoder.decode
 
     def dearer(self: hot_paths.MessageDecoder, messages: Sequence[bytes]) -> Decoded:
         kept = PLANTED[unit](messages)
@@ -69,5 +76,5 @@ def test_a_loop_over_reports_and_a_copy_of_them_are_seen(unit: str) -> None:
         return decode(self, messages)
 
     with mock.patch.object(hot_paths.MessageDecoder, "decode", dearer):
-        found = cost_of(prepare())
+        found = cost_of(PREPARE())
     assert any(f" {unit}, " in sentence for sentence in grown({"a": found}, {"a": usual}))

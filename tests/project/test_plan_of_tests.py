@@ -45,6 +45,16 @@ def test_planted_faults_keep_all_their_tests() -> None:
             assert not {name for file, name in NAMED if file == path and function in ("", name)}, plant.name
 
 
+def test_cases_that_see_planted_faults_stay(request: pytest.FixtureRequest) -> None:
+    """Where a fault names a case: of the files that are collected as a whole with this one."""
+    if request.config.option.keyword or any("::" in name for name in request.config.args):
+        pytest.skip("not all cases of the files are collected")
+    collected = {item.nodeid for item in request.session.items}
+    files = {case.partition("::")[0] for case in collected}
+    named = {path_of_test(test) for plant in PLANTED for test in plant.tests if "[" in test}
+    assert {case for case in named if case.partition("::")[0] in files} <= collected
+
+
 def test_what_stays() -> None:
     def waiting(keep: str, *cases: str) -> list[str]:
         divider = Divider([Group("", keep, {"a.py": ("test",)})])
