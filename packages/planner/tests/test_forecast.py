@@ -43,8 +43,8 @@ class Case:
     repetitions: int = 100
 
     def __str__(self) -> str:
-        fields = dataclasses.asdict(self.question)
-        shown = "-".join(str(value) for value in fields.values() if isinstance(value, (int, float, str)))
+        fields = (getattr(self.question, field.name) for field in dataclasses.fields(self.question))
+        shown = "-".join(str(value) for value in fields if isinstance(value, (int, float, str)))
         return f"{self.row}-{self.epsilon}-{self.n}-{shown}"
 
     @functools.cached_property
