@@ -36,7 +36,7 @@ def make_reports(folder: Path, form: str, number: int) -> Path:
     with values.open("w", encoding="utf-8") as file:
         file.write("value,event_time\n")
         file.writelines(lines)
-    options = [f"--collection={collection(folder)}", f"--values={values}", f"--output={reports}"]
+    options = [str(collection(folder)), f"--values={values}", f"--output={reports}"]
     if simulate.main([*options, f"--form={form}", "--pack=10000", f"--seed={number}"]):
         raise RuntimeError(f"the reports could not be made in {folder}")
     return reports
