@@ -130,6 +130,12 @@ def test_jobs_run_what_must_hold() -> None:
     assert load(FORGE / "workflows" / "nightly.yml")["on"]["schedule"]
 
 
+def test_the_site_and_the_page_of_the_demo_are_kept() -> None:
+    """Each after the command that makes it."""
+    steps = [step.get("run") or step["with"].get("path") for step in JOBS["checks.docs"]["steps"]]
+    assert [step for step in steps if step] == ["make docs", "site", "make demo", "demo-output/index.html"]
+
+
 # ---------------------------------------------------------------------- what it may do
 
 
