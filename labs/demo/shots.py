@@ -72,12 +72,14 @@ def take(shot: Shot, address: str, chromium: str) -> None:
 
 
 def heads(page: Path) -> list[str]:
-    """The title of a page, of its first collection, its symbols, and the names of the columns of its first table,
-    without those that depend on the estimates."""
+    """The title of a page, its first sentence without numbers, its first collection, its symbols, and the names of the
+    columns of its first table, without those that depend on the estimates."""
     text = page.read_text("utf-8")
     top, _, rest = text.partition("<thead>")
     table = rest.partition("</thead>")[0]
-    titles = re.findall(r"<h[12][^>]*>(.*?)</h[12]>", top) + re.findall(r"</svg>([^<]+)</li>", top)
+    first = re.sub(r"\d[\d,]*", "N", top.partition("<p>")[2].partition("</p>")[0])
+    titles = [first, *re.findall(r"<h[12][^>]*>(.*?)</h[12]>", top)]
+    titles += re.findall(r"</svg>([^<]+)</li>", top)
     names = [name for name in re.findall(r'data-name="([^"]*)"', table) if name not in _SOMETIMES]
     return [*(re.sub(r"<[^>]+>", "", title).strip() for title in titles), *names]
 
