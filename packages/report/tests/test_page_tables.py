@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from packages.report.tests.support.script_pages import SCRIPT, island, table
@@ -19,8 +20,15 @@ from uldp_transforms_report.groups.group_labels import GroupLabels
 from uldp_transforms_report.groups.group_tables import group_dots_table, shape_of
 from uldp_transforms_report.levels import USUAL
 from uldp_transforms_report.tables import columns as of
-from uldp_transforms_report.tables.axis import Axis, axis_of_differences, axis_of_numbers, axis_of_shares, step_of
-from uldp_transforms_report.tables.drawings import drawn_differences, drawn_numbers, drawn_shares, drawn_together
+from uldp_transforms_report.tables.axis import (
+    Axis,
+    axis_of_differences,
+    axis_of_numbers,
+    axis_of_shares,
+    scales_of,
+    step_of,
+)
+from uldp_transforms_report.tables.drawings import drawn_differences, drawn_figures, drawn_shares
 from uldp_transforms_report.tables.smoothed_columns import second_columns
 
 
@@ -91,24 +99,35 @@ def test_a_share_has_its_interval_and_below_it_what_is_smoothed() -> None:
 
 
 def test_an_open_end_is_at_the_edge() -> None:
-    """Of numbers, whose second interval does not depend on smoothness; sums have another scale."""
+    """Of numbers, whose second interval does not depend on smoothness; shares and sums have other scales."""
     open_end = figure("p90", 6.0, 4.0, None, is_share=False, unit="h", sure_low=2.0)
     total = figure("sum", 600.0, 500.0, 700.0, is_share=False, unit="h")
     share = figure("share from 3 h", 0.5, 0.4, 0.6)
     figures = [figure("mean", 4.0, 2.0, 10.0, is_share=False, unit="h"), open_end, share, total]
-    assert drawn_together(figures) == [True, True, False, False]
-    cells = drawn_numbers(figures, drawn_together(figures)).cells
-    assert [len(cell.marks) for cell in cells] == [1, 2, 0, 0]
+    scales = scales_of(figures)
+    assert scales == ["number", "number", "share", "sum"]
+    column = drawn_figures(figures, scales)
+    cells = column.cells
+    assert [len(cell.marks) for cell in cells] == [1, 2, 1, 1]
+    axes = [cell.axis for cell in cells]
+    assert column.axis is None and axes[0] == axes[1]
+    assert [(axis.low, axis.high, axis.is_share) for axis in axes[1:] if axis] == [
+        (2, 10, False),
+        (0, 0.6, True),
+        (500, 700, False),
+    ]
+    assert [axis.ends for axis in axes[2:] if axis] == [[(0, "0 %"), (100, "60 %")], [(0, "500"), (100, "700")]]
     assert [(mark.kind, mark.low, mark.value, mark.high) for mark in cells[1].marks] == [
         ("told", 25, 50, 100),
         ("sure", 0, None, 100),
     ]
-    assert drawn_together([share, share]) == [True, True]
+    alone = drawn_figures(figures[:2], scales[:2])
+    assert alone.axis == axes[0] and [cell.axis for cell in alone.cells] == [None, None]
 
 
 def test_differences_are_around_0() -> None:
     figures = [figure("a", 0.02, 0.01, 0.04), figure("b", 0.0, -0.02, 0.02), figure("c", None, None, None)]
-    cells = drawn_differences(figures, [True, False, False], [True] * 3).cells
+    cells = drawn_differences(figures, [True, False, False]).cells
     assert [(mark.kind, mark.low, mark.value, mark.high) for cell in cells for mark in cell.marks] == [
         ("told", 62.5, 75, 100),
         ("untold", 25, 50, 75),
@@ -221,7 +240,7 @@ def test_the_script_draws_differences_where_the_page_does() -> None:
     shown = run(f"const sides = {json.dumps(pairs)}; {AXES}", page, scripts=[SCRIPT])
     for (first, second), (ticks, marks) in zip(pairs, shown, strict=True):
         lines = panel.differences(first, second)
-        column = drawn_differences(lines, [one.told_apart for one in lines], [True] * 6)
+        column = drawn_differences(lines, [one.told_apart for one in lines])
         assert column.axis is not None
         assert [text for _, text in ticks] == [text for _, text in column.axis.ticks]
         assert [x for x, _ in ticks] == [pytest.approx(x, abs=0.02) for x, _ in column.axis.ticks]
@@ -230,6 +249,50 @@ def test_the_script_draws_differences_where_the_page_does() -> None:
             assert kind == expected.kind and (visibility == "hidden") == (expected.value is None)
             if expected.value is not None:
                 assert places == [pytest.approx(at, abs=0.02) for at in (expected.low, expected.value, expected.high)]
+
+
+SCALES = """
+await emit("input", one("[data-compare]"));
+return all("td.drawn").map((cell) => [cell.querySelectorAll("text").map((text) => text.textContent),
+  ...["line", "circle"].map((name) => cell.querySelector(name)).flatMap((shape) =>
+    ["x1", "cx", "x2"].map((at) => parseFloat(shape.getAttribute(at))).filter((at) => !Number.isNaN(at)))]);
+"""
+
+
+@needs_node
+def test_the_script_draws_differences_of_several_scales_where_the_page_does() -> None:
+    """Means on one axis, shares on one, and a sum on one, whose ends are below each row."""
+    value = np.array([[40.0, 60.0, 0.25, 9000.0], [30.0, 20.0, 0.5, 4000.0]])
+    half = np.array([5.0, 20.0, 0.1, 900.0])
+    panel = Panel(
+        values=["mean", "p90", "share from 3 h", "sum"],
+        is_share=[False, False, True, False],
+        sides=["x", "y"],
+        value=value,
+        low=value - half,
+        high=value + half,
+        inner=value * math.nan,
+        is_of_figures=True,
+    )
+    options = "".join(f'<option value="{at}">{name}</option>' for at, name in enumerate(panel.sides))
+    others = options.replace('value="1"', 'value="1" selected=""')
+    mark = '<svg><path class="grid"/><line class="told"/><circle class="told"/></svg><text>0</text><text>0</text>'
+    cells = f'<td class="drawn"><svg>{mark}</svg></td><td data-n=""></td><td data-n=""></td><td></td>'
+    rows = "".join(f'<tr data-at="{at}"><th>v</th>{cells}</tr>' for at in range(4))
+    page = (
+        f'<html><body><div data-compare="t"><select>{options}</select><select>{others}</select></div>'
+        f'<table id="t" data-values="p"><caption>c</caption><thead><tr><th></th></tr></thead><tbody>{rows}</tbody>'
+        f"</table>{island('p', json.loads(panel.as_json()))}</body></html>"
+    )
+    drawn = run(SCALES, page, scripts=[SCRIPT])
+    lines = panel.differences(0, 1)
+    column = drawn_differences(lines, [one.told_apart for one in lines])
+    for (ends, *places), cell in zip(drawn, column.cells, strict=True):
+        assert cell.axis is not None
+        assert ends == [text for _, text in cell.axis.ends]
+        (one,) = cell.marks
+        assert places == [pytest.approx(at, abs=0.02) for at in (one.low, one.high, one.value)]
+    assert [ends for ends, *_ in drawn] == [["-50", "+50"], ["-50", "+50"], ["-20", "+20"], ["-5,000", "+5,000"]]
 
 
 ROWS = """

@@ -57,6 +57,15 @@ def test_nothing_sticks_out_and_a_result_is_seen_at_once(width: int, window: Bro
     assert window.log() == []
 
 
+def test_unfolded_numbers_need_no_scrolling_where_there_is_little_room(window: Browser) -> None:
+    window.resize(390, 1000)
+    window.run("for (const it of document.querySelectorAll('details:not(.take)')) it.open = true")
+    tables = "[...document.querySelectorAll('figure details .wide, details:not(.part) .wide:not(:has(.drawn))')]"
+    assert window.run(f"return {tables}.length") > 10
+    wide = f"return {tables}.filter(it => it.scrollWidth > it.clientWidth).map(it => it.firstElementChild.id)"
+    assert window.run(wide) == []
+
+
 def test_little_room_has_the_first_collection_alone(window: Browser, page: Path) -> None:
     """Others open when a link leads to them, and on paper, after which they are folded again."""
     folded = "return [...document.querySelectorAll('details.part')].map(it => !it.open)"

@@ -18,7 +18,7 @@ from uldp_transforms_report.compared import compared_rows
 from uldp_transforms_report.compared.compared_rows import comparisons_of
 from uldp_transforms_report.differences import Panel, reach_of
 from uldp_transforms_report.groups.group_facts import GroupsAsked, groups_of
-from uldp_transforms_report.numbers.number_facts import figure_panel, numbers_of
+from uldp_transforms_report.numbers.number_facts import figure_panel, numbers_of, sums_part
 from uldp_transforms_report.window_names import clock
 
 DASH, NAN = "\N{EN DASH}", math.nan
@@ -258,12 +258,30 @@ def test_shares_of_two_sides_are_subtracted() -> None:
     assert json.loads(panel.as_json()) == {
         "values": list("abcde"),
         "shares": [True] * 5,
+        "scales": ["share"] * 5,
         "sides": ["x", "y"],
         **{name: np.where(np.isnan(table), None, table).tolist() for name, table in tables.items()},
         "joint": True,
     }
     fine = dataclasses.replace(panel, value=np.array([[0.123456789]]))
     assert json.loads(fine.as_json())["value"] == [[0.1234568]] and " " not in fine.as_json()
+
+
+def test_sums_with_weights_have_scales_of_their_own() -> None:
+    """Their units are not known; shares have one scale, in tables and in charts over the windows."""
+    sums = [
+        {"name": name, "is_share": is_share, "value": value, "low": value - 0.1, "high": value + 0.1}
+        for name, is_share, value in (
+            ("a", True, 0.2),
+            ("cost", False, 9.0),
+            ("b", True, 0.5),
+            ("kilograms", False, 70.0),
+        )
+    ]
+    part = sums_part([{"status": "ok", "num_reports": 9, "sums": sums}] * 2)
+    assert part is not None and len(set(part.scales)) == 3 and part.scales[0] == part.scales[2]
+    beside = [[one.figure.name for one in part.beside(trend)] for trend in part.trends]
+    assert beside == [["a", "b"], ["cost"], ["a", "b"], ["kilograms"]]
 
 
 # -------------------------------------------------------------------------------------------------------------- groups

@@ -21,6 +21,7 @@ from uldp_transforms.ldp.comparisons.compare import difference_interval, hull
 from uldp_transforms.ldp.confidence import CONFIDENCE, confidence_or_default, error_rate
 from uldp_transforms.rows.figures.figure import Figure
 from uldp_transforms_report.levels import USUAL, Levels
+from uldp_transforms_report.tables.axis import scale_of
 
 _NUMBERS = ("raw_frequency", "standard_error", "ci_low", "ci_high")
 _DIGITS = 7  # decimals of shares in a page: a hundred-thousandth of a percentage point
@@ -87,6 +88,7 @@ class Panel:
         tables = {name: _rounded(getattr(self, name)) for name in ("value", "low", "high", "inner")}
         numbers = orjson.dumps(tables, option=orjson.OPT_SERIALIZE_NUMPY).decode()  # with null for what is not finite
         named = {"values": list(self.values), "shares": list(self.is_share), "sides": list(self.sides)}
+        named["scales"] = list(map(scale_of, self.values, self.is_share))
         return f"{as_json(named | {'joint': not self.is_of_figures})[:-1]},{numbers[1:]}"
 
 

@@ -154,27 +154,26 @@
     return Array.from({ length: 2 * last + 1 }, (_, at) => [step * (at - last), signed(step * (at - last), digits)]);
   }
 
-  // Draws differences around 0, as far as the one that is farthest; an open end is at the edge.
-  function redraw(table, found, apart) {
+  // Draws differences around 0, those of one scale as far as the one that is farthest; an open end is at the edge.
+  function redraw(table, panel, found, apart) {
     const drawn = rowsOf(table).map((row) => [row.querySelector("td.drawn svg"), row.dataset.at]).filter(([svg]) => svg);
-    if (!drawn.length) return;
-    const factor = found.some((of, at) => of?.isShare && drawn.some(([, own]) => Number(own) === at)) ? 100 : 1;
+    const scaleOf = ([, at]) => panel.scales?.[at];
+    for (const scale of new Set(drawn.map(scaleOf))) redrawScale(table, drawn.filter((row) => scaleOf(row) === scale), found, apart);
+  }
+
+  function redrawScale(table, drawn, found, apart) {
+    const factor = drawn.some(([, at]) => found[at]?.isShare) ? 100 : 1;
     const ends = drawn.flatMap(([, at]) => (found[at] ? [found[at].difference, found[at].low, found[at].high] : []));
     const most = Math.max(0, ...ends.map((end) => Math.abs(end ?? 0))) || 1;
     const place = (number) => Math.min(Math.max(50 + (50 * number) / most, 0), 100).toFixed(2);
     const ticks = ticksOf(factor * most).map(([number, text]) => [place(number / factor), text]);
     const axis = table.querySelector("svg.axis");
-    axis.replaceChildren(...ticks.map(([x, text], at) => {
-      const label = axis.children[0].cloneNode(true);
-      label.setAttribute("x", `${x}%`);
-      label.setAttribute("class", at % 2 ? "odd" : "");
-      label.textContent = text;
-      return label;
-    }));
+    if (axis) label(axis, ticks, (_, at) => (at % 2 ? "odd" : ""));
     for (const [svg, at] of drawn) {
       const of = found[at];
       const [line, dot] = [svg.querySelector("line.told, line.untold"), svg.querySelector("circle")];
       svg.querySelector(".grid").setAttribute("d", ticks.map(([x]) => `M${x} 0V1`).join(""));
+      if (!axis) label(svg, [ticks[0], ticks.at(-1)], (x) => (x < 12 ? "start" : x > 88 ? "end" : ""));
       for (const shape of [line, dot]) {
         shape.setAttribute("class", apart[at] ? "told" : "untold");
         shape.setAttribute("visibility", of ? "visible" : "hidden");
@@ -186,6 +185,18 @@
     }
   }
 
+  function label(axis, ticks, kindOf) {
+    const old = [...axis.children].filter((child) => child.localName === "text");
+    axis.append(...ticks.map(([x, text], at) => {
+      const made = old[0].cloneNode(true);
+      made.setAttribute("x", `${x}%`);
+      made.setAttribute("class", kindOf(x, at));
+      made.textContent = text;
+      return made;
+    }));
+    for (const text of old) text.remove();
+  }
+
   function compare(tools) {
     const table = document.getElementById(tools.dataset.compare);
     if (!table) return;
@@ -195,7 +206,7 @@
     const found = panel.values.map((_, at) => differenceOf(panel, first, second, at));
     const common = decimals(found.map(halfOf));
     const apart = found.map((of) => of !== null && ((of.low !== null && of.low > 0) || (of.high !== null && of.high < 0)));
-    redraw(table, found, apart);
+    redraw(table, panel, found, apart);
     for (const row of rowsOf(table)) {
       const of = found[row.dataset.at];
       const [, difference, interval, differs] = [...row.cells].filter((cell) => !cell.matches(".drawn"));

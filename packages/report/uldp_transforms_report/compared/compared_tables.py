@@ -10,7 +10,7 @@ from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
 from uldp_transforms_report.compared.compared_rows import Comparisons, Difference
 from uldp_transforms_report.groups.group_labels import GroupLabels
 from uldp_transforms_report.tables import columns as of
-from uldp_transforms_report.tables.drawings import drawn_differences, drawn_together
+from uldp_transforms_report.tables.drawings import drawn_differences
 from uldp_transforms_report.tables.smooth_differences import smooth_columns
 
 
@@ -20,7 +20,7 @@ def compared_tables(compared: Comparisons) -> tuple[of.Table, of.Table]:
     labels = GroupLabels.of(side for one in found + untold for side in (one.a, one.b))
     figures = [one.figure for one in found + untold]
     are_told = [True] * len(found) + [False] * len(untold)
-    drawn = drawn_differences(figures, are_told, drawn_together(figures))
+    drawn = drawn_differences(figures, are_told)
     shares = format_of(*compared.shares)
     forms = [shares if one.is_share else format_of(one) for one in figures]
     of_found, of_untold = slice(len(found)), slice(len(found), None)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+from uldp_transforms.rows.figures.figure import Figure
 from uldp_transforms_report.colours import GROUPS
 from uldp_transforms_report.differences import Panel
 from uldp_transforms_report.groups.group_facts import GroupLine, GroupPart
 from uldp_transforms_report.groups.group_labels import GroupLabels
 from uldp_transforms_report.tables import columns as of
-from uldp_transforms_report.tables.axis import Axis, axis_of_numbers, axis_of_shares
-from uldp_transforms_report.tables.drawings import GROUP, drawn, drawn_together, interval
+from uldp_transforms_report.tables.axis import Axis, scales_of
+from uldp_transforms_report.tables.drawings import GROUP, axis_of_figures, drawn, interval
 from uldp_transforms_report.texts_for_readers import named
 
 _SHAPES = (
@@ -80,18 +81,23 @@ def compared_groups(panel: Panel, labels: Mapping[str, str]) -> Panel:
 
 def _drawn(rows: Sequence[Mapping[str, GroupLine]], labels: Mapping[str, str], colours: Mapping[str, str]) -> of.Column:
     """The dots; ``colours`` are those of the groups, in the order from the top of a row."""
-    are_drawn = drawn_together([next(iter(row.values())).figure for row in rows])
-    figures = [line.figure for row, is_drawn in zip(rows, are_drawn) for line in row.values() if is_drawn]
-    ends = [end for one in figures for end in (one.low, one.value, one.high)]
-    axis = axis_of_shares(ends) if all(one.is_share for one in figures) else axis_of_numbers(ends)
+    scales = scales_of([next(iter(row.values())).figure for row in rows])
+    figures: dict[str, list[Figure]] = {}
+    for row, scale in zip(rows, scales):
+        figures.setdefault(scale, []).extend(_alone(line.figure) for line in row.values())
+    by_scale = {scale: axis_of_figures(own) for scale, own in figures.items()}
+    axes = [by_scale[scale] for scale in scales]
     heights = {name: round(100 * (at + 0.5) / len(colours), 1) for at, name in enumerate(colours)}
     marks = (
         [_mark(line, labels[name], axis, heights[name], colours[name]) for name, line in row.items()]
-        if is_drawn
-        else []
-        for row, is_drawn in zip(rows, are_drawn)
+        for row, axis in zip(rows, axes)
     )
-    return drawn(axis, marks)
+    return drawn(axes, marks)
+
+
+def _alone(figure: Figure) -> Figure:
+    """A figure with the numbers that are drawn of a group."""
+    return Figure(name=figure.name, is_share=figure.is_share, value=figure.value, low=figure.low, high=figure.high)
 
 
 def _mark(line: GroupLine, label: str, axis: Axis, at: float, colour: str) -> of.Mark:

@@ -21,6 +21,7 @@ from uldp_transforms.rows.figures.figure import (
 )
 from uldp_transforms_report.differences import Panel
 from uldp_transforms_report.levels import USUAL, Levels
+from uldp_transforms_report.tables.axis import scales_of
 
 Row = Mapping[str, Any]
 
@@ -44,6 +45,7 @@ class NumberPart:
         figures: those of the latest window with numbers.
         bars: its curve; empty if the row has none.
         trends: of the mean and the quantiles; empty if there is one window.
+        scales: the scale of each of the figures, which are drawn on one axis if it is the same.
         num_reports: of the latest window with numbers; None if unknown.
         levels: confidences of the intervals of the figures; ``trend_levels`` of all windows.
     """
@@ -53,9 +55,15 @@ class NumberPart:
     figures: Sequence[Figure]
     bars: Sequence[Bar]
     trends: Sequence[Trend]
+    scales: Sequence[str]
     num_reports: int | None = None
     levels: Levels = USUAL
     trend_levels: Levels = USUAL
+
+    def beside(self, trend: Trend) -> list[Trend]:
+        """The trends on the scale of this one."""
+        scales = {figure.name: scale for figure, scale in zip(self.figures, self.scales)}
+        return [one for one in self.trends if scales[one.figure.name] == scales[trend.figure.name]]
 
     @property
     def advice(self) -> str:
@@ -65,18 +73,19 @@ class NumberPart:
 
 def numbers_of(rows: Sequence[Row], unit: str) -> NumberPart | None:
     """The part about W rows in order of time; None if the latest row with estimates has no figures of numbers."""
-    return _part_of(rows, unit, [figures_of(row, unit) for row in rows], _has_trend, _curve)
+    return _part_of(rows, unit, [figures_of(row, unit) for row in rows], scales_of, _has_trend, _curve)
 
 
 def sums_part(rows: Sequence[Row]) -> NumberPart | None:
     """The part about sums over chosen values, as that about numbers; None if the latest row with estimates has none."""
-    return _part_of(rows, "", [sum_figures_of(row) for row in rows], lambda _: True)
+    return _part_of(rows, "", [sum_figures_of(row) for row in rows], _scales_of_sums, lambda _: True)
 
 
 def _part_of(
     rows: Sequence[Row],
     unit: str,
     figures: Sequence[Sequence[Figure]],
+    scales: Callable[[Sequence[Figure]], Sequence[str]],
     has_trend: Callable[[Figure], bool],
     curve_of: Callable[[Row], Sequence[Row]] = lambda _: (),
 ) -> NumberPart | None:
@@ -95,6 +104,7 @@ def _part_of(
             for figure in shown
             if has_trend(figure) and len(rows) > 1
         ],
+        scales=scales(shown),
         num_reports=latest.get("num_reports"),
         levels=Levels.of([latest]),
         trend_levels=Levels.of(row for row, _ in told),
@@ -131,6 +141,11 @@ def figure_panel(sides: Sequence[str], rows: Sequence[Mapping[str, Any]], unit: 
 
 def _curve(row: Row) -> Sequence[Row]:
     return (row.get("numbers") or {}).get("curve") or ()
+
+
+def _scales_of_sums(figures: Sequence[Figure]) -> list[str]:
+    """Sums with weights have units that the job does not know: each has its own scale."""
+    return ["share" if one.is_share else f"sum {one.name}" for one in figures]
 
 
 def _has_trend(figure: Figure) -> bool:

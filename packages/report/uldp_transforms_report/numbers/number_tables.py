@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from uldp_transforms_report.numbers.number_facts import NumberPart
 from uldp_transforms_report.tables import columns as of
-from uldp_transforms_report.tables.drawings import drawn_numbers, drawn_shares, drawn_together
+from uldp_transforms_report.tables.drawings import drawn_figures
 from uldp_transforms_report.tables.smoothed_columns import sure_column
 
 
 def figures_table(caption: str, numbers: NumberPart) -> of.Table:
-    """The figures of one window or of the whole period: numbers of one unit, or shares, are drawn."""
+    """The figures of one window or of the whole period, those of one scale on one axis."""
     figures = numbers.figures
     forms = of.forms_of(figures, alike=False)
-    are_shares = all(one.is_share for one in figures)
-    drawn = drawn_shares(figures) if are_shares else drawn_numbers(figures, drawn_together(figures))
     columns = [
         of.names("figure", figures, "figure"),
-        drawn,
+        drawn_figures(figures, numbers.scales),
         *of.figure_columns("estimate", numbers.levels, figures, forms),
     ]
     if numbers.is_smooth:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+from uldp_transforms.rows.figures.figure import SUM, Figure
 
 _MOST_STEPS = 5
 _STEPS = (1, 2, 5, 10)
@@ -48,6 +50,12 @@ class Axis:
         return found
 
     @property
+    def ends(self) -> list[tuple[float, str]]:
+        """The first and the last tick."""
+        ticks = self.ticks
+        return [ticks[0], ticks[-1]] if len(ticks) > 1 else ticks
+
+    @property
     def grid(self) -> str:
         """The lines of the grid as a path in a box of 100 by 1."""
         return "".join(f"M{place:g} 0V1" for place, _ in self.ticks)
@@ -57,6 +65,16 @@ def step_of(length: float) -> float:
     """The smallest of 1, 2 or 5 times a power of ten that divides a length into at most five steps."""
     power = 10.0 ** math.floor(math.log10(length / _MOST_STEPS))
     return next(factor * power for factor in _STEPS if factor * power >= length / _MOST_STEPS * (1 - 1e-9))
+
+
+def scale_of(name: str, is_share: bool) -> str:
+    """The scale of a figure: that of shares, of numbers of one person, or of sums over all people."""
+    return "share" if is_share else SUM if name == SUM else "number"
+
+
+def scales_of(figures: Sequence[Figure]) -> list[str]:
+    """(R,) the scales of figures; those of one scale are drawn on one axis."""
+    return [scale_of(one.name, one.is_share) for one in figures]
 
 
 def axis_of_shares(ends: Iterable[float | None]) -> Axis:

@@ -60,12 +60,14 @@ class Cell:
         full: a text that is searched and saved instead; empty: the same.
         exact: its numbers, separated by blanks, with ``open`` for an open end; None: it is a text.
         marks: what is drawn.
+        axis: of its picture, whose ends are then written below it; None: that of the column.
     """
 
     text: str | Markup = ""
     full: str = ""
     exact: str | None = None
     marks: Sequence[Mark] = ()
+    axis: Axis | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -77,7 +79,7 @@ class Column:
         fields: names of its numbers in a saved table, separated by blanks; ``-``: it is not saved.
         kind: one of the kinds above.
         cells: (R,) its cells.
-        axis: of pictures.
+        axis: of pictures; None if each has its own.
     """
 
     title: str

@@ -14,7 +14,7 @@ from uldp_transforms_report.differences import Panel
 from uldp_transforms_report.facts import Found, Latest, WindowLine
 from uldp_transforms_report.levels import Levels
 from uldp_transforms_report.tables import columns as of
-from uldp_transforms_report.tables.drawings import drawn_differences, drawn_shares, drawn_together
+from uldp_transforms_report.tables.drawings import drawn_differences, drawn_shares
 from uldp_transforms_report.tables.smoothed_columns import second_columns, sure_column
 from uldp_transforms_report.texts_for_readers import named
 
@@ -120,7 +120,7 @@ def differences_table(panel: Panel, first: int, second: int) -> of.Table:
         caption=f"Differences: {named(panel.sides[first])} minus {named(panel.sides[second])}",
         columns=[
             of.names("figure" if panel.is_of_figures else "value", lines),
-            drawn_differences(lines, [one.told_apart for one in lines], drawn_together(lines)),
+            drawn_differences(lines, [one.told_apart for one in lines]),
             *of.difference_columns(f"{panel.levels} interval", lines, forms),
             of.texts(*_APART, ("yes" if one.told_apart else "no" for one in lines), of.WORD),
         ],
