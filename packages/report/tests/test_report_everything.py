@@ -37,6 +37,14 @@ def window(one_browser: Browser, page: Path) -> Browser:
 A4 = 718, 1046
 """Pixels of a sheet within Chromium's margins."""
 
+TYPE = """
+const scale = (matrix) => (matrix ? Math.hypot(matrix.a, matrix.b) : 1);
+const found = [...document.querySelectorAll("main *")].filter(it => it.checkVisibility() && it.textContent.trim() &&
+  [...it.childNodes].some(child => child.nodeType === 3 && child.data.trim())).map(it =>
+  [parseFloat(getComputedStyle(it).fontSize) * scale(it.getScreenCTM?.()), it.outerHTML.slice(0, 200)]);
+"""
+"""Pixels of the letters of each text that is seen."""
+
 SECTION = {"hostile": 1, "how-do-you-sleep": 2, "names": 3, "survey": 4}
 """Collections in their order on the page; ``survey`` has the numbers."""
 
@@ -194,6 +202,9 @@ def test_without_scripts_and_on_paper_it_reads(one_browser: Browser, page: Path)
         edges = "[...document.querySelectorAll('h1, table')].map(it => it.getBoundingClientRect().right)"
         end, *ends = one_browser.run(f"return {edges}")
         assert len(ends) > 30 and max(ends) < end + 1
+        small = one_browser.run(f"{TYPE} return found.filter(([pixels]) => pixels < {7 * 96 / 72})")
+        assert small == []  # seven points
+        assert one_browser.run("return [...document.querySelectorAll('.take')].every(it => !it.checkVisibility())")
     finally:
         one_browser._pipes.ask("Emulation.setEmulatedMedia", media="")
 

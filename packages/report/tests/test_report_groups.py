@@ -15,6 +15,7 @@ from tests.support.browser import Browser, browser, needs_browser
 from tests.support.html_tree import Node, texts_of, tree_of
 from tests.support.messages_cases import write_files
 from uldp_transforms.jobs import estimate, simulate
+from uldp_transforms_report.colours import GROUPS
 from uldp_transforms_report.groups.group_labels import GroupLabels
 
 VALUE = "<script>alert(1)</script>"
@@ -202,3 +203,31 @@ def _look(window: Browser, folder: Path) -> None:
             axe.SCRIPT.read_text("utf-8") + "; axe.run().then(found => { window.found = { all: found.violations } })"
         )
         assert window.wait_for("return window.found")["all"] == []
+
+
+def test_a_group_has_one_colour_in_the_whole_page(tmp_path: Path) -> None:
+    """In keys, tables and charts, although the latest window does not have the first group."""
+    of = rows.survey(tmp_path, ["ant", "bee"], 3)
+    shares = [rows.entry("ant", 0.6), rows.entry("bee", 0.4)]
+    groups = {"arm=a": (0, 1), "arm=b": (0, 1, 2), "arm=c": (0, 1, 2)}
+    places = [(at, group) for group, windows in groups.items() for at in windows]
+    rows.write(
+        tmp_path,
+        "estimates.jsonl",
+        [rows.estimate(of, at, shares, group=group) for at, group in [*((at, "") for at in range(3)), *places]],
+    )
+    main = tree_of(page_of(tmp_path))
+    found: set[tuple[str, str, str]] = set()
+    for item in main.all("li"):
+        found |= {("key", item.text.strip(), path.attributes["fill"]) for path in item.all("path")}
+    for table in main.all("table"):
+        for path in table.all("path"):
+            found |= {("table", title.text.split(":")[0], path.attributes["fill"]) for title in path.all("title")}
+    for figure in main.all("figure"):
+        drawn = {shape.attributes.get("fill") for shape in figure.all("path")} & set(GROUPS)
+        found |= {("chart", next(figure.all("strong")).text, str(colour)) for colour in drawn}
+    first, second, third = list(GROUPS)[:3]
+    assert found == {
+        *(("chart", name, colour) for name, colour in zip("abc", (first, second, third))),
+        *((where, name, colour) for where in ("key", "table") for name, colour in zip("bc", (second, third))),
+    }
