@@ -55,7 +55,7 @@ class NumberPart:
     figures: Sequence[Figure]
     bars: Sequence[Bar]
     trends: Sequence[Trend]
-    scales: Sequence[str]
+    scales: Sequence[str] = ()
     num_reports: int | None = None
     levels: Levels = USUAL
     trend_levels: Levels = USUAL
