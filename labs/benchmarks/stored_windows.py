@@ -19,6 +19,7 @@ from uldp_transforms.rows.row_identity import fields_of_group, name_of, span_of
 from uldp_transforms.rows.row_types import COUNTS_SCHEMA, WindowCounts
 
 HOUR = 3_600_000
+DAY = 24 * HOUR
 
 
 _PROGRAM = """
@@ -52,11 +53,11 @@ def closed(values: int, groups: Sequence[str] = ()) -> Collection:
     return Collection.from_json(spec | ({"dimensions": [{"name": "g", "values": list(groups)}]} if groups else {}))
 
 
-def counted(of: Collection, start: int, people: int, rng: np.random.Generator) -> WindowCounts:
-    """Counts of an hour, in which value i has a share proportional to 1 / i."""
+def counted(of: Collection, start: int, people: int, rng: np.random.Generator, length: int = HOUR) -> WindowCounts:
+    """Counts of an hour, or of ``length`` milliseconds, in which value i has a share proportional to 1 / i."""
     law = 1 / np.arange(1, of.mechanism.num_symbols + 1)
     cells = rng.multinomial(people, of.mechanism.response(law / law.sum())).tolist()
-    place = span_of(start, HOUR) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": "a", "simulated": None}
+    place = span_of(start, length) | {"pane_index": 0, "pane_timing": "ON_TIME", "run": "a", "simulated": None}
     row = WindowCounts(**name_of(of), **place, complete=True, num_reports=[people], cells=cells)
     return row._replace(**fields_of_group([], has_groups=bool(of.dimensions)))
 

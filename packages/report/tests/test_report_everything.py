@@ -96,6 +96,32 @@ def test_little_room_has_the_first_collection_alone(window: Browser, page: Path)
     window.wait_for("return document.querySelector('#part-3 details').open")
 
 
+def test_little_room_has_the_first_charts_alone(window: Browser, page: Path) -> None:
+    """A line tells how many others there are; they open for a reader, a search, a link and paper. Elsewhere all are
+    charts among charts."""
+    seen = "return [...document.querySelectorAll('#part-1-charts figure')].filter(it => it.checkVisibility()).length"
+    line = "return document.querySelector('#part-1-further > summary').checkVisibility()"
+    tops = "return [...document.querySelectorAll('#part-1-charts figure')].map(it => it.getBoundingClientRect().top)"
+    window.resize(1600, 1000)
+    assert window.run(seen) == len(NAMES) and not window.run(line)
+    assert len(set(window.run(tops)[:4])) == 1  # in one row
+    window.resize(400, 1000)
+    window.open(page.as_uri())
+    assert window.run(seen) == 3 and window.text("#part-1-further > summary") == "5 further charts"
+    window.run("dispatchEvent(new Event('beforeprint'))")
+    assert window.run(seen) == len(NAMES)
+    window.run("dispatchEvent(new Event('afterprint'))")
+    assert window.run(seen) == 3
+    window.run("location.hash = 'part-1-trend-5'")
+    window.wait_for(f"{seen} === {len(NAMES)}")
+    window.run("location.hash = ''")
+    window.open(page.as_uri())
+    assert window.run(seen) == 3
+    search = "const it = document.querySelector('[data-trends] input'); it.value = 'no';"
+    window.run(f"{search} it.dispatchEvent(new Event('input', {{bubbles: true}}))")
+    assert window.run(seen) == 1 and window.log() == []
+
+
 def test_names_of_one_beginning_are_distinguished(window: Browser) -> None:
     """By their visible ends; a text cannot change the direction of others."""
     ends = window.run(

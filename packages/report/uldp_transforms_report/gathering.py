@@ -349,7 +349,7 @@ class _Part:
         for row, given in self._directory.entries(row for row in self._rows if row["status"] == "ok"):
             window = at_window[row["file"], row["line"]]
             panel.add(window, given, row.get("confidence"))
-            truth = self._truth(row, [entry["value"] for entry in given])
+            truth = None if self._asked.truth is None else self._truth(row, [entry["value"] for entry in given])
             shares.add(window, given, truth)
             if truth is not None:
                 held += self._held(given, truth)

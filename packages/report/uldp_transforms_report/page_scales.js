@@ -67,6 +67,7 @@
       if (!drawn.has(figure)) drawn.set(figure, chartOf(figure));
     }
     const seen = figures.filter((figure) => !figure.hidden);
+    if (names.length || flags.length) for (const it of charts.querySelectorAll("details.further")) it.setAttribute("open", "");
     const isScaled = charts.dataset.scale !== undefined && seen.length > 0;
     const isLog = scales.includes("log");
     const common = isScaled ? Math.max(...seen.map(topOf)) : 0;

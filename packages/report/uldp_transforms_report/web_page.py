@@ -30,6 +30,9 @@ from uldp_transforms_report.trends.merged_windows import step_of
 
 _HERE = Path(__file__).parent
 _SCRIPTS = ("page.js", "page_scales.js", "page_folds.js", "page_pictures.js")
+_FIRST_CHARTS = 3
+"""Number of charts of a kind that are not folded where there is little room."""
+
 _CHARTS: Mapping[str, Callable[..., str]] = {
     "trend": trend_charts.trend_svg,
     "group": group_svg,
@@ -120,6 +123,7 @@ def _template() -> jinja2.Template:
         "common_scale": trend_charts.common_scale,
         "changes_of": changes_of,
         "step_of": step_of,
+        "first_charts": _FIRST_CHARTS,
         "sentence_of_curve": number_charts.sentence_of_curve,
     }
     environment.globals |= {make.__name__: make for make in _TABLES}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +73,24 @@ def test_what_only_json_of_python_reads_is_read(number: str, tmp_path: Path) -> 
     (tmp_path / "estimates.jsonl").write_text(f"{line}\n")
     [window] = RowDirectory(str(tmp_path)).windows()
     assert repr(window["unexplained_mass"]) == repr(json.loads(number)) and window["num_shown"] == 1
+
+
+def test_memory_grows_little_with_the_rows_of_groups(tmp_path: Path) -> None:
+    """By a place for each field, whatever their texts, and not by their entries: a month of hours has 36,000 rows."""
+    numbers = {"mean": dict.fromkeys(("value", "low", "high")), "quantiles": [], "curve": []}
+    more = {f"field_{at}": f"a text of job {at}" for at in range(25)} | {"numbers": numbers}
+
+    def bytes_of(rows: int) -> int:
+        folder = tmp_path / str(rows)
+        folder.mkdir()
+        lines = (row(TEXTS * 5, group=f"g={at % 50}", window_start=str(at // 50), **more) for at in range(rows))
+        (folder / "estimates.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        directory = RowDirectory(str(folder))
+        tracemalloc.start()
+        assert len(directory.groups()) == rows
+        taken = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        return taken
+
+    bytes_of(50)
+    assert bytes_of(1_051) - bytes_of(51) < 1_000 * 1_000

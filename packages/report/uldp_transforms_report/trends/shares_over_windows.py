@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.rows.figures.figure import COLUMNS
-
 _FIELDS = (
     "frequency", "ci_low", "ci_high", "display_low", "display_high",
     "smoothed_frequency", "smoothed_low", "smoothed_high",
@@ -41,23 +39,13 @@ class SharesOverWindows:
 
     def table(self) -> np.ndarray:
         """(W, S, 9) ``Figure.numbers`` of each share; NaN in windows without the value."""
-        share, ci_low, ci_high, display_low, display_high, *smoothed = self._numbers
+        share, ci_low, ci_high, display_low, display_high, *over_windows = self._numbers
         has_display = np.isfinite(display_low)
         ends = np.where(has_display, display_low, ci_low), np.where(has_display, display_high, ci_high)
         value, low, high = _with_ends(share, *ends)
-        smooth, smooth_low, smooth_high = _with_ends(*smoothed)
-        columns = {
-            "value": value,
-            "smoothed": smooth,
-            "truth": self._truth,
-            "low": low,
-            "high": high,
-            "sure_low": low,
-            "sure_high": high,
-            "smoothed_low": smooth_low,
-            "smoothed_high": smooth_high,
-        }
-        return np.stack([columns[name] for name in COLUMNS], axis=-1)
+        other, other_low, other_high = _with_ends(*over_windows)
+        columns = (value, other, self._truth, low, high, low, high, other_low, other_high)  # in the order of COLUMNS
+        return np.stack(columns, axis=-1)
 
 
 def _with_ends(share: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
