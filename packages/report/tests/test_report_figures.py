@@ -14,12 +14,12 @@ import pytest
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.figures.figure import Figure, figures_of, name_of_quantile, name_of_share, table_of, trend_of
 from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of, said_of
+from uldp_transforms.rows.figures.window_names import clock
 from uldp_transforms_report.compared import compared_rows
 from uldp_transforms_report.compared.compared_rows import comparisons_of
 from uldp_transforms_report.differences import Panel, reach_of
 from uldp_transforms_report.groups.group_facts import GroupsAsked, groups_of
 from uldp_transforms_report.numbers.number_facts import figure_panel, numbers_of, sums_part
-from uldp_transforms_report.window_names import clock
 
 DASH, NAN = "\N{EN DASH}", math.nan
 

@@ -16,6 +16,7 @@ from uldp_transforms.ldp import Collection
 from uldp_transforms.rows.figures import figure_words
 from uldp_transforms.rows.figures.figure import Figure, share_of, table_of, trend_of
 from uldp_transforms.rows.figures.figure_words import NumberFormat, digits_of
+from uldp_transforms.rows.figures.window_names import clock, local, name_of_moment, name_of_window, with_name_of_window
 from uldp_transforms.windows import rfc3339
 from uldp_transforms_report import texts_for_readers as texts
 from uldp_transforms_report.facts import Coverage
@@ -27,7 +28,6 @@ from uldp_transforms_report.question_facts import (
     reports_in_words,
     shares_of_liars,
 )
-from uldp_transforms_report.window_names import clock, local, name_of_moment, name_of_window
 
 DASH, DOTS = "\N{EN DASH}", "\N{HORIZONTAL ELLIPSIS}"
 NAN, DAY = math.nan, 86_400_000
@@ -203,6 +203,29 @@ def test_long_lists_are_cut() -> None:
 )
 def test_windows_are_named_by_their_days_and_times(start: str | None, end: str | None, name: str) -> None:
     assert name_of_window(start, end, clock(None)) == name
+
+
+def test_an_hour_that_comes_twice_is_told_apart() -> None:
+    """Clocks in Berlin are put back at 03:00 on 28 October 2001: two windows begin at 02:00."""
+    berlin = clock("Europe/Berlin")
+    hours = ["2001-10-27T23:00:00Z", "2001-10-28T00:00:00Z", "2001-10-28T01:00:00Z", "2001-10-28T02:00:00Z"]
+    assert [name_of_moment(hour, berlin).removeprefix("28 Oct 2001, ") for hour in hours] == [
+        "01:00",
+        "02:00 CEST",
+        "02:00 CET",
+        "03:00",
+    ]
+    assert name_of_window(hours[1], hours[2], berlin) == "28 Oct 2001, 02:00 CEST to 02:00 CET"
+    assert name_of_window(hours[0], hours[3], clock("UTC")) == "27 Oct 2001, 23:00 to 28 Oct 2001, 02:00"
+    assert name_of_window("2001-10-27T22:00:00Z", "2001-10-28T23:00:00Z", berlin) == "Sun 28 Oct 2001"
+
+
+def test_a_window_of_a_comparison_gets_its_name() -> None:
+    berlin = clock("Europe/Berlin")
+    assert with_name_of_window("window=2001-03-24T23:00:00Z", berlin) == "Sun 25 Mar 2001"
+    assert with_name_of_window("window=2001-03-24T23:00:00Z is left out", berlin) == "Sun 25 Mar 2001 is left out"
+    for text in ("window=b", "country=DE", "window=2001-03-24T23:00:00Z,arm=new", "a window=2001-03-24T23:00:00Z"):
+        assert with_name_of_window(text, berlin) == text
 
 
 def test_a_moment_is_named_by_its_day_unless_it_is_within_one() -> None:

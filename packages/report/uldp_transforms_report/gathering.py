@@ -22,6 +22,7 @@ from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets.noun import ANSWER, Noun
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.figures.figure import Figure, share_of, shares_in_blocks, trend_of, unlisted_share
+from uldp_transforms.rows.figures.window_names import clock, name_of_window
 from uldp_transforms.rows.smoothed_rows import CHANGE
 from uldp_transforms_report.compared.compared_rows import comparisons_of
 from uldp_transforms_report.differences import PanelRows
@@ -51,7 +52,6 @@ from uldp_transforms_report.question_facts import (
 from uldp_transforms_report.trends.group_trends import group_trends_of
 from uldp_transforms_report.trends.shares_over_windows import SharesOverWindows
 from uldp_transforms_report.truth_file import Truth
-from uldp_transforms_report.window_names import clock, name_of_window
 
 TITLE = "Estimates from private reports"
 _RUNS = 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import zoneinfo
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,19 @@ def test_what_only_the_smooth_interval_shows(q: float, low: float | None, high: 
     for ends in ({"low": 0.05, "high": 0.2}, {"low": -8.4, "high": -0.2}, {"low": None, "high": -0.2}):
         without_zero = row(q_value=q, display_low=low, display_high=high, **ends)
         assert not row_texts.shows_only_smooth(without_zero)
+
+
+def test_windows_are_named_in_a_time_zone_which_is_said_once() -> None:
+    """On the day on which clocks are put forward, and the one before."""
+    names = ["window=2001-03-23T23:00:00Z", "window=2001-03-24T23:00:00Z"]
+    sides = [dataclasses.replace(of, name=name) for of, name in zip(SIDES, names)]
+    rows = [row(group_a=names[1], group_b=names[0])]
+    lines = found_in_words.lines_of_family(family(*sides), [], rows, zoneinfo.ZoneInfo("Europe/Berlin"))
+    assert lines[0].endswith(" reports; times are in Europe/Berlin")
+    assert "Europe/Berlin" not in "".join(lines[1:])
+    assert any("Sun 25 Mar 2001  Sat 24 Mar 2001" in line for line in lines)
+    groups = found_in_words.lines_of_family(family(*SIDES), [], [row()])
+    assert "times are" not in groups[0]
 
 
 def test_the_test_of_all_values_does_not_deny_what_is_found() -> None:

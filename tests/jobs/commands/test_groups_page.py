@@ -51,7 +51,7 @@ def test_the_page_is_performed(
 
     totals = [json.loads(line) for line in Path("results/totals.jsonl").read_text("utf-8").splitlines()]
     assert [row["group"] for row in totals] == ["", "arm=control", "arm=new"]
-    assert f"symptoms, arm=new, 2026-11-01T00:00:00Z to 2026-11-03T00:00:00Z: {number_of(totals, 'arm=new'):,} " in said
+    assert f"symptoms, arm=new, 1 Nov 2026 to 2 Nov 2026 (UTC): {number_of(totals, 'arm=new'):,} " in said
     for group in ("arm=control", "arm=new"):
         parts = [f"country={country},{group}" for country in ("DE", "FR", "other")]
         assert number_of(totals, group) == sum(number_of(rows, part) for part in parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import json
 import shlex
@@ -19,6 +20,7 @@ from uldp_transforms import read_rows
 from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
+from uldp_transforms.rows.figures.window_names import name_of_window
 
 MINUTE, WINDOWS, EACH = 60_000, 14, 400
 ARM = {"dimensions": [{"name": "arm", "values": ["control", "new"]}]}
@@ -105,7 +107,7 @@ def test_each_group_is_a_series_and_the_total_stays(folder: Path, capsys: pytest
     assert {name: len(own) for name, own in of_group.items()} == dict.fromkeys(of_group, WINDOWS)
     for name in ("arm=control", "arm=new"):
         assert all(share is not None for row in smoothed(of_group[name]) for _, share in row)
-    assert any(line.startswith("reestimate: collection 'grouped', arm=new, window 1970-01-01T00:09") for line in said)
+    assert any(line.startswith("reestimate: collection 'grouped', arm=new, 1 Jan 1970, 00:09") for line in said)
     assert not any("arm=control" in line for line in said)
 
 
@@ -168,12 +170,13 @@ def test_a_group_rings_as_rarely_as_its_part_of_the_false_alarms(
     """The p-value is that of a rule that would just ring; control, new and other together ring as often as all."""
     rings = []
     found = estimated(folder, "--smooth --by arm", "grouped")["health"]
-    told = [(row["findings"][-1]["p_value"], row["window_start"]) for row in found if row["group"] == group]
-    p_value, window = next((p_value, window) for p_value, window in told if p_value < 0.01)
+    told = [(row["findings"][-1]["p_value"], row) for row in found if row["group"] == group]
+    p_value, row = next((p_value, row) for p_value, row in told if p_value < 0.01)
+    window = name_of_window(row["window_start"], row["window_end"], datetime.timezone.utc)
     for looser in (1.2, 1 / 1.2):
         again(folder, f"--smooth --by arm --alarm_every {int(1 / (looser * groups * p_value))}")
         lines = capsys.readouterr().err.splitlines()
-        whose = f"reestimate: collection 'grouped', {group + ', ' if group else ''}window {window}"
+        whose = f"reestimate: collection 'grouped', {group + ', ' if group else ''}{window} (UTC)"
         rings.append(sum(line.startswith(whose) for line in lines))
     assert rings == [1, 0]
 

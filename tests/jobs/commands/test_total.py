@@ -58,7 +58,7 @@ def test_the_total_of_windows_is_the_estimate_of_everything(capsys: pytest.Captu
     everything = sorted(rows_of(Path("job")), key=lambda row: row["collection_id"])
     assert [without_place(row) for row in rows] == [without_place(row) for row in everything]
     head, title, *lines = printed.split("\n\n")[0].splitlines()
-    assert head == "krr, 1970-01-01T00:00:00Z to 1970-01-01T00:10:00Z: 300 reports in 10 windows, status ok"
+    assert head == "krr, 1 Jan 1970, 00:00 to 00:10 (UTC): 300 reports in 10 windows, status ok"
     assert title.split() == ["value", "share", "95", "%", "interval"]
     entry = max(rows[0]["estimates"], key=lambda each: each["frequency"])
     assert lines[0].split() == [
@@ -68,6 +68,15 @@ def test_the_total_of_windows_is_the_estimate_of_everything(capsys: pytest.Captu
         "to",
         f"{entry['display_high']:.4f}",
     ]
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_period_is_named_in_the_time_zone_of_the_job(capsys: pytest.CaptureFixture[str]) -> None:
+    estimated("--collection krr.json --window 1d --timezone Europe/Berlin", [KRR])
+    capsys.readouterr()
+    totals("job")
+    head = "krr, Thu 1 Jan 1970 (Europe/Berlin): 300 reports in 1 window, status ok\n"
+    assert capsys.readouterr().out.startswith(head)
 
 
 @pytest.mark.usefixtures("folder")
@@ -218,7 +227,7 @@ def test_numbers_have_a_table_of_their_figures(capsys: pytest.CaptureFixture[str
     store([stored(NUMBERS, 0, [4000, 3500, 2500])])
     totals("job --collection of.json --limits 20 --quantiles 0.5")
     head, titles, *figures = capsys.readouterr().out.splitlines()
-    assert head == ("numbers, 1970-01-01T00:00:00Z to 1970-01-01T00:10:00Z: 10,000 reports in 1 window, status ok")
+    assert head == ("numbers, 1 Jan 1970, 00:00 to 00:10 (UTC): 10,000 reports in 1 window, status ok")
     # of three bins with the middles 10, 30 and 50, shares of 51.64, 37.91 and 10.45 %
     assert [re.split("  +", line)[:3] for line in (titles, *figures)] == [
         ["figure", "value", "95 % interval"],

@@ -11,6 +11,7 @@ limits. Partial windows are omitted.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import itertools
 import sys
 import time
@@ -27,13 +28,14 @@ from uldp_transforms.jobs.compare.pair_rows import rows_of_pairs
 from uldp_transforms.jobs.compare.row_columns import RowColumns
 from uldp_transforms.jobs.compare.sides import Family, Pair, groups_of, windows_of
 from uldp_transforms.jobs.compare.two_directories import names_of, sides_of_both
-from uldp_transforms.jobs.records.recorded_collections import collections_of
+from uldp_transforms.jobs.records.recorded_collections import collections_of, zone_of
 from uldp_transforms.jobs.records.row_directory import COMPARISONS
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, files_of_counts, stored_counts
 from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.comparisons.compare import MAX_PAIRS
+from uldp_transforms.rows.figures.window_names import with_name_of_window
 from uldp_transforms.rows.row_types import ComparedValue
 
 _EVERY = 10.0
@@ -60,6 +62,11 @@ class Comparing:
     against: str | None
     anytime: bool
     is_borrowed: bool = False
+
+    @property
+    def zone(self) -> datetime.tzinfo:
+        """The time zone in which windows are named, that of the job."""
+        return zone_of(self.jobs[0][1])
 
     @property
     def scale(self) -> int | None:
@@ -169,12 +176,12 @@ def job(task: Comparing) -> int:
     rows_of_families = rows_of_pairs(task.spec, families, task.scale, _Progress(families).done)
     with stores.created(task.output) if stores.in_store(task.output) else whole_file(task.output) as file:
         texts = [
-            lines_of_family(family, pairs, _written(rows, file))
+            lines_of_family(family, pairs, _written(rows, file), task.zone)
             for (family, pairs), rows in zip(families, rows_of_families)
         ]
     for family, _ in families:
         for sentence in family.left_out:
-            print(f"compare: {family.name}: {sentence}", file=sys.stderr)
+            print(f"compare: {family.name}: {with_name_of_window(sentence, task.zone)}", file=sys.stderr)
     if task.is_borrowed:
         print(f"compare: {BORROWED}", file=sys.stderr)
     print("\n\n".join("\n".join(lines) for lines in texts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 from collections.abc import Iterable, Sequence
 
@@ -16,6 +17,7 @@ from uldp_transforms.ldp.comparisons.homogeneity import Homogeneity
 from uldp_transforms.ldp.comparisons.p_values import p_text, rate_text
 from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement
+from uldp_transforms.rows.figures.window_names import with_name_of_window
 from uldp_transforms.rows.row_types import ComparedValue
 
 SINGLE = "Each interval is for its difference alone; which differences are found, among all of them, q decides."
@@ -24,15 +26,17 @@ SINGLE = "Each interval is for its difference alone; which differences are found
 _NOT_EQUAL = "that does not show that they are equal."
 
 
-def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Iterable[ComparedValue]) -> list[str]:
-    """The lines to print about one collection or question, whose rows are read once."""
+def lines_of_family(
+    family: Family, pairs: Sequence[Pair], rows: Iterable[ComparedValue], zone: datetime.tzinfo = datetime.timezone.utc
+) -> list[str]:
+    """The lines to print about one collection or question, whose rows are read once; windows are named in a zone."""
     name, sides, found = family.name, family.sides, Findings.of(rows)
     if len(sides) < 2:
         return [f"{name}: fewer than two can be compared"]
-    rate = found.rate
+    rate, has_windows = found.rate, any(side.name != with_name_of_window(side.name, zone) for side in sides)
     lines = [
         f"{name}: {len(sides):,} compared, {len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'}, "
-        f"{sum(side.sample.total for side in sides):,} reports",
+        f"{sum(side.sample.total for side in sides):,} reports" + f"; times are in {zone}" * has_windows,
         _do_they_differ(family, found.declared, found.found, rate),
         f"{found.found:,} of {found.number:,} differences are found (q at most {rate:g}).",
         *power_in_words(found),
@@ -49,9 +53,11 @@ def lines_of_family(family: Family, pairs: Sequence[Pair], rows: Iterable[Compar
     table = [("", "value", "a", "b", "difference", f"{level} interval", *itertools.chain(*numbers), "q")]
     for row in found.clearest():
         mark = "*" if row.q_value <= rate else ONLY_SMOOTH if shows_only_smooth(row) else ""
-        value, a, b = map(printable, (row.value, row.group_a, row.group_b))
+        a, b = (printable(with_name_of_window(name, zone)) for name in (row.group_a, row.group_b))
         smooth = [smooth_text(row) for _ in numbers]
-        table.append((mark, value, a, b, *difference_texts(row), *smooth, p_text(row.q_value, found=rate)))
+        table.append(
+            (mark, printable(row.value), a, b, *difference_texts(row), *smooth, p_text(row.q_value, found=rate))
+        )
     lines += aligned(table, left=(0, 1, 2, 3))
     if found.has_single:
         lines.append(SINGLE)

@@ -1,12 +1,14 @@
-"""The collections of the runs of a directory."""
+"""The collections of the runs of a directory, and their time zone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import datetime
+from collections.abc import Iterable, Sequence
 
 from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.figures.window_names import clock
 
 
 def collections_of(records: Iterable[RunRecord], others: Iterable[Collection]) -> dict[str, Collection]:
@@ -21,3 +23,8 @@ def collections_of(records: Iterable[RunRecord], others: Iterable[Collection]) -
                 continue
             found[collection.fingerprint.hex()] = collection
     return found | {collection.fingerprint.hex(): collection for collection in others}
+
+
+def zone_of(records: Sequence[RunRecord]) -> datetime.tzinfo:
+    """The time zone of the latest run, in which texts name windows."""
+    return clock(records[-1].specification.get("timezone") if records else None)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import datetime
 import itertools
 import os
 import sys
@@ -29,7 +30,7 @@ from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.records.recorded_collections import collections_of
+from uldp_transforms.jobs.records.recorded_collections import collections_of, zone_of
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.records.whole_period import FILE
@@ -48,6 +49,7 @@ from uldp_transforms.jobs.spec_options import check_options_agree, given, option
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.versions import VersionedQuestion
+from uldp_transforms.rows.figures.window_names import clock, name_of_window
 from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, WindowedEstimate
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample
@@ -95,6 +97,12 @@ class Reestimation:
     smooth: bool = False
     write_parquet: bool = False
     alarm_every: int = ALARM_EVERY
+
+    @property
+    def zone(self) -> datetime.tzinfo:
+        """The time zone in which windows are named: that of the job, or of new windows."""
+        asked = self.spec.windows.to_json()["timezone"] if self.spec.windows else None
+        return clock(asked) if asked else zone_of(self.records[0])
 
     @property
     def jobs(self) -> list[tuple[list[str], list[RunRecord]]]:
@@ -207,7 +215,7 @@ def job(task: Reestimation) -> int:
         return _of_windows(task)
     found = write_periods(task)
     _warn(task)
-    print("\n\n".join("\n".join(lines_of_period(task.spec, period)) for period in found))
+    print("\n\n".join("\n".join(lines_of_period(task.spec, period, task.zone)) for period in found))
     return cli.DONE
 
 
@@ -278,8 +286,8 @@ def _smoothed(
             results.append(row)
             if change is not None and change.fired:
                 whose = f"collection {row.collection_id!r}" + (f", {row.group}" if row.group else "")
-                window = f"window {row.window_start} to {row.window_end}"
-                print(f"reestimate: {whose}, {window}: {change.sentence}", file=sys.stderr)
+                window = name_of_window(row.window_start, row.window_end, task.zone)
+                print(f"reestimate: {whose}, {window} ({task.zone}): {change.sentence}", file=sys.stderr)
     return results
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Iterator, Sequence
 
@@ -13,6 +14,7 @@ from uldp_transforms.ldp.estimators.display import interval_text
 from uldp_transforms.rows.figures.few_reports import advice_on_few_reports
 from uldp_transforms.rows.figures.figure import Figure, figures_of, sum_figures_of
 from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
+from uldp_transforms.rows.figures.window_names import name_of_window
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_types import WindowedEstimate
 
@@ -20,10 +22,10 @@ MOST_PRINTED = 20
 """Number of values of a collection that are printed; the file has all that are shown."""
 
 
-def lines_of_period(spec: JobSpec, period: Period) -> Iterator[str]:
-    """One line about the windows, then the table of its values or figures."""
+def lines_of_period(spec: JobSpec, period: Period, zone: datetime.tzinfo) -> Iterator[str]:
+    """One line about the windows, named in a time zone, then the table of its values or figures."""
     row = period.row
-    when = "everything" if row.window_start is None else f"{row.window_start} to {row.window_end}"
+    when = f"{name_of_window(row.window_start, row.window_end, zone)} ({zone})" if row.window_start else "everything"
     reports = f"{row.num_reports:,} reports" if row.num_reports is not None else "no number of reports"
     windows = f"{period.number:,} {'window' if period.number == 1 else 'windows'}"
     left_out = f"; partial and left out: {period.partial:,}" if period.partial else ""

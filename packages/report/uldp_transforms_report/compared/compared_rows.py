@@ -21,10 +21,10 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
 from uldp_transforms.rows.figures.clearest_rows import clearest_rows
 from uldp_transforms.rows.figures.figure import Figure
+from uldp_transforms.rows.figures.window_names import local, name_of_window, with_name_of_window
 from uldp_transforms.rows.renamed_fields import former_names, with_new_names
 from uldp_transforms.rows.row_types import COMPARED_SCHEMA
 from uldp_transforms_report.levels import Levels
-from uldp_transforms_report.window_names import local, name_of_moment, name_of_window
 
 _FORMER = former_names(COMPARED_SCHEMA)
 
@@ -192,12 +192,6 @@ def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int, is_old: bool, z
     )
 
 
-def _side(name: str, zone: datetime.tzinfo) -> str:
-    """A group as rows name it; a window, ``window=`` and its start, by its name for readers."""
-    start = name.removeprefix("window=")
-    return name_of_moment(start, zone) if start != name and _is_moment(start) else name
-
-
 def _period(start: str, end: str, zone: datetime.tzinfo) -> str:
     return name_of_window(start, end, zone) if _is_moment(start) and _is_moment(end) else f"{start} to {end}"
 
@@ -218,8 +212,8 @@ def _difference(row: Mapping[str, Any], zone: datetime.tzinfo) -> Difference:
     return Difference(
         figure=figure,
         smooth=dataclasses.replace(figure, low=row.get("display_low"), high=row.get("display_high")),
-        a=_side(row["group_a"], zone),
-        b=_side(row["group_b"], zone),
+        a=with_name_of_window(row["group_a"], zone),
+        b=with_name_of_window(row["group_b"], zone),
         q_value=row["q_value"],
         noticeable=row.get("noticeable"),
         confidence=row.get("confidence"),

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from uldp_transforms.rows.figures.window_names import clock, local
 from uldp_transforms_report.charts import Layer, numbers_or_none
 from uldp_transforms_report.facts import WindowLine
 from uldp_transforms_report.trends.time_axis import labels_of
-from uldp_transforms_report.window_names import clock, local
 
 Words = Callable[[float, float, float], str]
 
