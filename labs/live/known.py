@@ -42,7 +42,7 @@ class Known:
     """
 
     def __init__(self, directory: str, crowd: Crowd):
-        self._rows, self._directory, self._crowd = RowDirectory(directory), Path(directory), crowd
+        self._directory, self._crowd = Path(directory), crowd
         self._lock = threading.Lock()
         self._next = -math.inf
         self._windows: list[dict[str, Any]] = []
@@ -75,10 +75,11 @@ class Known:
     def _look(self) -> None:
         if not self._directory.is_dir():
             return
-        windows = [row for row in self._rows.windows() if row["num_shown"]]
-        self._windows = [self._window(row, entries) for row, entries in self._rows.entries(windows)]
+        rows = RowDirectory(str(self._directory))  # which reads once
+        windows = [row for row in rows.windows() if row["num_shown"]]
+        self._windows = [self._window(row, entries) for row, entries in rows.entries(windows)]
         self._windows.sort(key=lambda window: window["start"])
-        ledger = self._rows.ledger(record.run for record in self._rows.records())
+        ledger = rows.ledger(record.run for record in rows.records())
         written = [path.stat().st_mtime for path in self._directory.glob("ledger-*.jsonl")]
         self._books = {
             "received": sum(row["received"] for row in ledger),

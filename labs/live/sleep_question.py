@@ -16,6 +16,7 @@ COLLECTION = Collection.from_json(
     {
         "id": "sleep",
         "version": 1,
+        "noun": {"one": "person", "many": "people"},
         "alphabet": {"id": "closed", "values": list(SHARES)},
         "mechanism": {"id": "krr", "epsilon": 1.5},
     }
@@ -29,6 +30,6 @@ def crowd_sentence(people: float) -> str:
     held = ", ".join(f"“{answer}” {100 * share:.0f} %" for answer, share in SHARES.items())
     return (
         f"This is a demonstration: in addition to the answers given on its page, {people:g} simulated "
-        f"people per second answer at random (at first {held}; a slider beside the question changes this). Most of the "
+        f"people per second answer at random (at first {held}; a slider there changes this). Most of the "
         "results come from them."
     )
