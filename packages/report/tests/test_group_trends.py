@@ -73,3 +73,17 @@ def test_a_group_has_its_colour_in_all_its_charts(folder: Path) -> None:
         assert not [other for other in own.values() if other != of and other in chart]
         assert chart.count(f'stroke="{colours.PLAIN}"') == 1
         assert "<b>" not in chart.replace("<bdi>", "") and "6 Nov 2000" in chart
+
+
+def test_the_numbers_of_each_chart_can_be_taken_away(folder: Path) -> None:
+    """The menu of a chart saves the table below it, with the windows in which the group has numbers."""
+    tree = tree_of(page_of(folder))
+    menus = [
+        menu for menu in tree.all("details") if "part-1-group-trends-" in (menu.attributes.get("data-picture", ""))
+    ]
+    assert len(menus) == 6
+    tables = {table.attributes.get("id"): table for table in tree.all("table")}
+    shown = [tables[menu.attributes.get("data-table")].text for menu in menus]
+    assert "Wed 8 Nov 2000 70.0 %" in " ".join(shown[1].split()) and "Mon 6 Nov 2000 \N{EN DASH}" in " ".join(
+        shown[0].split()
+    )
