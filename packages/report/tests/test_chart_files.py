@@ -78,3 +78,18 @@ def test_one_window_has_no_charts(tmp_path: Path) -> None:
     of = rows.survey(tmp_path, ["a", "b"], 1)
     rows.write(tmp_path, "estimates.jsonl", [rows.estimate(of, 0, [rows.entry("a", 0.6), rows.entry("b", 0.4)])])
     assert drawn(tmp_path, tmp_path / "none") == []
+
+
+def test_charts_of_sums_have_the_scales_of_the_page(tmp_path: Path) -> None:
+    """A sum of small weights is not flattened beside one of large weights."""
+    of = rows.survey(tmp_path, ["a", "b"], 2)
+    sums = [
+        {"name": name, "is_share": False, "value": value, "low": value - 0.1, "high": value + 0.1}
+        for name, value in (("days", 2.0), ("cost", 900.0))
+    ]
+    shares = [rows.entry("a", 0.6), rows.entry("b", 0.4)]
+    rows.write(tmp_path, "estimates.jsonl", [rows.estimate(of, at, shares, sums=sums) for at in range(2)])
+    days = next(path for path in drawn(tmp_path, tmp_path / "c") if path.name == "1-03-survey-days.svg")
+    found = ElementTree.fromstring(days.read_text("utf-8")).iter(f"{SVG}text")
+    labels = [float(node.text) for node in found if re.fullmatch(r"[0-9.]+", node.text or "")]
+    assert labels and max(labels) < 10

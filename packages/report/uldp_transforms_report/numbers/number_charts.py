@@ -51,9 +51,10 @@ def curves_of(part: CollectionPart) -> list[tuple[str, str, Any]]:
     return [("Distribution", caption, curve_chart(numbers))]
 
 
-def series_of(part: CollectionPart) -> list[Sequence[Trend]]:
-    """The trends that a page shows together: of figures or else of values, and of sums."""
-    return [part.numbers.trends if part.numbers else part.trends, part.sums.trends if part.sums else ()]
+def series_of(part: CollectionPart) -> list[tuple[Trend, Sequence[Trend]]]:
+    """Each trend of figures or else of values, and of sums, with those on its scale."""
+    shares = [] if part.numbers else [(trend, part.trends) for trend in part.trends]
+    return shares + [(trend, of.beside(trend)) for of in (part.numbers, part.sums) if of for trend in of.trends]
 
 
 def curve_chart(part: NumberPart, least: float = 0) -> dict[str, Any]:

@@ -114,11 +114,9 @@ def _charts(part: CollectionPart, report: Report) -> Iterator[tuple[str, str, An
     yield from curves_of(part)
     if len([line for line in windows if line.start is not None]) < 2:
         return
-    for trends in series_of(part):
-        for trend in trends:
-            scale = common_scale([one for one in trends if one.figure.is_share == trend.figure.is_share])
-            chart = trend_chart(trend, windows, zone, scale, changes_of(trend, windows, part.alarms))
-            yield named(trend.figure.name, 60), f"{_told(trend, windows)} {_key(part, trend.is_smoothed)}", chart
+    for trend, alike in series_of(part):
+        chart = trend_chart(trend, windows, zone, common_scale(alike), changes_of(trend, windows, part.alarms))
+        yield named(trend.figure.name, 60), f"{_told(trend, windows)} {_key(part, trend.is_smoothed)}", chart
     for of in part.group_trends:
         everybody = part.everybody(of.name)
         scale = common_scale([*of.trends.values(), *([everybody] if everybody else [])])
