@@ -232,6 +232,18 @@ def test_one_window_and_one_for_everything(tmp_path: Path) -> None:
     assert "The latest window with numbers: all reports" in tree_of(page_of(tmp_path / "all")).text
 
 
+def test_only_what_was_watched_for_changes_explains_their_marks(tmp_path: Path) -> None:
+    """One window is not called several."""
+    of = rows.survey(tmp_path, ["a", "b"], 2)
+    assert "Dotted vertical line" not in tree_of(page_of(tmp_path)).text
+    rows.write(tmp_path, "health.jsonl", [rows.finding(of, 1, "Shares moved, in percentage points: 'a' +1.00.")])
+    text = tree_of(page_of(tmp_path)).text
+    assert "Dotted vertical line: the share changed" in text
+    quiet = rows.finding(of, 1, "")
+    rows.write(tmp_path, "health.jsonl", [quiet | {"findings": quiet["findings"][1:], "status": "ok"}])
+    assert "No sentinel fired in the window." in tree_of(page_of(tmp_path)).text
+
+
 def test_rows_of_no_candidates(tmp_path: Path) -> None:
     of = rows.collection(["a", "b"])
     rows.write(tmp_path, "estimates.jsonl", [rows.estimate(of, at) for at in range(2)])
