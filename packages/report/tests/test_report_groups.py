@@ -231,3 +231,23 @@ def test_a_group_has_one_colour_in_the_whole_page(tmp_path: Path) -> None:
         *(("chart", name, colour) for name, colour in zip("abc", (first, second, third))),
         *((where, name, colour) for where in ("key", "table") for name, colour in zip("bc", (second, third))),
     }
+
+
+@needs_browser
+def test_long_names_of_groups_fit(tmp_path: Path) -> None:
+    """In heads of columns, in lists to choose from, and in heads of charts."""
+    of = rows.survey(tmp_path, ["a", "b"], 2)
+    shares = [rows.entry("a", 0.6), rows.entry("b", 0.4)]
+    groups = ("", "arm=new", f"arm={'x' * 250}")
+    rows.write(
+        tmp_path, "estimates.jsonl", [rows.estimate(of, at, shares, group=group) for group in groups for at in (0, 1)]
+    )
+    page_of(tmp_path)
+    with browser(tmp_path) as window:
+        window.open((tmp_path / "page.html").as_uri())
+        for width in (1280, 400):
+            window.resize(width, 1000)
+            assert window.run("return document.documentElement.scrollWidth <= window.innerWidth")
+        window.resize(1280, 1000)
+        table = "document.querySelector('#part-1-groups-dots-table').parentElement"
+        assert window.run(f"return {table}.scrollWidth <= {table}.clientWidth")

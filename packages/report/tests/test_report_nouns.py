@@ -100,3 +100,10 @@ def test_a_question_is_called_as_in_its_latest_version(tmp_path: Path) -> None:
     pooled |= {"collection_id": "asked", "collection_version": 0, "fingerprint": question.fingerprint.hex()}
     rows.write(tmp_path, "estimates.jsonl", [pooled | {"pooled": True}])
     assert "1,000 flights: " in page_of(tmp_path)
+
+
+def test_a_noun_written_from_right_to_left_does_not_move_its_neighbours(tmp_path: Path) -> None:
+    survey(tmp_path, Noun(one="\u05d8\u05d9\u05e1\u05d4", many="\u05d8\u05d9\u05e1\u05d5\u05ea"))
+    text = page_of(tmp_path)
+    assert "1,000 \u2068\u05d8\u05d9\u05e1\u05d5\u05ea\u2069: " in text
+    assert text.count("\u05d8\u05d9\u05e1\u05d5\u05ea") == text.count("\u2068\u05d8\u05d9\u05e1\u05d5\u05ea\u2069") > 3

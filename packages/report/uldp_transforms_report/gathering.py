@@ -49,6 +49,7 @@ from uldp_transforms_report.question_facts import (
     reports_in_words,
     shares_of_liars,
 )
+from uldp_transforms_report.texts_for_readers import noun_for_readers
 from uldp_transforms_report.trends.group_trends import group_trends_of
 from uldp_transforms_report.trends.shares_over_windows import SharesOverWindows
 from uldp_transforms_report.truth_file import Truth
@@ -141,7 +142,7 @@ def _accounts(
     latest = records[-1:]
     seen = [record for record in records if record in latest or (latest[0].resumes and record.resumes)]
     rows = directory.ledger(record.run for record in seen)
-    nouns = {one.id: one.noun for one in sorted(known, key=lambda one: one.version)}
+    nouns = {one.id: noun_for_readers(one.noun) for one in sorted(known, key=lambda one: one.version)}
     accounts = []
     for name in sorted({row["collection_id"] or "" for row in rows}):
         sums = sums_of([row for row in rows if (row["collection_id"] or "") == name])
@@ -241,7 +242,7 @@ class _Part:
     def _noun(self) -> Noun:
         """What is counted; of a question, as its latest version calls it."""
         versions = (self._collection,) if self._question is None else self._question.collections
-        return ANSWER if versions[-1] is None else versions[-1].noun
+        return ANSWER if versions[-1] is None else noun_for_readers(versions[-1].noun)
 
     @property
     def _unit(self) -> str:

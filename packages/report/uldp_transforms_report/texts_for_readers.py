@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from uldp_transforms.ldp.alphabets.noun import Noun
+
 if TYPE_CHECKING:
     from markupsafe import Markup
 
@@ -14,6 +16,24 @@ _JOINERS = "\u200c\u200d"  # used in Persian, Hindi and other scripts, and in so
 _TAIL = 10  # letters at the end of a cut value, which values of one beginning often do not share
 _ADDRESS = re.compile(r"(https?://[^\s<>\"']+[^\s<>\"'.,;)])")
 _QUOTED = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
+
+
+def isolated(text: str) -> str:
+    """A text that is written from right to left, so that it cannot move the words and numbers beside it."""
+    is_backward = any(unicodedata.bidirectional(c) in ("R", "AL") for c in text)
+    return f"\N{FIRST STRONG ISOLATE}{text}\N{POP DIRECTIONAL ISOLATE}" if is_backward else text
+
+
+class _IsolatedNoun(Noun):
+    """A noun whose texts need no check, because those that they are made of were checked."""
+
+    def __post_init__(self) -> None: ...
+
+
+def noun_for_readers(noun: Noun) -> Noun:
+    """The noun, isolated where it is written from right to left."""
+    one, many = isolated(noun.one), isolated(noun.many)
+    return noun if (one, many) == (noun.one, noun.many) else _IsolatedNoun(one=one, many=many)
 
 
 def shown(text: str, longest: int = 120) -> str:
@@ -39,6 +59,12 @@ def ends_of(text: str) -> tuple[str, str]:
     while 0 < at < len(text) and (unicodedata.combining(text[at]) or text[at] in _JOINERS or text[at - 1] in _JOINERS):
         at += 1
     return text[:at], text[at:]
+
+
+def head_words(title: str) -> tuple[str, str]:
+    """A head of a column as its beginning, which may be broken into lines, and its last word or dimension."""
+    at = max(title.rfind(" "), title.rfind(",")) + 1
+    return title[:at], title[at:]
 
 
 def with_values(sentence: str) -> Markup:

@@ -22,7 +22,15 @@ from uldp_transforms_report.facts import Limits, Report
 from uldp_transforms_report.groups import group_tables
 from uldp_transforms_report.numbers import number_charts, number_tables
 from uldp_transforms_report.tables import alarm_tables, record_tables, share_tables
-from uldp_transforms_report.texts_for_readers import ends_of, group_words, in_words, named, shown, with_links
+from uldp_transforms_report.texts_for_readers import (
+    ends_of,
+    group_words,
+    head_words,
+    in_words,
+    named,
+    shown,
+    with_links,
+)
 from uldp_transforms_report.trends import trend_charts
 from uldp_transforms_report.trends.alarm_marks import changes_of
 from uldp_transforms_report.trends.group_charts import group_svg
@@ -111,6 +119,7 @@ def _template() -> jinja2.Template:
         "words_of": figure_words.words_of,
         "said_of": figure_words.said_of,
         "ends_of": ends_of,
+        "head_words": head_words,
         "in_words": in_words,
         "false_discoveries": percent_of(FALSE_DISCOVERIES),
         "statuses": STATUSES,
