@@ -17,7 +17,7 @@ from uldp_transforms.ldp.estimators.stacked_priors import Frequencies, posterior
 from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
-from uldp_transforms.ldp.solvers.linear import estimate_linear
+from uldp_transforms.ldp.solvers.linear import Inverses, estimate_linear, invert_each
 from uldp_transforms.ldp.solvers.question import LinearEstimate, Question, ask
 from uldp_transforms.ldp.solvers.sharpened import sharpened
 from uldp_transforms.ldp.solvers.simplex import clip_and_normalize, nearest_distribution
@@ -57,7 +57,7 @@ class EmpiricalBayes(Decoder):
     def estimate_each(
         self, windows: Sequence[tuple[Model, CohortCounts]], candidates: tuple[str, ...] | None = None
     ) -> list[Estimate | EstimationError]:
-        linears = [or_error(functools.partial(_linear, *window, candidates)) for window in windows]
+        linears = _linear_each(windows, candidates)
         problems = [self.problem(*found) for found in linears if not isinstance(found, EstimationError)]
         shares = iter(self._decode_each(problems))
         return [
@@ -79,9 +79,20 @@ class EmpiricalBayes(Decoder):
         return shares
 
 
-def _linear(model: Model, counts: CohortCounts, candidates: tuple[str, ...] | None) -> tuple[Question, LinearEstimate]:
-    question = ask(model, counts, candidates)
-    return question, estimate_linear(question)
+def _linear_each(
+    windows: Sequence[tuple[Model, CohortCounts]], candidates: tuple[str, ...] | None
+) -> list[tuple[Question, LinearEstimate] | EstimationError]:
+    """The question and linear estimate of each window, or why there is none."""
+    asked = [or_error(functools.partial(ask, *window, candidates)) for window in windows]
+    inverses = iter(invert_each([one for one in asked if not isinstance(one, EstimationError)]))
+    return [
+        one if isinstance(one, EstimationError) else or_error(functools.partial(_linear, one, next(inverses)))
+        for one in asked
+    ]
+
+
+def _linear(question: Question, inverses: Inverses | None) -> tuple[Question, LinearEstimate]:
+    return question, estimate_linear(question, None, inverses)
 
 
 def _share_of_many(problem: Problem) -> float:

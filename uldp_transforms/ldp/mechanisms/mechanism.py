@@ -456,6 +456,12 @@ class Mechanism(abc.ABC):
         """``invert`` and ``invert_alone``, which have steps in common."""
         return self.invert(counts), self.invert_alone(counts)
 
+    @property
+    def has_equal_rows(self) -> bool:
+        """Whether ``inverses``, ``variances`` and ``null_variances`` of several windows, one row each, are the same,
+        bit for bit, as of each window alone; products of matrices, for example, are not."""
+        return False
+
     @abc.abstractmethod
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
         """n times the variance of ``invert`` if n independent people hold symbols with these frequencies.

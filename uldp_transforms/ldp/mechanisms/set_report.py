@@ -128,6 +128,10 @@ class SetReportMechanism(SetChannel):
         raw[:, self.num_sensitive :] += shift
         return raw, alone
 
+    @property
+    def has_equal_rows(self) -> bool:
+        return len(self.statistic.sizes) == 1  # several kinds of reports are added up by a product of matrices
+
     def _inverted(self, counts: CohortCounts) -> tuple[np.ndarray, np.ndarray]:
         """``invert_alone`` (C, K), and the shift that ``invert`` adds to all non-sensitive symbols (C, 1)."""
         v, (base, slope) = self.num_sensitive, self._affine

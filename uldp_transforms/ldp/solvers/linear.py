@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 
@@ -31,36 +32,104 @@ MANY_COHORTS = 16
 diverge.
 """
 
+_SHORT = 96
+"""Maximum number of symbols of windows that are inverted together: with more, arrays take longer than calls."""
+
 MANY_EQUATIONS = 500
 """Minimum number of equations for which the asymptotic theory of message passing holds."""
 
 
-def estimate_linear(question: Question, sums: np.ndarray | None = None) -> LinearEstimate:
+@dataclasses.dataclass(frozen=True, eq=False)
+class Inverses:
+    """The mechanism's own inverses of the counts of W windows.
+
+    Attributes:
+        counts: one row for each window.
+        raw, alone: (W, K), see ``Mechanism.inverses``.
+        plausible: (W, K), the nearest distributions.
+        null_errors: (W, K), standard errors of ``alone`` if nobody held the symbol.
+        jumps: (W, K), contributions of one more counted report.
+        errors: (W, K), standard errors of ``raw``.
+    """
+
+    counts: CohortCounts
+    raw: np.ndarray
+    alone: np.ndarray
+    plausible: np.ndarray
+    null_errors: np.ndarray
+    jumps: np.ndarray
+    errors: np.ndarray
+
+    def of_window(self, window: int) -> Inverses:
+        """Those of one window, as one row."""
+        row = slice(window, window + 1)
+        own = {name: part[row] for name, part in vars(self).items() if name != "counts"}
+        return Inverses(CohortCounts(self.counts.num_reports[row], self.counts.cells[row]), **own)
+
+
+def invert_each(questions: Sequence[Question]) -> list[Inverses | None]:
+    """The inverses of windows for ``estimate_linear``, each the same, bit for bit, as alone.
+
+    Args:
+        questions: of any collections.
+
+    Returns:
+        One entry for each; None where nothing is gained by inverting windows together.
+    """
+    alike: dict[int, list[int]] = {}
+    for place, question in enumerate(questions):
+        mechanism = question.model.mechanism
+        if mechanism.has_equal_rows and mechanism.num_symbols <= _SHORT:
+            alike.setdefault(id(mechanism), []).append(place)
+    found: list[Inverses | None] = [None] * len(questions)
+    for places in alike.values():
+        windows = [questions[place].counts.pooled() for place in places]
+        counts = (np.concatenate([getattr(one, name) for one in windows]) for name in ("num_reports", "cells"))
+        together = _invert(questions[places[0]].model.mechanism, CohortCounts(*counts))
+        for row, place in enumerate(places):
+            found[place] = together.of_window(row)
+    return found
+
+
+def _invert(mechanism: Mechanism, counts: CohortCounts) -> Inverses:
+    """The inverses of windows, one row of counts each; several only if the mechanism ``has_equal_rows``."""
+    raw, alone = mechanism.inverses(counts)
+    plausible, num_reports = clip_and_normalize(raw), counts.num_reports[:, np.newaxis]
+    rows = plausible if len(plausible) > 1 else plausible[0]
+    null_errors = np.sqrt(np.maximum(mechanism.null_variances(rows).reshape(raw.shape), 0) / num_reports)
+    jumps = mechanism.jumps / num_reports  # as if one more had been counted: with 0 reports the error is not 0
+    errors = np.sqrt(np.maximum(mechanism.variances(rows).reshape(raw.shape), 0) / num_reports + jumps**2)
+    return Inverses(counts, raw, alone, plausible, null_errors, jumps, errors)
+
+
+def estimate_linear(
+    question: Question, sums: np.ndarray | None = None, inverses: Inverses | None = None
+) -> LinearEstimate:
     """Unbiased estimates with standard errors and intervals; see ``Estimator.estimate`` for errors.
 
     Args:
         question: with U unknowns.
         sums: (R, U), weights of sums whose variances are of interest; None: there are none.
+        inverses: of the window, if they are known.
     """
     sums = np.zeros((0, len(question.own))) if sums is None else sums
     if question.model.alphabet.block_members:
         return join_blocks(question, sums, estimate_linear)
-    pooled = _invert(question, sums if question.of_symbols else np.zeros((0, question.model.mechanism.num_symbols)))
+    inverses = inverses or _invert(question.model.mechanism, question.counts.pooled())
+    of_symbols = sums if question.of_symbols else np.zeros((0, question.model.mechanism.num_symbols))
+    pooled = _of_symbols(question, of_symbols, inverses)
     return pooled if question.of_symbols else _solve(question, pooled, sums)
 
 
-def _invert(question: Question, sums: np.ndarray) -> LinearEstimate:
+def _of_symbols(question: Question, sums: np.ndarray, inverses: Inverses) -> LinearEstimate:
     """The mechanism's own inverse for each symbol, its exact standard error, and its interval; U = K."""
-    mechanism, alphabet = question.model.mechanism, question.model.alphabet
-    counts = question.counts.pooled()
-    raw, alone = (frequencies[0] for frequencies in mechanism.inverses(counts))
-    plausible = clip_and_normalize(raw)
-    null_errors = np.sqrt(np.maximum(mechanism.null_variances(plausible), 0) / counts.total)
-    jumps, errors = _errors_of_symbols(mechanism, counts, plausible)
+    mechanism, alphabet, counts = question.model.mechanism, question.model.alphabet, inverses.counts
+    raw, alone, plausible = inverses.raw[0], inverses.alone[0], inverses.plausible[0]
+    null_errors, jumps, errors = inverses.null_errors[0], inverses.jumps[0], inverses.errors[0]
     left_out = question.left_out.astype(np.float64) if question.of_symbols else np.zeros(len(raw))
     derivative = alphabet.redistribution(plausible)
     frequencies = raw
-    intervals: Intervals = SymbolIntervals(mechanism, counts, plausible[np.newaxis])
+    intervals: Intervals = SymbolIntervals(mechanism, counts, inverses.plausible)
     if derivative is not None:
         frequencies = alphabet.redistribute(raw)
         shared = derivative - np.diag(np.diag(derivative))
@@ -76,19 +145,10 @@ def _invert(question: Question, sums: np.ndarray) -> LinearEstimate:
     return with_blocks(linear, mechanism, counts, _of_part)
 
 
-def _errors_of_symbols(
-    mechanism: Mechanism, counts: CohortCounts, plausible: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(K,), (K,): contributions of one more counted report, and standard errors."""
-    jumps = mechanism.jumps / counts.total  # as if one more had been counted: with 0 reports the error is not 0
-    return jumps, np.sqrt(np.maximum(mechanism.variances(plausible), 0) / counts.total + jumps**2)
-
-
 def _of_part(mechanism: Mechanism, counts: CohortCounts) -> tuple[np.ndarray, Intervals]:
     """Standard errors (K,) and intervals of all symbols, from the reports of one block."""
-    plausible = clip_and_normalize(mechanism.invert(counts)[0])
-    _, errors = _errors_of_symbols(mechanism, counts, plausible)
-    return errors, SymbolIntervals(mechanism, counts, plausible[np.newaxis])
+    found = _invert(mechanism, counts)
+    return found.errors[0], SymbolIntervals(mechanism, counts, found.plausible)
 
 
 def _with_known_totals(mechanism: Mechanism, counts: CohortCounts, raw: np.ndarray) -> np.ndarray:
