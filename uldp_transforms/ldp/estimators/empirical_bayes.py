@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -69,12 +69,13 @@ class EmpiricalBayes(Decoder):
         """The shares of each problem; priors are fitted to all of them together."""
         parts = [[] if _share_of_many(problem) <= 0 else _parts_of(problem) for problem in problems]
         means = iter(posterior_means([frequencies for each in parts for _, frequencies in each]))
+        few = _shares_of_few([problem for problem in problems if _share_of_many(problem) < 1])
         shares = []
         for problem, each in zip(problems, parts):
             many = _share_of_many(problem)
             found = [many * _shares_of_many(problem, [(part, next(means)) for part, _ in each])] if many > 0 else []
             if many < 1:
-                found.append((1 - many) * problem.in_blocks(_shares_of_few))
+                found.append((1 - many) * next(few))
             shares.append(sum(found[1:], start=found[0]))
         return shares
 
@@ -98,6 +99,15 @@ def _linear(question: Question, inverses: Inverses | None) -> tuple[Question, Li
 def _share_of_many(problem: Problem) -> float:
     """Weight of the estimate under fitted priors: 0 for few values, 1 for many."""
     return min(max(len(problem.linear.null_errors) / FEW - 1, 0.0), 1.0)
+
+
+def _shares_of_few(problems: Sequence[Problem]) -> Iterator[np.ndarray]:
+    """The shares of each problem without a prior; those of all problems, and all blocks, are computed together."""
+    inside = [[one.problem for one in problem.within] or [problem] for problem in problems]
+    found = iter(shares_of_few([one for each in inside for one in each]))
+    for problem, each in zip(problems, inside):
+        shares = [next(found) for _ in each]
+        yield problem.joined(shares) if problem.within else shares[0]
 
 
 def _parts_of(problem: Problem) -> list[tuple[np.ndarray, Frequencies]]:
@@ -188,21 +198,6 @@ def _distribution(problem: Problem, means: np.ndarray) -> np.ndarray:
         return np.append(means, missing)
     means = clip_and_normalize(nearest_distribution(means, noisy.variances(means)))
     return np.append(means, 0.0) if problem.open else means
-
-
-def _shares_of_few(problem: Problem) -> np.ndarray:
-    assert problem.noisy is not None, "EmpiricalBayes.problem"
-    return shares_of_few(problem, _variances_of_equal(problem.noisy, problem.linear.null_errors == 0))
-
-
-def _variances_of_equal(noisy: Noisy, certain: np.ndarray) -> np.ndarray:
-    """(U,) variances of differences between estimates if all noisy values had equal shares, and all others too."""
-    share = np.zeros(len(certain))
-    for part in (certain, ~certain):
-        if part.any():
-            share[part] = max(float(noisy.estimates[part].mean()), 0.0)
-    variances: np.ndarray = noisy.null + noisy.slope * share
-    return variances
 
 
 def _most(problem: Problem, mass: float) -> float:

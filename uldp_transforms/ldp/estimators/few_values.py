@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from uldp_transforms.ldp.estimators.estimator import Problem
@@ -18,30 +20,57 @@ _RESTS = 50  # number of unlisted shares in the grid
 _TINY = 1e-300
 
 
-def shares_of_few(problem: Problem, variances: np.ndarray) -> np.ndarray:
-    """The distribution nearest to the unbiased estimates after similar estimates are shrunk towards each other.
+def shares_of_few(problems: Sequence[Problem]) -> list[np.ndarray]:
+    """The distributions nearest to the unbiased estimates after similar estimates are shrunk towards each other.
 
     In an open alphabet the unlisted values are one more share; if that share is within the noise, see
-    ``shares_beside_noise``.
+    ``shares_beside_noise``. Each result is the same, bit for bit, as alone.
 
     Args:
-        problem: of U unknowns, at most ``FEW``.
-        variances: (U,) of the estimates, if all noisy values had equal shares, and all others too.
+        problems: each of at most ``FEW`` unknowns, with the law of its noise and without blocks.
 
     Returns:
-        (U,), or (U + 1,) with the unlisted values last if the problem is open; they sum to 1.
+        (U,) for each, or (U + 1,) with the unlisted values last if the problem is open; they sum to 1.
     """
-    linear = problem.linear
-    estimates = np.where(problem.own, linear.joint, linear.raw)
-    certain = linear.null_errors == 0
+    alike: dict[tuple[bytes, bool, bool], list[int]] = {}
+    for place, one in enumerate(problems):
+        noise = one.open and one.linear.rest_is_noise
+        alike.setdefault(((one.linear.null_errors == 0).tobytes(), one.open, noise), []).append(place)
+    found: list[np.ndarray] = [np.zeros(0)] * len(problems)
+    for (_, is_open, noise), places in alike.items():
+        shares = _shares_of_alike([problems[place] for place in places], is_open, noise)
+        for place, one in zip(places, shares):
+            found[place] = one
+    return found
+
+
+def _shares_of_alike(problems: Sequence[Problem], is_open: bool, noise: bool) -> np.ndarray:
+    """(W, U) or (W, U + 1): the shares of problems with the same values of which only holders are counted."""
+    estimates = np.array([np.where(one.own, one.linear.joint, one.linear.raw) for one in problems])
+    certain = problems[0].linear.null_errors == 0
+    variances = _variances_of_equal(problems, certain)
     for part in (certain, ~certain):
-        estimates[part] = drawn_together(estimates[part], float(variances[part].mean()) if part.any() else 0.0)
-    if not problem.open:
+        if part.any():
+            own = variances.compress(part, axis=1).mean(axis=1)
+            estimates[:, part] = drawn_together(estimates.compress(part, axis=1), own)
+    if not is_open:
         return project_onto_simplex(estimates)
-    if not linear.rest_is_noise:
-        return project_onto_simplex(np.append(estimates, 1 - estimates.sum()))
-    shares = shares_beside_noise(estimates, np.maximum(variances, _TINY))
-    return np.append(shares, max(1 - shares.sum(), 0.0))
+    if not noise:
+        return project_onto_simplex(np.hstack([estimates, 1 - estimates.sum(axis=1, keepdims=True)]))
+    shares = np.array([shares_beside_noise(*each) for each in zip(estimates, np.maximum(variances, _TINY))])
+    return np.hstack([shares, np.maximum(1 - shares.sum(axis=1, keepdims=True), 0.0)])
+
+
+def _variances_of_equal(problems: Sequence[Problem], certain: np.ndarray) -> np.ndarray:
+    """(W, U) variances of differences between estimates if all noisy values had equal shares, and all others too."""
+    laws = [one.noisy for one in problems if one.noisy is not None]
+    raw, null, slope = (np.array([getattr(one, name) for one in laws]) for name in ("estimates", "null", "slope"))
+    share = np.zeros(raw.shape)
+    for part in (certain, ~certain):
+        if part.any():
+            share[:, part] = np.maximum(raw.compress(part, axis=1).mean(axis=1, keepdims=True), 0.0)
+    variances: np.ndarray = null + slope * share
+    return variances
 
 
 def shares_beside_noise(estimates: np.ndarray, variances: np.ndarray) -> np.ndarray:
@@ -67,8 +96,8 @@ def shares_beside_noise(estimates: np.ndarray, variances: np.ndarray) -> np.ndar
     return means
 
 
-def drawn_together(estimates: np.ndarray, variance: float) -> np.ndarray:
-    """Estimates (S,) of equal variance, shrunk towards their mean in proportion to their similarity.
+def drawn_together(estimates: np.ndarray, variance: np.ndarray | float) -> np.ndarray:
+    """Estimates (..., S) of equal variance (...), shrunk towards their mean in proportion to their similarity.
 
     With d = S - 1 let Q be the sum of squared distances from the mean, in units of the variance; its expectation is d
     if all frequencies are equal. The shrinkage factor is min(1, (d - 2) / Q) (James and Stein 1961, positive part),
@@ -77,12 +106,12 @@ def drawn_together(estimates: np.ndarray, variance: float) -> np.ndarray:
     d, and as the expected squared error d variance rises to 0.2, where even a value that everybody holds may look like
     the others.
     """
-    degrees = len(estimates) - 1
-    if degrees < 3 or variance <= 0:
+    degrees, variance = estimates.shape[-1] - 1, np.asarray(variance)
+    if degrees < 3:
         return estimates
-    centre = estimates.mean()
-    ratio = float(((estimates - centre) ** 2).sum()) / (variance * degrees)
-    way = min(1.0, (1 - 2 / degrees) / max(ratio, _TINY))
-    way *= float(np.clip(_DIFFERENT - ratio, 0, 1)) * max(1 - degrees * variance / _NOISIEST, 0.0)
-    drawn: np.ndarray = centre + (1 - way) * (estimates - centre)
-    return drawn
+    centre = estimates.mean(axis=-1, keepdims=True)
+    ratio = ((estimates - centre) ** 2).sum(axis=-1) / (np.where(variance > 0, variance, 1.0) * degrees)
+    way = np.minimum(1.0, (1 - 2 / degrees) / np.maximum(ratio, _TINY))
+    way = way * (np.clip(_DIFFERENT - ratio, 0, 1) * np.maximum(1 - degrees * variance / _NOISIEST, 0.0))
+    drawn: np.ndarray = centre + (1 - way)[..., np.newaxis] * (estimates - centre)
+    return np.where((variance > 0)[..., np.newaxis], drawn, estimates)
