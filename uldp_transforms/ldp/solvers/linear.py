@@ -117,8 +117,8 @@ def estimate_linear(
         return join_blocks(question, sums, estimate_linear)
     inverses = inverses or _invert(question.model.mechanism, question.counts.pooled())
     of_symbols = sums if question.of_symbols else np.zeros((0, question.model.mechanism.num_symbols))
-    pooled = _of_symbols(question, of_symbols, inverses)
-    return pooled if question.of_symbols else _solve(question, pooled, sums)
+    found = _of_symbols(question, of_symbols, inverses)
+    return found if question.of_symbols else _solve(question, found, sums)
 
 
 def _of_symbols(question: Question, sums: np.ndarray, inverses: Inverses) -> LinearEstimate:
