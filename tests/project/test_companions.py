@@ -29,7 +29,7 @@ FACES = (
 )
 """Rooms and modules of the core from which companions import, besides the names of the package itself."""
 
-SHARED = (f"{CORE}_report.charts", f"{CORE}_report.colours")
+SHARED = tuple(f"{CORE}_report.{module}" for module in ("charts", "colours", "figures_page"))
 """Modules of companions from which other companions import, each by an extra of its own."""
 
 FILES = {"LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py", "tests"}

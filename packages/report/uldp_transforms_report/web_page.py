@@ -102,7 +102,7 @@ def _hash(name: str) -> str:
 
 
 @functools.cache
-def _template() -> jinja2.Template:
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE),
         autoescape=True,
@@ -136,7 +136,7 @@ def _template() -> jinja2.Template:
         "sentence_of_curve": number_charts.sentence_of_curve,
     }
     environment.globals |= {make.__name__: make for make in _TABLES}
-    return environment.get_template("page.html.jinja")
+    return environment
 
 
 def page(report: Report, limits: Limits, *, script: str | None = None) -> str:
@@ -147,15 +147,14 @@ def page(report: Report, limits: Limits, *, script: str | None = None) -> str:
         limits: limits that were applied to the content.
         script: address of a script that updates the page; None: the page is static.
     """
-    return _template().render(
-        report=report,
-        limits=limits,
-        style=Markup(_part("page.css")),
-        scripts=[Markup(_part(name)) for name in _SCRIPTS],
-        policy=only_itself() if script is None else None,
-        script=script,
-        version=__version__,
-    )
+    policy = only_itself() if script is None else None
+    return rendered("page.html.jinja", report=report, limits=limits, policy=policy, script=script)
+
+
+def rendered(template: str, **content: Any) -> str:
+    """A template beside this file, with its content and with what all pages have."""
+    parts = {"style": Markup(_part("page.css")), "scripts": [Markup(_part(name)) for name in _SCRIPTS]}
+    return _environment().get_template(template).render(content, version=__version__, **parts)
 
 
 def _drawn(name: str, *arguments: Any) -> Markup:

@@ -12,12 +12,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms_survey.survey.answer_options import AnswerColumns, add_options, columns_of
+from uldp_transforms_survey.survey.answer_options import AnswerColumns, add_options, add_page, columns_of, page_in
 from uldp_transforms_survey.survey.answer_table import read_answers
 from uldp_transforms_survey.survey.covariates import covariates_of
 from uldp_transforms_survey.survey.regression_rows import lines_of, result_of
@@ -32,6 +33,7 @@ class Configuration:
     columns: AnswerColumns
     bases: dict[str, str]
     json: str | None
+    html: str | None
 
 
 def configure(argv: Sequence[str]) -> Configuration:
@@ -60,6 +62,7 @@ def configure(argv: Sequence[str]) -> Configuration:
         "in alphabetical order)",
     )
     parser.add_argument("--json", metavar="FILE", help="JSON file for the results, one object per question and line")
+    add_page(parser)
     args = parser.parse_args(argv)
     covariates = args.covariates or []
     if len(set(covariates)) != len(covariates):
@@ -70,7 +73,8 @@ def configure(argv: Sequence[str]) -> Configuration:
         unknown = [name for name in names if name not in covariates]
         if unknown:
             raise SpecError(f"{option} must name columns of --covariates, got {describe(unknown[0])}")
-    return Configuration(columns=columns_of(args, covariates, categories), bases=bases, json=args.json)
+    columns = columns_of(args, covariates, categories)
+    return Configuration(columns=columns, bases=bases, json=args.json, html=page_in(args))
 
 
 def job(configuration: Configuration) -> int:
@@ -87,8 +91,18 @@ def job(configuration: Configuration) -> int:
     if configuration.json is not None:
         with whole_file(configuration.json) as file:
             file.writelines(f"{json.dumps(result)}\n".encode() for result in results)
+    if configuration.html is not None and results:
+        _write_page(configuration.html, columns.path, results, answers.used)
     print("\n".join(answers.used))
     return cli.DONE if results and all(result["problem"] is None for result in results) else NO_RESULT
+
+
+def _write_page(path: str, table: str, results: Sequence[dict[str, Any]], accounts: Sequence[str]) -> None:
+    from uldp_transforms_survey.survey import figures_of_answers as figures  # noqa: PLC0415  # of another package
+
+    parts = [part for result in results if result["problem"] is None for part in figures.regression(result)]
+    none = [line for result in results if result["problem"] is not None for line in lines_of(result)]
+    figures.write_page(path, table, "Regression of survey answers", parts, [*none, *accounts])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

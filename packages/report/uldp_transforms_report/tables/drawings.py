@@ -74,8 +74,10 @@ def axis_of_figures(figures: Sequence[Figure]) -> Axis:
     return axis_of_shares(ends) if are_shares else axis_of_numbers(ends)
 
 
-def drawn_differences(figures: Sequence[Figure], are_told: Sequence[bool]) -> Column:
-    """Differences around 0; one that is unknown has a mark without a place."""
+def drawn_differences(
+    figures: Sequence[Figure], are_told: Sequence[bool], scales: Sequence[str] | None = None
+) -> Column:
+    """Differences around 0, those of one scale on one axis; one that is unknown has a mark without a place."""
 
     def axis_of(own: Sequence[Figure]) -> Axis:
         return axis_of_differences((end for one in own for end in (one.value, one.low, one.high)), own[0].is_share)
@@ -83,7 +85,7 @@ def drawn_differences(figures: Sequence[Figure], are_told: Sequence[bool]) -> Co
     def marks(at: int, axis: Axis) -> Sequence[Mark]:
         return [interval(figures[at], axis, TOLD if are_told[at] else UNTOLD)]
 
-    return drawn_on_scales(figures, scales_of(figures), axis_of, marks)
+    return drawn_on_scales(figures, scales or scales_of(figures), axis_of, marks)
 
 
 def interval(figure: Figure, axis: Axis, kind: str, at: float = 50) -> Mark:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.people_options import TABLE
+from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms_survey.survey_designs import FORMS, RATES, SurveyDesign, rate_of
@@ -138,6 +139,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="column that names the cluster of a person, such as a school, or the person in a table with several "
         "answers of each: answers of one cluster may depend on each other",
     )
+
+
+def add_page(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--html", metavar="FILE", help="also write a page on which each estimate is drawn")
+
+
+def page_in(args: argparse.Namespace) -> str | None:
+    """The file of ``--html``; raises SpecError if the package that draws is not installed."""
+    if args.html is not None:
+        drawing("report")
+        return str(args.html)
+    return None
 
 
 def columns_of(

@@ -132,7 +132,7 @@ def lines_of(result: dict[str, Any]) -> list[str]:
         *name,
         *aligned([titles, *table]),
         *(f"{printable(base['covariate'])}: compared with {printable(base['base'])}" for base in result["compared"]),
-        *_disagreement(result["agreement_p_value"]),
+        *disagreement_of(result["agreement_p_value"]),
         f"log-likelihood {result['log_likelihood']:.4f}, {result['num_people']:,} people",
         "",
         *aligned([("predicted for", "", "yes", "error", INTERVAL), *predicted], left=(0, 1)),
@@ -146,7 +146,8 @@ def _interval(row: dict[str, Any]) -> str:
     return interval_text(row["share"], row["ci_low"], row["ci_high"])
 
 
-def _disagreement(p_value: float | None) -> list[str]:
+def disagreement_of(p_value: float | None) -> list[str]:
+    """A sentence if the designs of a question disagree."""
     if p_value is None or p_value > DISAGREE:
         return []
     return [f"the designs disagree (p {p_text(p_value)}): these are averages of different shares; see uldp survey"]

@@ -22,7 +22,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms_survey.answers.inattention import HABITS
-from uldp_transforms_survey.survey.answer_options import AnswerColumns, add_options, columns_of
+from uldp_transforms_survey.survey.answer_options import AnswerColumns, add_options, add_page, columns_of, page_in
 from uldp_transforms_survey.survey.answer_table import read_answers
 from uldp_transforms_survey.survey.inattention_rows import Model, inattention_rows
 from uldp_transforms_survey.survey.share_rows import estimates, is_pooled
@@ -40,6 +40,7 @@ class Survey:
     model: Model | None
     json: str | None
     json_pooled: str | None
+    html: str | None
 
 
 def configure(argv: Sequence[str]) -> Survey:
@@ -66,8 +67,10 @@ def configure(argv: Sequence[str]) -> Survey:
         metavar="FILE",
         help="also write the estimates of several designs together, and those of --inattentive, to this file",
     )
+    add_page(parser)
     args = parser.parse_args(argv)
-    return Survey(columns=columns_of(args), model=_model_of(args), json=args.json, json_pooled=args.json_pooled)
+    columns, model = columns_of(args), _model_of(args)
+    return Survey(columns=columns, model=model, json=args.json, json_pooled=args.json_pooled, html=page_in(args))
 
 
 def _model_of(args: argparse.Namespace) -> Model | None:
@@ -90,6 +93,8 @@ def job(survey: Survey) -> int:
     by_model = [] if survey.model is None or not rows else inattention_rows(answers, rows, survey.model)
     _write(survey.json, [row for row in rows if not is_pooled(row)])
     _write(survey.json_pooled, [row for row in [*rows, *by_model] if is_pooled(row)])
+    if survey.html is not None and rows:
+        _write_page(survey, rows, by_model, answers.used)
     named = survey.columns.question is not None
     lines = [*lines_of(rows, named=named), *[""] * bool(rows)]
     if survey.model is not None and by_model:
@@ -102,6 +107,17 @@ def _write(path: str | None, rows: Sequence[dict[str, Any]]) -> None:
     if path is not None:
         with whole_file(path) as file:
             file.writelines(f"{json.dumps(row)}\n".encode() for row in rows)
+
+
+def _write_page(
+    survey: Survey, rows: Sequence[dict[str, Any]], by_model: Sequence[dict[str, Any]], accounts: Sequence[str]
+) -> None:
+    from uldp_transforms_survey.survey import figures_of_answers as figures  # noqa: PLC0415  # of another package
+
+    parts = [figures.shares(rows)]
+    if survey.model is not None and by_model:
+        parts.append(figures.shares_by_model(by_model, survey.model))
+    figures.write_page(str(survey.html), survey.columns.path, "Survey answers", parts, accounts)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

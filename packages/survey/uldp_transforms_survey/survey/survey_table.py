@@ -30,7 +30,7 @@ def lines_of(rows: Sequence[dict[str, Any]], *, named: bool) -> list[str]:
     titles = (*_TITLES, *[_AGREEMENT] * several)
     cells = [(*cells_of(row), *[_agreement(row)] * several) for row in rows]
     table = aligned([line[first:] for line in (titles, *cells)], left=range(2 - first))
-    problems = _problems(rows)
+    problems = problems_of(rows)
     return [*table, *[""] * bool(problems), *problems]
 
 
@@ -56,11 +56,12 @@ def lines_of_model(rows: Sequence[dict[str, Any]], model: Model, *, named: bool)
     return [
         *aligned([line[first:] for line in (titles, *cells)], left=range(2 - first)),
         model.assumption,
-        *_problems(rows),
+        *problems_of(rows),
     ]
 
 
-def _problems(rows: Sequence[dict[str, Any]]) -> list[str]:
+def problems_of(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """A sentence for each row without numbers."""
     return [
         f"{', '.join(filter(None, cells_of(row)[:2]))}: {row['problem']}" for row in rows if row["problem"] is not None
     ]
@@ -70,11 +71,16 @@ def cells_of(row: dict[str, Any]) -> tuple[str, ...]:
     """The cells of a row; a dash stands for a number that it does not have."""
     return (
         printable(row["question"]),
-        row["design"] if row.get("num_designs", 1) == 1 else f"{row['design']}, {row['num_designs']} designs",
+        design_of(row),
         f"{row['num_reports']:,}",
         *_estimate(row, "raw_frequency"),
         "inf" if row["epsilon"] is None else f"{row['epsilon']:.2f}",
     )
+
+
+def design_of(row: dict[str, Any]) -> str:
+    """Its design, with the number of designs if there are several."""
+    return row["design"] if row.get("num_designs", 1) == 1 else f"{row['design']}, {row['num_designs']} designs"
 
 
 def _estimate(row: dict[str, Any], name: str, prefix: str = "") -> tuple[str, str, str]:
