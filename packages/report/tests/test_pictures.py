@@ -78,8 +78,31 @@ def test_a_picture_says_what_it_is_and_where_it_comes_from(of: str, window: Brow
     said = " ".join(texts(svg(window, of)))
     assert "95 % interval" in said
     assert ("The latest window with numbers: Sat 11 Nov 2000" if of == LATEST else "Trends: bee") in said
-    source = "Source: survey, version 1, 6 windows, Mon 6 Nov 2000 to Sat 11 Nov 2000, 6,000 reports"
+    spans = {
+        LATEST: "Sat 11 Nov 2000, 1,000 reports",
+        TREND: "6 windows, Mon 6 Nov 2000 to Sat 11 Nov 2000, 6,000 reports",
+    }
+    source = f"Source: survey, version 1, {spans[of]}"
     assert source in said and f"run {RUN}, uldp_transforms" in said
+
+
+def test_a_picture_for_a_paper_has_the_estimates(window: Browser) -> None:
+    """Its intervals are drawn alone, for want of room."""
+    said = texts(svg(window, LATEST, "paper"))
+    assert {"share", "40.0 %", "18.9 %"} <= set(said) and not [text for text in said if " to " in text and "%" in text]
+
+
+def test_a_picture_says_what_all_its_rows_have_in_common(window: Browser, whole_page: Path) -> None:
+    """Such as the group that others are compared with, which needs no column."""
+    window.open(whole_page.as_uri())
+    notes = window.run(
+        "return [...document.querySelectorAll('[data-rows-of]')].map(it => [it.dataset.rowsOf, it.innerText])"
+    )
+    drawn = window.run("return [...document.querySelectorAll('[data-picture]')].map(it => it.dataset.picture)")
+    notes = [(of, said) for of, said in notes if of in drawn]
+    assert notes
+    for of, said in notes:
+        assert said.replace(" ", "") in "".join(texts(svg(window, of))).replace(" ", "")
 
 
 def test_a_picture_has_the_rows_that_are_seen(window: Browser) -> None:

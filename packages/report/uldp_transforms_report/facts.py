@@ -6,6 +6,7 @@ Shares are in [0, 1]; times are RFC 3339; W windows in order of time.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 from collections.abc import Mapping, Sequence
 
@@ -193,10 +194,17 @@ class CollectionPart:
     @property
     def source(self) -> str:
         """The collection with its windows and reports, for the line below a picture."""
-        names = [line.name for line in self.windows]
+        return self._source_of(self.windows)
+
+    def source_of(self, window: WindowLine) -> str:
+        """The collection with one window and its reports, for the line below a picture of it."""
+        return self._source_of([window])
+
+    def _source_of(self, windows: Sequence[WindowLine]) -> str:
+        names = [line.name for line in windows]
         span = names[0] if len(names) == 1 else f"{len(names)} windows, {names[0]} to {names[-1]}" if names else ""
-        numbers = [line.num_reports for line in self.windows if line.num_reports is not None]
-        overlap = any((line.start or "") < (before.end or "") for before, line in zip(self.windows, self.windows[1:]))
+        numbers = [line.num_reports for line in windows if line.num_reports is not None]
+        overlap = any((line.start or "") < (before.end or "") for before, line in itertools.pairwise(windows))
         reports = f"{sum(numbers):,} reports" if numbers and not overlap else ""
         return ", ".join(filter(None, (shown(self.id, 60), self.which, span, reports)))
 

@@ -49,7 +49,8 @@
     const copy = object.cloneNode(true);
     for (const part of [copy, ...copy.querySelectorAll("[id]")]) part.removeAttribute("id");
     for (const part of copy.querySelectorAll(".take, details")) part.remove();
-    section.append(copy, add("p", object.closest("[data-source]").dataset.source, "source"));
+    const alike = document.querySelectorAll(`[data-rows-of="${object.id}"]`); // what all rows have in common
+    section.append(copy, ...[...alike].map((note) => note.cloneNode(true)), add("p", object.closest("[data-source]").dataset.source, "source"));
     document.body.append(section);
     const needed = () => Math.ceil(section.offsetHeight * RATIO);
     for (let at = 0; size === "slide" && at < 3 && needed() > section.offsetWidth; at++) {
