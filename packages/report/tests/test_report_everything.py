@@ -253,3 +253,10 @@ def test_it_has_everything(page: Path) -> None:
     for name in ("compared-1-found", "part-4-groups-2-compare", "part-3-found-table", "part-4-whole-numbers-table"):
         assert f'id="{name}' in text, name
     assert KILLED in text and json.dumps(NAMES[0]).strip('"').replace("&", "\\u0026") in text
+
+
+def test_each_label_is_on_the_page(window: Browser) -> None:
+    """Regions whose labels are missing would be called alike."""
+    labels = "[...document.querySelectorAll('[aria-labelledby]')].map(it => it.getAttribute('aria-labelledby'))"
+    missing = f"return {labels}.join(' ').split(' ').filter(id => !document.getElementById(id))"
+    assert window.run(missing) == []

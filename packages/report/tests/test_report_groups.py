@@ -236,8 +236,8 @@ def test_a_group_has_one_colour_in_the_whole_page(tmp_path: Path) -> None:
 @needs_browser
 def test_long_names_of_groups_fit(tmp_path: Path) -> None:
     """In heads of columns, in lists to choose from, and in heads of charts."""
-    of = rows.survey(tmp_path, ["a", "b"], 2)
-    shares = [rows.entry("a", 0.6), rows.entry("b", 0.4)]
+    of = rows.survey(tmp_path, ["y" * 200, "b"], 2)
+    shares = [rows.entry("y" * 200, 0.6), rows.entry("b", 0.4)]
     groups = ("", "arm=new", f"arm={'x' * 250}")
     rows.write(
         tmp_path, "estimates.jsonl", [rows.estimate(of, at, shares, group=group) for group in groups for at in (0, 1)]
