@@ -194,7 +194,7 @@ def test_an_alphabet(tree: Tree) -> None:
     line = "from uldp_transforms.ldp.alphabets.example import Example as Example"
     tree.insert(table, "from uldp_transforms.ldp.alphabets.hashed import", line)
     tree.replace(table, "(Closed,", "(Example, Closed,")
-    tree.replace(cases, "import Alphabet, Closed,", "import Alphabet, Closed, Example,")
+    tree.replace(cases, "import Alphabet, Blocks, Closed,", "import Alphabet, Blocks, Closed, Example,")
     instances = '[("example", Example(values=VALUES, sensitive=SENSITIVE), 2)]'
     tree.insert(cases, '    "closed": [', f'    "example": {instances},')
     row = "| `example` | an example | `values`, `sensitive` | an example |"
@@ -259,13 +259,12 @@ def test_an_estimator(tree: Tree) -> None:
 
 REFUSALS = {
     "sources": """    (
-        SpecError,
         run(estimate.configure, "--collection krr.json --output out --hex_lines good.avro --hex_comment="),
         "--hex_comment must have a letter, got none",
     ),""",
-    "sinks": """    (SpecError, estimating("--lines_kind ledger"), "--lines_kind needs --lines, got none"),
-    (SpecError, streaming("--window 1h --lines x"), "--lines needs a source that ends, got --subscription"),
-    (SpecError, Lines(".", "ledger").prepare, "--lines must be a path of files, got the directory '.'"),""",
+    "sinks": """    (estimating("--lines_kind ledger"), "--lines_kind needs --lines, got none"),
+    (streaming("--window 1h --lines x"), "--lines needs a source that ends, got --subscription"),
+    (Lines(".", "ledger").prepare, "--lines must be a path of files, got the directory '.'"),""",
 }
 """A row for each sentence with which the classes of the page refuse an option."""
 
@@ -383,7 +382,7 @@ def test_a_source_and_a_sink(tree: Tree, folder: str, name: str, module: str, la
         tree.replace(template, '{"--bigquery_method"}', '{"--bigquery_method", "--lines", "--lines_kind"}')
         own.add(template)
     errors = "tests/beam/accounts/test_errors_beam.py"
-    tree.insert(errors, '    (SpecError, estimating("--slide 1h"),', REFUSALS[folder])
+    tree.insert(errors, '    (estimating("--slide 1h"),', REFUSALS[folder])
     beside = "from uldp_transforms.jobs.simulate import"
     tree.insert(errors, beside, f"from uldp_transforms.jobs.{folder} import {name}")
     assert tree.touched() == own | {errors}
