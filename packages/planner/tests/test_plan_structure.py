@@ -98,7 +98,7 @@ def test_without_blocks_or_levels_nothing_is_said_of_them(folder: Path, capsys: 
     ("options", "people"),
     [
         ("--blocks cities.json --sensitive secret.txt --epsilon 1", "places.csv"),
-        ("--blocks cities.json --values places.csv --epsilon 1", "places.csv"),
+        ("--blocks cities.json --values places.csv --epsilon 1", None),
         ("--levels illness.json --num_values 7", None),
         ("--levels illness.json --values people.csv", "people.csv"),
     ],

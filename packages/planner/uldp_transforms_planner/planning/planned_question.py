@@ -128,6 +128,17 @@ class PlannedQuestion(abc.ABC):
         The function returns None if no collection can have such sizes.
         """
 
+    @functools.cached_property
+    def _kept(self) -> dict[int, dict[str, Callable[[float], Setup | None]]]:
+        return {}
+
+    def setups_once(self, num_reports: int) -> dict[str, Callable[[float], Setup | None]]:
+        """``setups``, each of which is made once for an epsilon: searches of several targets meet again and again."""
+        if num_reports not in self._kept:
+            made = self.setups(num_reports)
+            self._kept[num_reports] = {name: functools.cache(make) for name, make in made.items()}
+        return self._kept[num_reports]
+
     @abc.abstractmethod
     def least_l2(self, epsilon: float) -> float | None:
         """n times the minimax squared error over all mechanisms; None if unknown."""

@@ -154,7 +154,7 @@ def least_epsilon(
     aim = _aim("least_epsilon", num_reports, targets, confidence)
     if aim.target is None:
         raise SpecError("least_epsilon.target must be given, got none")
-    needed = [_epsilon_needed(make, aim, question.max_epsilon) for make in question.setups(num_reports).values()]
+    needed = [_epsilon_needed(make, aim, question.max_epsilon) for make in question.setups_once(num_reports).values()]
     return min((epsilon for epsilon in needed if epsilon is not None), default=None)
 
 
@@ -192,7 +192,7 @@ def _rows(question: PlannedQuestion, epsilon: float, aim: _Aim) -> Iterator[Plan
     """The baseline, then each setup that is possible."""
     yield _row("no privacy", question.without_privacy, question.num_tests, aim)
     optimum = question.least_l2(epsilon)
-    for name, make in question.setups(aim.num_reports).items():
+    for name, make in question.setups_once(aim.num_reports).items():
         setup = make(epsilon)
         if setup is None:
             continue
