@@ -2,8 +2,8 @@
 
 ``python -m tests.campaigns.cpu_seconds`` runs the tests of ``make test``, and with ``-m slow`` those of ``make slow``;
 further arguments go to pytest too, such as a file. The total is the user and system time of all processes, as ``time``
-prints it. A test costs the time of its own process, and of the processes that have ended by then; programs of
-``tests.support.forked`` count where their server ends.
+prints it. A test costs the time of its own process, and of the processes that have ended by then, also of programs of
+``tests.support.forked``.
 """
 
 from __future__ import annotations
@@ -27,9 +27,11 @@ PROPERTY = "cpu_seconds"
 
 
 def spent() -> float:
-    """User and system time of this process and of its children that were waited for, in seconds."""
+    """User and system time of this process and of programs that have ended, in seconds."""
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    forked = sys.modules.get("tests.support.forked")
+    of_programs = sum(forked.cpu_seconds) if forked else 0.0
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime + of_programs
 
 
 class Tables:

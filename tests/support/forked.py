@@ -29,6 +29,10 @@ from requirements.companions import search_path
 ROOT = Path(__file__).parents[2]
 
 
+cpu_seconds: list[float] = []
+"""User and system time of each program that ended under this server, which counts as a child only when it ends."""
+
+
 class Forked:
     """A running program, with what tests use of ``subprocess.Popen``."""
 
@@ -55,7 +59,9 @@ class Forked:
         if self.returncode is None:
             if not _readable(self._fd, timeout):
                 raise subprocess.TimeoutExpired("a forked program", timeout or 0)
-            self.returncode = os.waitstatus_to_exitcode(int(self._keeper.readline()))
+            status, seconds = self._keeper.readline().split()
+            self.returncode = os.waitstatus_to_exitcode(int(status))
+            cpu_seconds.append(float(seconds))
             self._keeper.close()
         return self.returncode
 
@@ -172,6 +178,7 @@ class _Server:
     def stop(self) -> None:
         self._socket.close()
         self._process.wait()
+        cpu_seconds.clear()
 
 
 @functools.cache
@@ -251,9 +258,9 @@ def _keep(fd: int, output: int, errors: int) -> bool:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the job
         with contextlib.suppress(BrokenPipeError):
             keeper.sendall(b"%d\n" % process)
-        _, status = os.waitpid(process, 0)
+        _, status, used = os.wait4(process, 0)
         with contextlib.suppress(BrokenPipeError):
-            keeper.sendall(b"%d\n" % status)
+            keeper.sendall(b"%d %f\n" % (status, used.ru_utime + used.ru_stime))
         return False
     keeper.close()
     os.dup2(output, 1)
