@@ -15,15 +15,14 @@ import argparse
 import ast
 import functools
 import graphlib
-import io
 import re
 import sys
-import tokenize
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
 from requirements.companions import companions
+from tests.support.project.sources import tree_of
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "uldp_transforms"
@@ -35,7 +34,6 @@ STEPS = ("rows/samples/asked.py", "rows/samples/rows_of_samples.py")
 """Where capabilities may be named: what is asked of a sample, and the steps of its estimate."""
 
 TABLE = "spec/spec_fields.py"
-_NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 
 class Capability(NamedTuple):
@@ -127,17 +125,22 @@ class Source(NamedTuple):
 def source_of(path: Path) -> Source:
     """The code lines of a file: without docstrings, comments, blanks and imports."""
     text = path.read_text(encoding="utf-8")
-    tree, without, code = ast.parse(text), set[int](), set[int]()
+    lines, tree = text.splitlines(), tree_of(path)
+    without = {number for number, line in enumerate(lines, 1) if re.match(r"\s*(#|$)", line)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant | ast.JoinedStr) and node.lineno != node.end_lineno:
+            without -= _lines_of(node)  # blanks and # inside of a text
     for node in ast.walk(tree):
         is_text = (
             isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         )
         if is_text or isinstance(node, (ast.Import, ast.ImportFrom)):
-            without.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type not in _NO_CODE:
-            code.update(range(token.start[0], token.end[0] + 1))
-    return Source(text.splitlines(), frozenset(code - without), tree)
+            without |= _lines_of(node)
+    return Source(lines, frozenset(range(1, len(lines) + 1)) - without, tree)
+
+
+def _lines_of(node: ast.stmt | ast.expr) -> set[int]:
+    return set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
 def code_of(folder: Path) -> int:
@@ -180,6 +183,8 @@ class House:
         found: dict[str, list[int]] = {}
         for path, source in self.everywhere.items():
             if self.room[path] == capability.name or path.endswith((*GENERATED, *STEPS)):
+                continue
+            if not re.search(capability.words, "\n".join(source.lines)):  # much faster than line by line
                 continue
             code = source.code - (_rows_of_table(source, capability.words) if path.endswith(TABLE) else set())
             lines = [at for at in sorted(code) if re.search(capability.words, source.lines[at - 1])]

@@ -6,7 +6,6 @@ the client in JavaScript, or the compiled part.
 
 from __future__ import annotations
 
-import ast
 import random
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from requirements.companions import companions
 from tests.campaigns.c_mutations import c_mutants
 from tests.campaigns.javascript_mutations import javascript_mutants
 from tests.campaigns.mutations import Finder, Mutant
+from tests.support.project.sources import tree_of
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = "uldp_transforms"
@@ -66,7 +66,7 @@ def find_mutants() -> list[Mutant]:
     folders = [ROOT / folder for folder in (LIBRARY, *BESIDE)]
     for path in sorted(path for folder in folders for path in folder.rglob("*.py")):
         finder = Finder(str(path.relative_to(ROOT)))
-        finder.visit(ast.parse(path.read_bytes()))
+        finder.visit(tree_of(path))
         mutants += finder.found
     scripts = [path for folder in folders for path in folder.rglob("*.js")]
     for path in sorted([*scripts, *(ROOT / JAVASCRIPT / "src").glob("*.js")]):

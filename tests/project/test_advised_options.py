@@ -15,6 +15,7 @@ from apache_beam.options.pipeline_options import PipelineOptions
 
 from requirements.companions import companions
 from tests.support.commands import programs
+from tests.support.project.sources import tree_of
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.engines.step_streams import FlinkSourceOptions
 from uldp_transforms.jobs.old_names import OLD_OPTIONS
@@ -85,7 +86,7 @@ def test_options_in_messages_exist() -> None:
         {
             (str(path.relative_to(ROOT)), option)
             for path in SOURCES
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            for node in ast.walk(tree_of(path))
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
             for option in OPTION.findall(node.value)
             if option not in known

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from tests.project.documents import DOCS, OUTSIDE, ROOT, anchors, pages, prose, sentences
+from tests.support.together import together
 
 LINK = re.compile(r"(?:\]\(|\b(?:src|srcset)=\")([^)\s\"]+)[)\"]")
+of_each_page = together("page", list(pages()), ids=lambda page: str(page.relative_to(ROOT)))
 SITE = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # BaseLoader runs nothing
+
+
+@functools.cache
+def anchors_of(page: Path) -> set[str]:
+    return anchors(page.read_text(encoding="utf-8"))
 
 
 def dead(page: Path, text: str) -> list[str]:
@@ -26,12 +33,12 @@ def dead(page: Path, text: str) -> list[str]:
         target, _, anchor = link.partition("#")
         path = page.parent / target if target else page
         exists = path.is_file() and path.resolve().is_relative_to(ROOT)
-        if not exists or (anchor and anchor not in anchors(path.read_text(encoding="utf-8") if target else text)):
+        if not exists or (anchor and anchor not in (anchors_of(path) if target else anchors(text))):
             found.append(link)
     return found
 
 
-@pytest.mark.parametrize("page", list(pages()), ids=lambda page: str(page.relative_to(ROOT)))
+@of_each_page
 def test_links_lead_somewhere(page: Path) -> None:
     assert not dead(page, page.read_text(encoding="utf-8"))
 
@@ -54,7 +61,7 @@ def lost(text: str) -> list[str]:
     return [path for path in named if not (ROOT / path).is_file()]
 
 
-@pytest.mark.parametrize("page", list(pages()), ids=lambda page: str(page.relative_to(ROOT)))
+@of_each_page
 def test_files_that_are_named_exist(page: Path) -> None:
     assert not lost(page.read_text(encoding="utf-8"))
 
@@ -128,7 +135,7 @@ def repeated(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", list(pages()), ids=lambda page: str(page.relative_to(ROOT)))
+@of_each_page
 def test_no_section_says_a_thing_twice(page: Path) -> None:
     assert not repeated(page.read_text(encoding="utf-8"))
 
@@ -149,6 +156,6 @@ def doubled_starts(text: str) -> list[str]:
     return [line for before, line in itertools.pairwise(lines) if len(line) > 40 and line[:40] == before[:40]]
 
 
-@pytest.mark.parametrize("page", list(pages()), ids=lambda page: str(page.relative_to(ROOT)))
+@of_each_page
 def test_no_line_begins_as_the_line_before(page: Path) -> None:
     assert not doubled_starts(page.read_text(encoding="utf-8"))

@@ -12,6 +12,7 @@ import pytest
 
 from requirements.companions import companions
 from tests.support.failures import FAMILIES, SOURCE, Failure, failures
+from tests.support.project.sources import tree_of
 
 TESTS = Path(__file__).parents[1]
 FILES = {
@@ -24,8 +25,11 @@ FILES = {
 @functools.cache
 def functions(file: str) -> set[str]:
     """Names of the tests of a file."""
-    tree = ast.parse(FILES[file].read_text(encoding="utf-8"))
-    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
+    return {
+        node.name
+        for node in ast.walk(tree_of(FILES[file]))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
 
 
 def exists(test: str) -> bool:

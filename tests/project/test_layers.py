@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from requirements.companions import companions
+from tests.support.project.sources import tree_of
 from tests.support.together import together
 
 ROOT = Path(__file__).parents[2]
@@ -96,7 +97,7 @@ def room_of_ldp(module: str) -> str:
 @functools.cache
 def imported(name: str) -> tuple[str, ...]:
     """Modules of the package that a module imports, wherever it does so."""
-    return tuple(imports(ast.parse(SOURCES[name].read_text(encoding="utf-8")), name))
+    return tuple(imports(tree_of(SOURCES[name]), name))
 
 
 def imports(tree: ast.Module, name: str) -> Iterator[str]:
@@ -131,7 +132,7 @@ def test_no_modules_import_each_other() -> None:
     """Not even over others. Where a package imports what a function needs only then, the description is all it has."""
     graph: dict[str, set[str]] = {}
     for name, path in EVERYWHERE.items():
-        body = ast.parse(path.read_text(encoding="utf-8")).body
+        body = tree_of(path).body
         graph[name] = {
             module
             for node in body
@@ -184,7 +185,7 @@ def test_functions_fit_a_screen() -> None:
     longer = [
         f"{name}.{node.name} has {lines} lines"
         for name, path in EVERYWHERE.items()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (lines := (node.end_lineno or 0) - node.lineno + 1) > MOST_LINES
     ]

@@ -10,6 +10,7 @@ import pytest
 from tests.campaigns.planted import PLANTED
 from tests.campaigns.planted.plant import path_of_test
 from tests.plan import COVER, DEAREST, FIRST, NONE, PLAN, Divider, Group, turn
+from tests.support.project.sources import tree_of
 
 TESTS = Path(__file__).parents[1]
 NAMED = {(path, name) for group in PLAN for path, names in group.tests.items() for name in names}
@@ -21,8 +22,7 @@ def file_of(path: str) -> Path:
 
 @pytest.mark.parametrize("path", sorted({path for path, _ in NAMED}))
 def test_tests_that_wait_exist(path: str) -> None:
-    tree = ast.parse(file_of(path).read_text(encoding="utf-8"))
-    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    functions = {node.name for node in tree_of(file_of(path)).body if isinstance(node, ast.FunctionDef)}
     assert {name for file, name in NAMED if file == path} <= functions
 
 

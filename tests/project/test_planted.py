@@ -20,6 +20,8 @@ from tests.campaigns.mutations import Mutant
 from tests.campaigns.planted import PLANTED
 from tests.campaigns.planted import plant as plant_module
 from tests.campaigns.planted.plant import Plant, path_of_test, planted
+from tests.support.project.sources import tree_of
+from tests.support.together import together
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,24 +30,38 @@ LEAST_PLANTED = 4
 
 
 @functools.cache
-def syntax_of(path: str) -> str:
-    """What Python reads in a file."""
-    return ast.dump(ast.parse((ROOT / path).read_bytes()))
+def starts_of(path: str) -> list[int]:
+    """First lines of the statements at the top of a file."""
+    body = tree_of(ROOT / path).body
+    return [min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))]) for node in body]
+
+
+def touched(source: str, faulty: str, starts: list[int]) -> tuple[str, str]:
+    """The statements that a fault changes, as they are and with it."""
+    old, new = source.splitlines(), faulty.splitlines()
+    same, rest = (
+        next((at for at, (one, other) in enumerate(zip(*pair)) if one != other), min(len(old), len(new)))
+        for pair in ((old, new), (old[::-1], new[::-1]))
+    )
+    begin = max((at for at in starts if at <= same + 1), default=1) - 1
+    end = min((at for at in starts if at > max(same + 1, len(old) - rest)), default=len(old) + 1) - 1
+    return "\n".join(old[begin:end]), "\n".join(new[begin : end + len(new) - len(old)])
 
 
 @functools.cache
 def functions_of(path: str) -> frozenset[str]:
     """Names of the functions and classes of a file of tests."""
     defined = (ast.FunctionDef, ast.ClassDef)
-    return frozenset(node.name for node in ast.walk(ast.parse((ROOT / path).read_bytes())) if isinstance(node, defined))
+    return frozenset(node.name for node in ast.walk(tree_of(ROOT / path)) if isinstance(node, defined))
 
 
-@pytest.mark.parametrize("plant", PLANTED, ids=[plant.name for plant in PLANTED])
+@together("plant", PLANTED, ids=lambda plant: plant.name)
 def test_a_fault_can_be_planted(plant: Plant) -> None:
     path, source, faulty = planted(plant)
     assert faulty != source
     if path.endswith(".py"):
-        assert ast.dump(ast.parse(faulty)) != syntax_of(path)
+        before, after = touched(source, faulty, starts_of(path))
+        assert ast.dump(ast.parse(after)) != ast.dump(ast.parse(before))
     for test in plant.tests:
         file, _, name = path_of_test(test).partition("::")
         assert name.partition("[")[0] in {"", *functions_of(file)}, test

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from requirements.companions import ROOT, companions
+from tests.support.project.sources import tree_of
 
 TESTS = Path(__file__).parents[1]
 HIDING = {"AssertionError", "BaseException", "Exception"}
@@ -81,9 +82,5 @@ def test_all_tests_can_fail() -> None:
     folders = (TESTS, ROOT / "labs" / "tests", *(each.tests for each in companions()))
     paths = [path for folder in folders for path in sorted(folder.rglob("*.py")) if "campaigns" not in path.parts]
     assert len(paths) > 400
-    found = [
-        f"{path.relative_to(ROOT)}:{line}: {why}"
-        for path in paths
-        for line, why in faults_of(ast.parse(path.read_text(encoding="utf-8")))
-    ]
+    found = [f"{path.relative_to(ROOT)}:{line}: {why}" for path in paths for line, why in faults_of(tree_of(path))]
     assert found == []
