@@ -24,7 +24,7 @@ FACES = (
         f"{CORE}.{room}"
         for room in ("ldp", "files", "lazy_names", "messages", "rows", "spec", "windows", "version", "schemas")
     ),
-    *(f"{CORE}.jobs.{room}" for room in ("check", "cli", "files", "kafka", "pictures", "records")),
+    *(f"{CORE}.jobs.{room}" for room in ("check", "cli", "files", "kafka", "pictures", "records", "reestimate")),
     *(f"{CORE}.jobs.{room}" for room in ("spec_options", "uldp")),
 )
 """Rooms and modules of the core from which companions import, besides the names of the package itself."""

@@ -284,7 +284,7 @@ STEP = """    if asked.example is not None:
 IN_PROGRAMS = """
 from tests.support import quick_beam
 from tests.support.capabilities import jobs, programs
-from uldp_transforms.jobs.compare import sides
+from uldp_transforms_compare.compare import sides
 
 quick_beam.remember()
 of_samples = [*jobs.PROGRAMS] if hasattr(sides, "rows_of") else [*jobs.PROGRAMS[:-1]]

@@ -77,6 +77,7 @@ COMPANIONS = {
     "plan": "planner",
     "evaluate": "planner",
     "gateway": "gateway",
+    "compare": "compare",
     "report": "report",
     "survey": "survey",
     "regress": "survey",

@@ -1,4 +1,4 @@
-"""``python -m uldp_transforms.jobs.compare`` is ``uldp compare``."""
+"""``python -m uldp_transforms_compare.compare`` is ``uldp compare``."""
 
 from uldp_transforms.jobs.uldp import run_program
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from uldp_transforms import JobSpec
 from uldp_transforms.files import stores
-from uldp_transforms.jobs.compare.sides import Family, Side, groups_of, totals_of
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.model import keeps_memos
+from uldp_transforms_compare.compare.sides import Family, Side, groups_of, totals_of
 
 
 def names_of(directory: str, other: str) -> tuple[str, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from uldp_transforms.jobs.compare.row_columns import RowColumns
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_types import ComparedValue
+from uldp_transforms_compare.compare.row_columns import RowColumns
 
 SHARED = {"collection_id": '50 % "x"', "group_a": "ä", "group_b": "", "simulated": True, "collection_version": 2}
 NUMBERS = {

@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms import JobSpec
-from uldp_transforms.jobs.compare.row_columns import RowColumns
-from uldp_transforms.jobs.compare.row_texts import name_of
-from uldp_transforms.jobs.compare.sides import KEPT, Family, Pair, Side
 from uldp_transforms.jobs.reestimate.stored_counts import simulated_of
 from uldp_transforms.ldp.comparisons.compare import (
     differences_of_sides,
@@ -28,6 +25,9 @@ from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_wi
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.share_sums.sum_differences import differences_of_sums
 from uldp_transforms.windows import moment_of
+from uldp_transforms_compare.compare.row_columns import RowColumns
+from uldp_transforms_compare.compare.row_texts import name_of
+from uldp_transforms_compare.compare.sides import KEPT, Family, Pair, Side
 
 _TOGETHER = KEPT // 2
 """Maximum number of pairs whose p-values are computed together."""

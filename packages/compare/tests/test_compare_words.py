@@ -13,16 +13,6 @@ import pytest
 from scipy import stats
 
 from uldp_transforms import JobSpec
-from uldp_transforms.jobs.compare import (
-    findings,
-    found_in_words,
-    pair_rows,
-    row_texts,
-    two_directories,
-)
-from uldp_transforms.jobs.compare.compare_command import Comparing, _declared, _pairs
-from uldp_transforms.jobs.compare.findings import Findings
-from uldp_transforms.jobs.compare.sides import Family, Side
 from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.jobs.reestimate.added_windows import check_apart
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError, homogeneity
@@ -34,6 +24,16 @@ from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.sample import Owner, Sample
 from uldp_transforms.windows import rfc3339
+from uldp_transforms_compare.compare import (
+    findings,
+    found_in_words,
+    pair_rows,
+    row_texts,
+    two_directories,
+)
+from uldp_transforms_compare.compare.compare_command import Comparing, _declared, _pairs
+from uldp_transforms_compare.compare.findings import Findings
+from uldp_transforms_compare.compare.sides import Family, Side
 
 COLLECTION = Collection.from_json(
     {"id": "pets", "version": 3, "alphabet": {"id": "closed", "values": ["cat", "dog", "eel"]}}

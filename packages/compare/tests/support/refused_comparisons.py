@@ -13,11 +13,11 @@ from tests.support.jobs.reestimated import MINUTE, PERIOD
 from tests.support.jobs.stored_periods import GROUPED, store, stored
 from tests.support.messages_cases import write_files
 from tests.support.refusals.tables import Refusal
-from uldp_transforms.jobs.compare import compare_command
 from uldp_transforms.jobs.reestimate.added_windows import Overlap
 from uldp_transforms.ldp import Collection
 from uldp_transforms.rows.row_identity import fields_of_group
 from uldp_transforms.rows.row_types import WindowCounts
+from uldp_transforms_compare.compare import compare_command
 
 BOTH = Collection.from_json(
     GROUPED.to_json() | {"dimensions": [{"name": "arm", "values": ["new", "control"]}, {"name": "c", "values": ["DE"]}]}

@@ -22,12 +22,6 @@ from uldp_transforms import JobSpec
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.compare.findings import MOST_PRINTED
-from uldp_transforms.jobs.compare.found_in_words import lines_of_family
-from uldp_transforms.jobs.compare.pair_rows import rows_of_pairs
-from uldp_transforms.jobs.compare.row_columns import RowColumns
-from uldp_transforms.jobs.compare.sides import Family, Pair, groups_of, windows_of
-from uldp_transforms.jobs.compare.two_directories import names_of, sides_of_both
 from uldp_transforms.jobs.records.recorded_collections import collections_of, zone_of
 from uldp_transforms.jobs.records.row_directory import COMPARISONS
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
@@ -37,6 +31,12 @@ from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.comparisons.compare import MAX_PAIRS
 from uldp_transforms.rows.figures.window_names import with_name_of_window
 from uldp_transforms.rows.row_types import ComparedValue
+from uldp_transforms_compare.compare.findings import MOST_PRINTED
+from uldp_transforms_compare.compare.found_in_words import lines_of_family
+from uldp_transforms_compare.compare.pair_rows import rows_of_pairs
+from uldp_transforms_compare.compare.row_columns import RowColumns
+from uldp_transforms_compare.compare.sides import Family, Pair, groups_of, windows_of
+from uldp_transforms_compare.compare.two_directories import names_of, sides_of_both
 
 _EVERY = 10.0
 """Seconds between lines of progress."""
