@@ -8,19 +8,23 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_names(package: str, homes: Mapping[str, str], moved: Mapping[str, str] | None = None) -> Callable[[str], Any]:
     """The function ``__getattr__`` of a package.
 
     Args:
         package: name of the package, for example ``uldp_transforms.ldp``.
         homes: each public name, and the module that defines it, relative to the package.
+        moved: names that have moved into a companion, and the module there; they are found for one release.
 
     Returns:
-        A function from a name to what it stands for. It raises AttributeError for a name that is not in ``homes``, and
-        ImportError if the module does not have the name.
+        A function from a name to what it stands for. It raises AttributeError for a name that is in neither, and
+        ImportError if the module does not have the name, or the companion is not installed.
     """
+    of_companions = moved or {}
 
     def attribute(name: str) -> Any:
+        if name in of_companions:
+            return _moved(f"{package}.{name}", of_companions[name], name)
         if name not in homes:
             raise AttributeError(f"module {package!r} has the names {', '.join(sorted(homes))}, got {name!r}")
         try:
@@ -48,16 +52,20 @@ def moved_names(former: str, home: str, elsewhere: Mapping[str, str] | None = No
     def attribute(name: str) -> Any:
         if name.startswith("__"):  # such as __path__, for which Python asks
             raise AttributeError(f"module {former!r} has no attribute {name!r}")
-        today = homes.get(name, home)
-        companion = today.partition(".")[0]
-        moved = f"{former} is now {today} of the package {companion.replace('_', '-')}"
-        try:
-            module = importlib.import_module(today)
-        except ModuleNotFoundError as error:
-            if error.name != companion:
-                raise
-            raise ImportError(f"{moved}, which is not installed") from error
-        warnings.warn(moved, DeprecationWarning, stacklevel=2)
-        return getattr(module, name)
+        return _moved(former, homes.get(name, home), name)
 
     return attribute
+
+
+def _moved(former: str, today: str, name: str) -> Any:
+    """A name of the module that has it today, with a warning at the line that asked for it."""
+    companion = today.partition(".")[0]
+    moved = f"{former} is now {today} of the package {companion.replace('_', '-')}"
+    try:
+        module = importlib.import_module(today)
+    except ModuleNotFoundError as error:
+        if error.name != companion:
+            raise
+        raise ImportError(f"{moved}, which is not installed") from error
+    warnings.warn(moved, DeprecationWarning, stacklevel=3)
+    return getattr(module, name)

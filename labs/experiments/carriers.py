@@ -18,9 +18,9 @@ from labs.experiments.frame import Experiment, Result, Verdict, progress, read_t
 from uldp_transforms.jobs import cli, estimate
 from uldp_transforms.jobs.simulate import simulate_command
 from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.comparisons.compare import difference_at
-from uldp_transforms.ldp.comparisons.p_values import FOUND
+from uldp_transforms.rows.figures.p_values import FOUND
 from uldp_transforms_compare.compare import compare_command
+from uldp_transforms_compare.comparisons.compare import difference_at
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,10 +13,11 @@ from scipy import stats
 from labs.experiments.drawn_counts import draw_counts
 from labs.experiments.frame import Experiment, Result, Verdict, progress
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.ldp.comparisons.compare import difference_at, difference_interval, lift_interval
 from uldp_transforms.ldp.estimators.anytime import anytime_confidence
 from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
+from uldp_transforms.rows.figures.difference_intervals import difference_interval
+from uldp_transforms_compare.comparisons.compare import difference_at, lift_interval
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from labs import reproduce
 from labs.experiments import group_coverage as of
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.ldp import CohortCounts
-from uldp_transforms.ldp.comparisons.compare import difference_at
+from uldp_transforms_compare.comparisons.compare import difference_at
 
 
 def test_intervals_hold_in_94_to_97_per_cent_in_one_cell() -> None:

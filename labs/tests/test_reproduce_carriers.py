@@ -15,8 +15,9 @@ from labs.experiments import carriers
 from labs.experiments.drawn_counts import draw_counts
 from tests.project.documents import ROOT
 from tests.support.tolerance import generator
-from uldp_transforms.ldp import Collection, compare
-from uldp_transforms.ldp.comparisons.compare import q_values
+from uldp_transforms.ldp import Collection
+from uldp_transforms_compare.comparisons import compare
+from uldp_transforms_compare.comparisons.compare import q_values
 
 PAGE = (ROOT / "docs" / "groups.md").read_text("utf-8")
 DIFFERENT = {"FL", "VX"}

@@ -34,7 +34,7 @@ from labs.benchmarks import gateway, groups, measure
 from packages.gateway.tests.support.desks import Kept
 from uldp_transforms.collector.growing_files import GROWING
 from uldp_transforms.collector.period_counts import count_batches
-from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, compare
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.messages import native_module, wire
@@ -46,6 +46,7 @@ from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample
 from uldp_transforms.windows import Windows
+from uldp_transforms_compare.comparisons import compare
 from uldp_transforms_gateway.admission import Admission
 from uldp_transforms_gateway.limits import Limits
 from uldp_transforms_gateway.meters import Meters

@@ -63,7 +63,7 @@ CAPABILITIES = (
     ),
     Capability(
         "sums over chosen values",
-        r"share_sums/|sum_history",
+        r"share_sums/|sum_history|sum_differences",
         r"share_sums|NamedSum|ShareSums|SumOfShares|ComparedSums|(rows|has|effects|largest|differences|of_moved)_(of_)?sums"
         r"|(read|check|row)_sums|sums_part|sum_figures|WEIGHTED_SUM|WITH_UNIT|\"sums\"|Kind\.SUMS|_SUMS|_with_known_totals"
         r"|(row|rows|asked|part|\ba|\bb)\.(whole_)?sums|\bsums: ComparedSums|self\.sums\b(?!\()",

@@ -33,7 +33,6 @@ from uldp_transforms.ldp import (
 )
 from uldp_transforms.ldp.alphabets import ALPHABETS, Closed, Hashed, Ordered, PersonalTags, Prefixes, Tagged
 from uldp_transforms.ldp.checks import parse_json
-from uldp_transforms.ldp.comparisons.compare_numbers import compare_numbers
 from uldp_transforms.ldp.discovery import discover
 from uldp_transforms.ldp.errors import (
     IllConditionedError,
@@ -42,7 +41,6 @@ from uldp_transforms.ldp.errors import (
 )
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.estimators.number_estimates import check_limits, check_quantiles, estimate_numbers
-from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.mechanisms import (
     MECHANISMS,
     AttributeGRR,
@@ -92,18 +90,12 @@ OF_NUMBERS = Collection.from_json(
 OF_LOGARITHMS = Collection.from_json(
     OF_NUMBERS.to_json() | {"alphabet": {"id": "ordered", "low": 1, "high": 9, "num_bins": 2, "scale": "log"}}
 )
-OF_LARGER = Collection.from_json(OF_NUMBERS.to_json() | {"alphabet": {"id": "ordered", "edges": [0, 1, 9]}})
 NO_COHORTS = np.zeros(3, dtype=int)
 LONG = "x" * 70
 SHORTENED = f"'{'x' * 56}..."
 TWICE = Collection.from_json(
     BITS.to_json() | {"alphabet": {"id": "hashed", "num_buckets": 8, "num_hashes": 2}, "num_cohorts": 9}
 )
-
-
-def sums_of(item: Collection) -> NumberSums:
-    cells = np.full((1, item.num_cells), 9)
-    return NumberSums([NumberReports(item, CohortCounts(cells.sum(axis=1), cells))])
 
 
 WORDS = Collection(
@@ -524,14 +516,6 @@ REFUSED: list[Refusal] = [
         "0",
     ),
     (lambda: estimate_numbers(CLOSED, COUNTS), "numbers need the alphabet ordered, got closed"),
-    (
-        lambda: compare_numbers(sums_of(OF_NUMBERS), sums_of(OF_NUMBERS), confidence=1.0),
-        "compare_numbers.confidence must be between 0 and 1, got 1.0",
-    ),
-    (
-        lambda: compare_numbers(sums_of(OF_NUMBERS), sums_of(OF_LARGER)),
-        "compare_numbers needs the same bins in both groups, got [[0.0, 2.0], [0.0, 9.0]] as their ends",
-    ),
     (
         lambda: check_limits([4], [NUMBERS, Ordered(edges=(0, 5, 6, 7))]),
         "limits must be numbers from 1.0 to 1.0 or from 5.0 to 6.0, between inner edges, got 4",

@@ -137,7 +137,7 @@ def test_the_core_never_names_it(companion: Companion) -> None:
 
 FORMER = {
     *(f"{CORE}/ldp/{module}.py" for module in ("clear_numbers", "planning/canaries", "regression")),
-    *(f"{CORE}/ldp/{package}/__init__.py" for package in ("conformance", "planning", "utility")),
+    *(f"{CORE}/ldp/{package}__init__.py" for package in ("", "conformance/", "planning/", "utility/")),
     *(f"{CORE}/jobs/report/{module}.py" for module in ("follow", "gathering")),
 }
 """Former names of modules, which stay for one release."""

@@ -43,7 +43,7 @@ LDP_ROOMS = [  # the same inside ldp
     {"client", "privacy"},
     {"share_sums"},
     {"versions"},
-    {"borrowing", "collection", "comparisons", "discovery", "regression", "repeated_people", "sentinels", "smoothing"},
+    {"borrowing", "collection", "discovery", "regression", "repeated_people", "sentinels", "smoothing"},
     {"estimators"},
     {"liars", "solvers"},
     {"model"},

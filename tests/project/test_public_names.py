@@ -59,6 +59,20 @@ def test_a_module_without_its_name_is_a_fault_of_the_import() -> None:
     assert str(caught.value).startswith("uldp_transforms.Gone cannot be imported: ")
 
 
+OF_LDP = ("Comparison", "compare", "homogeneity")
+
+
+@pytest.mark.parametrize("name", OF_LDP)
+def test_a_name_of_a_package_that_has_moved_is_found_with_a_warning(name: str) -> None:
+    with pytest.warns(DeprecationWarning) as caught:
+        found = getattr(importlib.import_module("uldp_transforms.ldp"), name)
+    home = "uldp_transforms_compare.comparisons"
+    assert found is getattr(importlib.import_module(home), name)
+    said = f"uldp_transforms.ldp.{name} is now {home} of the package uldp-transforms-compare"
+    assert [str(each.message) for each in caught] == [said]
+    assert caught[0].filename == __file__
+
+
 MOVED = {
     "uldp_transforms.ldp.regression": ("uldp_transforms_survey.regression", "regress"),
     "uldp_transforms.ldp.clear_numbers": ("uldp_transforms_survey.clear_numbers", "share_of"),

@@ -20,7 +20,8 @@ REFERENCE = re.compile(r"^<!-- reference: ([\w.]+)\.(\w+) -->$", flags=re.MULTIL
 ON_THE_PAGE = {"JobSpec", "Estimate"}
 """Classes whose example is the Python block of their page."""
 
-NAMES = [(module, name) for module in PAGES.values() for name in importlib.import_module(module).__all__]
+WITH_EXAMPLES = (*PAGES.values(), "uldp_transforms_compare.comparisons")
+NAMES = [(module, name) for module in WITH_EXAMPLES for name in importlib.import_module(module).__all__]
 BLOCKS = [block for page in PAGES for block in blocks(DOCS / page)]
 
 

@@ -1,31 +1,30 @@
-"""The level of confidence of a row: it has all intervals, and nothing else depends on it.
-
-Intervals are found by walking through the fields of rows, so that those of a new field are examined too.
-"""
+"""The level of confidence of a row: it has all intervals, and nothing else depends on it."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.support.rows.confidence_levels import (
+    CLOSED,
+    ORDERED,
+    check_longer_intervals,
+    check_what_does_not_depend,
+    drawn,
+)
 from tests.support.tolerance import generator, student_limit
-from uldp_transforms.ldp import Collection, compare
-from uldp_transforms.ldp.comparisons.compare_numbers import compare_numbers
-from uldp_transforms.ldp.confidence import CONFIDENCE
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers
-from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.smoothing import Series, smoothed
 from uldp_transforms.rows.discovered_value import discover_window
 from uldp_transforms.rows.entry_columns import _HEAD, packed, unpacked
-from uldp_transforms.rows.json_and_avro import as_dict
 from uldp_transforms.rows.row_types import WindowedEstimate, WindowHealth
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample
@@ -33,18 +32,7 @@ from uldp_transforms.rows.smoothed_rows import smooth_rows
 from uldp_transforms.rows.window_history import traits_of
 from uldp_transforms.spec.job_spec import JobSpec
 
-LEVELS = (0.8, 0.9, 0.95, 0.99)
 GROUP = (("arm", "new"),)
-CLOSED: dict[str, Any] = {
-    "id": "closed",
-    "version": 1,
-    "alphabet": {"id": "closed", "values": ["a", "b", "c", "d"]},
-    "mechanism": {"id": "krr", "epsilon": 2.0},
-}
-ORDERED: dict[str, Any] = CLOSED | {
-    "id": "numbers",
-    "alphabet": {"id": "ordered", "low": 0, "high": 10, "num_bins": 10},
-}
 HASHED: dict[str, Any] = CLOSED | {
     "id": "hashed",
     "num_cohorts": 64,
@@ -61,14 +49,6 @@ PREFIXES: dict[str, Any] = CLOSED | {
 def place(day: int = 1, timing: str = "ON_TIME") -> dict[str, Any]:
     times = {f"window_{name}": f"2026-01-{day + after:02}T00:00:00Z" for after, name in enumerate(("start", "end"))}
     return times | {"pane_index": 0, "pane_timing": timing, "run": None}
-
-
-def drawn(spec: dict[str, Any], values: list[Any], *names: object, number: int = 4_000) -> tuple[Collection, Any]:
-    """A collection and the counts of reports of people whose values become less frequent along the list."""
-    item, rng = Collection.from_json(spec), generator("confidence", *names)
-    weights = 1 / np.arange(1, len(values) + 1)
-    chosen = [values[at] for at in rng.choice(len(values), number, p=weights / weights.sum())]
-    return item, item.count(item.perturb(chosen, rng))
 
 
 def asked_of(level: float, item: Collection, **values: Any) -> Any:
@@ -117,17 +97,6 @@ def smooth(spec: dict[str, Any], values: list[Any], level: float) -> list[Any]:
     return [row for row, _ in smooth_rows(rows, *traits_of([item])[:1], 1_000)]
 
 
-def compared(level: float) -> list[Any]:
-    pairs = [drawn(CLOSED, values, "side") for values in (list("abcd"), list("bacd"))]
-    estimates = [item.estimate(counts, "empirical") for item, counts in pairs]
-    return [compare(*estimates, level)]
-
-
-def compared_numbers(level: float) -> list[Any]:
-    sums = [NumberSums([NumberReports(*drawn(ORDERED, values), 1)]) for values in ([1.5, 3.5, 7.5], [3.5, 1.5, 7.5])]
-    return list(compare_numbers(sums[0], sums[1], [5.0], [0.5], level))
-
-
 def discovered(level: float) -> list[Any]:
     item, counts = drawn(PREFIXES, ["abba", "cdcd"], number=5_000)
     return discover_window(item, counts, place(), None, level)
@@ -143,15 +112,12 @@ JOBS: dict[str, Callable[[float], list[Any]]] = {
     "question": questions,
     "smooth": functools.partial(smooth, CLOSED, list("abcd")),
     "smooth numbers": functools.partial(smooth, ORDERED, [1.5, 3.5, 7.5, 4.5]),
-    "compared": compared,
-    "compared numbers": compared_numbers,
     "discovered": discovered,
 }
 EXPECTED = {
     "closed": {"ci", "display"},
     "hashed": {"ci", "display", "unexplained"},
     "smooth": {"ci", "display", "smoothed"},
-    "compared": {"", "selected", "lift"},
     "discovered": {"ci"},
     "smooth numbers": {
         *("ci", "display", "smoothed", "numbers mean", "numbers mean display", "numbers mean smoothed"),
@@ -162,87 +128,15 @@ EXPECTED = {
 }
 """Kinds of intervals that the walk must find, for some of the jobs."""
 
-BINS = "numbers curve"
-"""Edges of bins, which have the names of ends but are no interval."""
-
-
-def leaves(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """All numbers and texts of a row, with the names and positions that lead to them."""
-    if hasattr(found, "_asdict"):
-        found = as_dict(found) if isinstance(found, WindowedEstimate) else found._asdict()
-    if dataclasses.is_dataclass(found):
-        found = vars(found)
-    if isinstance(found, np.ndarray):
-        found = found.tolist()
-    if isinstance(found, dict):
-        for name, inner in found.items():
-            yield from leaves(inner, (*path, name))
-    elif isinstance(found, (list, tuple)):
-        for at, inner in enumerate(found):
-            yield from leaves(inner, (*path, at))
-    else:
-        yield path, found
-
-
-def kind_of(path: tuple[Any, ...]) -> str | None:
-    """The kind of the interval whose end this is, such as ``numbers mean display``; None for no end."""
-    names = [name for name in path if isinstance(name, str) and name != "estimates"]
-    last = names[-1] if names else ""
-    if last.rpartition("_")[2] not in ("low", "high"):
-        return None
-    kind = " ".join(filter(None, (*names[:-1], last.rpartition("_")[0])))
-    return None if kind == BINS else kind
-
-
-def ends(rows: list[Any]) -> dict[tuple[Any, ...], tuple[str, Any]]:
-    """Path of each end -> its kind and its number."""
-    return {path: (kind, number) for path, number in leaves(rows) if (kind := kind_of(path)) is not None}
-
-
-def is_open(end: float | None) -> bool:
-    return end is None or bool(np.isnan(end))
-
 
 @pytest.mark.parametrize("job", JOBS)
 def test_all_intervals_are_longer_at_a_higher_level(job: str) -> None:
-    """Each contains that of a lower level, and each kind has some that are really longer."""
-    told = {level: ends(JOBS[job](level)) for level in LEVELS}
-    for lower, higher in itertools.pairwise(LEVELS):
-        kinds: dict[str, list[bool]] = {}
-        assert told[lower].keys() == told[higher].keys()
-        for path, (kind, number) in told[lower].items():
-            sign = -1 if str(path[-1] if isinstance(path[-1], str) else path[-2]).endswith("low") else 1
-            wider = told[higher][path][1]
-            if is_open(number):  # or not selected
-                continue
-            if kind == "selected" and is_open(wider):  # not found at the higher level
-                continue
-            assert wider is None or sign * (wider - number) >= -1e-12, (path, lower, number, wider)
-            kinds.setdefault(kind, []).append(wider is None or sign * (wider - number) > 1e-9)
-        assert all(map(any, kinds.values())), {kind: sum(marks) for kind, marks in kinds.items()}
-        assert EXPECTED.get(job, set()) <= kinds.keys()
-
-
-DEPEND = {"confidence", "selected_low", "selected_high", "noticeable"}
-"""Fields that depend on the level and are no ends of an interval, or belong to what is found at it."""
+    check_longer_intervals(JOBS[job], EXPECTED.get(job, set()))
 
 
 @pytest.mark.parametrize("job", JOBS)
 def test_nothing_but_intervals_depends_on_the_level(job: str) -> None:
-    rows = {level: JOBS[job](level) for level in LEVELS}
-    others = {
-        level: {
-            path: number
-            for path, number in leaves(found)
-            if kind_of(path) is None and not DEPEND & {name for name in path if isinstance(name, str)}
-        }
-        for level, found in rows.items()
-    }
-    assert others[CONFIDENCE]
-    for level in LEVELS:
-        assert repr(others[level]) == repr(others[CONFIDENCE])
-        for row in rows[level]:
-            assert getattr(row, "confidence", level) == level
+    check_what_does_not_depend(JOBS[job])
 
 
 def test_rows_of_older_versions_lack_the_field() -> None:

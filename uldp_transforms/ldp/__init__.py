@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from uldp_transforms.ldp.client.client_storage import FileStorage as FileStorage
     from uldp_transforms.ldp.client.client_storage import Storage as Storage
     from uldp_transforms.ldp.collection import Collection as Collection
-    from uldp_transforms.ldp.comparisons import Comparison as Comparison
-    from uldp_transforms.ldp.comparisons import compare as compare
-    from uldp_transforms.ldp.comparisons import homogeneity as homogeneity
     from uldp_transforms.ldp.counts.cohort_counts import CohortCounts as CohortCounts
     from uldp_transforms.ldp.errors import BudgetSpentError as BudgetSpentError
     from uldp_transforms.ldp.errors import EstimationError as EstimationError
@@ -40,7 +37,6 @@ else:
         "Client": "client.client",
         "CohortCounts": "counts.cohort_counts",
         "Collection": "collection",
-        "Comparison": "comparisons",
         "Estimate": "estimators",
         "EstimationError": "errors",
         "FileStorage": "client.client_storage",
@@ -49,10 +45,9 @@ else:
         "SpecError": "errors",
         "Storage": "client.client_storage",
         "UldpError": "errors",
-        "compare": "comparisons",
-        "homogeneity": "comparisons",
     }
-    __getattr__ = lazy_names(__name__, _HOMES)
+    _MOVED = dict.fromkeys(("Comparison", "compare", "homogeneity"), "uldp_transforms_compare.comparisons")
+    __getattr__ = lazy_names(__name__, _HOMES, _MOVED)
 
 __all__ = [
     "Budget",
@@ -60,7 +55,6 @@ __all__ = [
     "Client",
     "CohortCounts",
     "Collection",
-    "Comparison",
     "Estimate",
     "EstimationError",
     "FileStorage",
@@ -69,8 +63,6 @@ __all__ = [
     "SpecError",
     "Storage",
     "UldpError",
-    "compare",
-    "homogeneity",
 ]
 
 

@@ -20,9 +20,9 @@ from labs.experiments.frame import progress
 from labs.experiments.numbers.populations import coarse, populations
 from labs.experiments.numbers.smooth_intervals import BINS, collection
 from uldp_transforms.ldp import CohortCounts
-from uldp_transforms.ldp.comparisons.compare_numbers import compare_numbers
-from uldp_transforms.ldp.comparisons.difference_columns import Difference
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
+from uldp_transforms_compare.comparisons.compare_numbers import compare_numbers
+from uldp_transforms_compare.comparisons.difference_columns import Difference
 
 EPSILONS, PEOPLE = (0.5, 1.0, 2.0, 4.0), (500, 5_000, 50_000)
 QUANTILES, LIMITS = (0.1, 0.5, 0.9), (0.25, 0.5)

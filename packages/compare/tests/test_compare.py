@@ -17,14 +17,16 @@ from tests.support.jobs.reestimated import PERIOD
 from tests.support.jobs.stored_periods import GROUPED, store
 from tests.support.messages_cases import write_files
 from uldp_transforms.jobs import uldp
-from uldp_transforms.ldp import CohortCounts, Collection, homogeneity
-from uldp_transforms.ldp import compare as library
-from uldp_transforms.ldp.comparisons.compare import difference_interval, q_values
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.versions import questions_of
+from uldp_transforms.rows.figures.difference_intervals import difference_interval
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms_compare.compare import found_in_words
 from uldp_transforms_compare.compare.findings import Findings
+from uldp_transforms_compare.comparisons import compare as library
+from uldp_transforms_compare.comparisons import homogeneity
+from uldp_transforms_compare.comparisons.compare import q_values
 
 OTHER = Collection.from_json(GROUPED.to_json() | {"id": "other"})
 HASHED = Collection.from_json(

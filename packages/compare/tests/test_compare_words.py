@@ -15,11 +15,10 @@ from scipy import stats
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.jobs.reestimate.added_windows import check_apart
-from uldp_transforms.ldp import CohortCounts, Collection, SpecError, homogeneity
-from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
-from uldp_transforms.ldp.comparisons.p_values import p_text
+from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.figures.clearest_rows import clearest_rows
+from uldp_transforms.rows.figures.p_values import p_text
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.sample import Owner, Sample
@@ -34,6 +33,8 @@ from uldp_transforms_compare.compare import (
 from uldp_transforms_compare.compare.compare_command import Comparing, _declared, _pairs
 from uldp_transforms_compare.compare.findings import Findings
 from uldp_transforms_compare.compare.sides import Family, Side
+from uldp_transforms_compare.comparisons import homogeneity
+from uldp_transforms_compare.comparisons.homogeneity import noticeable_shift
 
 COLLECTION = Collection.from_json(
     {"id": "pets", "version": 3, "alphabet": {"id": "closed", "values": ["cat", "dog", "eel"]}}

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from packages.compare.tests.support.refused_comparisons import REFUSED
+import uldp_transforms_compare
+from packages.compare.tests.support import refused_comparisons, refused_estimates
 from tests.support.refusals.raised import calls_of, check_sentence, refusals_of, sources_of, without_a_row
 from tests.support.refusals.tables import with_kinds
-from uldp_transforms_compare import compare
 
-ROWS = with_kinds(REFUSED)
+ROWS = with_kinds([*refused_comparisons.REFUSED, *refused_estimates.REFUSED])
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +27,6 @@ def test_sentence(kind: type[Exception], call: Callable[[], Any], sentence: str)
 
 
 def test_every_refusal_has_a_row() -> None:
-    raised = refusals_of(sources_of(compare))
+    raised = refusals_of(sources_of(uldp_transforms_compare))
     assert len(set(raised.values())) > 10
     assert without_a_row(raised, calls_of([ROWS])) == []

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from tests.support.tolerance import binomial_limits, generator
-from uldp_transforms.ldp import CohortCounts, Collection, compare
-from uldp_transforms.ldp.comparisons.compare import difference_at
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms_compare.comparisons import compare
+from uldp_transforms_compare.comparisons.compare import difference_at
 from uldp_transforms_report.differences import Panel, PanelRows, as_json
 
 VALUES = 8

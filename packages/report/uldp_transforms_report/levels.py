@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from uldp_transforms.ldp.comparisons.p_values import rate_text
 from uldp_transforms.ldp.confidence import CONFIDENCE, confidence_or_default, error_rate, percent
+from uldp_transforms.rows.figures.p_values import rate_text
 
 _CHOSEN_FROM = 20
 

@@ -11,7 +11,6 @@ from scipy import special, stats
 from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate, SpecError
-from uldp_transforms.ldp.comparisons import compare as compare_module
 from uldp_transforms.ldp.estimators import display as display_module
 from uldp_transforms.ldp.estimators import estimator as estimator_module
 from uldp_transforms.ldp.estimators import expectation_maximization as em_module
@@ -53,7 +52,7 @@ def hashed(*people: str, candidates: tuple[str, ...]) -> Estimate:
 
 
 def test_packages_of_notebooks_are_imported_when_they_are_asked_for() -> None:
-    for module in (display_module, estimator_module, compare_module):
+    for module in (display_module, estimator_module):
         assert not {"altair", "pandas"} & set(vars(module)), module
 
 

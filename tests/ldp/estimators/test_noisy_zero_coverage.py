@@ -18,7 +18,6 @@ from scipy import stats
 from tests.support.ldp.made_collections import made
 from tests.support.tolerance import RATE, generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate
-from uldp_transforms.ldp.comparisons.compare import _Pair, difference_interval
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
@@ -187,22 +186,6 @@ def test_figures_at_the_end_of_their_range_are_covered(mechanism: str) -> None:
     assert (missed <= stats.binom.isf(RATE / 2, WINDOWS, 1 - LEAST)).all()
 
 
-def found_differences(share: float, windows: int = WINDOWS) -> tuple[float, float]:
-    """Share of comparisons in which an interval without 0 tells a group of which nobody has a value from one of which
-    this share has it, before and after; with k-RR, 16 values, epsilon 2 and 6,423 people in each group."""
-    item, rng = Setting("krr", 2.0, 16, 6_423, 0).item(), generator("differences of noisy zeros", share)
-    shares = [np.array([of_rare, *[(1 - of_rare) / 15] * 15]) for of_rare in (0.0, share)]
-    found = np.zeros(2)
-    for _ in range(windows):
-        one, other = (plain(item, rng.choice(sorted(map(str, range(16))), 6_423, p=each), rng) for each in shares)
-        ends = difference_interval(
-            one.raw_frequencies, other.raw_frequencies, *one.unclipped(0.95), *other.unclipped(0.95)
-        )
-        pair = _Pair.of(one, other, 0.95, None)
-        found += [not low[0] <= 0 <= high[0] for low, high in (ends, pair.interval(0.95))]
-    return tuple(found / windows)
-
-
 def main() -> None:
     print(
         "| mechanism | epsilon | values | people | share | intervals | covered | mean length | short | largest missed |"
@@ -212,9 +195,6 @@ def main() -> None:
         told, way = measured(setting), setting.way.__name__.replace("_", " ")
         parts = [f"{before:.{digits}f}, {after:.{digits}f}" for (before, after), digits in zip(told, (3, 4, 3, 3))]
         print(f"| {' | '.join(map(str, setting[:5]))} | {way} | {' | '.join(parts)} |", flush=True)
-    print("\n| share in the other group | found without the rule | with it |\n|---|---|---|")
-    for share in (0.0, 0.02, 0.035, 0.05):
-        print("| {} | {:.3f} | {:.3f} |".format(share, *found_differences(share)), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,38 +13,15 @@ from scipy import stats
 
 from tests.support.cases import ALL_COLLECTIONS, VALUES
 from tests.support.ldp.made_collections import made
+from tests.support.ldp.noisy_zeros import krr, of_counts, rare
 from tests.support.tolerance import generator
-from uldp_transforms.ldp import CohortCounts, Collection, Estimate, compare
+from uldp_transforms.ldp import CohortCounts, Collection, Estimate
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers
 from uldp_transforms.ldp.repeated_people import with_repeated_people
 from uldp_transforms.ldp.solvers.intervals import cut
 from uldp_transforms.ldp.versions.pooled_estimate import pool
-
-
-def krr(values: int, epsilon: float, version: int = 1) -> Collection:
-    alphabet = {"id": "closed", "values": [str(value) for value in range(values)]}
-    mechanism = {"id": "krr", "epsilon": epsilon}
-    return Collection.from_json({"id": "a", "version": version, "alphabet": alphabet, "mechanism": mechanism})
-
-
-def of_counts(item: Collection, *cells: int) -> CohortCounts:
-    return CohortCounts(np.array([sum(cells)]), np.array([cells]))
-
-
-@functools.cache
-def rare() -> tuple[Collection, CohortCounts, CohortCounts]:
-    """A noisy zero: a value whose count is 40 below that of noise alone; and a count of noise alone."""
-    item, n = krr(16, 2.0), 6423
-    noise = round(n * float(item.mechanism.response(np.eye(16)[1])[0]))
-    found = []
-    for count in (noise - 40, noise):
-        rest = np.full(15, (n - count) // 15)
-        rest[0] += n - count - rest.sum()
-        found.append(of_counts(item, count, *rest.tolist()))
-    return item, found[0], found[1]
-
 
 # ------------------------------------------------------------------------------------------------ the ends themselves
 
@@ -158,20 +134,6 @@ def test_a_noisy_zero_of_pooled_versions_has_the_interval_of_an_estimate_of_0() 
 
 
 # ------------------------------------------------------------------------------------- differences, lifts and figures
-
-
-def test_differences_and_lifts_take_a_noisy_zero_as_0() -> None:
-    item, low_counts, zero_counts = rare()
-    noisy, zero = (item.estimate(each, "eb") for each in (low_counts, zero_counts))
-    own, as_zero = (compare(one, zero) for one in (noisy, zero))
-    assert own.differences[0] == noisy.raw_frequencies[0] - zero.raw_frequencies[0]  # unbiased as before
-    assert own.high[0] >= as_zero.high[0] - 1e-3 and own.low[0] <= own.differences[0]
-    assert own.p_values[0] > 0.5  # nothing is told from nothing
-    turned = compare(zero, noisy)
-    np.testing.assert_allclose((turned.low[0], turned.high[0]), (-own.high[0], -own.low[0]))
-    lifts = compare(noisy, item.estimate(of_counts(item, *[400] * 16), "eb"))
-    assert lifts.lifts[0] < 0 and lifts.lift_low[0] <= lifts.lifts[0]
-    assert lifts.lift_high[0] > 1.5 * noisy.standard_errors[0] / (1 / 16)
 
 
 def ages(mechanism: str, **fields: Any) -> Collection:

@@ -28,7 +28,7 @@ from uldp_transforms.jobs.records.run_records import RunRecord, read_records
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, files_of_counts, stored_counts
 from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import SpecError
-from uldp_transforms.ldp.comparisons.compare import MAX_PAIRS
+from uldp_transforms.rows.figures.difference_intervals import MAX_PAIRS
 from uldp_transforms.rows.figures.window_names import with_name_of_window
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms_compare.compare.findings import MOST_PRINTED

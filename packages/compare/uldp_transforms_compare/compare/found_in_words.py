@@ -10,15 +10,15 @@ from scipy import special
 
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.ldp import SpecError
-from uldp_transforms.ldp.comparisons.homogeneity import Homogeneity
-from uldp_transforms.ldp.comparisons.p_values import p_text, rate_text
 from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement
+from uldp_transforms.rows.figures.p_values import p_text, rate_text
 from uldp_transforms.rows.figures.window_names import with_name_of_window
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms_compare.compare.findings import MOST_PRINTED, Findings
 from uldp_transforms_compare.compare.row_texts import ONLY_SMOOTH, difference_texts, shows_only_smooth, smooth_text
 from uldp_transforms_compare.compare.sides import Family, Pair
+from uldp_transforms_compare.comparisons.homogeneity import Homogeneity
 
 SINGLE = "Each interval is for its difference alone; which differences are found, among all of them, q decides."
 """Sentence where an interval is without 0 and its difference is not found."""

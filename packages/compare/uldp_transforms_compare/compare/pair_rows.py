@@ -10,24 +10,24 @@ import numpy as np
 
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.reestimate.stored_counts import simulated_of
-from uldp_transforms.ldp.comparisons.compare import (
+from uldp_transforms.ldp.confidence import error_rate
+from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
+from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_within
+from uldp_transforms.ldp.estimators.number_sums import NumberSums
+from uldp_transforms.windows import moment_of
+from uldp_transforms_compare.compare.row_columns import RowColumns
+from uldp_transforms_compare.compare.row_texts import name_of
+from uldp_transforms_compare.compare.sides import KEPT, Family, Pair, Side
+from uldp_transforms_compare.comparisons.compare import (
     differences_of_sides,
     p_values_of_sides,
     q_values,
     selected_confidence,
 )
-from uldp_transforms.ldp.comparisons.compare_numbers import differences_of_numbers
-from uldp_transforms.ldp.comparisons.difference_columns import Differences
-from uldp_transforms.ldp.comparisons.stacked_pairs import p_values_of_pairs
-from uldp_transforms.ldp.confidence import error_rate
-from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
-from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_within
-from uldp_transforms.ldp.estimators.number_sums import NumberSums
-from uldp_transforms.ldp.share_sums.sum_differences import differences_of_sums
-from uldp_transforms.windows import moment_of
-from uldp_transforms_compare.compare.row_columns import RowColumns
-from uldp_transforms_compare.compare.row_texts import name_of
-from uldp_transforms_compare.compare.sides import KEPT, Family, Pair, Side
+from uldp_transforms_compare.comparisons.compare_numbers import differences_of_numbers
+from uldp_transforms_compare.comparisons.difference_columns import Differences
+from uldp_transforms_compare.comparisons.stacked_pairs import p_values_of_pairs
+from uldp_transforms_compare.comparisons.sum_differences import differences_of_sums
 
 _TOGETHER = KEPT // 2
 """Maximum number of pairs whose p-values are computed together."""

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.ldp.comparisons.difference_columns import known
 from uldp_transforms.rows.json_and_avro import number_tokens
 from uldp_transforms.rows.renamed_fields import replaced_names
 from uldp_transforms.rows.row_types import COMPARED_SCHEMA, ComparedValue
+from uldp_transforms_compare.comparisons.difference_columns import known
 
 _encoded = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _make_row = functools.partial(tuple.__new__, ComparedValue)

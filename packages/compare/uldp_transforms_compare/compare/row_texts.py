@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from uldp_transforms.ldp.comparisons.compare_numbers import QUANTILE, WITH_UNIT
-from uldp_transforms.ldp.comparisons.difference_columns import Subject
-from uldp_transforms.ldp.comparisons.p_values import is_found
+from uldp_transforms.rows.figures.compared_figures import QUANTILE, WITH_UNIT
 from uldp_transforms.rows.figures.figure import halves_of, is_without_zero, name_of_quantile, name_of_share
 from uldp_transforms.rows.figures.figure_words import digits_of
+from uldp_transforms.rows.figures.p_values import is_found
 from uldp_transforms.rows.row_types import ComparedValue
+from uldp_transforms_compare.comparisons.difference_columns import Subject
 
 ONLY_SMOOTH = "~"
 """Mark of a difference that is not found and whose interval contains 0, although its smooth interval does not."""

@@ -16,15 +16,15 @@ from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.alphabets import Alphabet
 from uldp_transforms.ldp.alphabets.dimensions import group_text, num_groups, roll_up_of
-from uldp_transforms.ldp.comparisons.interval_inversion import ComparedSide
 from uldp_transforms.ldp.estimators.empirical import Empirical
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.model import keeps_memos
-from uldp_transforms.ldp.share_sums.sum_differences import ComparedSums
 from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.rows_of_samples import SampleRows, rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample
 from uldp_transforms.windows import rfc3339
+from uldp_transforms_compare.comparisons.interval_inversion import ComparedSide
+from uldp_transforms_compare.comparisons.sum_differences import ComparedSums
 
 KEPT = 64
 """Number of sides whose estimates are kept for further pairs: all of a comparison of each pair of groups."""

@@ -14,13 +14,13 @@ from typing import Any
 from uldp_transforms.files import stores
 from uldp_transforms.jobs.records.row_directory import COMPARISONS
 from uldp_transforms.jobs.records.run_records import files_of
-from uldp_transforms.ldp.comparisons.compare_numbers import WITH_UNIT
-from uldp_transforms.ldp.comparisons.p_values import is_found
 from uldp_transforms.ldp.confidence import confidence_or_default, error_rate
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
 from uldp_transforms.rows.figures.clearest_rows import clearest_rows
+from uldp_transforms.rows.figures.compared_figures import WITH_UNIT
 from uldp_transforms.rows.figures.figure import Figure
+from uldp_transforms.rows.figures.p_values import is_found
 from uldp_transforms.rows.figures.window_names import local, name_of_window, with_name_of_window
 from uldp_transforms.rows.renamed_fields import former_names, with_new_names
 from uldp_transforms.rows.row_types import COMPARED_SCHEMA

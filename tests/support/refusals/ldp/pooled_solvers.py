@@ -58,5 +58,9 @@ REFUSED: list[Refusal] = [
         "PooledVersions.versions must have at most 1024 values, got 1025",
     ),
     (counting([1, 1, 1]), "counts must have the shapes [(1, 3), (1, 3)], one per version, got [(1, 3)]"),
+    (
+        lambda: krr(3, 1.0, 1.0).estimate_copies([CohortCounts.empty(1, 3), CohortCounts.empty(1, 4)]),
+        "counts must have the shape (1, 3), got [(1, 3), (1, 4)]",
+    ),
     (NoReportsError, counting([0, 0, 0], [0, 0, 0]), "the versions of this question have no reports"),
 ]

@@ -17,9 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from uldp_transforms.ldp.checks import describe
-from uldp_transforms.ldp.comparisons.compare import difference_interval, hull, noticeable_difference
-from uldp_transforms.ldp.comparisons.difference_columns import WEIGHTED_SUM, Difference, Differences, Ends, Subject
-from uldp_transforms.ldp.comparisons.interval_inversion import p_values_at
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.number_estimates import (
@@ -31,12 +28,11 @@ from uldp_transforms.ldp.estimators.number_estimates import (
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.estimators.smooth_figures import Smooth, SmoothFigures
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence, normal_quantile
-
-MEAN, QUANTILE, SHARE_ABOVE = "mean", "quantile", "share_above"
-"""Names of the kinds of figures of numbers."""
-
-WITH_UNIT = (MEAN, QUANTILE, WEIGHTED_SUM)
-"""Kinds of figures that are no shares."""
+from uldp_transforms.rows.figures.compared_figures import MEAN, QUANTILE, SHARE_ABOVE
+from uldp_transforms.rows.figures.difference_intervals import Ends, difference_interval, hull
+from uldp_transforms_compare.comparisons.compare import noticeable_difference
+from uldp_transforms_compare.comparisons.difference_columns import Difference, Differences, Subject
+from uldp_transforms_compare.comparisons.interval_inversion import p_values_at
 
 Interval = Callable[[float], tuple["float | None", "float | None"]]
 """Function from a number of standard errors to the interval of a figure; an end is None where it is not bounded."""

@@ -13,10 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import special
 
-from uldp_transforms.ldp.comparisons.difference_columns import Ends
 from uldp_transforms.ldp.estimators.estimator import Estimate
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.solvers.intervals import moved_inside
+from uldp_transforms.rows.figures.difference_intervals import Ends
 
 GRID = np.linspace(0.05, 8.2, 164)
 """Normal quantiles for p-values; beyond the last one a confidence is 1 in floating point, and distances from 0 are

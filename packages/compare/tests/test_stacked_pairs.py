@@ -11,11 +11,11 @@ import pytest
 from tests.support.cases import ALL_COLLECTIONS
 from tests.support.compared_sides import sides_of
 from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.comparisons import stacked_pairs
-from uldp_transforms.ldp.comparisons.compare import p_values_of_sides
-from uldp_transforms.ldp.comparisons.interval_inversion import ComparedSide
-from uldp_transforms.ldp.comparisons.stacked_pairs import ComparedPair, p_values_of_pairs
 from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms_compare.comparisons import stacked_pairs
+from uldp_transforms_compare.comparisons.compare import p_values_of_sides
+from uldp_transforms_compare.comparisons.interval_inversion import ComparedSide
+from uldp_transforms_compare.comparisons.stacked_pairs import ComparedPair, p_values_of_pairs
 
 LISTED = [of for of in ALL_COLLECTIONS.values() if of.alphabet.known_values]
 

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from tests.support.refusals.ldp.comparisons import collection, estimated
+from packages.compare.tests.support.refused_estimates import collection, estimated
 from tests.support.tolerance import binomial_limits, generator, normal_limit
-from uldp_transforms.ldp import CohortCounts, Collection, Comparison, compare, homogeneity
-from uldp_transforms.ldp.comparisons.compare import (
+from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
+from uldp_transforms.rows.figures.clearest_rows import clearest_first
+from uldp_transforms.rows.figures.difference_intervals import difference_interval
+from uldp_transforms_compare.comparisons import Comparison, compare, homogeneity
+from uldp_transforms_compare.comparisons.compare import (
     _Looks,
-    clearest_first,
     difference_at,
-    difference_interval,
     lift_interval,
     noticeable_difference,
     q_values,
     selected_confidence,
 )
-from uldp_transforms.ldp.comparisons.homogeneity import noticeable_shift
-from uldp_transforms.ldp.comparisons.interval_inversion import p_values_at
-from uldp_transforms.ldp.estimators import Estimate
-from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
+from uldp_transforms_compare.comparisons.homogeneity import noticeable_shift
+from uldp_transforms_compare.comparisons.interval_inversion import p_values_at
 
 # ---------------------------------------------------------------------- enumerated: Warner's response, two groups
 
@@ -111,6 +113,10 @@ def test_a_frame_has_the_clearest_differences_first() -> None:
     z = np.abs(found.differences) / np.hypot(first.standard_errors, second.standard_errors)
     assert (z > 40).all() and found.p_values.min() > 0
     assert list(found.to_frame()["value"]) == [found.values[at] for at in np.argsort(-z)]
+
+
+def test_pandas_is_imported_when_it_is_asked_for() -> None:
+    assert "pandas" not in vars(importlib.import_module(q_values.__module__))
 
 
 def test_estimates_that_agree_have_large_p_values() -> None:

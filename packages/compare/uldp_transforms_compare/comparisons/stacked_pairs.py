@@ -7,12 +7,12 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-from uldp_transforms.ldp.comparisons.compare import difference_interval, hull, order_of_values, p_values_of_sides
-from uldp_transforms.ldp.comparisons.difference_columns import Ends
-from uldp_transforms.ldp.comparisons.interval_inversion import ComparedSide, confidence_at, p_values_at
 from uldp_transforms.ldp.estimators.estimator import Estimate
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.solvers.intervals import StackedIntervals, moved_inside
+from uldp_transforms.rows.figures.difference_intervals import Ends, difference_interval, hull
+from uldp_transforms_compare.comparisons.compare import order_of_values, p_values_of_sides
+from uldp_transforms_compare.comparisons.interval_inversion import ComparedSide, confidence_at, p_values_at
 
 ComparedPair = tuple[ComparedSide, ComparedSide]
 

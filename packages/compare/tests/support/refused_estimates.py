@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from tests.support.refusals.tables import Refusal
-from uldp_transforms.ldp import CohortCounts, Collection, compare, homogeneity
+from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import NoReportsError
 from uldp_transforms.ldp.estimators import Estimate
+from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
+from uldp_transforms_compare.comparisons import compare, homogeneity
+from uldp_transforms_compare.comparisons.compare_numbers import compare_numbers
 
 
 def collection(values: int, epsilon: float, mechanism: str = "krr") -> Collection:
@@ -21,7 +24,27 @@ def estimated(model: Collection, cells: list[int], estimator: str = "empirical")
     return model.estimate(counts, estimator)
 
 
+NUMBERS = Collection.from_json(
+    {"id": "c", "version": 1, "mechanism": {"id": "krr", "epsilon": 1}}
+    | {"alphabet": {"id": "ordered", "edges": [0, 1, 2], "others": ["none"]}}
+)
+LARGER = Collection.from_json(NUMBERS.to_json() | {"alphabet": {"id": "ordered", "edges": [0, 1, 9]}})
+
+
+def sums_of(item: Collection) -> NumberSums:
+    cells = np.full((1, item.num_cells), 9)
+    return NumberSums([NumberReports(item, CohortCounts(cells.sum(axis=1), cells))])
+
+
 REFUSED: list[Refusal] = [
+    (
+        lambda: compare_numbers(sums_of(NUMBERS), sums_of(NUMBERS), confidence=1.0),
+        "compare_numbers.confidence must be between 0 and 1, got 1.0",
+    ),
+    (
+        lambda: compare_numbers(sums_of(NUMBERS), sums_of(LARGER)),
+        "compare_numbers needs the same bins in both groups, got [[0.0, 2.0], [0.0, 9.0]] as their ends",
+    ),
     (
         lambda: compare(estimated(collection(3, 1.0), [9, 9, 9]), estimated(collection(5, 1.0), [9] * 5)),
         "compare needs estimates of the same values, got 2 value(s) that only one has",

@@ -29,7 +29,8 @@ def homogeneity(model: Model, groups: Sequence[CohortCounts]) -> Agreement | Non
 
     Examples:
         >>> import numpy as np
-        >>> from uldp_transforms.ldp import Collection, homogeneity
+        >>> from uldp_transforms.ldp import Collection
+        >>> from uldp_transforms_compare.comparisons import homogeneity
         >>> collection = Collection.from_json("C.json")
         >>> rng = np.random.default_rng(1)
         >>> arms = (["flu"] * 6000 + ["cold"] * 4000, ["flu"] * 3000 + ["cold"] * 7000)

@@ -8,11 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-SUM, WEIGHTED_SUM = "sum", "weighted_sum"
-"""Names of the kinds of sums over chosen values: shares of sets, and sums with other weights."""
-
-Ends = tuple[np.ndarray, np.ndarray]
-"""Lower and upper ends of intervals, infinite where they are open."""
+from uldp_transforms.rows.figures.difference_intervals import Ends
 
 
 class Subject(NamedTuple):
@@ -20,8 +16,7 @@ class Subject(NamedTuple):
 
     Attributes:
         value: the value, or the name of the sum; None for a figure of numbers.
-        figure: ``"mean"``, ``"quantile"``, ``"share_above"``, ``SUM`` or ``WEIGHTED_SUM``; None for the share of a
-            value.
+        figure: see ``compared_figures``; None for the share of a value.
         at: the limit, or q; None for others.
     """
 

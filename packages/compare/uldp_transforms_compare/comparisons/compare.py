@@ -38,8 +38,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from uldp_transforms.ldp.comparisons.difference_columns import Differences, Ends, Subject
-from uldp_transforms.ldp.comparisons.interval_inversion import ComparedSide, confidence_at, p_values_at
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.anytime import anytime_confidence
@@ -47,17 +45,15 @@ from uldp_transforms.ldp.estimators.estimator import ANYTIME, Estimate
 from uldp_transforms.ldp.liars.false_reports import Pushed
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence, normal_quantile
 from uldp_transforms.ldp.solvers.intervals import reaching
+from uldp_transforms.rows.figures.clearest_rows import clearest_first
+from uldp_transforms.rows.figures.difference_intervals import Ends, difference_interval, hull
+from uldp_transforms_compare.comparisons.difference_columns import Differences, Subject
+from uldp_transforms_compare.comparisons.interval_inversion import ComparedSide, confidence_at, p_values_at
 
 if TYPE_CHECKING:
     import pandas
 
 Numbers = TypeVar("Numbers", float, np.ndarray)
-
-MAX_PAIRS = 1_000
-"""Maximum number of pairs of groups of a collection that are compared."""
-
-EXACT = 1e-15
-"""Smallest p-value that is not extrapolated."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -66,7 +62,8 @@ class Comparison:
 
     Examples:
         >>> import numpy as np
-        >>> from uldp_transforms.ldp import Collection, compare
+        >>> from uldp_transforms.ldp import Collection
+        >>> from uldp_transforms_compare.comparisons import compare
         >>> collection = Collection.from_json("C.json")
         >>> rng = np.random.default_rng(1)
         >>> arms = (["flu"] * 6000 + ["cold"] * 4000, ["flu"] * 3000 + ["cold"] * 7000)
@@ -147,7 +144,8 @@ def compare(
 
     Examples:
         >>> import numpy as np
-        >>> from uldp_transforms.ldp import Collection, compare
+        >>> from uldp_transforms.ldp import Collection
+        >>> from uldp_transforms_compare.comparisons import compare
         >>> collection = Collection.from_json("C.json")
         >>> rng = np.random.default_rng(1)
         >>> arms = (["flu"] * 6000 + ["cold"] * 4000, ["flu"] * 3000 + ["cold"] * 7000)
@@ -411,11 +409,6 @@ class _Pushed:
         return cls(effect, (largest - weight) / (1 - weight) * (raw[order] - effect))
 
 
-def hull(first: Ends, second: Ends) -> Ends:
-    """The shortest intervals that contain both; an end that is nan does not count."""
-    return np.fmin(first[0], second[0]), np.fmax(first[1], second[1])
-
-
 @dataclasses.dataclass(frozen=True)
 class _Looks:
     """Many looks at a difference while reports arrive.
@@ -475,17 +468,6 @@ def order_of_values(first: tuple[str, ...], second: tuple[str, ...]) -> np.ndarr
     return np.array([places[value] for value in first], dtype=np.int64)
 
 
-def difference_interval(
-    a: np.ndarray, b: np.ndarray, low_a: np.ndarray, high_a: np.ndarray, low_b: np.ndarray, high_b: np.ndarray
-) -> Ends:
-    """Interval of a - b, from the estimates and their intervals, all of one shape.
-
-    Source: Zou and Donner 2008.
-    """
-    difference = a - b
-    return difference - np.hypot(a - low_a, high_b - b), difference + np.hypot(high_a - a, b - low_b)
-
-
 def lift_interval(
     a: np.ndarray, b: np.ndarray, low_a: np.ndarray, high_a: np.ndarray, low_b: np.ndarray, high_b: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -502,21 +484,6 @@ def lift_interval(
         high = np.where(low_b > 0, (product + root) / (low_b * (2 * b - low_b)), np.inf)
         lift = np.where(known, a / b, np.nan)
     return lift, np.where(known, low, np.nan), np.where(known, high, np.nan)
-
-
-def clearest_first(p_values: np.ndarray, differences: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The order (S,) of differences by their p-values. Where these are equal, or below 1e-15 and so extrapolated, by
-    their size in units of their own error, which is the distance of the end of the interval towards 0.
-
-    Args:
-        p_values, differences: (S,).
-        low, high: (S,), ends of intervals of one confidence; infinite where they are open.
-    """
-    errors = np.where(differences > 0, differences - low, high - differences)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sizes = np.nan_to_num(np.abs(differences) / errors, nan=0.0)
-    order: np.ndarray = np.lexsort((-sizes, np.maximum(p_values, EXACT)))
-    return order
 
 
 def q_values(p_values: np.ndarray) -> np.ndarray:

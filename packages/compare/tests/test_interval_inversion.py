@@ -11,9 +11,9 @@ from scipy import special
 
 from tests.support.cases import ALL_COLLECTIONS
 from tests.support.compared_sides import sides_of
-from uldp_transforms.ldp.comparisons import interval_inversion
-from uldp_transforms.ldp.comparisons.compare import _Pair
-from uldp_transforms.ldp.comparisons.interval_inversion import GRID, LEAST, ComparedSide, confidence_at, p_values_at
+from uldp_transforms_compare.comparisons import interval_inversion
+from uldp_transforms_compare.comparisons.compare import _Pair
+from uldp_transforms_compare.comparisons.interval_inversion import GRID, LEAST, ComparedSide, confidence_at, p_values_at
 
 
 def at_all_quantiles(interval: Callable[[Any], Any]) -> np.ndarray:

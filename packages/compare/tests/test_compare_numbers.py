@@ -13,10 +13,11 @@ from scipy import stats
 from tests.support.ldp.made_collections import made
 from tests.support.tolerance import binomial_limits, generator, student_limit
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
-from uldp_transforms.ldp.comparisons.compare_numbers import MEAN, QUANTILE, SHARE_ABOVE, compare_numbers
-from uldp_transforms.ldp.comparisons.difference_columns import Difference
 from uldp_transforms.ldp.estimators.number_sums import NumberReports, NumberSums
 from uldp_transforms.ldp.estimators.smooth_figures import SmoothFigures
+from uldp_transforms.rows.figures.compared_figures import MEAN, QUANTILE, SHARE_ABOVE
+from uldp_transforms_compare.comparisons.compare_numbers import compare_numbers
+from uldp_transforms_compare.comparisons.difference_columns import Difference
 
 BINS, LIMITS, QUANTILES = 32, (0.25, 0.5), (0.1, 0.5, 0.9)
 CENTRES = (np.arange(BINS) + 0.5) / BINS

@@ -12,8 +12,10 @@ from scipy import stats
 from tests.support.cases import enumerated
 from tests.support.ldp.lied_counts import CLOSED, counts_of, of
 from tests.support.tolerance import generator
-from uldp_transforms.ldp import CohortCounts, Collection, Estimate, compare
-from uldp_transforms.ldp.comparisons.compare import _Pair, difference_at, difference_interval
+from uldp_transforms.ldp import CohortCounts, Collection, Estimate
+from uldp_transforms.rows.figures.difference_intervals import difference_interval
+from uldp_transforms_compare.comparisons import compare
+from uldp_transforms_compare.comparisons.compare import _Pair, difference_at
 
 
 def without_chance(collection: Collection, payloads: np.ndarray, share: float | None) -> Estimate:
