@@ -45,7 +45,7 @@ javascript:  ## the tests of the client in JavaScript (Node.js 20 or newer)
 
 golden: $(VENV)/.test-installed  ## writes golden files, and what pages say of mechanisms, anew; prints what changed
 	$(BIN)/python -m tests.support.golden
-	$(BIN)/python -m uldp_transforms_gateway.openapi > schemas/gateway.openapi.json
+	$(BIN)/python -m uldp_transforms_gateway.openapi > packages/gateway/uldp_transforms_gateway/gateway.openapi.json
 
 slow: $(VENV)/.test-installed  ## the tests that take minutes or compare running times; what they cost, and which need more
 	$(BIN)/python -m tests.campaigns.cpu_seconds -m slow -rs

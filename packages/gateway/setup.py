@@ -37,7 +37,7 @@ setup(
     python_requires=">=3.10",
     packages=find_packages(include=[f"{NAME}*"]),
     package_dir={"": "."},  # an editable installation is then a plain path, which type checkers follow
-    package_data={NAME: ["py.typed"]},
+    package_data={NAME: ["py.typed", "*.json"]},
     entry_points={"uldp_transforms.programs": [f"gateway = {NAME}:main"]},
     install_requires=[
         f"uldp-transforms=={version()}",

@@ -7,6 +7,7 @@ import http.client
 import json
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,8 +17,7 @@ import pytest
 from packages.gateway.tests.support.gateways import Answer, Running, asked, gateway
 from tests.support.messages_cases import STRANGER, packed, single
 from uldp_transforms.ldp.reasons import Reason
-from uldp_transforms.schemas import load
-from uldp_transforms_gateway import refusals
+from uldp_transforms_gateway import openapi, refusals
 from uldp_transforms_gateway.openapi import document
 
 KEY, OTHER_KEY = "key-of-the-app-0123456789", "key-of-the-next-app-0123456789"
@@ -107,7 +107,8 @@ def test_every_answer_of_the_code_is_described() -> None:
 
 
 def test_schemas_are_valid_and_the_file_is_the_document() -> None:
-    assert load("gateway.openapi.json") == document()
+    written = Path(openapi.__file__).with_name("gateway.openapi.json").read_text(encoding="utf-8")
+    assert json.loads(written) == document()
     for path in PATHS.values():
         for method in path.values():
             for response in method["responses"].values():

@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from uldp_transforms import schemas
 from uldp_transforms.jobs import pictures
 from uldp_transforms.jobs.files.tables import table_of
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
@@ -284,7 +283,8 @@ def test_limits_of_navigations(tmp_path: Path) -> None:
 
 
 def test_a_gateway_takes_the_same_loading_times() -> None:
-    described = schemas.load("gateway.openapi.json")
+    path = Path(__file__).parents[2] / "gateway" / "uldp_transforms_gateway" / "gateway.openapi.json"
+    described = json.loads(path.read_text(encoding="utf-8"))
     [body] = described["paths"]["/navigations"]["post"]["requestBody"]["content"].values()
     assert body["schema"]["properties"]["duration"]["maximum"] == LONGEST
 

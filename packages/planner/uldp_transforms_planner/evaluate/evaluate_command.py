@@ -19,7 +19,6 @@ from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.people_options import PEOPLE, TABLE, people_in, say_missing
 from uldp_transforms.jobs.files.text_table import aligned
-from uldp_transforms.jobs.files.value_lists import value_lines
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.jobs.spec_options import spec_option
@@ -34,6 +33,7 @@ from uldp_transforms.spec.spec_fields import ESTIMATOR
 from uldp_transforms_planner.evaluate.number_trials import NumberTrial, read_number_trial, run_number_trial
 from uldp_transforms_planner.evaluate.trial_ways import closed_ways, open_ways
 from uldp_transforms_planner.evaluate.trials import Outcome, Trial, evaluate, tried
+from uldp_transforms_planner.plan.value_lists import value_lines
 from uldp_transforms_planner.planning import OpenQuestion
 from uldp_transforms_planner.utility.arguments import require_signal
 

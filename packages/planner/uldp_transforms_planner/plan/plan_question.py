@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from uldp_transforms.jobs.files.people_options import people_in, refuse_people_options, say_missing
-from uldp_transforms.jobs.files.value_lists import value_lines
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
+from uldp_transforms_planner.plan.value_lists import value_lines
 from uldp_transforms_planner.plan.value_structure import Structure
 from uldp_transforms_planner.planning import ClosedQuestion, OpenQuestion
 from uldp_transforms_planner.planning.open_question import ZIPF
