@@ -60,6 +60,14 @@ def test_a_list_of_one_view_is_not_that_of_other_options() -> None:
     assert (first.experiments, second.experiments) == (["one", "two"], ["one"])
 
 
+def test_visible_options_are_all_names_of_a_view() -> None:
+    plain = PipelineOptions(["--project=p", "--streaming"])
+    for cls in (StandardOptions, GoogleCloudOptions, DebugOptions):
+        view = plain.view_as(cls)
+        expected = sorted(name for name in dir(view._visible_options) if name[0] != "_")
+        assert quick_beam.visible_options(view) == expected != []
+
+
 class _Own(beam.DoFn):
     """A step that takes a method of another object for its own."""
 
@@ -155,6 +163,16 @@ def test_hints_are_those_of_the_function() -> None:
         assert quick(function) == plain(function)
     assert quick(_length).input_types == ((Any,), {})  # these annotations are texts
     assert quick(method).input_types == ((), {})
+
+
+def test_signatures_are_those_of_the_function() -> None:
+    """Of a method without its object."""
+    plain = inspect.unwrap(decorators.get_signature)
+    quick = quick_beam.remembering_signatures(plain)
+    method = types.MethodType(_length, "text")
+    for function in (_length, method, _length, method, _pair, len, str.upper, lambda element, one=1: element):
+        assert quick(function) == plain(function)
+    assert (list(quick(_length).parameters), list(quick(method).parameters)) == (["text"], [])
 
 
 def test_results_are_inferred_for_each_type() -> None:

@@ -27,7 +27,7 @@ class Equivalent(NamedTuple):
 
 EQUIVALENTS = tuple(
     Equivalent(entry["function"], entry["old"], new, entry["why"])
-    for entry in yaml.safe_load(LIST.read_text(encoding="utf-8"))
+    for entry in yaml.load(LIST.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     for new in entry["new"]
 )
 

@@ -37,7 +37,9 @@ LEFT_OUT = ("test_determinism", "test_faults", "test_kafka_broker", "test_same_c
 
 TESTS_OF_ROOM: dict[str, tuple[str, ...]] = {
     room: tuple(tests)
-    for room, tests in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")).items()
+    for room, tests in yaml.load(
+        Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"), Loader=yaml.CSafeLoader
+    ).items()
 }
 """The files and folders whose tests judge the mutants of a room."""
 

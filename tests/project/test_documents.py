@@ -16,7 +16,7 @@ from tests.support.together import together
 
 LINK = re.compile(r"(?:\]\(|\b(?:src|srcset)=\")([^)\s\"]+)[)\"]")
 of_each_page = together("page", list(pages()), ids=lambda page: str(page.relative_to(ROOT)))
-SITE = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # BaseLoader runs nothing
+SITE = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader=yaml.CBaseLoader)  # BaseLoader runs nothing
 
 
 @functools.cache

@@ -33,7 +33,7 @@ Job = dict[str, Any]
 
 def load(path: Path) -> dict[str, Any]:
     """A file of YAML 1.2, in which ``on`` is a word."""
-    loaded: dict[str, Any] = yaml.load(path.read_text("utf-8"), Loader=yaml.BaseLoader)
+    loaded: dict[str, Any] = yaml.load(path.read_text("utf-8"), Loader=yaml.CBaseLoader)
     return loaded
 
 

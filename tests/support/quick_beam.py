@@ -8,6 +8,7 @@ from __future__ import annotations
 import bz2
 import copy
 import functools
+import inspect
 import sys
 import types
 import weakref
@@ -133,6 +134,29 @@ def remembering_hints(look_up: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return hints
 
 
+def remembering_signatures(look_up: Callable[[Any], inspect.Signature]) -> Callable[[Any], inspect.Signature]:
+    """``get_signature`` that looks at the parameters of a function, or of a method of an object, once."""
+    known: weakref.WeakKeyDictionary[types.FunctionType, dict[bool, inspect.Signature]] = weakref.WeakKeyDictionary()
+
+    @functools.wraps(look_up)
+    def signature(func: Any) -> inspect.Signature:
+        bound = isinstance(func, types.MethodType)
+        function = func.__func__ if bound else func
+        if not isinstance(function, types.FunctionType):
+            return look_up(func)
+        answers = known.setdefault(function, {})
+        if bound not in answers:
+            answers[bound] = look_up(func)
+        return answers[bound]
+
+    return signature
+
+
+def visible_options(self: Any) -> list[str]:
+    """``_visible_option_list`` without a walk through the class of the values, which has no public names."""
+    return sorted(name for name in vars(self._visible_options) if name[0] != "_")
+
+
 def remembering_results(infer: Callable[..., Any]) -> Callable[..., Any]:
     """``infer_return_type_func`` that walks through the code of a function without a closure once for its types."""
     known: dict[Any, Any] = {}
@@ -171,11 +195,14 @@ def remember() -> None:
         schemas.SchemaTranslation.named_tuple_from_schema
     )
     PipelineOptions.view_as = remembering_views(PipelineOptions.view_as)  # type: ignore[method-assign]  # Beam has no hook for this
+    PipelineOptions._visible_option_list = visible_options  # type: ignore[method-assign]  # as above
     userstate.get_dofn_specs = remembering_specs(userstate.get_dofn_specs)
     transform_evaluator.get_dofn_specs = userstate.get_dofn_specs
     cloudpickle_pickler.bz2 = types.SimpleNamespace(compress=compress_lightly, decompress=decompress)
     hints = remembering_hints(decorators.IOTypeHints.from_callable)
     decorators.IOTypeHints.from_callable = staticmethod(hints)  # type: ignore[method-assign,assignment]  # as above
-    decorators.TRACEBACK_LIMIT = 0  # each step remembers the stack that made it, to be named in errors
+    decorators.get_signature = core.get_signature = remembering_signatures(decorators.get_signature)
+    # each step remembers the stack that made it, to be named in errors
+    decorators.traceback = types.SimpleNamespace(format_stack=lambda limit: [])
     trivial_inference.infer_return_type_func = remembering_results(trivial_inference.infer_return_type_func)
     statecache.get_deep_size = shallow_size

@@ -79,7 +79,7 @@ class Transcript:
     @classmethod
     def load(cls, path: Path) -> Transcript:
         # every word is a text: YAML itself would read 12:30 as the number 750
-        return cls(yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader))
+        return cls(yaml.load(path.read_text(encoding="utf-8"), yaml.CBaseLoader))
 
     def _event(self, line: dict[str, Any]) -> Event:
         if "watermark" in line:

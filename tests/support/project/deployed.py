@@ -17,7 +17,7 @@ Document = dict[str, Any]
 
 
 def load(path: Path) -> list[Document]:
-    return list(yaml.safe_load_all(path.read_text("utf-8")))
+    return list(yaml.load_all(path.read_text("utf-8"), Loader=yaml.CSafeLoader))
 
 
 SERVICES: Document = load(COMPOSE / "compose.yaml")[0]["services"]
