@@ -136,8 +136,8 @@ EVERY = [(people, rate) for people in (7, 60, 400) for rate in ((0.2, 0.8), (0.1
 @pytest.mark.parametrize("habit", ["one", "zero"])
 def test_intervals_hold_their_numbers_and_are_never_short(people: int, rates: tuple[float, float], habit: str) -> None:
     shown = 0
-    for first in range(0, people + 1, max(people // 12, 1)):
-        for second in range(0, people + 1, max(people // 12, 1)):
+    for first in range(0, people + 1, max(people // 10, 1)):
+        for second in range(0, people + 1, max(people // 10, 1)):
             data = crosswise(list(rates), [first, second], [people, people], None, habit)
             try:
                 found = attention(data)

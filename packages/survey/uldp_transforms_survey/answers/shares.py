@@ -16,6 +16,7 @@ Source: Warner 1965; Yu, Tian and Tang 2008; Rao and Scott 1984 (likelihood rati
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -135,16 +136,17 @@ def share_of_yes(answers: DesignedAnswers) -> Share:
 
 def misfit(answers: DesignedAnswers) -> str | None:
     """A sentence if answers lie too far outside those that are possible for shares in [0, 1]; None if they do not."""
-    found = share_of_yes(answers)
-    if found.raw == found.share:
+    raw = answers.peak()
+    share = float(np.clip(raw, 0.0, 1.0))
+    if raw == share:
         return None
-    errors = abs(found.raw - found.share) / found.standard_error
-    _, effect = _error(answers, found.share)
-    ratio = np.sqrt(max(2 * (answers.height(found.raw) - answers.height(found.share)), 0.0) / effect)
+    error, effect = _error(answers, share)
+    errors = abs(raw - share) / error
+    ratio = np.sqrt(max(2 * (answers.height(raw) - answers.height(share)), 0.0) / effect)
     if max(errors, ratio) <= MOST_OUTSIDE:
         return None
     number = int(errors if errors > MOST_OUTSIDE else ratio)
-    return f"the answers do not fit this design ({number} standard errors {'above 1' if found.raw > 1 else 'below 0'})"
+    return f"the answers do not fit this design ({number} standard errors {'above 1' if raw > 1 else 'below 0'})"
 
 
 def agreement(answers: DesignedAnswers) -> tuple[float, int, float] | None:
@@ -207,6 +209,7 @@ def _error(answers: DesignedAnswers, share: float) -> tuple[float, float]:
     return float(np.sqrt(effect * plain)), effect
 
 
+@functools.cache
 def drop(degrees: float) -> float:
     """By how much twice the log-likelihood may be below its maximum in an interval."""
     return float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, degrees)) ** 2
