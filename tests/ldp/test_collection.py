@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import hashlib
 import json
 import pickle
@@ -28,7 +29,7 @@ from tests.support.cases import (
 from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator
 from uldp_transforms import ldp
-from uldp_transforms.ldp import Collection, ReportBatch, SpecError
+from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
 from uldp_transforms.ldp import collection as collection_module
 from uldp_transforms.ldp.alphabets import ALPHABETS
 from uldp_transforms.ldp.client_window import HOUR
@@ -249,11 +250,17 @@ def test_pickling_keeps_meaning(name):
 # ---------------------------------------------------------------------- from values to an estimate
 
 
+@functools.cache
+def reports_of(name: str) -> tuple[ReportBatch, CohortCounts]:
+    """Of 3,000 people, and their counts."""
+    batch = ALL_COLLECTIONS[name].perturb(["ant", "bee", "ant"] * 1000, generator("happy", name))
+    return batch, ALL_COLLECTIONS[name].count(batch)
+
+
 @answers
 def test_values_become_reports_counts_and_an_estimate(name, estimator):
     collection = ALL_COLLECTIONS[name]
-    batch = collection.perturb(["ant", "bee", "ant"] * 1000, generator("happy", name))
-    counts = collection.count(batch)
+    batch, counts = reports_of(name)
     assert (len(batch), counts.total, counts.shape) == (3000, 3000, (collection.num_cohorts, collection.num_cells))
     assert collection.mechanism.is_valid(batch.payloads).all()
     estimate = collection.estimate(counts, estimator.id, candidates=VALUES)
@@ -265,7 +272,7 @@ def test_values_become_reports_counts_and_an_estimate(name, estimator):
 def test_estimators_need_to_know_the_model_alone(name, estimator):
     collection = ALL_COLLECTIONS[name]
     fields = {field.name: getattr(collection, field.name) for field in dataclasses.fields(Model)}
-    counts = collection.count(collection.perturb(["ant", "bee", "ant"] * 100, generator("model", name)))
+    _, counts = reports_of(name)
     of_model = estimator.estimate(Model(**fields), counts, VALUES)
     of_collection = collection.estimate(counts, estimator.id, candidates=VALUES)
     np.testing.assert_array_equal(of_model.frequencies, of_collection.frequencies)
@@ -283,9 +290,9 @@ def test_counts_of_two_parts_add_up(name):
 @all_collections
 def test_reports_give_the_estimate_of_their_counts(name):
     collection = ALL_COLLECTIONS[name]
-    batch = collection.perturb(["ant", "bee", "ant"] * 300, generator("same", name))
+    batch, counts = reports_of(name)
     of_reports = collection.estimate_reports(batch, "projected", candidates=VALUES)
-    of_counts = collection.estimate(collection.count(batch), "projected", candidates=VALUES)
+    of_counts = collection.estimate(counts, "projected", candidates=VALUES)
     np.testing.assert_array_equal(of_reports.frequencies, of_counts.frequencies)
 
 

@@ -170,8 +170,8 @@ def test_lifts_over_shares_that_may_be_nothing() -> None:
 
 @pytest.mark.parametrize("epsilon", [2.0, 4.0])
 def test_lifts_cover(epsilon: float) -> None:
-    """1,000 pairs of groups; more misses than allowed come by chance less often than once in ten million."""
-    model, rng, runs = collection(5, epsilon), generator("lifts", epsilon), 1000
+    """500 pairs of groups; more misses than allowed come by chance less often than once in ten million."""
+    model, rng, runs = collection(5, epsilon), generator("lifts", epsilon), 500
     p, q = np.array([0.4, 0.25, 0.2, 0.1, 0.05]), np.array([0.3, 0.3, 0.15, 0.15, 0.1])
     missed = np.zeros(5)
     for _ in range(runs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 
 import numpy as np
@@ -82,15 +83,12 @@ def _lifts(first: Estimate, second: Estimate) -> tuple[np.ndarray, np.ndarray, n
     return _Pair.of(first, second, 0.95, None).lifts(0.95)
 
 
-def missed(declared: float | None, share_a: float, share_b: float) -> float:
-    """Exact probability that the interval of the difference misses it, if 10 liars beside 90 people on each side send
-    what moves the second of two values towards the other side's."""
-    collection = of(*CLOSED["two"])
-    keep = float(np.e / (1 + np.e))
-    honest, liars = np.arange(91), 10
-    sides = []
+@functools.cache
+def both_sides() -> tuple[list[list[Estimate]], list[np.ndarray]]:
+    """Estimates of 0 to 90 people on each side, with 10 liars beside them, and their raw shares and both ends."""
+    collection, liars, sides = of(*CLOSED["two"]), 10, []
     for lies in (liars, 0):
-        counts = [CohortCounts(np.array([100]), np.array([[100 - yes - lies, yes + lies]])) for yes in honest]
+        counts = [CohortCounts(np.array([100]), np.array([[100 - yes - lies, yes + lies]])) for yes in range(91)]
         sides.append([collection.estimate(each, "empirical") for each in counts])
     raw, low, high = (
         np.array([[pick(one)[1] for one in side] for side in sides])
@@ -100,7 +98,15 @@ def missed(declared: float | None, share_a: float, share_b: float) -> float:
             lambda one: one.unclipped(0.95)[1],
         )
     )
-    both = [side[at][:, None] if at == 0 else side[at][None, :] for side in (raw, low, high) for at in (0, 1)]
+    return sides, [side[at][:, None] if at == 0 else side[at][None, :] for side in (raw, low, high) for at in (0, 1)]
+
+
+def missed(declared: float | None, share_a: float, share_b: float) -> float:
+    """Exact probability that the interval of the difference misses it, if 10 liars beside 90 people on each side send
+    what moves the second of two values towards the other side's."""
+    collection = of(*CLOSED["two"])
+    keep = float(np.e / (1 + np.e))
+    honest, (sides, both) = np.arange(91), both_sides()
     a, b, low_a, low_b, high_a, high_b = both
     lowest, highest = difference_interval(a, b, low_a, high_a, low_b, high_b)
     if declared is not None:

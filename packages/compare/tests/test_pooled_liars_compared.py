@@ -41,7 +41,9 @@ def sides_of(name: str, sizes: Sequence[int], lies: int) -> list[Estimate]:
 @pytest.mark.parametrize(
     ("name", "others"),
     [
-        *itertools.product(("small and noisy", "small and sharp", "alike"), ((6, 34), (5, 35), (20, 20))),
+        ("small and noisy", (20, 20)),
+        ("small and sharp", (6, 34)),
+        ("alike", (5, 35)),
         ("three", (10, 10, 20)),
     ],
 )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.clients.independent import hash_word
@@ -154,6 +154,7 @@ def test_ties_of_a_permutation_are_broken_by_the_order_of_the_list(monkeypatch):
 
 
 @alphabets
+@settings(max_examples=15)  # of up to 30 people each
 @given(data=st.data())
 def test_encode_looks_symbols_up_in_the_table(alphabet, num_cohorts, data):
     people = data.draw(st.lists(st.tuples(st.sampled_from(VALUES), st.integers(0, num_cohorts - 1)), max_size=30))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from labs.experiments.drawn_counts import draw_counts
 from tests.support.ldp.made_collections import made
 from tests.support.tolerance import RATE, generator
 from uldp_transforms.ldp import Collection
@@ -31,8 +32,8 @@ def of_seed(seed: int, hidden: float) -> tuple[float, float]:
     shares = np.array([*np.full(12, (1 - hidden) / 12), hidden])
     errors, told = [], []
     for _ in range(WINDOWS):
-        values = rng.choice([*LISTED, "hidden"], PEOPLE, p=shares).tolist()
-        estimate = of.estimate(of.count(of.perturb(values, rng)), "empirical", LISTED)
+        counts = draw_counts(of, (*LISTED, "hidden"), rng.multinomial(PEOPLE, shares), rng)
+        estimate = of.estimate(counts, "empirical", LISTED)
         errors.append(estimate.raw_frequencies - shares[:-1])
         told.append(estimate.common_variances)
     products = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -73,6 +75,7 @@ def test_the_largest_of_many_hashed_values(epsilon):
     assert display.mean() >= 0.95 - limit * error
 
 
+@functools.cache
 def some(estimator: str = "projected") -> Estimate:
     item = hashed(1, 4.0)
     return item.estimate(window(item, ZIPF, 20_000, generator("some")), estimator, VALUES)

@@ -8,6 +8,7 @@ Letters: C cohorts, k symbols (buckets), S values, R replicates of a window of n
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import warnings
 from collections.abc import Sequence
@@ -46,6 +47,7 @@ def symbol_shares(item: Collection, values: Sequence[str], shares: np.ndarray) -
     return np.stack([np.bincount(row, weights=shares, minlength=item.mechanism.num_symbols) for row in table])
 
 
+@functools.cache
 def exact_counts(item: Collection) -> CohortCounts:
     """What 10**12 and more reports count in each cohort, rounded to whole reports, when people hold TRUTH."""
     n = 10**12 * (1 + np.arange(item.num_cohorts))
@@ -53,6 +55,7 @@ def exact_counts(item: Collection) -> CohortCounts:
     return CohortCounts(n, np.rint(cells).astype(np.int64))
 
 
+@functools.cache
 def noisy_counts(item: Collection, n: int = 3000) -> CohortCounts:
     rng = generator("noisy", item.id, item.mechanism.id, n)
     return item.count(item.perturb(rng.choice(VALUES, n, p=TRUTH).tolist(), rng))
@@ -98,14 +101,21 @@ def test_post_processed_frequencies_are_a_distribution(name, estimator, n):
         assert estimate.unexplained_mass == estimate.left_over
 
 
+@functools.cache
+def few_counts(name: str) -> list[tuple[int, CohortCounts]]:
+    """Of one report to 400, twice each."""
+    item, rng, found = COLLECTIONS[name], generator("few", name), []
+    for n, _ in itertools.product((1, 2, 3, 6, 12, 40, 400), range(2)):
+        found.append((n, item.count(item.perturb(rng.choice(VALUES, n).tolist(), rng))))
+    return found
+
+
 @collections
 @estimators
 def test_estimates_are_finite_or_refused_for_any_number_of_reports(name, estimator):
     """Each number and array of an estimate, whichever fields it has; figures of numbers have tests of their own."""
-    item = COLLECTIONS[name]
-    rng, answered = generator("few", name), set()
-    for n, _ in itertools.product((1, 2, 3, 6, 12, 40, 400), range(2)):
-        counts = item.count(item.perturb(rng.choice(VALUES, n).tolist(), rng))
+    item, answered = COLLECTIONS[name], set()
+    for n, counts in few_counts(name):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
@@ -309,7 +319,7 @@ def test_standard_errors_of_a_permuted_alphabet(mechanism):
 @pytest.mark.parametrize("mechanism", ["krr", "rappor"])
 def test_standard_errors_of_a_hashed_alphabet(mechanism):
     item = collection(Hashed(num_buckets=4), 20, mechanism, epsilon=2.0)
-    estimates = simulate([item], VALUES, TRUTH, 1000)
+    estimates = simulate([item], VALUES, TRUTH, 400)
     assert_calibrated(estimates, TRUTH, 0, slack=excess_slack(20 * 3 - len(VALUES)))
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from tests.support.tolerance import RATE, generator
 from uldp_transforms.ldp import Collection, Estimate
 
-GROUPS, VALUES, WINDOWS, EACH = 80, 10, 40, 100
+GROUPS, VALUES, WINDOWS, EACH = 24, 10, 40, 100
 
 
 def asked(mechanism: str, epsilon: float, groups: int = GROUPS) -> Collection:

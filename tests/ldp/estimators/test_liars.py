@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -57,6 +58,16 @@ def test_no_attack_breaks_the_bounds_and_some_attack_reaches_each(name: str) -> 
     assert not np.allclose(honest_bounds(collection, values, truth, truth, 0.1)[0], truth, atol=0.05)
 
 
+@functools.cache
+def strict_interval(collection: Collection, yes: int, declared: float | None) -> tuple[float, float]:
+    """Of the second of two values, which ``yes`` of 200 reports name."""
+    estimate = collection.estimate(CohortCounts(np.array([200]), np.array([[200 - yes, yes]])), "empirical")
+    if declared is not None:
+        estimate = estimate.with_liars(collection, declared)
+    low, high = estimate.intervals(np.full(2, 0.95), strict=True)
+    return float(low[1]), float(high[1])
+
+
 def missed(collection: Collection, share: float, lies: int, declared: float | None) -> float:
     """Exact probability that the strict interval of the second of two values misses its share among 180 honest people,
     if 20 liars are against it: they send the first value (-1) or the second (1)."""
@@ -66,12 +77,8 @@ def missed(collection: Collection, share: float, lies: int, declared: float | No
     counted = np.arange(honest + 1)
     inside = []
     for yes in counted + (liars if lies > 0 else 0):
-        counts = CohortCounts(np.array([honest + liars]), np.array([[honest + liars - yes, yes]]))
-        estimate = collection.estimate(counts, "empirical")
-        if declared is not None:
-            estimate = estimate.with_liars(collection, declared)
-        low, high = estimate.intervals(np.full(2, 0.95), strict=True)
-        inside.append(low[1] - 1e-12 <= share <= high[1] + 1e-12)
+        low, high = strict_interval(collection, int(yes), declared)
+        inside.append(low - 1e-12 <= share <= high + 1e-12)
     return float(stats.binom.pmf(counted, honest, rate) @ ~np.array(inside))
 
 

@@ -5,6 +5,8 @@ The exact mean square of error / standard error of one symbol, and what weightin
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -22,6 +24,7 @@ def collection(mechanism: str, epsilon: float, sensitive: tuple[str, ...]) -> Co
     return made(alphabet, fields)
 
 
+@functools.cache
 def law(mechanism: str, epsilon: float, expected: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Probabilities of the counts of "rare", its estimates and standard errors for each, and its share of 10,000."""
     n = 10_000

@@ -116,7 +116,7 @@ def test_a_set_of_several_levels_is_covered() -> None:
     alphabet = {"id": "closed", "values": list(VALUES), "sensitive": [value for group in groups for value in group]}
     mechanism = {"id": "levels", "of": "urr", "levels": levels}
     item = Collection.from_json({"id": "levels", "version": 1, "alphabet": alphabet, "mechanism": mechanism})
-    true, held, number = float(shares[12:].sum()), 0, 1_000
+    true, held, number = float(shares[12:].sum()), 0, 300
     for counts in windows(item, VALUES, shares, number, 400, rng=generator("coverage of levels")):
         sums = ShareSums([NumberReports(item, counts)], (NamedSum("others", VALUES[12:]),), VALUES)
         low, high = sums.in_units(np.array(sums.intervals(0.95)))

@@ -209,15 +209,15 @@ def test_residuals_of_a_season_are_as_large_as_the_noise_was() -> None:
 
 
 def test_there_is_no_week_where_there_is_none() -> None:
-    """The gain of the log likelihood is 3 or more with probability exp(-3) at most (Markov), so 20 of 100 is 1e-6."""
-    found = 0
-    for seed in range(100):
+    """The gain of the log likelihood is 3 or more with probability exp(-3) at most (Markov); the limit has 1e-6."""
+    found, streams = 0, 40
+    for seed in range(streams):
         series, _ = a_series(generator("no week", seed), np.tile(SHARES / SHARES.sum(), (42, 1)), phases=True)
         law = series.law()
         scales, likelihoods = scales_of(series, law)
         drift, nugget = scales.means(scales.posterior(likelihoods)[0], law)
         found += season_of(series, law, drift, nugget) is not None
-    assert found < stats.binom.isf(1e-6, 100, np.exp(-3))
+    assert found < stats.binom.isf(1e-6, streams, np.exp(-3))
 
 
 def test_four_weeks_are_needed() -> None:

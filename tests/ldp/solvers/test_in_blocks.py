@@ -55,8 +55,8 @@ def held(estimate: Estimate, truth: np.ndarray, confidence: float = 0.95) -> np.
 def test_an_interval_holds_the_share_within_its_block(
     mechanism: str, alphabet: dict[str, Any], law: str, estimator: str
 ) -> None:
-    """In 95 % of the windows, of each value: the promise, less what 300 windows can miss by chance."""
-    item, windows, rng = listed(mechanism, **alphabet), 300, generator("in blocks", mechanism, law)
+    """In 95 % of the windows, of each value: the promise, less what 150 windows can miss by chance."""
+    item, windows, rng = listed(mechanism, **alphabet), 150, generator("in blocks", mechanism, law)
     truth = LAWS[law] / of_blocks(LAWS[law])
     counts = [drawn(item, law, 4_000, rng) for _ in range(windows)]
     hits = sum(held(item.estimate(each, estimator), truth).astype(int) for each in counts)

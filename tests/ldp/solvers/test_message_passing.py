@@ -61,18 +61,15 @@ def window(
     return item.count_groups(item.mechanism.perturb(symbols, SeededSource(rng)), cohorts, 1)[0]
 
 
-FEW, MANY = 4, 12
-"""Windows of a case: in the tests of all cases, and in those of one or in ``make slow``."""
+WINDOWS = 12
 
 
 @functools.cache
-def estimates(
-    name: str, unlisted: float, uneven: bool, repeats: int = MANY
-) -> tuple[list[Estimate], list[Estimate], np.ndarray]:
+def estimates(name: str, unlisted: float, uneven: bool) -> tuple[list[Estimate], list[Estimate], np.ndarray]:
     """By message passing, and by exact least squares of the same counts; and the truth (S,), of a public list too."""
     rng, clear = generator("messages", name, unlisted, uneven), 0.2 if MECHANISMS[name][1].get("non_sensitive") else 0.0
     passed, exact = [], []
-    for seed in range(repeats):
+    for seed in range(WINDOWS):
         item = collection(seed, name)
         counts = window(item, ZIPF, unlisted, clear, uneven, rng)
         passed.append(item.estimate(counts, candidates=VALUES))
@@ -120,7 +117,7 @@ def covered(found: list[Estimate], truth: np.ndarray) -> np.ndarray:
 @cases
 def test_intervals_hold_the_truth(name, unlisted, uneven):
     """As many as if a tenth of them were independent."""
-    passed, _, truth = estimates(name, unlisted, uneven, FEW)
+    passed, _, truth = estimates(name, unlisted, uneven)
     tenth = len(passed) * SIZE // 10
     low, high = binomial_limits(tenth, 0.95)
     assert low <= covered(passed, truth).mean() * tenth <= high
@@ -144,7 +141,7 @@ def test_intervals_hold_the_truth_in_95_per_cent():
 @cases
 def test_it_is_no_worse_than_exact_least_squares(name, unlisted, uneven):
     """By 2 % in the Euclidean norm at most; in fact it is better, for it knows that most values are rare."""
-    passed, exact, truth = estimates(name, unlisted, uneven, FEW)
+    passed, exact, truth = estimates(name, unlisted, uneven)
     squares = np.array([[((e.raw_frequencies - truth) ** 2).sum() for e in both] for both in zip(passed, exact)])
     assert squares[:, 0].sum() <= 1.02**2 * squares[:, 1].sum()
 
