@@ -250,12 +250,11 @@ BERLIN = CalendarWindows(size=1, unit="d", timezone="Europe/Berlin")
 
 
 def test_beams_own_windows_give_the_same_rows() -> None:
+    """Which windows they are: ``test_windows_of_beam.py``."""
     messages = list(map(wire.encode_batch, some_reports("beam")))
     for values, window_fn in [
-        ({"window": "10m", "window_offset": "3m"}, beam.window.FixedWindows(600, 180)),
         ({"window": "20m", "slide": "10m", "window_offset": "7m"}, beam.window.SlidingWindows(1200, 600, 420)),
         ({"window": "1d", "timezone": BERLIN.timezone}, CalendarWindowFn(BERLIN)),
-        ({}, beam.window.GlobalWindows()),
     ]:
         ours = run(beam.Create(messages), EstimateReports(with_counts=True, **PLAIN | values))
         assert in_order(ours) == in_order(

@@ -518,10 +518,6 @@ SENTENCES: list[Refusal] = [
         "collection 'shared' must have at most 8192 public values that share clear buckets, got 8193",
     ),
     (
-        lambda: EstimateDistribution(JobSpec(collections=(OPEN,), candidates=tuple(map(str, range(1_048_577))))),
-        f"{NEEDS} 1048577",
-    ),
-    (
         lambda: JobSpec(collections=(KRR,), min_reports=0),
         f"JobSpec.min_reports must be an integer in [1, {1 << 62}], got 0",
     ),

@@ -16,6 +16,8 @@ import uldp_transforms
 from tests.support import cases
 from tests.support.messages.secret_messages import FILES, messages, shown
 from tests.support.messages_cases import KRR, decoder, write_files
+from tests.support.project.sources import tree_of
+from tests.support.together import together
 from tests.support.tolerance import binomial_limits, generator, within
 from uldp_transforms.jobs import cli, estimate
 from uldp_transforms.ldp.sampling import SeededSource
@@ -38,10 +40,10 @@ def other_randomness(node: ast.AST) -> bool:
     return False
 
 
-@pytest.mark.parametrize("name", [name for name in SOURCES if not name.startswith("jobs/")])
+@together("name", [name for name in SOURCES if not name.startswith("jobs/")])
 def test_the_package_makes_no_generator(name):
     """A client that is given none takes the system's source; a reproducible one has to be passed in from outside."""
-    assert not any(map(other_randomness, ast.walk(ast.parse(SOURCES[name].read_text(encoding="utf-8")))))
+    assert not any(map(other_randomness, ast.walk(tree_of(SOURCES[name]))))
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from tests.servers.pubsub.pubsub_server import PubsubServer
 from tests.support import cases, replay
 from tests.support.messages_cases import KRR, NOON, container, decoder, long, single, write_files
+from tests.support.project.sources import tree_of
 from tests.support.together import together
 from tests.support.tolerance import generator
 from uldp_transforms import CountReports, DecodeReports, Windows
@@ -53,7 +54,7 @@ DAY = 24 * HOUR
 
 
 def nodes(name: str) -> Iterator[ast.AST]:
-    return ast.walk(ast.parse(SOURCES[name].read_text(encoding="utf-8")))
+    return ast.walk(tree_of(SOURCES[name]))
 
 
 # ---------------------------------------------------------------------- time

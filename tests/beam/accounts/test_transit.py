@@ -69,24 +69,27 @@ JOB = "--collection krr.json --input *.avro --output out --min_reports 1 --windo
 
 # ---------------------------------------------------------------------- errors are never swallowed
 
+deeper = functools.partial(pytest.param, marks=pytest.mark.slow)
+"""Functions that those of the other cases call, or that the same step calls."""
+
 INNER = [
-    pytest.param(MessageDecoder, "_split_singles", id="decoding: reports"),
-    pytest.param(MessageDecoder, "_split_packed", id="decoding: batches"),
-    pytest.param(MessageDecoder, "_judge", id="decoding: verdicts"),
-    pytest.param(decode, "received_entries", id="decoding: the ledger"),
     pytest.param(MessageDecoder, "decode", id="decoding: as a whole"),
     pytest.param(gather, "handed_on", id="gathering"),
-    pytest.param(containers, "_read_header", id="reading: header"),
     pytest.param(containers, "_read_block", id="reading: block"),
-    pytest.param(containers, "_split_block", id="reading: messages of a block"),
-    pytest.param(containers, "_end_of_datum", id="reading: one message"),
-    pytest.param(report_files, "read_blocks", id="reading: as a whole"),
     pytest.param(read_files, "_open", id="reading: to open"),
-    pytest.param(measured_rows, "rows_of", id="estimate: as a whole"),
-    pytest.param(sample, "reason_to_withhold", id="estimate: whether to"),
     pytest.param(rows_of_samples, "solve", id="estimate: together"),
-    pytest.param(windowed_estimate, "value_estimates", id="estimate: values"),
     pytest.param(rows_of_samples, "health_of_window", id="estimate: health"),
+    deeper(MessageDecoder, "_split_singles", id="decoding: reports"),
+    deeper(MessageDecoder, "_split_packed", id="decoding: batches"),
+    deeper(MessageDecoder, "_judge", id="decoding: verdicts"),
+    deeper(decode, "received_entries", id="decoding: the ledger"),
+    deeper(containers, "_read_header", id="reading: header"),
+    deeper(containers, "_split_block", id="reading: messages of a block"),
+    deeper(containers, "_end_of_datum", id="reading: one message"),
+    deeper(report_files, "read_blocks", id="reading: as a whole"),
+    deeper(measured_rows, "rows_of", id="estimate: as a whole"),
+    deeper(sample, "reason_to_withhold", id="estimate: whether to"),
+    deeper(windowed_estimate, "value_estimates", id="estimate: values"),
 ]
 
 

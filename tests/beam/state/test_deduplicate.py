@@ -124,7 +124,7 @@ def test_in_how_many_parts_reports_are_held_changes_nothing(num_parts: int) -> N
     ids[:, :4] = generator("parts").integers(0, 256, (50, 4))
     sent = [batch, dataclasses.replace(batch, report_ids=ids), in_conflict(batch), batch]
     events = [replay.arrive((3 + number) * PERIOD, as_messages(part)) for number, part in enumerate(sent)]
-    job = replay.streaming_job(ALL, WINDOWS, deduplicate_parts=num_parts, **JOB)
+    job = replay.streaming_job(ALL, WINDOWS, **JOB | {"deduplicate_parts": num_parts})
     check(replay.replay(job, events), sent)
 
 
@@ -143,7 +143,7 @@ def readings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("block", [-1, 100, 1 << 15])
+@pytest.mark.parametrize("block", [pytest.param(-1, marks=pytest.mark.slow), 100, 1 << 15])
 def test_a_worker_that_holds_nothing_counts_the_same(
     block: int, readings: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,7 +151,7 @@ def test_a_worker_that_holds_nothing_counts_the_same(
     monkeypatch.setattr(deduplicate, "_BLOCK", block)
     monkeypatch.setattr(deduplicate, "_HELD", Held(seconds=-1))
     sent = several_bundles()
-    check(replay.replay(replay.streaming_job(ALL, WINDOWS, deduplicate_parts=2, **JOB), arrivals(sent)), sent)
+    check(replay.replay(replay.streaming_job(ALL, WINDOWS, **JOB | {"deduplicate_parts": 2}), arrivals(sent)), sent)
     assert len(readings) > 50
     assert (max(readings) > 10) == (block < 1_000), "the log has several blocks, or none"
 
@@ -162,7 +162,7 @@ def test_what_was_written_is_not_read_again(readings: list[int], monkeypatch: py
     held: Held[KnownReports] = Held()
     monkeypatch.setattr(deduplicate, "_HELD", held)
     sent = several_bundles()
-    job = replay.streaming_job(ALL, WINDOWS, deduplicate_parts=2, **JOB)
+    job = replay.streaming_job(ALL, WINDOWS, **JOB | {"deduplicate_parts": 2})
     check(replay.replay(job, arrivals(sent)), sent)
     assert readings == [0] * 6, "three base periods in two parts"
     assert len(held) == 0, "at the end of the stream all is forgotten"
@@ -180,7 +180,7 @@ def test_a_bundle_that_is_tried_again_counts_once(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(deduplicate._CountOnceFn, "_count", fails_in_the_second_bundle)
     events = [replay.arrive(PERIOD, [wire.encode_batch(batch)]) for batch in [*sent, sent[1]]]
-    rows = replay.replay(replay.streaming_job(ALL, WINDOWS, deduplicate_parts=1, **JOB), events)
+    rows = replay.replay(replay.streaming_job(ALL, WINDOWS, **JOB | {"deduplicate_parts": 1}), events)
     check(rows, [*sent, sent[1]])
     assert next(calls) == 6, "four bundles, one of them twice"
 

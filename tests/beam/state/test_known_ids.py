@@ -193,7 +193,7 @@ def test_an_id_with_the_fingerprint_of_another_one_is_in_the_ledger_as_a_copy(mo
     monkeypatch.setattr(Short, "bits", 4)
     batch = at(some_reports(KRR, 300, "sixteen places"), 0)
     events = [replay.arrive(PERIOD, [wire.encode_batch(batch)])]
-    rows = replay.replay(replay.streaming_job(ALL, WINDOWS, deduplicate_parts=1, **FINGERPRINTS), events)
+    rows = replay.replay(replay.streaming_job(ALL, WINDOWS, **FINGERPRINTS | {"deduplicate_parts": 1}), events)
     assert not replay.unbalanced(rows["ledger"])
     sums = sum(replay.sum_ledger(rows["ledger"]).values(), Counter())
     assert sums["accepted"] <= 16
@@ -213,13 +213,13 @@ def test_everything_twice_is_everything_once(run: Any, tmp_path: Any, monkeypatc
     check(run(sent, tmp_path), sent)
 
 
-@pytest.mark.parametrize("block", [-1, 100, 1 << 15])
+@pytest.mark.parametrize("block", [pytest.param(-1, marks=pytest.mark.slow), 100, 1 << 15])
 def test_a_worker_that_holds_nothing_counts_the_same(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Restarts: all is in state, also the secret."""
     monkeypatch.setattr(deduplicate, "_BLOCK", block)
     monkeypatch.setattr(deduplicate, "_HELD", Held(seconds=-1))
     sent = [part for number, part in enumerate(several_bundles()) if number % 3 < 2]  # no conflicts
-    job = replay.streaming_job(ALL, WINDOWS, deduplicate_parts=2, **FINGERPRINTS)
+    job = replay.streaming_job(ALL, WINDOWS, **FINGERPRINTS | {"deduplicate_parts": 2})
     check(replay.replay(job, arrivals(sent)), sent)
 
 
@@ -230,7 +230,7 @@ def test_what_was_written_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(deduplicate, "read_again", lambda *given: (found.append(1), read(*given))[1])
     monkeypatch.setattr(deduplicate, "_HELD", held)
     sent = [some_reports(KRR, 60, number) for number in range(6)]
-    job = replay.streaming_job(ALL, WINDOWS, deduplicate_parts=2, **FINGERPRINTS)
+    job = replay.streaming_job(ALL, WINDOWS, **FINGERPRINTS | {"deduplicate_parts": 2})
     check(replay.replay(job, arrivals(sent)), sent)
     assert len(found) == 6, "three base periods in two parts"
     assert len(held) == 0, "at the end of the stream all is forgotten"
@@ -266,7 +266,7 @@ def test_a_bundle_that_is_tried_again_counts_once(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(deduplicate._CountOnceFn, "_count", fails_in_the_first_bundle)
     events = [replay.arrive(PERIOD, as_messages(batch)) for batch in [*sent, sent[1]]]
-    rows = replay.replay(replay.streaming_job(ALL, WINDOWS, deduplicate_parts=1, **FINGERPRINTS), events)
+    rows = replay.replay(replay.streaming_job(ALL, WINDOWS, **FINGERPRINTS | {"deduplicate_parts": 1}), events)
     check(rows, [*sent, sent[1]])
 
 
@@ -276,7 +276,7 @@ def test_each_state_has_its_own_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deduplicate, "_HELD", Held(seconds=-1))
     monkeypatch.setattr(deduplicate, "KnownIds", lambda secret: (secrets.append(secret), KnownIds(secret))[1])
     sent = [some_reports(KRR, 60, number) for number in range(3)]
-    job = replay.streaming_job(ALL, WINDOWS, deduplicate_parts=2, **FINGERPRINTS)
+    job = replay.streaming_job(ALL, WINDOWS, **FINGERPRINTS | {"deduplicate_parts": 2})
     check(replay.replay(job, arrivals(sent)), sent)
     assert len(set(secrets)) == 6, "three base periods in two parts"
     assert len(secrets) >= 18, "it is read again for each bundle"

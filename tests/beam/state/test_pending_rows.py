@@ -229,12 +229,12 @@ def test_plain_bytes_are_read_or_refused(kind: str, data: st.DataObject) -> None
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_damaged_rows_are_refused(kind: str) -> None:
-    """A row that ends within a field, and one with a byte more."""
+    """A row that ends with the first byte of a field or before its last one, and one with a byte more."""
     schema, plain = SCHEMAS[kind], PLAIN[kind]
     shape = shape_of(plain)
     row = encoded(to_avro(kept_rows.rows(kind)[0], schema), plain)
     whole = {len(prefix) for prefix in _prefixes(kind)}
-    for end in set(range(1, len(row))) - whole:
+    for end in {place + step for place in whole | {0, len(row)} for step in (-1, 1)} & set(range(1, len(row))) - whole:
         with pytest.raises(ValueError, match=refused(schema)):
             records_of([row[:end]], schema)
     earlier = head_of(cut_to(plain, bytes([shape[0] - 1, *shape[1:]])))

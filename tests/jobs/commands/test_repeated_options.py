@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -43,6 +44,7 @@ TEXTS = (
 )
 
 
+@functools.cache
 def parser_of(program: str) -> cli.Parser:
     """Its parser, of which no option is required."""
     parser = cli.parser_of(lambda words: uldp.main([program, *words]))

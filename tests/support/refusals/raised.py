@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.support.project.sources import tree_of
+
 
 def calls_of(tables: Iterable[Iterable[Any]]) -> Iterator[Callable[[], Any]]:
     """The call of each row: its part that is callable and no class of exceptions."""
@@ -46,7 +48,7 @@ def refusals_of(sources: Mapping[str, Path]) -> dict[tuple[str, int], str]:
     return {
         (str(source), line): f"{name}:{node.lineno}"
         for name, source in sources.items()
-        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        for node in ast.walk(tree_of(source))
         if isinstance(node, ast.Raise) and node.exc is not None and ast.unparse(node.exc) != "KeyboardInterrupt"
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
