@@ -47,16 +47,37 @@ def people(n: int, *names: object) -> list[str]:
     return generator("discover", *names).choice(list(WORDS), n, p=list(WORDS.values())).tolist()
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The present folder, with a collection and the reports of three hours."""
+def write_words(folder: Path) -> None:
+    """A collection and the reports of three hours."""
     item, rng = words(), generator("reports of words")
     batch = item.perturb(people(12_000), rng, np.repeat(np.arange(3), 4000) * HOUR)
     reports = container([(1, message) for message in wire.encode_reports(batch)])
     candidates = "banana\nkiwi\n"
-    write_files(tmp_path, {"words.json": item, "krr.json": KRR, "in.avro": reports, "candidates.txt": candidates})
+    write_files(folder, {"words.json": item, "krr.json": KRR, "in.avro": reports, "candidates.txt": candidates})
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The present folder, with these files."""
+    write_words(tmp_path)
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def folder_of_job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with these files, and with ``out`` of a job that searched each hour."""
+    folder = tmp_path_factory.mktemp("job")
+    write_words(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        run(estimate, "--collection words.json --input in.avro --output out --window 1h --discover --write_counts")
+    return folder
+
+
+@pytest.fixture
+def job(folder_of_job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The present folder, with what the job wrote, whose rows are only read."""
+    monkeypatch.chdir(folder_of_job)
 
 
 def lines(path: str) -> list[dict[str, Any]]:
@@ -67,9 +88,8 @@ def run(program: Any, arguments: str) -> None:
     assert program.main(shlex.split(arguments)) == 0
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("job")
 def test_the_job_writes_what_it_finds_window_by_window() -> None:
-    run(estimate, "--collection words.json --input in.avro --output out --window 1h --discover --write_counts")
     rows = lines("out/discovered.jsonl")
     windows = {row["window_start"] for row in rows}
     assert len(windows) == 3
@@ -97,9 +117,8 @@ def test_candidates_and_the_search_go_together() -> None:
         assert value not in found or found[value]["ci_low"] <= share <= found[value]["ci_high"]
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("job")
 def test_stored_counts_are_searched_again_and_sums_of_windows_find_more() -> None:
-    run(estimate, "--collection words.json --input in.avro --output out --window 1h --discover --write_counts")
     again = "--collection words.json out --discover"
     run(reestimate, f"{again} --output again")
     assert Path("again/discovered.jsonl").read_bytes() == Path("out/discovered.jsonl").read_bytes()
@@ -114,14 +133,13 @@ def test_stored_counts_are_searched_again_and_sums_of_windows_find_more() -> Non
         assert [value["value"] for value in row["estimates"]] == [row["value"] for row in rows]
 
 
-@pytest.mark.usefixtures("folder")
+@pytest.mark.usefixtures("job")
 def test_the_whole_period_is_searched_as_one_window(capsys: pytest.CaptureFixture[str]) -> None:
-    run(estimate, "--collection words.json --input in.avro --output out --window 1h --discover --write_counts")
-    run(reestimate, "--collection words.json out --output summed --window 3h --discover")
+    run(reestimate, "--collection words.json out --output whole --window 3h --discover")
     capsys.readouterr()
     run(reestimate, "out --window all --collection words.json --discover")
     rows = lines("out/totals-discovered.jsonl")
-    assert rows == lines("summed/discovered.jsonl") != []
+    assert rows == lines("whole/discovered.jsonl") != []
     printed = capsys.readouterr().out
     assert "\nunlisted value" in printed
     assert all(f"{row['value']} " in printed and f"{row['frequency']:.4f}" in printed for row in rows)
