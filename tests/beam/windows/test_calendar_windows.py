@@ -61,7 +61,10 @@ def local(timezone: str, moment: int) -> datetime.datetime:
 
 
 def date_of(timezone: str, moment: int) -> datetime.date:
-    """The latest date that clocks showed in the day before; they are never put back by more."""
+    """The latest date that clocks showed in the day before; they are put back by no more, and never twice a day."""
+    first, last = (local(timezone, moment - minutes * MINUTE) for minutes in (1439, 0))
+    if first.utcoffset() == last.utcoffset():
+        return last.date()
     return max(local(timezone, moment - minutes * MINUTE).date() for minutes in range(1440))
 
 
