@@ -430,7 +430,7 @@ MEANING = [  # the part of the specification that JSON Schema has no words for
     ("ordered", {"alphabet.others": ["1"]}, "must be texts that are neither numbers nor names of bins"),
     ("ordered", {"mechanism": {"id": "sw", "epsilon": 1, "half_width": 5}}, "mechanism.half_width must be an integer"),
     ("edges", {"alphabet.edges": [0, 2, 1]}, "alphabet.edges must be increasing"),
-    ("hashed", {"alphabet.num_hashes": 2}, "KaryRR.num_hashes must be an integer in [1, 1]"),
+    ("hashed", {"alphabet.num_hashes": 2}, "mechanism.num_hashes (of the alphabet) must be an integer in [1, 1]"),
     ("listed", {"alphabet.num_hashes": 2}, "alphabet.num_hashes must be an integer in [1, 1]"),
     ("listed", {"alphabet.non_sensitive": None}, "num_clear_buckets must be absent without alphabet.non_sensitive"),
     ("listed", {"alphabet.non_sensitive": ["e\u0301", "\u00e9"]}, "alphabet.non_sensitive must not repeat an entry"),
@@ -455,7 +455,7 @@ MEANING = [  # the part of the specification that JSON Schema has no words for
         {"alphabet.sensitive": ["bee"]},
         "must give every value its own symbol, in the order of the values, and must have only sensitive values",
     ),
-    ("rates", {"alphabet.values": ["ant", "bee"]}, "TwoStage.num_symbols must be 3 to 1024"),
+    ("rates", {"alphabet.values": ["ant", "bee"]}, "mechanism.num_symbols (of the alphabet) must be 3 to 1024"),
 ]
 
 

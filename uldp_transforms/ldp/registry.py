@@ -86,7 +86,7 @@ class Registry(Generic[T]):
 
         Args:
             spec: ``{"id": ..., field: value, ...}``.
-            context: fields that are not in the JSON object; those that the class does not have are left out.
+            context: fields that come from the alphabet; those that the class does not have are left out.
 
         Raises:
             SpecError: if a key is missing or unknown, or the class refuses a value; names keys by their place in the
@@ -105,8 +105,13 @@ class Registry(Generic[T]):
         try:
             return cls(**context, **fields)
         except SpecError as error:
-            of_class = rf"\b{cls.__name__}\.(?=({'|'.join(allowed)})\b)"
-            raise SpecError(re.sub(of_class, f"{self.kind}.", str(error))) from error
+            raise SpecError(self._as_written(str(error), cls.__name__, context)) from error
+
+    def _as_written(self, sentence: str, of_class: str, context: Iterable[str]) -> str:
+        """A sentence that names fields by their place in the JSON object, or as those of the alphabet."""
+        for name in context:
+            sentence = re.sub(rf"\b{of_class}\.{name}\b", f"{self.kind}.{name} (of the alphabet)", sentence)
+        return re.sub(rf"\b{of_class}\.(?=[a-z_])", f"{self.kind}.", sentence)
 
 
 class Table(list[T]):

@@ -92,10 +92,14 @@ def files_of_manifest(content: object) -> list[ListedFile]:
         raise SpecError(f"Manifest.files must be a list, got {describe(spec['files'])}")
     names = [field.name for field in dataclasses.fields(ListedFile)]
     files = []
-    for item in spec["files"]:
-        entry = require_mapping("ListedFile", item)
-        require_keys("ListedFile", entry, names, names)
-        files.append(ListedFile(**entry))
+    for place, item in enumerate(spec["files"]):
+        where = f"Manifest.files[{place}]"
+        entry = require_mapping(where, item)
+        require_keys(where, entry, names, names)
+        try:
+            files.append(ListedFile(**entry))
+        except SpecError as error:
+            raise SpecError(str(error).replace(ListedFile.__name__, where, 1)) from error
     return files
 
 

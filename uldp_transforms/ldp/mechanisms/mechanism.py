@@ -137,13 +137,19 @@ class Mechanism(abc.ABC):
         self.check_epsilon()
         self.check_own_fields()
         if not self.has_signal:
-            raise SpecError(f"{name}.epsilon must be large enough for a signal in 64-bit weights, got {self.epsilon!r}")
+            raise SpecError(self.no_signal)
 
     def check_epsilon(self) -> None:
         """Check epsilon and convert it to a float (raises SpecError)."""
         ok = is_number(self.epsilon) and 0 < self.epsilon <= MAX_EPSILON
         require_number(f"{type(self).__name__}.epsilon", self.epsilon, f"a number in (0, {MAX_EPSILON:g}]", ok)
         object.__setattr__(self, "epsilon", float(self.epsilon))
+
+    @property
+    def no_signal(self) -> str:
+        """The refusal of an epsilon that 64-bit weights cannot express."""
+        name = f"{type(self).__name__}.epsilon"
+        return f"{name} must be large enough for a signal in 64-bit weights, got {self.epsilon!r}"
 
     def check_own_fields(self) -> None:  # noqa: B027  # most mechanisms have none
         """Check the fields that a subclass adds (raises SpecError); all other fields have been checked."""

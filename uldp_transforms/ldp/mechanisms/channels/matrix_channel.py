@@ -61,7 +61,7 @@ class MatrixChannel(IntegerReportMechanism):
     @property
     def has_signal(self) -> bool:
         expected = self.probabilities.mean(axis=1, keepdims=True)
-        return bool(
+        return bool(expected.min() > 0) and bool(
             np.linalg.svd(self.probabilities / np.sqrt(expected), compute_uv=False)[-1] > SMALLEST_SINGULAR_VALUE
         )
 

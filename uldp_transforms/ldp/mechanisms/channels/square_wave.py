@@ -96,8 +96,8 @@ class UtilityOptimizedSquareWave(MatrixChannel):
         """b."""
         if self.half_width is not None:
             return self.half_width
-        e, bins = math.exp(self.epsilon), self._bins
-        best = (self.epsilon * e - math.expm1(self.epsilon)) / (2 * e * (math.expm1(self.epsilon) - self.epsilon))
+        e, bins, more = math.exp(self.epsilon), self._bins, math.expm1(self.epsilon) - self.epsilon
+        best = (self.epsilon * e - math.expm1(self.epsilon)) / (2 * e * more) if more else 1 / 2
         return max(1, round(bins * best))
 
     @property

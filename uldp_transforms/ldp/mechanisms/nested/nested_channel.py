@@ -125,10 +125,12 @@ class NestedChannel(Mechanism):
         try:
             _ = self.members
         except SpecError:
-            epsilon = f"{levels[0].epsilon:g}"
-            raise SpecError(
-                f"{name}.levels must have epsilons with a signal in 64-bit weights, got {epsilon}"
-            ) from None
+            raise SpecError(self.no_signal) from None
+
+    @property
+    def no_signal(self) -> str:
+        where, epsilon = f"{type(self).__name__}.levels", f"{self.levels[0].epsilon:g}"
+        return f"{where} must have epsilons with a signal in 64-bit weights, got {epsilon}"
 
     def _placed(self, where: str, levels: Sequence[Level]) -> tuple[tuple[int, ...], ...]:
         """The symbols of each level."""
