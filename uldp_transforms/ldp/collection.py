@@ -364,7 +364,8 @@ class Collection(Model):
         self._check_shape(counts)
         chosen = _estimator(estimator)
         self.check_estimator(chosen)
-        return chosen.estimate(self, counts, None if candidates is None else canonical_candidates(candidates))
+        found = chosen.estimate(self, counts, None if candidates is None else canonical_candidates(candidates))
+        return dataclasses.replace(found, noun=self.noun)
 
     def estimate_by(
         self,
@@ -405,7 +406,7 @@ class Collection(Model):
         asked = None if candidates is None else canonical_candidates(candidates)
         counts = self.count(batch)
         of_alphabet = dataclasses.replace(batch, cohorts=self.without_groups(batch.cohorts))
-        return chosen.estimate_reports(self, counts, of_alphabet, asked)
+        return dataclasses.replace(chosen.estimate_reports(self, counts, of_alphabet, asked), noun=self.noun)
 
     def _check_shape(self, counts: CohortCounts) -> None:
         if counts.shape != (self.num_cohorts, self.num_cells):

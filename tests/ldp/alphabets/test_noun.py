@@ -9,7 +9,7 @@ import pytest
 from tests.support.cases import ALL_COLLECTIONS
 from tests.support.ldp.dimensions import PLAIN
 from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.alphabets.noun import Noun
+from uldp_transforms.ldp.alphabets.noun import ANSWER, PERSON, REPORT, Noun
 from uldp_transforms.ldp.client.client_form import client_form
 
 FLIGHTS = Noun(one="flight", many="flights")
@@ -36,6 +36,11 @@ def test_an_absent_noun_is_answer_and_is_not_written(noun):
     collection = Collection.from_json(PLAIN.to_json() | {"noun": noun})
     assert collection == PLAIN
     assert "noun" not in collection.to_json()
+
+
+def test_a_declared_noun_is_used_and_another_one_instead_of_none():
+    assert [noun.or_else(REPORT) for noun in (FLIGHTS, ANSWER)] == [FLIGHTS, REPORT]
+    assert [PERSON.many, REPORT.counted(1), REPORT.counted(2)] == ["people", "1 report", "2 reports"]
 
 
 @pytest.mark.parametrize(("number", "text"), [(1, "1 flight"), (0, "0 flights"), (508_850, "508,850 flights")])

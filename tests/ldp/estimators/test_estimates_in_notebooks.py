@@ -13,6 +13,8 @@ from tests.support.ldp.made_collections import made
 from tests.support.refusals.ldp.notebooks import FIELDS, HASHED, KRR, VALUES, estimate_of
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection, Estimate, SpecError
+from uldp_transforms.ldp.estimators import ESTIMATORS
+from uldp_transforms.ldp.versions import questions_of
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +51,28 @@ def test_a_table_has_the_largest_and_says_of_how_many(estimate: Estimate) -> Non
     first = next(row for row in table.all("tr") if any(row.all("td")))
     low, high = frame["display_low"][0], frame["display_high"][0]
     assert first.text.endswith(f"{frame['frequency'][0]:.1%} {low:.1%} to {high:.1%}".replace("%", " %"))
+
+
+def test_estimates_speak_of_what_the_collection_counts() -> None:
+    """A chart, a table and a line; of groups, of reports in memory and of a question too."""
+    noun = {"one": "flight", "many": "flights"}
+    dimension = {"name": "arm", "values": ["new"]}
+    plain = Collection.from_json(KRR.to_json() | {"dimensions": [dimension]})
+    flights = Collection.from_json(plain.to_json() | {"noun": noun, "question": "q"})
+    rng = generator("what is counted")
+    batch = plain.perturb([VALUES[0]] * 60, rng, [0] * 60, {"arm": ["new"] * 60}).batch
+    for of, many, title in ((plain, "reports", "people"), (flights, "flights", "flights")):
+        counts = of.count(batch)
+        found = [of.estimate(counts), *of.estimate_by(batch, ["arm"]).values(), of.estimate_reports(batch)]
+        if of is flights:
+            [question] = questions_of([of])
+            found.append(question.estimate({of.fingerprint: counts}, ESTIMATORS["eb"]()).estimate)
+        for one in found:
+            assert f"60 {many}, estimator" in one._repr_html_()
+            assert f"60 {many};" in repr(one)
+            layers = one.plot().to_dict()["layer"]
+            titles = [layer["encoding"]["x"].get("title") for layer in layers]
+            assert f"share of {title}, with 95 % interval" in titles
 
 
 def test_foreign_texts_are_escaped_and_unlisted_values_are_told() -> None:

@@ -33,6 +33,10 @@ class Noun:
                     f"{' '.join(sorted(_OF_MARKUP))} and outer white space, got {describe(text)}"
                 )
 
+    def or_else(self, other: Noun) -> Noun:
+        """This noun if the collection declares one, otherwise another."""
+        return other if self == ANSWER else self
+
     def counted(self, number: int) -> str:
         """``1 flight`` or ``1,234 flights``."""
         return f"{number:,} {self.one if number == 1 else self.many}"
@@ -40,6 +44,9 @@ class Noun:
 
 ANSWER = Noun()
 """The default."""
+
+REPORT, PERSON = Noun(one="report", many="reports"), Noun(one="person", many="people")
+"""What texts count, and of what they say shares, if a collection declares no noun."""
 
 
 def noun_of(spec: object) -> Noun:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from uldp_transforms.ldp.alphabets.noun import PERSON, REPORT, Noun
 from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.estimators.number_estimates import Numbers
 
@@ -69,6 +70,8 @@ class Displayed(Protocol):
     def numbers(self) -> Numbers | None: ...
     @property
     def group(self) -> Mapping[str, str]: ...
+    @property
+    def noun(self) -> Noun: ...
     @property
     def num_groups(self) -> int: ...
     def columns_in_blocks(self, number: int) -> dict[str, np.ndarray]: ...
@@ -166,7 +169,7 @@ def _share_cells(found: Mapping[str, Any], share: str, interval: str) -> Iterato
 
 def in_a_line(estimate: Displayed) -> str:
     """Sizes of an estimate in one line, with its group, and with mean and median of numbers."""
-    sizes = f"{len(estimate.values):,} values, {estimate.num_reports:,} reports"
+    sizes = f"{len(estimate.values):,} values, {_reports(estimate)}"
     of = f" of {_group(estimate.group)}" if estimate.group else ""
     told = "to_frame(), plot() and the attributes have the numbers"
     if estimate.numbers is not None:
@@ -233,6 +236,11 @@ def _group(group: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in group.items())
 
 
+def _reports(estimate: Displayed) -> str:
+    """How much was counted."""
+    return estimate.noun.or_else(REPORT).counted(estimate.num_reports)
+
+
 def sentences(estimate: Displayed, number: int = SHOWN) -> list[str]:
     """Caption of a table: numbers of reports and values, meaning of the intervals, and share of unlisted values."""
     size = len(estimate.values)
@@ -243,7 +251,7 @@ def sentences(estimate: Displayed, number: int = SHOWN) -> list[str]:
     of = f"{_group(estimate.group)}: " if estimate.group else ""
     among = f" of all {estimate.num_groups:,} groups" if estimate.num_groups > 1 else ""
     found = [
-        f"{of}{estimate.num_reports:,} reports, estimator {estimate.estimator}: {listed}.",
+        f"{of}{_reports(estimate)}, estimator {estimate.estimator}: {listed}.",
         f"Intervals are adjusted for the selection of the largest values{among} and {looks}.",
     ]
     if estimate.unexplained_status is not None:
@@ -280,7 +288,7 @@ def chart(estimate: Displayed, number: int = SHOWN) -> altair.LayerChart:
 
 
 def _axis_title(estimate: Displayed) -> str:
-    return f"share of people, with {percent(estimate.confidence)} interval"
+    return f"share of {estimate.noun.or_else(PERSON).many}, with {percent(estimate.confidence)} interval"
 
 
 def _chart_of_bins(alt: Any, estimate: Displayed, numbers: Numbers) -> altair.LayerChart:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import numpy as np
 
+from uldp_transforms.ldp.alphabets.noun import ANSWER, Noun
 from uldp_transforms.ldp.checks import describe, is_number
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
@@ -94,6 +95,7 @@ class Estimate:
         borrowed: weight of the shares of all groups in ``frequencies``, from 0 to 1; None if nothing may be borrowed.
         numbers: what ``figures`` come from; None if values are no numbers, or if intervals are not for one look.
         group: dimension -> value of the people of this estimate; empty: everybody.
+        noun: what is counted, as the collection calls it; texts and charts use it if it is declared.
         num_groups: G, number of groups that can be estimated by these dimensions; 1: everybody. ``display_intervals``
             count the values of all of them.
     """
@@ -123,6 +125,7 @@ class Estimate:
     borrowed: float | None = None
     numbers: Numbers | None = None
     group: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    noun: Noun = ANSWER
     num_groups: int = 1
 
     @property

@@ -118,13 +118,14 @@ class VersionedQuestion:
 
         present = [one for one in self.pooled if one.fingerprint in counts]
         of_people = {} if times is None else times
-        return pool(
+        window = pool(
             decoder,
             present,
             [counts[one.fingerprint] for one in present],
             candidates,
             [of_people.get(one.fingerprint, 1) for one in present],
         )
+        return dataclasses.replace(window, estimate=dataclasses.replace(window.estimate, noun=self.pooled[-1].noun))
 
 
 def questions_of(collections: Iterable[Collection]) -> tuple[VersionedQuestion, ...]:
