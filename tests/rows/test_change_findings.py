@@ -41,6 +41,7 @@ def test_the_statistic_of_a_change_is_the_largest_in_units_of_its_error() -> Non
     zeros = np.zeros((2, 3))
     alarms = Alarms(
         moved=np.array([[False] * 3, [False, True, False]]),
+        seen=zeros,
         p_value=np.array([1.0, 0.25]),
         expected=zeros,
         expected_variance=zeros,

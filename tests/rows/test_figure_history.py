@@ -137,6 +137,7 @@ def alarms_of(expected: list[float], change: list[float], error: float, moved: l
     zeros = np.zeros((2, len(expected)))
     return Alarms(
         moved=np.array([[earlier] * len(expected), moved]),
+        seen=zeros,
         p_value=np.array([1.0, 0.001]),
         expected=np.array([expected, expected]),
         expected_variance=zeros,

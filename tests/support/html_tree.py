@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-VOID = {"meta", "link", "img", "br", "hr", "input"}
+VOID = {"meta", "link", "img", "br", "hr", "input", "wbr"}
 
 
 @dataclasses.dataclass

@@ -32,7 +32,7 @@ from uldp_transforms.jobs.records.ledger_sums import (
     summary,
     sums_of,
 )
-from uldp_transforms.jobs.records.recorded_collections import collections_of
+from uldp_transforms.jobs.records.recorded_collections import collections_of, zone_of
 from uldp_transforms.jobs.records.run_directory import is_in_use, unfinished_folders
 from uldp_transforms.jobs.records.run_records import (
     COMPLETE,
@@ -46,6 +46,9 @@ from uldp_transforms.jobs.records.run_records import (
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import allowed_share, sentence_of_files, sentence_of_sums
+from uldp_transforms.rows.figures.window_names import moment_in_zone, name_of_moment
+from uldp_transforms.rows.smoothed_rows import CHANGE
+from uldp_transforms.rows.window_health import REPEATS
 from uldp_transforms.windows import LATENESS_SLACK, milliseconds, moment_of, now, rfc3339
 
 WRONG = 1
@@ -144,7 +147,9 @@ def job(check: Check) -> int:
     seen = [record for record in records if record.run == latest.run or (latest.resumes and record.resumes)]
     ended = latest.sentence or ("" if latest.resumes else "it was killed")
     told = Told(findings=[f"run {latest.run}: {ended}"] if state not in _WELL and ended else [])
-    told.lines["run"] = f"{latest.run} {state}, {latest.started} to {latest.ended or 'now'}"
+    zone = zone_of([latest])
+    began, over = (name_of_moment(moment, zone) if moment else "now" for moment in (latest.started, latest.ended))
+    told.lines["run"] = f"{latest.run} {state}, {began} to {over} ({zone})"
     with of_jobs(check.directory):
         for section in (_ledger, _windows, _alarms, _killed):
             section(check, seen, state, told)
@@ -261,7 +266,7 @@ def _windows(check: Check, seen: Sequence[RunRecord], state: str, told: Told) ->
         told.findings += [] if check.max_age is None else ["no window has numbers"]
         told.lines["windows"] = f"{words}; no numbers"
         return
-    age, end = now() - max(ends), rfc3339(max(ends))
+    age, end = now() - max(ends), moment_in_zone(rfc3339(max(ends)), zone_of(seen))
     if check.max_age is not None and age > check.max_age:
         since, limit = _apart(age, check.max_age)
         told.findings.append(f"the latest window with numbers ended at {end}, {since} ago, more than {limit}")
@@ -271,18 +276,26 @@ def _windows(check: Check, seen: Sequence[RunRecord], state: str, told: Told) ->
 
 def _alarms(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> None:
     """Windows in which a sentinel fired; with ``max_age`` only recent ones are problems."""
-    rows = [row for row in latest_rows(_rows(check.directory, "health", seen)) if row["status"] == "alarm"]
+    checked = [row for row in latest_rows(_rows(check.directory, "health", seen)) if _is_checked(row)]
+    rows = [row for row in checked if row["status"] == "alarm"]
     since = None if check.max_age is None else now() - check.max_age
     recent: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         if since is None or row["window_end"] is None or moment_of(row["window_end"]) >= since:
-            recent[row["collection_id"]].append(row["window_start"] or "all of time")
+            recent[row["collection_id"]].append(row["window_start"] or "")
+    zone = zone_of(seen)
     told.findings += [
-        f"sentinels fired for collection {name!r} in {len(starts)} window(s), the last from {max(starts)}"
+        f"sentinels fired for collection {name!r} in {len(starts)} window(s), the last from "
+        f"{moment_in_zone(max(starts), zone) if any(starts) else 'all of time'}"
         for name, starts in sorted(recent.items())
     ]
-    told.lines["alarms"] = f"{len(rows)} window(s)"
+    told.lines["alarms"] = f"{len(rows)} of {len(checked)} window(s) that could be checked"
     told.numbers["windows_with_alarms"] = len(rows)
+
+
+def _is_checked(row: Mapping[str, Any]) -> bool:
+    """Whether a sentinel examined the window of a row."""
+    return row["status"] == "alarm" or any(one["name"] not in (CHANGE, REPEATS) for one in row.get("findings", ()))
 
 
 def _killed(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> None:
@@ -291,7 +304,7 @@ def _killed(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> 
     estimates, ledger = (_rows(check.directory, name, records) for name in ("estimates", "ledger"))
     found = killed_runs(records, estimates, ledger, check.directory)
     new = [run for run in found if run.run not in known]
-    told.findings += [run.sentence(check.directory) for run in new]
+    told.findings += [run.sentence(check.directory, zone_of(seen)) for run in new]
     told.numbers["killed_runs"] = len(new)
     told.numbers["reports_lost_by_killed_runs"] = sum(run.lost or 0 for run in new)
     missing = sum(max(run.counted - run.accounted, 0) for run in found)

@@ -49,6 +49,7 @@ class Finding:
         p_value: for honest clients, at most a with probability at most a, for any values of the people.
         fired: whether p_value is below the sentinel's share of ``FALSE_ALARMS``.
         sentence: explanation for readers.
+        judged: of a change, number of values that could be judged; None of sentinels, which judge whole windows.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Finding:
     p_value: float
     fired: bool
     sentence: str
+    judged: int | None = None
 
 
 @dataclasses.dataclass(frozen=True)

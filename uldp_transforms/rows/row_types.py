@@ -288,6 +288,7 @@ class HealthFinding(NamedTuple):
     p_value: float
     fired: bool
     sentence: str
+    judged: Optional[int] = None
 
 
 @with_attributes

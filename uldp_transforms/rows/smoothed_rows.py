@@ -25,6 +25,7 @@ from uldp_transforms.rows.figure_history import (
     series_of_figures,
     shown_figures,
 )
+from uldp_transforms.rows.figures.alarm_history import seen_before, with_judged
 from uldp_transforms.rows.figures.sum_history import SUM, has_sums, rows_of_sums, sentence_of_moved_sums, shown_sums
 from uldp_transforms.rows.row_types import WindowedEstimate
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, has_numbers, places_of
@@ -65,6 +66,7 @@ def smooth_rows(
     parts += [(_ENTRIES, places, tuple(rows[place] for place in places))] if places else []
     shown = list(rows)
     changes: list[list[Finding]] = [[] for _ in rows]
+    seen: list[list[np.ndarray]] = [[] for _ in rows]
     for kind, own, part in parts:
         windows = Neighbours.of(part, jump, memos)
         series = kind.series(windows)
@@ -75,7 +77,8 @@ def smooth_rows(
         for t, place, row in zip(at, own, smooth):
             shown[place] = row
             changes[place].append(_change(kind, rows[place], windows, series, alarms, t))
-    yield from ((row, _joined(told)) for row, told in zip(shown, changes))
+            seen[place].append(seen_before(series, alarms, t))
+    yield from ((row, with_judged(_joined(told), before)) for row, told, before in zip(shown, changes, seen))
 
 
 def _parts_of_rows(kind: _Kind, rows: Sequence[WindowedEstimate]) -> Iterator[tuple[WindowedEstimate, ...]]:
@@ -106,7 +109,7 @@ def filter_row(
     every = (1 + sum(kind.number for kind in _KINDS if kind.is_in(row))) * alarm_every
     most = horizon_of(len(later.values)) if horizon is None else horizon
     steps = [(kind, *_before(windows, part).with_window(part)) for kind, part in _parts(row, windows)]
-    kept, shown, changes = [], row, []
+    kept, shown, changes, seen = [], row, [], []
     for kind, own, at in [*steps, (_ENTRIES, later, t)]:
         if at is None:
             kept.append(own)
@@ -117,8 +120,10 @@ def filter_row(
         kept.append(own.forget(course, every, most))
         [shown] = kind.shown([(0, shown)], own, filtered(series, at, confidence_or_default(row.confidence)))
         changes.append(_change(kind, row, own, series, alarms, at))
+        seen.append(seen_before(series, alarms, at))
     *figures, entries = kept
-    return dataclasses.replace(entries, figures=tuple(figures) or entries.figures), shown, _joined(changes)
+    change = with_judged(_joined(changes), seen)
+    return dataclasses.replace(entries, figures=tuple(figures) or entries.figures), shown, change
 
 
 def _parts(row: WindowedEstimate, windows: Neighbours) -> Iterator[tuple[_Kind, WindowedEstimate]]:

@@ -346,7 +346,7 @@ def test_sides_without_an_estimate_are_named(capsys: pytest.CaptureFixture[str])
     assert compared("--collection hashed.json --windows --candidates candidates.txt") == []
     assert capsys.readouterr().err.splitlines() == [
         f"compare: grouped: {window} is left out, because it has no estimate (insufficient_cohorts)"
-        for window in ("Thu 1 Jan 1970", "1 Jan 1970, 00:10")
+        for window in ("1 Jan 1970, 00:00", "1 Jan 1970, 00:10")
     ]
 
 
@@ -416,7 +416,7 @@ def test_numbers_are_compared_by_their_figures(options: str, capsys: pytest.Capt
     assert [one["q_value"] for one in rows] == pytest.approx(adjusted.tolist())
     said = capsys.readouterr().out
     assert re.search(r"A difference of [\d.]+ in the mean or of [\d.]+ in any one share would have a p-value", said)
-    assert re.search(r"\*  mean +(\S+ +\S+|.* 1970) +\+1[12]\.\d", said)
+    assert re.search(r"\*  mean +(\S+ +\S+|.* 1970, 00:00) +\+1[12]\.\d", said)
     assert "smooth interval" in said
 
 

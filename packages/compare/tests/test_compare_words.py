@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import zoneinfo
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,11 @@ from uldp_transforms import JobSpec
 from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.jobs.reestimate.added_windows import check_apart
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
+from uldp_transforms.ldp.alphabets.noun import Noun
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.figures.clearest_rows import clearest_rows
 from uldp_transforms.rows.figures.p_values import p_text
+from uldp_transforms.rows.figures.window_names import WindowNames, clock
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.sample import Owner, Sample
@@ -135,12 +136,19 @@ def test_windows_are_named_in_a_time_zone_which_is_said_once() -> None:
     names = ["window=2001-03-23T23:00:00Z", "window=2001-03-24T23:00:00Z"]
     sides = [dataclasses.replace(of, name=name) for of, name in zip(SIDES, names)]
     rows = [row(group_a=names[1], group_b=names[0])]
-    lines = found_in_words.lines_of_family(family(*sides), [], rows, zoneinfo.ZoneInfo("Europe/Berlin"))
+    lines = found_in_words.lines_of_family(family(*sides), [], rows, WindowNames(clock("Europe/Berlin"), None))
     assert lines[0].endswith(" reports; times are in Europe/Berlin")
     assert "Europe/Berlin" not in "".join(lines[1:])
     assert any("Sun 25 Mar 2001  Sat 24 Mar 2001" in line for line in lines)
     groups = found_in_words.lines_of_family(family(*SIDES), [], [row()])
     assert "times are" not in groups[0]
+
+
+def test_a_comparison_says_what_was_counted() -> None:
+    called = dataclasses.replace(COLLECTION, noun=Noun(one="pet", many="pets"))
+    pets = dataclasses.replace(family(*SIDES), owner=Owner(named=called))
+    lines = [found_in_words.lines_of_family(of, [], [row()])[0] for of in (pets, family(*SIDES))]
+    assert [line.rpartition(", ")[2] for line in lines] == ["2,010 pets", "2,010 reports"]
 
 
 def test_the_test_of_all_values_does_not_deny_what_is_found() -> None:

@@ -139,7 +139,7 @@ def test_alarms_are_the_latest_first(folder: Path) -> None:
         ("Wed 8 Nov 2000", "change", "'bee' in change 2"),
         ("Wed 8 Nov 2000", "floor", "'bee' in floor 2"),
     ]
-    assert (part.alarms_left_out, part.judged, part.watched) == (1, 3, 2)
+    assert (part.alarms_left_out, part.judged, part.watched.compared, part.watched.fired) == (1, 3, 2, 2)
     assert part.changed == {"bee": "Wed 8 Nov 2000"}
     moved = {trend.figure.name: trend.moved.tolist() for trend in part.trends}
     assert moved["bee"] == [True, False, True, False] and not any(moved["ant"])
@@ -152,7 +152,8 @@ def test_a_change_that_did_not_fire_is_none(folder: Path) -> None:
     row["findings"][0]["fired"] = False
     rows.write(folder, "health.jsonl", [row])
     part = part_of(folder)
-    assert part.changed == {} and part.alarms == [] and (part.judged, part.watched) == (1, 1)
+    assert part.changed == {} and part.alarms == []
+    assert (part.judged, part.watched.compared, part.watched.fired) == (1, 1, 0)
 
 
 def test_the_latest_change_of_a_value_is_told() -> None:

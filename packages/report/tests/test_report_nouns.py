@@ -48,6 +48,12 @@ def test_a_page_speaks_of_what_was_counted(tmp_path: Path) -> None:
         assert word not in text, word
 
 
+def test_the_line_below_a_picture_says_what_was_counted(tmp_path: Path) -> None:
+    survey(tmp_path, FLIGHTS)
+    assert page_of(tmp_path) and "1,000 flights; " in (tmp_path / "page.html").read_text("utf-8")
+    assert "reports; " not in (tmp_path / "page.html").read_text("utf-8")
+
+
 def test_a_simulation_is_called_one(tmp_path: Path) -> None:
     survey(tmp_path, FLIGHTS, simulated=True)
     said = "Simulation of 2,970 flights, with intervals that contain the true figure in 95 % of cases."

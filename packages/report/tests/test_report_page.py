@@ -239,7 +239,7 @@ def test_only_what_was_watched_for_changes_explains_their_marks(tmp_path: Path) 
     rows.write(tmp_path, "health.jsonl", [rows.finding(of, 1, "Shares moved, in percentage points: 'a' +1.00.")])
     text = tree_of(page_of(tmp_path)).text
     assert "Dotted vertical line: the share changed" in text
-    assert "One window was also compared with earlier ones." in text
+    assert "One window was also judged against earlier ones." in text
     quiet = rows.finding(of, 1, "")
     rows.write(tmp_path, "health.jsonl", [quiet | {"findings": quiet["findings"][1:], "status": "ok"}])
     assert "No sentinel fired in the window." in tree_of(page_of(tmp_path)).text

@@ -16,7 +16,15 @@ from uldp_transforms.ldp import Collection
 from uldp_transforms.rows.figures import figure_words
 from uldp_transforms.rows.figures.figure import Figure, share_of, table_of, trend_of
 from uldp_transforms.rows.figures.figure_words import NumberFormat, digits_of
-from uldp_transforms.rows.figures.window_names import clock, local, name_of_moment, name_of_window, with_name_of_window
+from uldp_transforms.rows.figures.window_names import (
+    WindowNames,
+    clock,
+    local,
+    moment_in_zone,
+    name_of_moment,
+    name_of_window,
+    starts_in,
+)
 from uldp_transforms.windows import rfc3339
 from uldp_transforms_report import texts_for_readers as texts
 from uldp_transforms_report.facts import Coverage
@@ -209,7 +217,8 @@ def test_an_hour_that_comes_twice_is_told_apart() -> None:
     """Clocks in Berlin are put back at 03:00 on 28 October 2001: two windows begin at 02:00."""
     berlin = clock("Europe/Berlin")
     hours = ["2001-10-27T23:00:00Z", "2001-10-28T00:00:00Z", "2001-10-28T01:00:00Z", "2001-10-28T02:00:00Z"]
-    assert [name_of_moment(hour, berlin).removeprefix("28 Oct 2001, ") for hour in hours] == [
+    names = WindowNames.among(hours, berlin)
+    assert [names.moment(hour).removeprefix("28 Oct 2001, ") for hour in hours] == [
         "01:00",
         "02:00 CEST",
         "02:00 CET",
@@ -222,18 +231,38 @@ def test_an_hour_that_comes_twice_is_told_apart() -> None:
 
 def test_a_window_of_a_comparison_gets_its_name() -> None:
     berlin = clock("Europe/Berlin")
-    assert with_name_of_window("window=2001-03-24T23:00:00Z", berlin) == "Sun 25 Mar 2001"
-    assert with_name_of_window("window=2001-03-24T23:00:00Z is left out", berlin) == "Sun 25 Mar 2001 is left out"
+    days = WindowNames(berlin, None)
+    assert days.text("window=2001-03-24T23:00:00Z") == "Sun 25 Mar 2001"
+    assert days.text("window=2001-03-24T23:00:00Z is left out") == "Sun 25 Mar 2001 is left out"
     for text in ("window=b", "country=DE", "window=2001-03-24T23:00:00Z,arm=new", "a window=2001-03-24T23:00:00Z"):
-        assert with_name_of_window(text, berlin) == text
+        assert days.text(text) == text and starts_in([text]) == []
+    assert starts_in(["window=2001-03-24T23:00:00Z is left out"]) == ["2001-03-24T23:00:00Z"]
 
 
-def test_a_moment_is_named_by_its_day_unless_it_is_within_one() -> None:
+def test_the_windows_of_one_list_are_named_alike() -> None:
+    """By days if all consist of days; else that of midnight has a time too, and all have the same digits."""
     berlin = clock("Europe/Berlin")
-    moments = ["2001-09-10T22:00:00Z", "2001-09-10T22:30:00Z", "2001-09-11T00:00:01Z"]
-    assert [name_of_moment(moment, berlin) for moment in moments] == [
-        *("Tue 11 Sep 2001", "11 Sep 2001, 00:30", "11 Sep 2001, 02:00:01")
+    midnight, half, second = "2001-09-10T22:00:00Z", "2001-09-10T22:30:00Z", "2001-09-11T00:00:01Z"
+    days = WindowNames.among([midnight, "2001-09-11T22:00:00Z", None], berlin)
+    assert days.moment(midnight) == days.window(midnight, "2001-09-11T22:00:00Z") == "Tue 11 Sep 2001"
+    minutes = WindowNames.among([midnight, half], berlin)
+    assert [minutes.moment(moment) for moment in (midnight, half)] == ["11 Sep 2001, 00:00", "11 Sep 2001, 00:30"]
+    assert minutes.window(midnight, half) == "11 Sep 2001, 00:00 to 00:30"
+    assert minutes.window(midnight, "2001-09-12T22:00:00Z") == "11 Sep 2001, 00:00 to 13 Sep 2001, 00:00"
+    assert minutes.text(f"window={midnight}") == "11 Sep 2001, 00:00"
+    seconds = WindowNames.among([second, midnight, half], berlin)
+    assert [seconds.moment(moment) for moment in (midnight, half, second)] == [
+        *("11 Sep 2001, 00:00:00", "11 Sep 2001, 00:30:00", "11 Sep 2001, 02:00:01")
     ]
+    assert WindowNames.among([midnight, second.replace("Z", ".5Z")], berlin).moment(midnight).endswith("00:00:00.000")
+    assert WindowNames.among([], berlin) == WindowNames(berlin, None)
+
+
+def test_a_moment_of_a_program_has_seconds_and_its_zone() -> None:
+    berlin = clock("Europe/Berlin")
+    assert name_of_moment("2001-09-10T22:00:00.999Z", berlin) == "11 Sep 2001, 00:00:00"
+    assert moment_in_zone("2001-09-10T22:00:00Z", berlin) == "11 Sep 2001, 00:00:00 (Europe/Berlin)"
+    assert moment_in_zone("2001-09-10T22:00:00Z", clock(None)) == "10 Sep 2001, 22:00:00 (UTC)"
 
 
 def test_an_unknown_zone_is_utc() -> None:

@@ -10,7 +10,7 @@ import itertools
 import os
 from collections.abc import Mapping, Sequence
 
-from uldp_transforms.ldp.alphabets.noun import ANSWER, Noun
+from uldp_transforms.ldp.alphabets.noun import ANSWER, REPORT, Noun
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.rows.figures.figure import Figure, Trend
 from uldp_transforms.version import __version__
@@ -22,6 +22,7 @@ from uldp_transforms_report.groups.group_labels import GroupLabels
 from uldp_transforms_report.levels import Levels
 from uldp_transforms_report.numbers.number_facts import NumberPart
 from uldp_transforms_report.texts_for_readers import shown
+from uldp_transforms_report.trends.alarm_account import Watched
 from uldp_transforms_report.trends.group_trends import GroupTrends
 
 
@@ -146,8 +147,8 @@ class CollectionPart:
 
     ``numbers`` is what is said of an ordered alphabet, ``sums`` of sums over chosen values, and ``whole_numbers``
     and ``whole_sums`` the same of the whole period; None without. ``groups`` are those of the latest window and of
-    the whole period, ``group_trends`` those over the windows. Sentinels examined ``judged`` windows, and
-    ``watched`` of them were examined for changes. ``changed`` has the name of the latest window in which a value
+    the whole period, ``group_trends`` those over the windows. Sentinels examined ``judged`` windows; ``watched`` says
+    which were examined for changes. ``changed`` has the name of the latest window in which a value
     changed. ``panel`` has the numbers for comparing windows; None if fewer than two windows have numbers. ``whole``
     has the shares of the whole period, if they are known. ``levels`` are the confidences of the windows' intervals.
     ``not_there`` are requested values without a chart. ``noun`` names what is counted.
@@ -178,7 +179,7 @@ class CollectionPart:
     alarms: Sequence[Alarm]
     alarms_left_out: int
     judged: int
-    watched: int
+    watched: Watched
     found: Sequence[Found]
     found_in: str
     found_left_out: int
@@ -205,7 +206,7 @@ class CollectionPart:
         span = names[0] if len(names) == 1 else f"{len(names)} windows, {names[0]} to {names[-1]}" if names else ""
         numbers = [line.num_reports for line in windows if line.num_reports is not None]
         overlap = any((line.start or "") < (before.end or "") for before, line in itertools.pairwise(windows))
-        reports = f"{sum(numbers):,} reports" if numbers and not overlap else ""
+        reports = self.noun.or_else(REPORT).counted(sum(numbers)) if numbers and not overlap else ""
         return ", ".join(filter(None, (shown(self.id, 60), self.which, span, reports)))
 
     @property

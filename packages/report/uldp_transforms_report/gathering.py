@@ -22,8 +22,9 @@ from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets.noun import ANSWER, Noun
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.figures.figure import Figure, share_of, shares_in_blocks, trend_of, unlisted_share
-from uldp_transforms.rows.figures.window_names import clock, name_of_window
+from uldp_transforms.rows.figures.window_names import WindowNames, clock
 from uldp_transforms.rows.smoothed_rows import CHANGE
+from uldp_transforms.rows.window_health import REPEATS
 from uldp_transforms_report.compared.compared_rows import comparisons_of
 from uldp_transforms_report.differences import PanelRows
 from uldp_transforms_report.facts import (
@@ -50,6 +51,7 @@ from uldp_transforms_report.question_facts import (
     shares_of_liars,
 )
 from uldp_transforms_report.texts_for_readers import noun_for_readers
+from uldp_transforms_report.trends.alarm_account import Watched
 from uldp_transforms_report.trends.group_trends import group_trends_of
 from uldp_transforms_report.trends.shares_over_windows import SharesOverWindows
 from uldp_transforms_report.truth_file import Truth
@@ -169,7 +171,8 @@ class _Part:
         self._specification, self._collection = dict(specification), collection
         self._question = question
         self._sensitive = sensitive_values(collection)
-        self._zone = clock(specification.get("timezone"))
+        bounds = ((row["window_start"], row["window_end"]) for row in rows)
+        self._names = WindowNames.among(itertools.chain(*bounds), clock(specification.get("timezone")))
         self._all = rows
         self._rows = rows[-asked.limits.windows :]
 
@@ -219,8 +222,8 @@ class _Part:
             not_there=[value for value in self._asked.values if value not in values],
             alarms=alarms[-limits.rows :][::-1],
             alarms_left_out=max(0, len(alarms) - limits.rows),
-            judged=sum(bool(row["findings"]) for row in health),
-            watched=sum(any(entry["name"] == CHANGE for entry in row["findings"]) for row in health),
+            judged=sum(any(entry["name"] not in (CHANGE, REPEATS) for entry in row["findings"]) for row in health),
+            watched=Watched.of(health, starts),
             found=shown[: limits.rows],
             found_in=self._name(max(found, key=_start)) if found else "",
             found_left_out=max(0, len(shown) - limits.rows),
@@ -285,7 +288,7 @@ class _Part:
         return facts_of(self._collection, self._specification)
 
     def _name(self, row: Row) -> str:
-        return name_of_window(row["window_start"], row["window_end"], self._zone)
+        return self._names.window(row["window_start"], row["window_end"])
 
     def _line(self, row: Row, unlisted: float | None) -> WindowLine:
         return WindowLine(

@@ -15,6 +15,8 @@ from uldp_transforms.files import whole_file as whole_files
 from uldp_transforms.jobs import check, uldp
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
+from uldp_transforms.rows.figures.window_names import clock as zone_named
+from uldp_transforms.rows.figures.window_names import moment_in_zone
 from uldp_transforms.rows.row_identity import name_of
 from uldp_transforms.windows import rfc3339
 
@@ -26,6 +28,11 @@ PLACE = name_of(KRR)
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "now", lambda: NOW)
+
+
+def said(moment: int) -> str:
+    """A moment as texts name it, without a time zone of the job."""
+    return moment_in_zone(rfc3339(moment), zone_named(None))
 
 
 def span(hours_ago: int) -> dict[str, str]:
@@ -91,10 +98,10 @@ def test_all_is_well(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None
     """The sums of both runs; of each window the row that readers take, which is never a partial one beside another."""
     assert check.main([str(folder.path), "--max_age=2h"]) == 0
     assert capsys.readouterr().out == (
-        f"run      b stopped, {rfc3339(NOW - 9 * HOUR)} to {rfc3339(NOW - HOUR)}\n"
+        f"run      b stopped, {said(NOW - 9 * HOUR).removesuffix(' (UTC)')} to {said(NOW - HOUR)}\n"
         "ledger   25 received = 22 accepted + 3 rejected (too_old 3), balanced\n"
-        f"windows  ok 2, suppressed 1; numbers up to {rfc3339(NOW - 60_000 - HOUR)}, 1h01m ago\n"
-        "alarms   0 window(s)\n"
+        f"windows  ok 2, suppressed 1; numbers up to {said(NOW - 60_000 - HOUR)}, 1h01m ago\n"
+        "alarms   0 of 0 window(s) that could be checked\n"
     )
 
 
@@ -164,7 +171,7 @@ def test_what_a_killed_run_had_accepted_and_lost_is_a_number(
     assert told["lines"]["ledger"].endswith("balanced; 13,121 accepted reports of killed runs are in no ledger row")
     assert told["findings"] == [
         "run c was killed: its estimates contain 13,300 reports, of which 10,521 are in no ledger row; until "
-        f"{rfc3339(NOW - 1000)} it had counted 15960 received = 15900 accepted + 60 rejected (too_old 60), of which at "
+        f"{said(NOW - 1000)} it had counted 15960 received = 15900 accepted + 60 rejected (too_old 60), of which at "
         "most 2,600 accepted reports are in no estimate and are lost, as is what it acknowledged after that. To accept "
         f"this, run uldp check {folder.path} --acknowledge c"
     ]
@@ -234,7 +241,7 @@ def test_a_run_that_refused_nearly_everything(folder: Folder, capsys: pytest.Cap
 
 
 def test_numbers_that_are_too_old(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
-    end = rfc3339(NOW - 60_000 - HOUR)
+    end = said(NOW - 60_000 - HOUR)
     sentence = f"the latest window with numbers ended at {end}, 1h01m ago, more than {{}}"
     assert findings(folder, capsys, "--max_age=30m") == [sentence.format("30m")]
     assert findings(folder, capsys, "--max_age=1h") == [sentence.format("1h00m")]
@@ -273,12 +280,50 @@ def test_the_newest_periods_of_a_live_run_may_be_out_of_balance(
 def test_alarms(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
     alarms = [estimate("b", hours, "alarm") for hours in (1, 5)]
     folder.write("health-b-1", *alarms)
-    sentence = f"sentinels fired for collection 'krr' in {{}} window(s), the last from {span(1)['window_start']}"
+    sentence = (
+        f"sentinels fired for collection 'krr' in {{}} window(s), the last from {said(NOW // HOUR * HOUR - 2 * HOUR)}"
+    )
     assert findings(folder, capsys) == [sentence.format(2)]
     assert findings(folder, capsys, "--max_age=3h") == [sentence.format(1)]
     assert findings(folder, capsys, "--max_age=61m") == [sentence.format(1)]
     folder.write("health-b-2", *(row | {"status": "ok", "pane_index": 1} for row in alarms))
     assert findings(folder, capsys) == []
+
+
+def test_windows_that_no_sentinel_could_check_are_no_quiet_ones(
+    folder: Folder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those without findings, with one about changes alone, and with one that says that nothing was tested."""
+    names = [[], ["change"], ["repeats"], ["floor"], ["change", "agreement"]]
+    rows = [
+        estimate("b", hours) | {"findings": [{"name": name} for name in found]} for hours, found in enumerate(names)
+    ]
+    folder.write("health-b-1", *rows)
+    assert check.main([str(folder.path)]) == 0
+    assert "alarms   0 of 2 window(s) that could be checked\n" in capsys.readouterr().out
+
+
+def test_times_are_in_the_zone_of_the_job(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of text; numbers are seconds since 1970."""
+    record = RunRecord(
+        run="b",
+        started="2026-11-22T08:15:03.042Z",
+        ended="2026-11-22T23:00:00.999Z",
+        source={"option": "--x", "name": "x", "bounded": False, "resumes": False},
+        specification={"partial_before": None, "allowed_lateness": "60m", "timezone": "Europe/Berlin"},
+        end="stopped",
+    )
+    record.write(str(tmp_path))
+    folder, times = Folder(tmp_path), {"window_start": "2026-11-21T23:00:00Z", "window_end": "2026-11-22T23:00:00Z"}
+    folder.write("estimates", estimate("b") | times)
+    folder.write("health", estimate("b", status="alarm") | times)
+    assert check.main([str(tmp_path), "--max_age=1h"]) == 1
+    said = capsys.readouterr().out
+    assert "b stopped, 22 Nov 2026, 09:15:03 to 23 Nov 2026, 00:00:00 (Europe/Berlin)\n" in said
+    assert "numbers up to 23 Nov 2026, 00:00:00 (Europe/Berlin), " in said
+    assert "ended at 23 Nov 2026, 00:00:00 (Europe/Berlin), " in said
+    assert check.main([str(tmp_path)]) == 1
+    assert "the last from 22 Nov 2026, 00:00:00 (Europe/Berlin)\n" in capsys.readouterr().out
 
 
 RANKED = [  # the rows of a window, from the one that counts least
@@ -323,7 +368,7 @@ def test_nothing_is_said_of_other_runs_of_files(tmp_path: Path, capsys: pytest.C
     assert capsys.readouterr().out.splitlines()[1:] == [
         "ledger   no rows",
         "windows  none; no numbers",
-        "alarms   0 window(s)",
+        "alarms   0 of 0 window(s) that could be checked",
         "check: run b: cancelled: that is all",
     ]
 
@@ -334,7 +379,7 @@ def test_one_window_for_everything_is_as_old_as_its_run(tmp_path: Path, capsys: 
     folder.write("estimates", estimate("a") | {"window_start": None, "window_end": None})
     assert findings(folder, capsys, "--max_age=1h") == []
     [stale] = findings(folder, capsys, "--max_age=30m")
-    assert stale.startswith(f"the latest window with numbers ended at {rfc3339(NOW - HOUR)}, 1h00m ago")
+    assert stale.startswith(f"the latest window with numbers ended at {said(NOW - HOUR)}, 1h00m ago")
 
 
 def test_a_directory_without_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

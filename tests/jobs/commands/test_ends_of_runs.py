@@ -342,7 +342,7 @@ def test_windows_that_an_earlier_run_saw_are_cut_and_this_is_said(
         return
     cut, killed = capsys.readouterr().err.splitlines()
     assert later.spec.partial_before is not None
-    before = run.rfc3339(later.spec.partial_before)
+    before = run.moment_in_zone(run.rfc3339(later.spec.partial_before), run.clock(None))
     assert cut.startswith(f"estimate: windows that begin before {before} are partial, because run 3 counted some of ")
     assert killed.startswith("estimate: run 3 was killed: the reports that it had acknowledged for open windows are ")
 

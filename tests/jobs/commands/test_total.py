@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shlex
@@ -20,6 +21,7 @@ from uldp_transforms.jobs.records.recorded_collections import collections_of
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.jobs.records.whole_period import totals_of
 from uldp_transforms.ldp import CohortCounts, Collection
+from uldp_transforms.ldp.alphabets.noun import Noun
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.spec.spec_fields import SHOW
@@ -77,6 +79,16 @@ def test_the_period_is_named_in_the_time_zone_of_the_job(capsys: pytest.CaptureF
     totals("job")
     head = "krr, Thu 1 Jan 1970 (Europe/Berlin): 300 reports in 1 window, status ok\n"
     assert capsys.readouterr().out.startswith(head)
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_total_says_what_was_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    of = dataclasses.replace(KRR, noun=Noun(one="flight", many="flights"))
+    Path("krr.json").write_text(json.dumps(of.to_json()), encoding="utf-8")
+    estimated("--collection krr.json", [of])
+    capsys.readouterr()
+    totals("job")
+    assert capsys.readouterr().out.startswith("krr, everything: 300 flights in 1 window, status ok\n")
 
 
 @pytest.mark.usefixtures("folder")

@@ -13,10 +13,17 @@ from uldp_transforms.jobs.records.cut_windows import cut_before
 from uldp_transforms.jobs.records.killed_runs import KilledRun, acknowledge, acknowledged, killed_runs, without_end
 from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.figures.window_names import clock
 from uldp_transforms.windows import moment_of, now, rfc3339
 
 HOUR, SKEW, CLOCKS = 3_600_000, 300_000, 60_000
-COUNTED = {"time": "T", "received": 40, "accepted": 30, "duplicates": 0, "rejected": {"too_old": 10}}
+COUNTED = {
+    "time": "2026-11-22T08:15:03.042Z",
+    "received": 40,
+    "accepted": 30,
+    "duplicates": 0,
+    "rejected": {"too_old": 10},
+}
 
 
 def record(run: str, ended: int | None = None, *, resumes: bool = True, **more: Any) -> RunRecord:
@@ -92,14 +99,14 @@ ACCEPT = "To accept this, run uldp check D --acknowledge r"
         ),
         (
             KilledRun("r", 20, 30, COUNTED),
-            "run r was killed: its estimates contain 20 reports; until T it had counted 40 received = 30 accepted + 10 "
-            "rejected (too_old 10), of which at most 10 accepted reports are in no estimate and are lost, as is what "
-            f"it acknowledged after that. {ACCEPT}",
+            "run r was killed: its estimates contain 20 reports; until 22 Nov 2026, 09:15:03 (Europe/Berlin) it had "
+            "counted 40 received = 30 accepted + 10 rejected (too_old 10), of which at most 10 accepted reports are in "
+            f"no estimate and are lost, as is what it acknowledged after that. {ACCEPT}",
         ),
     ],
 )
 def test_a_killed_run_is_described(found: KilledRun, sentence: str) -> None:
-    assert found.sentence("D") == sentence
+    assert found.sentence("D", clock("Europe/Berlin")) == sentence
 
 
 def test_a_kill_is_acknowledged_once_and_for_all(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from uldp_transforms.jobs.records.run_accounts import read_accounts
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.messages import wire
+from uldp_transforms.rows.figures.window_names import clock, moment_in_zone
 from uldp_transforms.schemas import load
 from uldp_transforms.windows import moment_of
 
@@ -148,7 +149,8 @@ def test_a_killed_stream_says_so_when_it_is_started_again(tmp_path: Path, capsys
     cut, was_killed, *_ = log.read_text().splitlines()
     before = last.specification["partial_before"]
     assert cut.startswith(
-        f"estimate: windows that begin before {before} are partial, because run {first.run} counted some"
+        f"estimate: windows that begin before {moment_in_zone(before, clock(None))} are partial, because run "
+        f"{first.run} counted some"
     )
     assert was_killed.startswith(f"estimate: run {first.run} was killed: the reports that it had acknowledged")
     assert moment_of(before) == pytest.approx(moment_of(last.started) + 300_000, abs=5_000)

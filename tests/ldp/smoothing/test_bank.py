@@ -216,6 +216,7 @@ def test_a_change_begins_where_it_is_most_significant() -> None:
     moved[7, 3] = True
     alarms = Alarms(
         moved=moved,
+        seen=np.zeros(size),
         p_value=np.zeros(10),
         expected=expected,
         expected_variance=known,

@@ -54,6 +54,7 @@ from uldp_transforms.jobs.records.run_records import (
 from uldp_transforms.jobs.records.unknown_repeats import warnings_at_start
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import sentence_of_files, sentence_of_sums
+from uldp_transforms.rows.figures.window_names import clock, moment_in_zone
 from uldp_transforms.spec.row_forecast import RowForecast
 from uldp_transforms.windows import moment_of, rfc3339
 
@@ -107,9 +108,10 @@ def _after_earlier_runs(job: Job) -> Job:
     if before is None:
         return job
     last = [run for run in earlier if run.resumes][-1]
+    zone = clock(job.spec.windows.to_json()["timezone"] if job.spec.windows else None)
     _say(
-        f"windows that begin before {rfc3339(before)} are partial, because run {last.run} counted some of "
-        "their reports; if both runs used --write_counts, uldp reestimate can add up their counts"
+        f"windows that begin before {moment_in_zone(rfc3339(before), zone)} are partial, because run {last.run} "
+        "counted some of their reports; if both runs used --write_counts, uldp reestimate can add up their counts"
     )
     if last.end is None and not last.launched:
         _say(

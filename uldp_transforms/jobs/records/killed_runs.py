@@ -6,6 +6,7 @@ killed run is reported until it is acknowledged.
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 from collections import defaultdict
@@ -16,6 +17,7 @@ from uldp_transforms.files import stores
 from uldp_transforms.jobs.records.ledger_sums import summary
 from uldp_transforms.jobs.records.run_accounts import read_accounts
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of
+from uldp_transforms.rows.figures.window_names import moment_in_zone
 from uldp_transforms.windows import moment_of, now, rfc3339
 
 Row = Mapping[str, Any]
@@ -49,15 +51,16 @@ class KilledRun(NamedTuple):
         """Maximum number of reports that it had accepted and that are in no estimate; None if unknown."""
         return None if self.accounts is None else max(self.accounts["accepted"] - self.held, 0)
 
-    def sentence(self, directory: str) -> str:
-        """Describe the run, and how to acknowledge it."""
+    def sentence(self, directory: str, zone: datetime.tzinfo) -> str:
+        """Describe the run, with times in a time zone, and how to acknowledge it."""
         missing = self.held - self.accounted
         books = f", of which {missing:,} are in no ledger row" if missing > 0 else ""
         lost = "reports that it had acknowledged but not written are lost, in a number that is unknown"
         if self.accounts is not None:
+            until = moment_in_zone(self.accounts["time"], zone)
             lost = (
-                f"until {self.accounts['time']} it had counted {summary(self.accounts)}, of which at most "
-                f"{self.lost:,} accepted reports are in no estimate and are lost, as is what it acknowledged after that"
+                f"until {until} it had counted {summary(self.accounts)}, of which at most {self.lost:,} accepted "
+                "reports are in no estimate and are lost, as is what it acknowledged after that"
             )
         return (
             f"run {self.run} was killed: its estimates contain {self.held:,} reports{books}; {lost}. "

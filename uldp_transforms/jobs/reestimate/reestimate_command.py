@@ -22,7 +22,7 @@ import itertools
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from uldp_transforms import JobSpec
@@ -49,7 +49,8 @@ from uldp_transforms.jobs.spec_options import check_options_agree, given, option
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.versions import VersionedQuestion
-from uldp_transforms.rows.figures.window_names import clock, name_of_window
+from uldp_transforms.rows.figures.alarm_history import Account
+from uldp_transforms.rows.figures.window_names import WindowNames, clock
 from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, WindowedEstimate
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample
@@ -215,8 +216,14 @@ def job(task: Reestimation) -> int:
         return _of_windows(task)
     found = write_periods(task)
     _warn(task)
-    print("\n\n".join("\n".join(lines_of_period(task.spec, period, task.zone)) for period in found))
+    names = _names(task, [period.row for period in found])
+    print("\n\n".join("\n".join(lines_of_period(task.spec, period, names)) for period in found))
     return cli.DONE
+
+
+def _names(task: Reestimation, rows: Iterable[WindowedEstimate]) -> WindowNames:
+    """How the windows of all rows are called."""
+    return WindowNames.among(itertools.chain(*((row.window_start, row.window_end) for row in rows)), task.zone)
 
 
 def write_periods(task: Reestimation) -> list[Period]:
@@ -277,17 +284,22 @@ def _warn(task: Reestimation) -> None:
 def _smoothed(
     task: Reestimation, samples: Sequence[Sample], rows: Sequence[WindowedEstimate]
 ) -> list[WindowedEstimate]:
-    """Smooth the rows of each owner in both directions, in their order; prints the windows with changes."""
+    """Smooth the rows of each owner in both directions, in their order; prints the changes, and how many
+    windows were judged.
+    """
     results: list[WindowedEstimate] = []
+    account = Account()
+    names = _names(task, rows)
     for _, found in itertools.groupby(zip(samples, rows), key=lambda pair: pair[0].owner.key):
         of_owner, series = zip(*found)
         _check_windows(series)
         for row, change in smooth_windows(of_owner[0].owner, series, task.alarm_every):
             results.append(row)
-            if change is not None and change.fired:
+            if account.add(change) and change is not None:
                 whose = f"collection {row.collection_id!r}" + (f", {row.group}" if row.group else "")
-                window = name_of_window(row.window_start, row.window_end, task.zone)
-                print(f"reestimate: {whose}, {window} ({task.zone}): {change.sentence}", file=sys.stderr)
+                window = names.window(row.window_start, row.window_end)
+                print(f"reestimate: {whose}, {window} ({names.zone}): {change.sentence}", file=sys.stderr)
+    print(f"reestimate: {account}", file=sys.stderr)
     return results
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Iterator, Sequence
 
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.reestimate.whole_periods import Period
+from uldp_transforms.ldp.alphabets.noun import REPORT, Noun
 from uldp_transforms.ldp.confidence import confidence_or_default, percent
 from uldp_transforms.ldp.estimators.display import interval_text
 from uldp_transforms.rows.figures.few_reports import advice_on_few_reports
 from uldp_transforms.rows.figures.figure import Figure, figures_of, sum_figures_of
 from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
-from uldp_transforms.rows.figures.window_names import name_of_window
+from uldp_transforms.rows.figures.window_names import WindowNames
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_types import WindowedEstimate
 
@@ -22,11 +22,11 @@ MOST_PRINTED = 20
 """Number of values of a collection that are printed; the file has all that are shown."""
 
 
-def lines_of_period(spec: JobSpec, period: Period, zone: datetime.tzinfo) -> Iterator[str]:
-    """One line about the windows, named in a time zone, then the table of its values or figures."""
+def lines_of_period(spec: JobSpec, period: Period, names: WindowNames) -> Iterator[str]:
+    """One line about the windows, then the table of its values or figures."""
     row = period.row
-    when = f"{name_of_window(row.window_start, row.window_end, zone)} ({zone})" if row.window_start else "everything"
-    reports = f"{row.num_reports:,} reports" if row.num_reports is not None else "no number of reports"
+    when = f"{names.window(row.window_start, row.window_end)} ({names.zone})" if row.window_start else "everything"
+    reports = _noun(spec, row).counted(row.num_reports) if row.num_reports is not None else "no number of reports"
     windows = f"{period.number:,} {'window' if period.number == 1 else 'windows'}"
     left_out = f"; partial and left out: {period.partial:,}" if period.partial else ""
     name = ", ".join(filter(None, (row.collection_id, row.group, _version(spec, row))))
@@ -90,6 +90,11 @@ def _between(share: float, low: float | None, high: float | None) -> str:
 def _unit(spec: JobSpec, row: WindowedEstimate) -> str:
     """The unit of the numbers of a collection or question; empty if there is none."""
     return spec.models_of(bytes.fromhex(row.fingerprint))[-1].alphabet.unit
+
+
+def _noun(spec: JobSpec, row: WindowedEstimate) -> Noun:
+    """What is counted: as the newest version calls it, otherwise reports."""
+    return spec.models_of(bytes.fromhex(row.fingerprint))[-1].noun.or_else(REPORT)
 
 
 def _figures(figures: Sequence[Figure], titles: Sequence[str], sure_first: bool) -> Iterator[tuple[str, ...]]:

@@ -65,6 +65,7 @@ class Alarms:
 
     Attributes:
         moved: bool, whether a change of the value was detected in this window.
+        seen: number of earlier windows with the value; it is judged from ``LEAST_HISTORY`` on.
         p_value: (T,) false alarms per window of a rule that would just alarm here; 1 if nothing could be judged.
         expected, expected_variance: of the drifting share, given the windows before.
         change: raw - expected; 0 where the window has no estimate.
@@ -74,6 +75,7 @@ class Alarms:
     """
 
     moved: np.ndarray
+    seen: np.ndarray
     p_value: np.ndarray
     expected: np.ndarray
     expected_variance: np.ndarray
@@ -115,7 +117,8 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
     sudden = 1.0 if np.any(series.turnover) else sudden
     past = Past.empty(size[1]) if past is None else past
     memory, evidence = past.memory, past.evidence
-    moved, p_value, numbers = np.zeros(size, dtype=bool), np.ones(size[0]), np.zeros((5, *size))
+    moved, seen = np.zeros(size, dtype=bool), np.zeros(size, dtype=KIND)
+    p_value, numbers = np.ones(size[0]), np.zeros((5, *size))
     begin, together, most = 0, 1, _together(size[1])
     while begin < size[0]:
         told = Told.of(series, begin, begin + together)
@@ -123,10 +126,12 @@ def judge(series: Series, alarm_every: float, past: Past | None = None, sudden: 
         memory, evidence = block.memory, block.evidence
         done = slice(begin, begin + len(block.moved))
         numbers[:, done], moved[done], p_value[done] = block.numbers, block.moved, block.p_value
+        seen[done] = block.seen
         begin, together = done.stop, 1 if block.moved[-1].any() else min(2 * together, most)
     expected, variance, change, error, step = numbers
     return Alarms(
         moved=moved,
+        seen=seen,
         p_value=p_value,
         expected=expected,
         expected_variance=variance,
@@ -142,6 +147,7 @@ class _Judged:
     """B windows of which only the last can have an alarm: ``Alarms`` of them, and the state after them."""
 
     moved: np.ndarray
+    seen: np.ndarray
     p_value: np.ndarray
     numbers: np.ndarray
     memory: Memory
@@ -159,7 +165,8 @@ def _until_alarm(
     """Judge windows together, as if none had an alarm, and keep them as far as the first alarm."""
     memories, expectation = ahead(memory, told)
     expectation = expectation.with_noise(turnover)
-    scores, tails = _scores(expectation, told, memories.seen[:-1])
+    seen = memories.seen[:-1]
+    scores, tails = _scores(expectation, told, seen)
     moves = list(map(redrawn, expectation.common))
     each, after = lasting_evidence(evidence, scores, tails < 1, expectation.posterior, moves)
     lasting = np.tensordot(SHARES, each, axes=(0, 1)) * expectation.posterior
@@ -176,6 +183,7 @@ def _until_alarm(
     numbers = _numbers(expectation, told.raw)
     return _Judged(
         moved=moved[:end],
+        seen=seen[:end],
         p_value=rates[:end],
         numbers=numbers[:, :end],
         memory=memories.at(-1),

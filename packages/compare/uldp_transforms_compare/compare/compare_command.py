@@ -29,7 +29,7 @@ from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, files_of
 from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.rows.figures.difference_intervals import MAX_PAIRS
-from uldp_transforms.rows.figures.window_names import with_name_of_window
+from uldp_transforms.rows.figures.window_names import WindowNames, starts_in
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms_compare.compare.findings import MOST_PRINTED
 from uldp_transforms_compare.compare.found_in_words import lines_of_family
@@ -171,21 +171,32 @@ def job(task: Comparing) -> int:
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
     found = _families(task, [stored_counts([job], known, None, task.by) for job in task.jobs])
     families = [(family, _pairs(task, family)) for family in found]
+    names = _names(task, [family for family, _ in families])
     if task.anytime:
         _check_looks(family for family, _ in families)
     rows_of_families = rows_of_pairs(task.spec, families, task.scale, _Progress(families).done)
     with stores.created(task.output) if stores.in_store(task.output) else whole_file(task.output) as file:
         texts = [
-            lines_of_family(family, pairs, _written(rows, file), task.zone)
+            lines_of_family(family, pairs, _written(rows, file), names)
             for (family, pairs), rows in zip(families, rows_of_families)
         ]
     for family, _ in families:
         for sentence in family.left_out:
-            print(f"compare: {family.name}: {with_name_of_window(sentence, task.zone)}", file=sys.stderr)
+            print(f"compare: {family.name}: {names.text(sentence)}", file=sys.stderr)
     if task.is_borrowed:
         print(f"compare: {BORROWED}", file=sys.stderr)
     print("\n\n".join("\n".join(lines) for lines in texts))
     return cli.DONE
+
+
+def _names(task: Comparing, families: Iterable[Family]) -> WindowNames:
+    """How all windows are called that are compared or left out."""
+    moments: list[str | None] = []
+    for family in families:
+        moments += starts_in([*(side.name for side in family.sides), *family.left_out])
+        if starts_in(side.name for side in family.sides):
+            moments += [side.sample.place["window_end"] for side in family.sides]
+    return WindowNames.among(moments, task.zone)
 
 
 def _written(pairs: Iterable[RowColumns], file: IO[bytes]) -> Iterator[ComparedValue]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import itertools
 from collections.abc import Iterable, Sequence
 
@@ -10,10 +9,11 @@ from scipy import special
 
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.ldp import SpecError
+from uldp_transforms.ldp.alphabets.noun import REPORT
 from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement
 from uldp_transforms.rows.figures.p_values import p_text, rate_text
-from uldp_transforms.rows.figures.window_names import with_name_of_window
+from uldp_transforms.rows.figures.window_names import WindowNames, clock, starts_in
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms_compare.compare.findings import MOST_PRINTED, Findings
 from uldp_transforms_compare.compare.row_texts import ONLY_SMOOTH, difference_texts, shows_only_smooth, smooth_text
@@ -23,20 +23,22 @@ from uldp_transforms_compare.comparisons.homogeneity import Homogeneity
 SINGLE = "Each interval is for its difference alone; which differences are found, among all of them, q decides."
 """Sentence where an interval is without 0 and its difference is not found."""
 
+_IN_UTC = WindowNames(clock(None), None)
 _NOT_EQUAL = "that does not show that they are equal."
 
 
 def lines_of_family(
-    family: Family, pairs: Sequence[Pair], rows: Iterable[ComparedValue], zone: datetime.tzinfo = datetime.timezone.utc
+    family: Family, pairs: Sequence[Pair], rows: Iterable[ComparedValue], names: WindowNames = _IN_UTC
 ) -> list[str]:
-    """The lines to print about one collection or question, whose rows are read once; windows are named in a zone."""
+    """The lines to print about one collection or question, whose rows are read once."""
     name, sides, found = family.name, family.sides, Findings.of(rows)
     if len(sides) < 2:
         return [f"{name}: fewer than two can be compared"]
-    rate, has_windows = found.rate, any(side.name != with_name_of_window(side.name, zone) for side in sides)
+    rate, has_windows = found.rate, bool(starts_in(side.name for side in sides))
+    noun = family.owner.versions[-1].noun.or_else(REPORT)
     lines = [
         f"{name}: {len(sides):,} compared, {len(pairs):,} {'pair' if len(pairs) == 1 else 'pairs'}, "
-        f"{sum(side.sample.total for side in sides):,} reports" + f"; times are in {zone}" * has_windows,
+        f"{noun.counted(sum(side.sample.total for side in sides))}" + f"; times are in {names.zone}" * has_windows,
         _do_they_differ(family, found.declared, found.found, rate),
         f"{found.found:,} of {found.number:,} differences are found (q at most {rate:g}).",
         *power_in_words(found),
@@ -53,7 +55,7 @@ def lines_of_family(
     table = [("", "value", "a", "b", "difference", f"{level} interval", *itertools.chain(*numbers), "q")]
     for row in found.clearest():
         mark = "*" if row.q_value <= rate else ONLY_SMOOTH if shows_only_smooth(row) else ""
-        a, b = (printable(with_name_of_window(name, zone)) for name in (row.group_a, row.group_b))
+        a, b = (printable(names.text(name)) for name in (row.group_a, row.group_b))
         smooth = [smooth_text(row) for _ in numbers]
         table.append(
             (mark, printable(row.value), a, b, *difference_texts(row), *smooth, p_text(row.q_value, found=rate))

@@ -21,7 +21,7 @@ from uldp_transforms.rows.figures.clearest_rows import clearest_rows
 from uldp_transforms.rows.figures.compared_figures import WITH_UNIT
 from uldp_transforms.rows.figures.figure import Figure
 from uldp_transforms.rows.figures.p_values import is_found
-from uldp_transforms.rows.figures.window_names import local, name_of_window, with_name_of_window
+from uldp_transforms.rows.figures.window_names import WindowNames, local, starts_in
 from uldp_transforms.rows.renamed_fields import former_names, with_new_names
 from uldp_transforms.rows.row_types import COMPARED_SCHEMA
 from uldp_transforms_report.levels import Levels
@@ -175,12 +175,14 @@ def _version(version: int) -> str:
 
 
 def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int, is_old: bool, zone: datetime.tzinfo) -> Comparisons:
-    listed = [_difference(rows[at], zone) for at in clearest_rows(rows)]
-    found, untold = ([one for one in listed if one.found is which] for which in (True, False))
     starts, ends = ([row[field] for row in rows if row.get(field)] for field in ("window_start", "window_end"))
+    groups = itertools.chain(*((row["group_a"], row["group_b"]) for row in rows))
+    names = WindowNames.among([*filter(_is_moment, [*starts, *ends]), *starts_in(groups)], zone)
+    listed = [_difference(rows[at], names) for at in clearest_rows(rows)]
+    found, untold = ([one for one in listed if one.found is which] for which in (True, False))
     return Comparisons(
         name=name,
-        period=_period(min(starts), max(ends), zone) if starts and ends else None,
+        period=_period(min(starts), max(ends), names) if starts and ends else None,
         found=found[:most],
         untold=untold[:most],
         found_left_out=max(0, len(found) - most),
@@ -192,8 +194,8 @@ def _of(name: str, rows: Sequence[Mapping[str, Any]], most: int, is_old: bool, z
     )
 
 
-def _period(start: str, end: str, zone: datetime.tzinfo) -> str:
-    return name_of_window(start, end, zone) if _is_moment(start) and _is_moment(end) else f"{start} to {end}"
+def _period(start: str, end: str, names: WindowNames) -> str:
+    return names.window(start, end) if _is_moment(start) and _is_moment(end) else f"{start} to {end}"
 
 
 def _is_moment(text: str) -> bool:
@@ -204,7 +206,7 @@ def _is_moment(text: str) -> bool:
     return True
 
 
-def _difference(row: Mapping[str, Any], zone: datetime.tzinfo) -> Difference:
+def _difference(row: Mapping[str, Any], names: WindowNames) -> Difference:
     is_selected = is_found(row["q_value"], row.get("confidence")) and "selected_low" in row
     low, high = (row["selected_low"], row["selected_high"]) if is_selected else (row["low"], row["high"])
     is_share = row.get("figure") not in WITH_UNIT
@@ -212,8 +214,8 @@ def _difference(row: Mapping[str, Any], zone: datetime.tzinfo) -> Difference:
     return Difference(
         figure=figure,
         smooth=dataclasses.replace(figure, low=row.get("display_low"), high=row.get("display_high")),
-        a=with_name_of_window(row["group_a"], zone),
-        b=with_name_of_window(row["group_b"], zone),
+        a=names.text(row["group_a"]),
+        b=names.text(row["group_b"]),
         q_value=row["q_value"],
         noticeable=row.get("noticeable"),
         confidence=row.get("confidence"),
