@@ -3,7 +3,8 @@
 ``python -m labs.benchmarks year --hours 720`` makes the reports of a month, runs ``estimate`` over them, then ``total``
 (``reestimate --window all``), ``compare`` by groups and by windows, and ``report``; each is a process of its own.
 ``--stream 180`` gives reports of the same shape to a job that runs for 180 seconds instead, one window a second: with
-``--follow``, which reads a directory, and on the local engine, which reads the Pub/Sub server of the tests.
+``--follow``, which reads a directory, and on the local engine, which reads the Pub/Sub server of the tests. The lag of
+a window is the time from its end to the file with its last row.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import fastavro
 import numpy as np
 
 from labs.benchmarks import entries
+from labs.benchmarks.arrivals import Arrivals
 from labs.benchmarks.watched import watched
 from tests.support import live
 from tests.support.spool_writer import finished
@@ -75,22 +77,25 @@ def stream(folder: Path, of: Collection, seconds: int, reports: int, *, follow: 
             job += ["--follow", f"--input={folder / 'spool'}"]
         else:
             job += [f"--subscription={live.SUBSCRIPTION}"]
+        arrivals = Arrivals(output)
         with watched(job, log) as program:
-            sent = _send(of, seconds, reports, _spooling(folder / "spool") if follow else broker.publish)
+            deliver = _spooling(folder / "spool") if follow else broker.publish
+            sent = _send(of, seconds, reports, deliver, arrivals.look)
             begin = time.monotonic()
-            while sum((found := _last_panes(output)).values()) < sent and time.monotonic() < begin + _PATIENCE:
+            while arrivals.reports < sent and time.monotonic() < begin + _PATIENCE:
                 if program.process.poll() is not None:
                     raise RuntimeError(f"the job ended: {(folder / 'log').read_text('utf-8')[-2000:]}")
                 time.sleep(1)
+                arrivals.look()
             behind = time.monotonic() - begin
             program.process.terminate()
             program.ended()
     print(f"  {'--follow' if follow else 'local engine'}: {program.line()}", flush=True)
-    print(
-        f"    {sent:,} reports sent, {sum(found.values()):,} counted in {len(found):,} windows, the last rows "
-        f"{behind:.0f} s after the last reports, {_megabytes(output)}",
-        flush=True,
-    )
+    windows, size = len(arrivals.windows), _megabytes(output)
+    print(f"    {sent:,} reports sent, {arrivals.reports:,} counted in {windows:,} windows, {size}")
+    behind_by = f"last rows {behind:.0f} s after the last reports"
+    lags = " ".join(f"{max(part):.0f}" for part in np.array_split(arrivals.lags(), 10) if len(part))
+    print(f"    {behind_by}; longest lag in each tenth of the windows: {lags} s", flush=True)
 
 
 def _spooling(spool: Path) -> Callable[[Sequence[bytes]], None]:
@@ -100,29 +105,19 @@ def _spooling(spool: Path) -> Callable[[Sequence[bytes]], None]:
     return write
 
 
-def _send(of: Collection, seconds: int, reports: int, deliver: Callable[[Sequence[bytes]], None]) -> int:
-    """Give the reports of each second to the job in that second; returns their number."""
+def _send(
+    of: Collection, seconds: int, reports: int, deliver: Callable[[Sequence[bytes]], None], look: Callable[[], None]
+) -> int:
+    """Give the reports of each second to the job in that second, and look at its rows; returns their number."""
     rng, number = np.random.default_rng(1), reports * len(of.dimensions[0].all_values)
     begin = time.monotonic()
     for second in range(seconds):
         times = np.full(number, time.time_ns() // 1_000_000)
         batch = entries.window_reports(of, times, rng)
         deliver([wire.encode_batch(batch[at : at + _PACKED]) for at in range(0, number, _PACKED)])
+        look()
         time.sleep(max(0.0, begin + second + 1 - time.monotonic()))
     return seconds * number
-
-
-def _last_panes(output: Path) -> dict[str, int]:
-    """Reports of all groups together by the start of a window, of its last pane."""
-    found: dict[str, tuple[int, int]] = {}
-    for path in output.glob("estimates*.jsonl"):
-        with path.open(encoding="utf-8") as lines:
-            for line in lines:
-                row = json.loads(line)
-                if not row["dimensions"]:
-                    start, pane = row["window_start"], (row["pane_index"], row["num_reports"])
-                    found[start] = max(found.get(start, pane), pane)
-    return {start: number for start, (_, number) in found.items()}
 
 
 def main(argv: Sequence[str]) -> int:
