@@ -3,6 +3,8 @@
 Two jobs read one topic on a cluster. While reports arrive each is stopped with a savepoint, and its next version is
 started from that, with a second collection beside the first, and with more candidates for the values of the first. Then
 these are cancelled, and the versions that follow go on from their last checkpoints, with a third collection.
+
+It takes more than ten minutes on two idle cores (21 at a load average of 27): five minutes of reports, and four starts.
 """
 
 from __future__ import annotations
@@ -80,6 +82,7 @@ def run(folder: Path, rate: int, seconds: int) -> str:
                 jobs[release] = launch(flink, first, folder / release, [*options, more, savepoint])
                 print(f"{release}: {time.monotonic() - begin:.0f} s until it went on from a {begins_with}", flush=True)
         sent[specs[-1].stem] = senders.submit(send, server, TOPIC, specs[-1], rate, max(seconds // 4, 10))
+        print(f"the last reports are of {specs[-1].stem}; then all rows must come", flush=True)
         return tables({name: sending.result() for name, sending in sent.items()}, jobs)
 
 
@@ -102,8 +105,9 @@ def tables(sent: Mapping[str, Sent], jobs: Mapping[str, Launched]) -> str:
     for name, each in sent.items():
         known = dataclasses.replace(each, unread=Counter())  # they are of no collection
         ours = {release: job.of(name) for release, job in jobs.items()}
-        for job in ours.values():
+        for release, job in ours.items():
             job.wait(partial(job.has, known))
+            print(f"{name}: {release} has all rows", flush=True)
         if any(len(numbers) != 1 for numbers in ours["final"].panes().values()):
             raise RuntimeError(f"final must have one row a window, got {ours['final'].panes()}")
         lines += [f"{name}: {each.messages:,} messages", rows_by_window(known, ours["corrected"], ours["final"])]
