@@ -94,7 +94,7 @@ def test_a_row_has_the_name_of_its_window_pane_and_content() -> None:
     """The same row has the same name wherever work is repeated; another pane, window or row has another one."""
     [(slot, row)] = named(5, True, None)
     assert slot == (0, LAST)
-    assert row == hashlib.sha256(b'w 0 {"n": 5}').digest()[:16] + b"5!"
+    assert row == hashlib.sha256(b"w 0 5!").digest()[:16] + b"5!"
     assert named(5, True, None) == [(slot, row)]
     others = [named(5, True, None, index=1), named(5, True, None, window="v"), named(6, True, None)]
     assert len({row[:16], *(other[0][1][:16] for other in others)}) == 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import shlex
 from typing import Any
@@ -13,8 +14,11 @@ from apache_beam.io.gcp.pubsub import WriteToPubSub
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pipeline import AppliedPTransform, PipelineVisitor
 
+from tests.support import replay
+from tests.support.messages_cases import KRR
 from tests.support.rows.rows_of_all_kinds import ROWS
 from uldp_transforms.beam.runtime.joined_file import WriteJoinedFile
+from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.files.flushed_rows import FlushRows
 from uldp_transforms.jobs.sinks import BigQueryTables, Output, PubSubTopics, RowFiles, Sink
@@ -29,6 +33,7 @@ from uldp_transforms.rows import row_types
 from uldp_transforms.rows.avro_fields import time_fields
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.windowed_estimate import flat
+from uldp_transforms.windows import Windows
 
 SCHEMAS = {
     "estimates": row_types.ESTIMATE_SCHEMA,
@@ -56,7 +61,7 @@ def sink_of(kind: type[Sink], words: str, source: type[Source], *options: str) -
 
 def steps_of(sink: Sink, kind: type[beam.PTransform]) -> dict[str, Any]:
     """Label -> step of a kind that the sink adds for a job with all kinds of rows, which is not run."""
-    pipeline, found = beam.Pipeline(), {}
+    pipeline = beam.Pipeline()
     sink.write(
         [
             Output(
@@ -69,11 +74,16 @@ def steps_of(sink: Sink, kind: type[beam.PTransform]) -> dict[str, Any]:
             for name, schema in SCHEMAS.items()
         ]
     )
+    return {label: step for label, step in all_steps(pipeline).items() if isinstance(step, kind)}
+
+
+def all_steps(pipeline: beam.Pipeline) -> dict[str, Any]:
+    """Label -> step of a pipeline."""
+    found: dict[str, Any] = {}
 
     class Visitor(PipelineVisitor):
         def enter_composite_transform(self, node: AppliedPTransform) -> None:
-            if isinstance(node.transform, kind):
-                found[node.full_label] = node.transform
+            found[node.full_label] = node.transform
 
         def visit_transform(self, node: AppliedPTransform) -> None:
             self.enter_composite_transform(node)
@@ -85,6 +95,25 @@ def steps_of(sink: Sink, kind: type[beam.PTransform]) -> dict[str, Any]:
 def test_rows_are_keyed_and_none_are_late_unless_a_kind_says_so() -> None:
     output = Output("estimates", None, None)
     assert (output.keyed, output.late) == (True, None)
+
+
+@pytest.mark.parametrize(
+    ("words", "parquet", "found"),
+    [
+        ("--runner=BundleBasedDirectRunner", False, False),
+        ("--runner=BundleBasedDirectRunner", True, True),
+        ("--runner=PrismRunner", False, True),
+    ],
+)
+def test_rows_of_values_are_made_if_somebody_takes_them_or_a_checkpoint_may_have_their_step(
+    words: str, parquet: bool, found: bool
+) -> None:
+    """The local engine for streams has no checkpoints."""
+    job = replay.streaming_job([KRR], Windows(size=3_600_000), options=PipelineOptions([words, "--streaming"]))
+    sink = RowFiles("out", unbounded=True, with_counts=False, with_parquet=parquet)
+    pipeline = beam.Pipeline(options=job.options)
+    build(pipeline, dataclasses.replace(job, sinks=(sink,)))
+    assert ("EstimateReports/Values" in all_steps(pipeline)) is found
 
 
 # ---------------------------------------------------------------------- files

@@ -17,6 +17,7 @@ from apache_beam.runners.direct.clock import RealClock, TestClock
 from apache_beam.runners.direct.direct_runner import _DirectReadFromPubSub
 from apache_beam.runners.direct.executor import _ExecutorServiceParallelExecutor
 from apache_beam.runners.direct.transform_evaluator import TransformEvaluatorRegistry, _PubSubReadEvaluator
+from apache_beam.runners.direct.watermark_manager import _TransformWatermarks
 from apache_beam.transforms.core import Windowing
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.trigger import (
@@ -279,6 +280,31 @@ def test_a_window_that_is_over_before_its_first_element_comes_holds_nothing(mend
     assert not state.timers
     assert (state.get_earliest_hold() == MAX_TIMESTAMP) is mended
     assert GeneralTriggerDriver.process_elements is local_pubsub._process_elements
+
+
+@pytest.mark.parametrize("mended", [False, True])
+def test_timers_are_looked_for_where_there_are_some(mended: bool) -> None:
+    """By itself Beam asks the state of every key before each bundle, also of windows that are over."""
+    asked: list[bytes] = []
+
+    class State(InMemoryUnmergedState):
+        def __init__(self, key: bytes):
+            super().__init__()
+            self.key = key
+
+        def get_timers(self, *args: Any, **named: Any) -> Any:
+            asked.append(self.key)
+            return super().get_timers(*args, **named)
+
+    states = {key: State(key) for key in (b"over", b"open")}
+    states[b"open"].set_timer("w", "n", TimeDomain.WATERMARK, Timestamp(-1))
+    step = _TransformWatermarks(TestClock(), states, "step")
+    step._input_watermark = Timestamp(0)
+    with local_pubsub.reading_until(threading.Event()) if mended else contextlib.nullcontext():
+        fired, waits = step.extract_transform_timers()
+    assert ([timer.encoded_key for timer in fired], waits) == ([b"open"], False)
+    assert asked == [b"open"] if mended else [b"over", b"open"]
+    assert step._keyed_states is states
 
 
 @pytest.mark.parametrize("mended", [False, True])

@@ -14,9 +14,12 @@ from uldp_transforms.rows import row_types
 def build(pipeline: beam.Pipeline, job: Job) -> None:
     """Read reports from the source, estimate, and write every kind of row to every sink."""
     # an engine without checkpoints repeats nothing, but may emit rows years later
-    late = None if clock_is_watermark(pipeline.runner, pipeline.options) else job.spec.slack
+    is_local = clock_is_watermark(pipeline.runner, pipeline.options)
+    late = None if is_local else job.spec.slack
     with_counts = any(sink.takes_counts for sink in job.sinks)
-    with_values = not job.spec.bounded or any(sink.takes_values for sink in job.sinks)
+    # the steps of a stream that goes on from a checkpoint do not depend on its sinks
+    keeps_steps = not job.spec.bounded and not is_local
+    with_values = keeps_steps or any(sink.takes_values for sink in job.sinks)
     windows = job.source.read(pipeline) | "EstimateReports" >> EstimateReports(
         job.spec, with_counts=with_counts, with_values=with_values, columns=True
     )

@@ -24,7 +24,6 @@ from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 
 from uldp_transforms.beam.runtime import timer_clock
-from uldp_transforms.rows.json_and_avro import to_json
 
 MOST_BYTES = 1 << 25
 """Maximum size of collected rows; larger collections are written at once."""
@@ -100,10 +99,10 @@ class _NameFn(beam.DoFn):
         pane: Any = beam.DoFn.PaneInfoParam,
         timestamp: Any = beam.DoFn.TimestampParam,
     ) -> Iterator[tuple[tuple[int, int], bytes]]:
-        name = os.urandom(_NAME)
+        encoded, name = self._encode(row), os.urandom(_NAME)
         if self._keyed:
-            name = hashlib.sha256(f"{window} {pane.index} {to_json(row)}".encode()).digest()[:_NAME]
-        yield self._slot_of(timestamp), name + self._encode(row)
+            name = hashlib.sha256(f"{window} {pane.index} ".encode() + encoded).digest()[:_NAME]
+        yield self._slot_of(timestamp), name + encoded
 
     def _slot_of(self, timestamp: Timestamp) -> tuple[int, int]:
         if self._slot is None:

@@ -32,6 +32,7 @@ from apache_beam.runners.direct.clock import RealClock
 from apache_beam.runners.direct.direct_runner import _DirectReadFromPubSub
 from apache_beam.runners.direct.transform_evaluator import TransformEvaluatorRegistry, _PubSubReadEvaluator
 from apache_beam.runners.direct.util import TransformResult
+from apache_beam.runners.direct.watermark_manager import _TransformWatermarks
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.trigger import AfterProcessingTime, GeneralTriggerDriver, InMemoryUnmergedState
 from apache_beam.transforms.window import GlobalWindows
@@ -231,6 +232,22 @@ def _late_by_the_watermark(
     return _process_timer(driver, window, name, domain, timestamp, state, input_watermark)  # type: ignore[no-untyped-call]  # Beam's
 
 
+_extract_transform_timers = _TransformWatermarks.extract_transform_timers
+
+
+def _of_keys_with_timers(step: Any) -> Any:
+    """Beam's ``extract_transform_timers``, except that it looks only at keys that have timers.
+
+    The engine looks for timers before each bundle, and keeps the state of every key: of a group in each of its windows.
+    """
+    every = step._keyed_states
+    step._keyed_states = {key: state for key, state in every.items() if state.timers}
+    try:
+        return _extract_transform_timers(step)
+    finally:
+        step._keyed_states = every
+
+
 _APART = time.time() - time.monotonic()
 
 
@@ -244,6 +261,7 @@ MENDED: tuple[tuple[Any, str, Any], ...] = (
     (GeneralTriggerDriver, "process_timer", _late_by_the_watermark),
     (InMemoryUnmergedState, "get_timers", _without_waiting_at_the_end),
     (AfterProcessingTime, "should_fire", _only_what_waits),
+    (_TransformWatermarks, "extract_transform_timers", _of_keys_with_timers),
     (RealClock, "time", steady_time),
     (timer_clock, "processing_time", steady_time),
 )

@@ -26,7 +26,6 @@ from uldp_transforms.jobs.records.row_file_options import OPTIONS, flush_every
 from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_types import VALUE_SCHEMA
 from uldp_transforms.spec.spec_fields import FINAL
 
@@ -123,8 +122,9 @@ class _WriteBundlesFn(beam.DoFn):
         self._identity = hashlib.sha256() if self._keyed else hashlib.sha256(os.urandom(32))
 
     def process(self, row: Any, window: Any = beam.DoFn.WindowParam, pane: Any = beam.DoFn.PaneInfoParam) -> None:
-        self._rows.append(ENCODED[self._form](row, self._parsed))
-        self._identity.update(f"{window} {pane.index} {to_json(row)}\n".encode())
+        encoded = ENCODED[self._form](row, self._parsed)
+        self._rows.append(encoded)
+        self._identity.update(f"{window} {pane.index} ".encode() + encoded)
 
     def finish_bundle(self) -> None:
         if self._rows:

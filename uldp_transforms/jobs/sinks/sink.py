@@ -42,7 +42,7 @@ class Sink(abc.ABC):
     """Whether the sink writes ``counts``; these rows are produced only if a sink does."""
 
     takes_values: bool = True
-    """Whether the sink writes ``values``; over files, these rows are produced only if a sink does."""
+    """Whether the sink writes ``values``; over files and on the local engine, they are produced only if a sink does."""
 
     @classmethod
     @abc.abstractmethod
