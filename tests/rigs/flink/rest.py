@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 T = TypeVar("T")
 
-PATIENCE = 180.0
-"""Seconds until something that does not come is given up."""
+PATIENCE = 600.0
+"""Seconds until something that does not come is given up; workers take minutes to start on a busy machine."""
 
 ENDS = ("FAILED", "CANCELED", "FINISHED", "SUSPENDED")
 """States of a job that runs no more."""
