@@ -61,7 +61,7 @@ def test_versions_with_the_same_channel_are_one_version() -> None:
 
 
 def test_versions_of_other_mechanisms_are_covered_and_shorter() -> None:
-    rng, runs = generator("pooled numbers"), 300
+    rng, runs = generator("pooled numbers"), 150
     items = [collection("sw", 1.0), collection("krr", 3.0)]
     held, shorter = np.zeros(3, dtype=int), 0
     for _ in range(runs):

@@ -24,8 +24,8 @@ SUMS = (
 
 @pytest.mark.parametrize("mechanism", ["krr", "rappor"])
 def test_sums_of_hashed_texts_have_their_variances(mechanism: str) -> None:
-    """Within a block and across blocks, in 300 windows, with unlisted texts."""
-    item, rng, number = sites(mechanism), generator("sums of blocks", mechanism), 300
+    """Within a block and across blocks, in 150 windows, with unlisted texts."""
+    item, rng, number = sites(mechanism), generator("sums of blocks", mechanism), 150
     texts = (*PAGES, "a.org/other", "b.org")
     law = 1 / np.arange(1.0, len(texts) + 1)
     law /= law.sum()

@@ -212,7 +212,7 @@ def noise_of(variances: np.ndarray, shares: np.ndarray, rng: np.random.Generator
 
 def test_the_variances_are_those_of_repeated_observations():
     """Buckets seen through noise with exactly the assumed covariance, many times; nothing is unlisted."""
-    size, k, repeats = 6, 4, 2000
+    size, k, repeats = 6, 4, 800
     given = dataclasses.replace(observation(size, k, True, False), mass=1.0)
     truth = np.full(size, 1 / size)
     shares = given.buckets.forward(truth)
