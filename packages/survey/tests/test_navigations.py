@@ -194,7 +194,7 @@ def test_one_rate_that_does_not_fit_is_named(tmp_path: Path, capsys: pytest.Capt
     assert "The answers of rate 0.4 do not fit it" in said
 
 
-@pytest.mark.parametrize("number", [1, 5, 20, 59, 10_000])
+@pytest.mark.parametrize("number", [1, 5, 20, 59, 1_000])
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_no_share_has_an_interval_without_length(tmp_path: Path, number: int, share: float) -> None:
     """Also where the unbiased share lies outside of [0, 1] by chance."""
