@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
 import json
 import os
 from collections import Counter, defaultdict
@@ -29,6 +30,7 @@ from uldp_transforms.jobs.records.ledger_sums import (
     UNREAD_MESSAGES,
     add_up,
     periods_out_of_balance,
+    sentence_of_times,
     summary,
     sums_of,
 )
@@ -224,6 +226,8 @@ def _ledger(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> 
     cause = sentence_of_sums(sums, share)
     told.findings += [] if cause is None else [cause]
     told.lines["ledger"] = f"{summary(sums)}, {'balanced' if sums['balanced'] else 'NOT balanced'}"
+    of_seconds = sentence_of_times(itertools.chain(*of_run.values()))
+    told.lines |= {} if of_seconds is None else {"times": of_seconds}
     told.numbers |= {name: sums[name] for name in ("received", "accepted", "duplicates")}
     told.numbers |= {name: sum(sums[name].values()) for name in ("rejected", UNREAD_MESSAGES, UNREAD_FILES)}
     told.numbers["balanced"] = int(sums["balanced"])

@@ -83,7 +83,8 @@ def configure(argv: Sequence[str]) -> Query:
         "--period",
         default=QUARTER_HOUR,
         type=cli.duration("--period"),
-        help="reports of the same period are counted together; windows must consist of whole periods (default: 15m)",
+        help="reports of the same period are counted together; windows must consist of whole periods, such as 1d or 1w "
+        "(default: 15m)",
     )
     add("--timestamps", **cli.SWITCH, help="event_time is a timestamp instead of milliseconds since 1970")
     add(

@@ -326,6 +326,14 @@ def test_times_are_in_the_zone_of_the_job(tmp_path: Path, capsys: pytest.Capture
     assert "the last from 22 Nov 2026, 00:00:00 (Europe/Berlin)\n" in capsys.readouterr().out
 
 
+def test_reports_of_seconds_are_no_quiet_ones(folder: Folder, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are counted, and said to be of 1970."""
+    times = {"window_start": "1970-01-12T00:00:00Z", "window_end": "1970-01-13T00:00:00Z"}
+    folder.write("ledger-b-1", ledger("b", 5, 4), ledger("b", 7, 6) | times)
+    assert check.main([str(folder.path)]) == 0
+    assert "times    6 accepted reports are of January or February 1970, as if" in capsys.readouterr().out
+
+
 RANKED = [  # the rows of a window, from the one that counts least
     {"run": "b", "status": "partial", "num_reports": 900, "pane_index": 9},
     {"run": "a", "status": "suppressed", "num_reports": None, "pane_index": 8},

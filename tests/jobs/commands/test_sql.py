@@ -76,8 +76,10 @@ def rows_of(kind: str, folder: str) -> list[dict[str, Any]]:
     return sorted(rows, key=json.dumps)
 
 
-def estimated(name: str, folder: str, options: str = "") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    assert main(shlex.split(f"{JOB} --input {name} --output {folder} {options}")) == 0
+def estimated(
+    name: str, folder: str, options: str = "", job: str = JOB
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    assert main(shlex.split(f"{job} --input {name} --output {folder} {options}")) == 0
     return rows_of("estimates", folder), rows_of("ledger", folder)
 
 
@@ -105,6 +107,18 @@ def test_times_may_be_timestamps(database: duckdb.DuckDBPyConnection) -> None:
     expected = database.sql(query()).fetchall()
     database.execute("ALTER TABLE reports ALTER event_time TYPE TIMESTAMPTZ USING to_timestamp(event_time / 1000)")
     assert sorted(map(repr, database.sql(query("--timestamps")).fetchall())) == sorted(map(repr, expected))
+
+
+def test_weeks_are_counted_for_windows_of_weeks(database: duckdb.DuckDBPyConnection) -> None:
+    """Those without a time zone, which begin as 1970 did; weeks that begin on Mondays need shorter periods."""
+    job = JOB.replace("--window 1h", "--window 1w")
+    expected = estimated(written(database, query(), "counts.parquet"), "expected", job=job)
+    assert len(expected[0]) > 0
+    weeks = estimated(written(database, query("--period 1w"), "weeks.parquet"), "weeks", job=job)
+    assert weeks == expected
+    with pytest.raises(SpecError, match="must consist of whole periods of 604800000 ms"):
+        command = "--collection krr.json --input weeks.parquet --output out --window 1w --timezone UTC"
+        read_arguments(shlex.split(command))
 
 
 @pytest.mark.parametrize("options", ["", "--period 365d"])
@@ -188,7 +202,7 @@ def test_impossible_numbers_are_malformed(
 
 
 @pytest.mark.usefixtures("database")
-@pytest.mark.parametrize(("text", "period"), [("1ms", 1), ("365d", 365 * 86_400_000)])
+@pytest.mark.parametrize(("text", "period"), [("1ms", 1), ("1w", 7 * 86_400_000), ("365d", 365 * 86_400_000)])
 def test_periods_are_of_a_millisecond_to_a_year(text: str, period: int) -> None:
     asked = sql.configure(shlex.split(f"krr.json --dialect spark --period {text}"))
     assert (asked.period, asked.table, asked.timestamps, asked.distinct) == (period, "reports", False, False)

@@ -38,7 +38,13 @@ from uldp_transforms.jobs.files.progress import of_this_process
 from uldp_transforms.jobs.follow.follow_job import follow_job, run_follow
 from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.jobs.records.cut_windows import cut_before
-from uldp_transforms.jobs.records.ledger_sums import UNREAD_FILES, periods_out_of_balance, summary, sums_of
+from uldp_transforms.jobs.records.ledger_sums import (
+    UNREAD_FILES,
+    periods_out_of_balance,
+    sentence_of_times,
+    summary,
+    sums_of,
+)
 from uldp_transforms.jobs.records.run_accounts import kept, remove_accounts
 from uldp_transforms.jobs.records.run_records import (
     CANCELLED,
@@ -272,6 +278,8 @@ def _verdict(job: Job, rows: Sequence[Mapping[str, Any]], sums: Mapping[str, Any
         _say(f"the ledger does not balance for collection {collection!r}, {window}: {what}; do not use this output")
     if wrong:
         return UNBALANCED
+    if (of_seconds := sentence_of_times(rows)) is not None:
+        _say(of_seconds)
     cause = None
     if job.spec.bounded and sums:
         share = job.spec.rejected_share

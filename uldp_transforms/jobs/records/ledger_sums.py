@@ -6,6 +6,8 @@ import collections
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from uldp_transforms.windows import PLAIN_FROM, moment_of
+
 
 def missing(row: Mapping[str, Any]) -> int:
     """Number of unaccounted reports of a row (fields by name): received - (accepted + duplicates + rejected).
@@ -31,6 +33,8 @@ def periods_out_of_balance(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str 
     found = [(key, ", ".join(imbalance({"collection_id": key[0]} | _added(of)))) for key, of in periods.items()]
     return [(key[0], key[2], key[3], wrong) for key, wrong in found if wrong]
 
+
+_MARCH = moment_of("1970-03-01T00:00:00Z")
 
 UNREAD_MESSAGES, UNREAD_FILES = "unread_messages", "unread_files"
 """Fields of the numbers of messages and files that could not be read, by reason."""
@@ -78,6 +82,26 @@ def unread_in_words(sums: Mapping[str, Any]) -> list[str]:
         for kind, name in (("messages", UNREAD_MESSAGES), ("files", UNREAD_FILES))
         if (numbers := sums.get(name))
     ]
+
+
+def sentence_of_times(rows: Iterable[Mapping[str, Any]]) -> str | None:
+    """What to do about accepted reports whose event times are rather seconds; None if there are none.
+
+    Seconds of the years 1990 to 2099 are milliseconds of January or February 1970. Messages and Avro files say the unit
+    in their schema, so such reports are counted.
+    """
+    bounds = (PLAIN_FROM // 1000, _MARCH)
+    number = 0
+    for row in rows:
+        if row["window_start"] is not None and row["accepted"]:
+            start, end = moment_of(row["window_start"]), moment_of(row["window_end"])
+            number += row["accepted"] * (start >= 0 and bounds[0] < end <= bounds[1])
+    if not number:
+        return None
+    return (
+        f"{number:,} accepted reports are of January or February 1970, as if their event times were seconds: clients "
+        "must send milliseconds since 1970"
+    )
 
 
 def _reasons(numbers: Mapping[str, int]) -> str:
