@@ -51,8 +51,8 @@ export function marks(windows, total) {
   }
   const key = draw("g", { class: "key" });
   key.append(draw("line", { class: "truth", x1: LEFT, x2: LEFT + 22, y1: 14, y2: 14 }));
-  key.append(draw("text", { x: LEFT + 28, y: 18 }, "truth of the simulated people"));
-  key.append(draw("circle", { cx: 300, cy: 14, r: 5 }), draw("text", { x: 310, y: 18 }, "estimate"));
+  key.append(draw("text", { x: LEFT + 28, y: 18 }, "truth of the simulation"));
+  key.append(draw("circle", { cx: 282, cy: 14, r: 5 }), draw("text", { x: 292, y: 18 }, "estimate"));
   key.append(draw("circle", { class: "open", cx: 390, cy: 14, r: 5 }), draw("text", { x: 400, y: 18 }, "unfinished window"));
   made.push(key);
   return made;

@@ -55,8 +55,8 @@ def window(start: int, share: float, truth: float | None = None, early: bool = F
 STEP = 502 / 13
 KEY = (
     '<g class="key"><line class="truth" x1="48" x2="70" y1="14" y2="14"></line>'
-    '<text x="76" y="18">truth of the simulated people</text><circle cx="300" cy="14" r="5"></circle>'
-    '<text x="310" y="18">estimate</text><circle class="open" cx="390" cy="14" r="5"></circle>'
+    '<text x="76" y="18">truth of the simulation</text><circle cx="282" cy="14" r="5"></circle>'
+    '<text x="292" y="18">estimate</text><circle class="open" cx="390" cy="14" r="5"></circle>'
     '<text x="400" y="18">unfinished window</text></g>'
 )
 
@@ -365,3 +365,12 @@ def test_the_crowd_is_told_and_a_page_that_cannot_start_says_so(play: Play) -> N
 
 def test_the_question_is_the_one_of_the_collection() -> None:
     assert TEXT.endswith("?") and set(ANSWERS) == set(COLLECTION.alphabet.known_values or ())
+
+
+def test_the_letters_of_the_chart_are_readable_on_a_phone() -> None:
+    """At least 10 pixels high where 560 units of the chart are 358 pixels: 390 without the padding of the page."""
+    style, page = ((HERE / name).read_text("utf-8") for name in ("ask.css", "ask.html"))
+    assert 'viewBox="0 0 560 300"' in page
+    [(limit, size)] = re.findall(r"@media \(max-width: (\d+)rem\) \{ #chart \{ font-size: (\d+)px", style)
+    assert 16 * int(limit) >= 390
+    assert int(size) * 358 / 560 >= 10
