@@ -29,7 +29,7 @@ from tests.support.cases import (
 from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator
 from uldp_transforms import ldp
-from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch, SpecError
+from uldp_transforms.ldp import CohortCounts, Collection, Estimate, ReportBatch, SpecError
 from uldp_transforms.ldp import collection as collection_module
 from uldp_transforms.ldp.alphabets import ALPHABETS
 from uldp_transforms.ldp.client_window import HOUR
@@ -257,13 +257,18 @@ def reports_of(name: str) -> tuple[ReportBatch, CohortCounts]:
     return batch, ALL_COLLECTIONS[name].count(batch)
 
 
+@functools.cache
+def estimate_of(name: str, estimator: str) -> Estimate:
+    return ALL_COLLECTIONS[name].estimate(reports_of(name)[1], estimator, candidates=VALUES)
+
+
 @answers
 def test_values_become_reports_counts_and_an_estimate(name, estimator):
     collection = ALL_COLLECTIONS[name]
     batch, counts = reports_of(name)
     assert (len(batch), counts.total, counts.shape) == (3000, 3000, (collection.num_cohorts, collection.num_cells))
     assert collection.mechanism.is_valid(batch.payloads).all()
-    estimate = collection.estimate(counts, estimator.id, candidates=VALUES)
+    estimate = estimate_of(name, estimator.id)
     public = [value for value in collection.alphabet.clear_values if value not in VALUES]
     assert (estimate.values, estimate.num_reports, estimate.estimator) == ((*VALUES, *public), 3000, estimator.id)
 
@@ -274,7 +279,7 @@ def test_estimators_need_to_know_the_model_alone(name, estimator):
     fields = {field.name: getattr(collection, field.name) for field in dataclasses.fields(Model)}
     _, counts = reports_of(name)
     of_model = estimator.estimate(Model(**fields), counts, VALUES)
-    of_collection = collection.estimate(counts, estimator.id, candidates=VALUES)
+    of_collection = estimate_of(name, estimator.id)
     np.testing.assert_array_equal(of_model.frequencies, of_collection.frequencies)
 
 
@@ -290,9 +295,8 @@ def test_counts_of_two_parts_add_up(name):
 @all_collections
 def test_reports_give_the_estimate_of_their_counts(name):
     collection = ALL_COLLECTIONS[name]
-    batch, counts = reports_of(name)
-    of_reports = collection.estimate_reports(batch, "projected", candidates=VALUES)
-    of_counts = collection.estimate(counts, "projected", candidates=VALUES)
+    of_reports = collection.estimate_reports(reports_of(name)[0], "projected", candidates=VALUES)
+    of_counts = estimate_of(name, "projected")
     np.testing.assert_array_equal(of_reports.frequencies, of_counts.frequencies)
 
 

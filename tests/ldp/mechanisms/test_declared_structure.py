@@ -58,7 +58,8 @@ def test_noise_in_clear_reports_hides_the_floor(mechanism):
 def test_what_is_expected_if_everybody_has_a_symbol_is_found_at_once_as_symbol_by_symbol(mechanism, strict):
     """Any levels, and any numbers of reports, with rounded counts."""
     rng = np.random.default_rng(1)
-    for num_reports in (1, 2, 7, int(rng.integers(8, 100)), 12_345):
+    some = (2, 7, int(rng.integers(8, 100)))
+    for num_reports in (1, *(some if mechanism.num_symbols <= 16 else ()), 12_345):
         levels = rng.uniform(0.5, 1 - 1e-6, mechanism.num_symbols)
         levels[rng.random(mechanism.num_symbols) < 0.2] = np.nan
         one_by_one = Mechanism.lower_ends_of_everybody(mechanism, num_reports, levels, strict)
