@@ -14,12 +14,12 @@ import time
 
 import numpy as np
 
-from uldp_transforms.jobs.follow.known_ids_state import KnownIdsState
-from uldp_transforms.jobs.follow.state import NAME, FollowState
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.spec.job_spec import JobSpec
+from uldp_transforms_follow.known_ids_state import KnownIdsState
+from uldp_transforms_follow.state import NAME, FollowState
 
 AT_ONCE = 50_000
 COLLECTION = Collection.from_json(

@@ -94,7 +94,6 @@ CAPABILITIES = (
     Capability("tagged values", r"alphabets/tagged|personalised", r"tagged|personalised"),
     Capability("planner and evaluate", r"packages/planner/|error_charts", r"planning|forecast"),
     Capability("sentinels and health", r"sentinel|window_health|bit_patterns|bit_totals", r"sentinel|bit_patterns"),
-    Capability("following", r"jobs/follow", r"follow_job|--follow|following"),
     Capability("Kafka", r"kafka", r"kafka"),
     Capability("Pub/Sub", r"pubsub", r"pubsub"),
     Capability("BigQuery and SQL", r"bigquery|jobs/sql", r"bigquery"),

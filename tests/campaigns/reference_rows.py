@@ -30,8 +30,8 @@ from typing import Any
 import fastavro
 import numpy as np
 
+from packages.follow.tests.support.spools import Followed
 from tests.campaigns.reference_jobs import JOBS, STUDIES, TEXTS, Asked, Job
-from tests.jobs.follow.spools import Followed
 from tests.support import quick_beam, replay
 from tests.support.messages_cases import NOON
 from uldp_transforms.jobs import uldp

@@ -22,9 +22,12 @@ CORE = "uldp_transforms"
 FACES = (
     *(
         f"{CORE}.{room}"
-        for room in ("ldp", "files", "lazy_names", "messages", "rows", "spec", "windows", "version", "schemas")
+        for room in (
+            *("collector", "files", "lazy_names", "ldp", "messages", "rows", "schemas", "spec", "version", "windows"),
+        )
     ),
     *(f"{CORE}.jobs.{room}" for room in ("check", "cli", "files", "kafka", "pictures", "records", "reestimate")),
+    *(f"{CORE}.jobs.{room}" for room in ("engines.companion_engines", "engines.signals", "message_attributes")),
     *(f"{CORE}.jobs.{room}" for room in ("spec_options", "uldp")),
 )
 """Rooms and modules of the core from which companions import, besides the names of the package itself."""
@@ -164,7 +167,7 @@ def test_it_imports_from_faces_of_the_core_alone(companion: Companion) -> None:
         ("from uldp_transforms.messages.wire import pack", True),
         ("from uldp_transforms.messages.wire import _pack", False),
         ("from uldp_transforms.jobs import estimate", False),
-        ("from uldp_transforms.jobs.follow.state import FollowState", False),
+        ("from uldp_transforms.jobs.engines.runners import reachable_output", False),
         ("from uldp_transforms.beam import windows", False),
         ("from uldp_transforms_other import x", False),
         ("from uldp_transforms_report.charts import band", True),
@@ -186,6 +189,22 @@ def test_tests_of_the_core_do_without_it(companion: Companion) -> None:
         if module.partition(".")[0] == companion.package
     ]
     assert found == []
+
+
+def test_rigs_of_companions_in_tests_of_the_core_are_few(companion: Companion) -> None:
+    """Where all programs are compared, where rows of many small files are needed, and for the messages of a gateway."""
+    tests = [path for path in (ROOT / "tests").rglob("*.py") if not {"campaigns", "labs", "project"} & {*path.parts}]
+    found = {
+        str(path.relative_to(ROOT / "tests"))
+        for path in tests
+        for module, _ in imports_of(path)
+        if module.startswith(f"packages.{companion.folder.name}.")
+    }
+    assert found <= {
+        "jobs/commands/test_compact.py",
+        "jobs/kafka/test_kafka_topics.py",
+        "support/capabilities/programs.py",
+    }
 
 
 def test_every_folder_is_a_companion(companion: Companion) -> None:

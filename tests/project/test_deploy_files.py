@@ -117,7 +117,7 @@ def test_what_the_image_copies_is_enough_for_the_package(tmp_path: Path) -> None
             shutil.copy(ROOT / source, tmp_path / source)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps"]
     built = subprocess.run(
-        [*command, "--target", str(tmp_path / "to"), ".", "./packages/compare", "./packages/gateway"],
+        [*command, "--target", str(tmp_path / "to"), ".", "./packages/compare", "./packages/follow", "./packages/gateway"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -127,6 +127,7 @@ def test_what_the_image_copies_is_enough_for_the_package(tmp_path: Path) -> None
     assert (tmp_path / "to" / "bin" / "uldp").exists()
     for program in ("uldp_transforms_compare/compare", "uldp_transforms_gateway"):
         assert (tmp_path / "to" / program / "__main__.py").exists()
+    assert (tmp_path / "to" / "uldp_transforms_follow" / "engine.py").exists()
 
 
 def test_flinks_image_has_the_versions_that_were_run() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.follow.spools import Followed
-from tests.support.follow.two_steps import PROGRAM as FOLLOWING
+from packages.follow.tests.support.spools import Followed
+from packages.follow.tests.support.two_steps import PROGRAM as FOLLOWING
 from tests.support.messages_cases import KRR
 
 ROOT = Path(__file__).parents[2]

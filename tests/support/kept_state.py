@@ -1,4 +1,4 @@
-"""Values of each kind of state that a running stream or a following job keeps, and their bytes.
+"""Values of each kind of state that a running stream keeps, and their bytes.
 
 ``python -m tests.support.kept_state FILE`` writes the bytes of this tree. All names are those that earlier trees have
 too, so the same file, copied into one, writes those of that tree.
@@ -9,16 +9,12 @@ from __future__ import annotations
 import base64
 import importlib
 import json
-import sqlite3
 import sys
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tests.jobs.follow.spools import Followed
 from tests.support.messages_cases import KRR, NOON, RAPPOR
 from uldp_transforms.beam.runtime.coders import (
     CohortCountsCoder,
@@ -113,36 +109,6 @@ def state() -> dict[str, str]:
     return {name: base64.b64encode(value).decode("ascii") for name, value in found.items()}
 
 
-class Stopped(Exception):
-    """Ends a job at a point."""
-
-
-def stop_at(name: str) -> Callable[[str], None]:
-    """End a job when it reaches this point."""
-
-    def reached(point: str) -> None:
-        if point == name:
-            raise Stopped
-
-    return reached
-
-
-def followed() -> dict[str, Any]:
-    """A spool, and the database of a job over it that stopped when its first file was counted and not yet estimated."""
-    with tempfile.TemporaryDirectory() as folder:
-        job = Followed(Path(folder), of=(KRR,))
-        job.add_file()
-        try:
-            job.steps(1, stop_at("before estimates are committed"))
-        except Stopped:
-            database = sqlite3.connect(job.output / "follow.sqlite")
-            sql = list(database.iterdump())
-            version = database.execute("PRAGMA user_version").fetchone()[0]
-            database.close()
-        files = {path.name: base64.b64encode(path.read_bytes()).decode("ascii") for path in job.spool.iterdir()}
-    return {"version": version, "sql": sql, "spool": files}
-
-
 if __name__ == "__main__":
-    text = json.dumps({"state": state(), "followed": followed()}, indent=1)
+    text = json.dumps({"state": state()}, indent=1)
     Path(sys.argv[1]).write_text(f"{text}\n", encoding="utf-8")

@@ -13,6 +13,16 @@ from uldp_transforms.spec.spec_fields import SPEC_FIELDS, Kind, Section, SpecFie
 from uldp_transforms.spec.spec_rules import Voice, check_agreement
 from uldp_transforms.windows import parse_duration
 
+COLLECTION: cli.Options = {
+    "--collection": {
+        "required": True,
+        "action": "append",
+        cli.IS_COMMON: True,
+        "help": "JSON file of a collection, or a pattern for several; may be given several times",
+    },
+}
+"""The option that names the collections of a job."""
+
 _OTHER_NAMES = {
     "Windows.size": "--window",
     "Windows.slide": "--slide",

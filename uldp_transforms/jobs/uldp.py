@@ -230,8 +230,7 @@ def _print_help() -> None:
 def _how_to_get(name: str) -> str:
     """How to install the companion of a program, or which programs there are."""
     if name in COMPANIONS:
-        where = f"in a checkout: pip install ./packages/{COMPANIONS[name]}"
-        return f"{name} needs the package {companion_of(name)}, which is not installed ({where})"
+        return needs_companion(name, COMPANIONS[name])
     from difflib import get_close_matches  # noqa: PLC0415  # for faults only
 
     from uldp_transforms.ldp.checks import describe  # noqa: PLC0415  # imports numpy and scipy
@@ -241,6 +240,12 @@ def _how_to_get(name: str) -> str:
     if close:
         return f"no program {describe(name)}; did you mean {close[0]}? uldp --help lists all programs"
     return f"PROGRAM must be one of {', '.join(known)}, got {describe(name)}"
+
+
+def needs_companion(what: str, folder: str) -> str:
+    """The sentence of what needs a companion that is not installed, with the way to get it."""
+    where = f"in a checkout: pip install ./packages/{folder}"
+    return f"{what} needs the package uldp-transforms-{folder}, which is not installed ({where})"
 
 
 def companion_of(name: str) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.follow.spools import Followed
 from tests.support.ldp.dimensions import GROUPED
+from tests.support.spools import Spool
 from uldp_transforms.jobs import uldp
 from uldp_transforms_compare.compare.compare_command import BORROWED
 
@@ -17,13 +17,13 @@ def test_own_shares_are_compared(
 ) -> None:
     """Differences of borrowed shares would be drawn towards 0; the program says which ones it compares."""
     monkeypatch.chdir(tmp_path)
-    followed = Followed(tmp_path, "--by", "country", of=(GROUPED,))
-    followed.add_file(reports=800, minutes=2)
+    spool = Spool(tmp_path, "--by", "country", of=(GROUPED,))
+    spool.add_file(reports=800, minutes=2)
     rows, said = [], []
     for name in ("own", "borrowed"):
-        followed.run_batch()
+        spool.run_batch()
         Path("batch").rename(name)
-        followed.window.append("--borrow")
+        spool.window.append("--borrow")
         assert uldp.main(["compare", name, "--by", "country", "--min_reports", "1"]) == 0
         rows.append(Path(name, "comparisons.jsonl").read_text("utf-8"))
         said.append(capsys.readouterr().err)

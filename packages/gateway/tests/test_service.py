@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from packages.follow.tests.support.spools import Followed
 from packages.gateway.tests.support.gateways import gateway
-from tests.jobs.follow.spools import Followed
 from tests.project.documents import DOCS, ROOT, blocks
 from tests.support.messages_cases import single
 from uldp_transforms.jobs import estimate

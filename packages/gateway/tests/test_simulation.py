@@ -13,9 +13,9 @@ from packages.gateway.tests.campaigns import follow_soak
 from packages.gateway.tests.campaigns.simulated.spool_way import SpoolWay
 from packages.gateway.tests.campaigns.simulation import simulate
 from tests.support import set_clock
-from uldp_transforms.jobs.follow import topic_reading
-from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.messages.group_keys import is_total
+from uldp_transforms_follow import topic_reading
+from uldp_transforms_follow.state import FollowState
 from uldp_transforms_gateway import spool_file
 from uldp_transforms_gateway.navigations.navigation_log import NavigationLog
 from uldp_transforms_gateway.packer import Pack

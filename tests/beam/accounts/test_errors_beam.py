@@ -54,7 +54,7 @@ from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.files.folder_lock import lock_folder
 from uldp_transforms.files.text_files import read_lines, read_text
 from uldp_transforms.jobs import check, cli, pictures, sql, tokens, uldp
-from uldp_transforms.jobs.engines import google_clients, runners
+from uldp_transforms.jobs.engines import companion_engines, google_clients, runners
 from uldp_transforms.jobs.engines.job_server import described_options
 from uldp_transforms.jobs.estimate import run as estimate
 from uldp_transforms.jobs.estimate.options import _run_that_goes_on
@@ -352,6 +352,12 @@ def demo_without_charts() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pictures, "entry_points", lambda **_: ())
         demo.configure(["--output", "demo"])
+
+
+def an_engine_that_is_not_installed() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(companion_engines, "entry_points", lambda **_: ())
+        companion_engines.engine_of(["--follow"])
 
 
 NO_PEOPLE = {option.removeprefix("--"): None for option in PEOPLE}
@@ -1074,6 +1080,11 @@ SENTENCES: list[Refusal] = [
     (
         demo_without_charts,
         "a report needs the package uldp-transforms-report; in a checkout: pip install . ./packages/report",
+    ),
+    (
+        an_engine_that_is_not_installed,
+        "--follow needs the package uldp-transforms-follow, which is not installed "
+        "(in a checkout: pip install ./packages/follow)",
     ),
     (simulating("--person_column value"), "--person_column needs a collection with epsilon_inf, got krr without"),
     (

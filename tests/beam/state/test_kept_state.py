@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-import sqlite3
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.jobs.follow.spools import Followed
 from tests.support import kept_state
 from tests.support.kept_state import CODERS, SECRET
-from tests.support.messages_cases import KRR
 from uldp_transforms.collector.known_ids import KnownIds
 from uldp_transforms.collector.known_reports import KnownReports, to_rows
-from uldp_transforms.jobs.follow.state import NAME
 from uldp_transforms.rows.smoothed_rows import filter_row
 from uldp_transforms.rows.window_history import Neighbours
 
@@ -63,40 +58,3 @@ def test_smoothing_goes_on_with_the_windows_of_an_earlier_program() -> None:
     for one, other in zip(*shown, strict=True):
         assert one.smoothed_frequency == pytest.approx(other.smoothed_frequency, rel=1e-9)
         assert one.smoothed_high == pytest.approx(other.smoothed_high, rel=1e-9)
-
-
-class Continued(Followed):
-    """A spool of an earlier program, and the database of its job, which had counted the only file."""
-
-    def __init__(self, folder: Path):
-        super().__init__(folder, of=(KRR,))
-        for name, text in KEPT["followed"]["spool"].items():
-            (self.spool / name).write_bytes(base64.b64decode(text))
-
-    def put_database(self) -> None:
-        """Write the database as it was left."""
-        self.output.mkdir()
-        database = sqlite3.connect(self.output / NAME)
-        database.executescript("\n".join(KEPT["followed"]["sql"]))
-        database.execute(f"PRAGMA user_version = {KEPT['followed']['version']}")
-        database.close()
-
-
-def _numbers(job: Followed, kind: str) -> list[dict[str, Any]]:
-    """The rows of a kind without what names their run."""
-    rows = [{name: value for name, value in row.items() if name != "run"} for row in job.rows(kind)]
-    return sorted(rows, key=lambda row: str(row["window_start"]))
-
-
-def test_a_following_job_goes_on_with_the_database_of_an_earlier_program(tmp_path: Path) -> None:
-    """It counts the file that is in the manifest no second time, and estimates the windows that were pending."""
-    continued, anew = Continued(tmp_path / "continued"), Continued(tmp_path / "anew")
-    continued.put_database()
-    continued.steps(2)
-    anew.steps(2)
-    assert sum(row["num_reports"] for row in _numbers(continued, "estimates")) == 60
-    for kind in ("estimates", "health"):
-        assert _numbers(continued, kind) == _numbers(anew, kind) != []
-    continued.add_file()
-    continued.steps(2)
-    assert sum(row["num_reports"] for row in _numbers(continued, "estimates") if row["pane_index"]) == 120

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.jobs.follow.spools import Followed
 from tests.support.ldp.dimensions import GROUPED
+from tests.support.spools import Spool
 
 
 def rows_of(path: Path) -> dict[Any, dict[str, Any]]:
@@ -19,11 +19,11 @@ def rows_of(path: Path) -> dict[Any, dict[str, Any]]:
 
 
 def test_groups_without_numbers_do_not_borrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    followed = Followed(tmp_path, "--by", "country,arm", "--borrow", of=(GROUPED,))
-    followed.window[followed.window.index("--min_reports") + 1] = "45"
-    followed.add_file(reports=400, minutes=1)
-    followed.run_batch()
-    rows = rows_of(followed.batch / "estimates.jsonl")
+    spool = Spool(tmp_path, "--by", "country,arm", "--borrow", of=(GROUPED,))
+    spool.window[spool.window.index("--min_reports") + 1] = "45"
+    spool.add_file(reports=400, minutes=1)
+    spool.run_batch()
+    rows = rows_of(spool.batch / "estimates.jsonl")
     assert {row["status"] for row in rows.values()} == {"ok", "suppressed"}
     for (_, group), row in rows.items():
         assert (row["borrowed"] is not None) == (bool(group) and row["status"] == "ok")

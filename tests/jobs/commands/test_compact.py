@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from tests.jobs.follow.spools import Followed
+from packages.follow.tests.support.spools import Followed
 from uldp_transforms import read_rows
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import check, compact, reestimate, uldp

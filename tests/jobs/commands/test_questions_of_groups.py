@@ -12,8 +12,8 @@ import fastavro
 import numpy as np
 import pytest
 
-from tests.jobs.follow.spools import Followed
 from tests.support.messages_cases import KRR, UP, write_files
+from tests.support.spools import Spool
 from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -29,9 +29,9 @@ VERSIONS = tuple(
 
 
 @pytest.fixture
-def followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Followed:
+def spool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Spool:
     """A spool with reports of both versions in two windows."""
-    found = Followed(tmp_path, "--by", "arm", of=VERSIONS)
+    found = Spool(tmp_path, "--by", "arm", of=VERSIONS)
     found.add_file(reports=900, minutes=2)
     monkeypatch.chdir(tmp_path)
     return found
@@ -44,18 +44,18 @@ def pooled(path: Path) -> dict[Any, dict[str, Any]]:
     return {(row["window_start"], row["group"]): row for row in chosen}
 
 
-def of_files(followed: Followed, *options: str) -> dict[Any, dict[str, Any]]:
-    followed.window += options
-    followed.run_batch()
-    followed.window = followed.window[: len(followed.window) - len(options)]
-    rows = pooled(followed.batch / "estimates.jsonl")
-    followed.batch.rename(followed.batch.parent / "files")
+def of_files(spool: Spool, *options: str) -> dict[Any, dict[str, Any]]:
+    spool.window += options
+    spool.run_batch()
+    spool.window = spool.window[: len(spool.window) - len(options)]
+    rows = pooled(spool.batch / "estimates.jsonl")
+    spool.batch.rename(spool.batch.parent / "files")
     return rows
 
 
-def test_rows_are_those_of_the_library(followed: Followed) -> None:
+def test_rows_are_those_of_the_library(spool: Spool) -> None:
     """The shares that groups show, and their bounds, from the stored counts."""
-    rows = of_files(followed, "--borrow", "--liars", "0.02")
+    rows = of_files(spool, "--borrow", "--liars", "0.02")
     stored: dict[Any, dict[bytes, Any]] = {}
     with Path("files", "counts.avro").open("rb") as file:
         for row in fastavro.reader(file):

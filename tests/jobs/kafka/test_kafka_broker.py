@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -14,18 +14,15 @@ import pytest
 from apache_beam.io.restriction_trackers import OffsetRange
 from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
 from apache_beam.utils.timestamp import MIN_TIMESTAMP
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions
 
 from tests.rigs.flink import cached
 from tests.rigs.flink.kafka import broker
 from tests.rigs.flink.processes import java, process, wait_for
-from tests.support.follow.followed_topic import FollowedTopic
+from tests.support.kafka.plain_topics import MORE, create, send
 from tests.support.kafka.reading import poll, poll_to_the_end, turn
 from tests.support.kafka.topics import SECRET, config, lines_of
 from tests.support.kafka.topics import create as create_secured
-from uldp_transforms.jobs import estimate
-from uldp_transforms.jobs.follow.follower import Follower
-from uldp_transforms.jobs.follow.topic_identity import OtherTopicError
 from uldp_transforms.jobs.kafka import offsets as kafka_offsets
 from uldp_transforms.jobs.kafka import polled as kafka_polled
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings, Part, Share, parts_of
@@ -41,30 +38,12 @@ pytestmark = [
 
 HOUR = 3_600_000
 NOW = time.time_ns() // 1_000_000
-MORE = {
-    "transaction.state.log.replication.factor": 1,
-    "transaction.state.log.min.isr": 1,
-    "log.cleaner.backoff.ms": 200,
-    "group.initial.rebalance.delay.ms": 0,
-}
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with broker(tmp_path_factory.mktemp("broker"), more=MORE) as found:
         yield found
-
-
-def create(server: str, topic: str, partitions: int = 1, settings: Mapping[str, str] | None = None) -> None:
-    client = AdminClient({"bootstrap.servers": server})
-    client.create_topics([NewTopic(topic, partitions, 1, config=dict(settings or {}))])[topic].result(60)
-
-
-def send(server: str, topic: str, values: Sequence[bytes | None], times: Sequence[int], partition: int = 0) -> None:
-    producer = confluent_kafka.Producer({"bootstrap.servers": server})
-    for value, moment in zip(values, times, strict=True):
-        producer.produce(topic, value, value and value[:1], partition=partition, timestamp=moment)
-    assert producer.flush(60) == 0
 
 
 def read(settings: ConsumerSettings, part: Part) -> list[bytes]:
@@ -165,55 +144,6 @@ def test_a_partition_more_stops_the_job(server: str) -> None:
         with pytest.raises(KafkaReadError, match=r"topic 'grows' must have the 1 partitions .* got 2"):
             for _ in range(30):
                 turn(fn, share, (0,), watermark)
-
-
-class Real:
-    """A broker with what the tests of ``--follow`` ask of a cluster."""
-
-    def __init__(self, server: str):
-        self.servers = server
-
-    def topic(self) -> str:
-        """A topic with the name of an earlier one, which is deleted."""
-        client = AdminClient({"bootstrap.servers": self.servers})
-        if "again" in client.list_topics(timeout=60).topics:
-            client.delete_topics(["again"])["again"].result(60)
-        end = time.monotonic() + 120
-        while "again" in client.list_topics(timeout=60).topics:
-            assert time.monotonic() < end
-            time.sleep(0.1)
-        create(self.servers, "again", 4)
-        return "again"
-
-    def send(self, topic: str, values: Sequence[bytes | None], moment: int, partition: int, headers: object) -> None:
-        send(self.servers, topic, values, [moment] * len(values), partition)
-
-
-def test_a_topic_that_was_created_again_is_not_counted(
-    server: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    """While the job runs, without an error of the client, and at the next start."""
-    followed = FollowedTopic(tmp_path, Real(server))
-    followed.send()
-    followed.until_counted()
-    job = followed.job()
-    follower = Follower(job.source, str(followed.output), job.spec, job.state, late_every=0, with_counts=True)
-    follower.step()
-    counted, topic_id = followed.sums(followed.output), job.state.topic_id()
-    assert len(topic_id) == 22
-    followed.cluster.topic()
-    for _ in range(4):  # more records in each partition than were counted
-        followed.send(5)
-    with pytest.raises((OtherTopicError, KafkaReadError)) as caught:
-        for _ in range(100):
-            follower.step()
-    for part in (job.source, job.state, job.directory):
-        part.close()
-    assert followed.sums(followed.output) == counted
-    assert estimate.main(followed.argv()) == 2
-    said = capfd.readouterr().err
-    assert f"has counted (id {topic_id}), got another of this name (id " in said
-    assert isinstance(caught.value, KafkaReadError) or topic_id in str(caught.value)
 
 
 def test_a_broker_that_is_away_for_a_while(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from confluent_kafka import KafkaError, KafkaException
 
-from uldp_transforms.jobs.follow.topic_identity import TopicIds
 from uldp_transforms.jobs.kafka import polled as kafka_polled
 from uldp_transforms.jobs.kafka import producer as kafka_producer
 from uldp_transforms.jobs.kafka import reader as kafka_reader
@@ -535,37 +534,3 @@ def test_a_setting_that_is_refused_is_named_and_not_shown(fault: Exception, got:
     assert words_of(KafkaException(error(text="Failed to get metadata: Failed to get metadata: x"))) == (
         "Failed to get metadata: x"
     )
-
-
-# ---------------------------------------------------------------------- ids of topics
-
-
-def ids_of(controller: int = 1, words: tuple[int, int] = (0, 7), fault: Any = None) -> tuple[TopicIds, mock.Mock]:
-    admin = mock.Mock()
-    admin.list_topics.return_value = SimpleNamespace(controller_id=controller, brokers={1: None})
-    answer = mock.Mock(topic_id=confluent_kafka.Uuid(*words))
-    admin.describe_topics.return_value = {"t": mock.Mock(result=mock.Mock(return_value=answer, side_effect=fault))}
-    settings: Any = SimpleNamespace(admin=lambda: admin)
-    return TopicIds(settings, "t"), admin
-
-
-@pytest.mark.parametrize("words", [(0, 7), (7, 0), (7, 7)])
-def test_a_topic_has_the_id_that_its_controller_knows(words: tuple[int, int]) -> None:
-    ids, admin = ids_of(words=words)
-    assert ids.ask() == str(confluent_kafka.Uuid(*words))
-    admin.list_topics.assert_called_once_with("t", timeout=15.0)
-    assert admin.describe_topics.call_args.kwargs == {"request_timeout": 15.0}
-    assert ids_of(words=(0, 0))[0].ask() is None
-    ids, admin = ids_of(controller=2)
-    assert ids.ask() is None
-    admin.describe_topics.assert_not_called()
-
-
-@pytest.mark.parametrize("name", ["_UNSUPPORTED_FEATURE", "UNSUPPORTED_VERSION", "_TIMED_OUT"])
-def test_brokers_without_ids_are_not_away(name: str) -> None:
-    ids, _ = ids_of(fault=KafkaException(error(name)))
-    if name == "_TIMED_OUT":
-        with pytest.raises(BrokersAwayError, match=r"^brokers of --bootstrap_servers must answer, got of this test$"):
-            ids.ask()
-    else:
-        assert ids.ask() is None

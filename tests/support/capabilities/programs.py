@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import json
-import secrets
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,67 +16,28 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing.test_stream import Event
 from apache_beam.yaml.yaml_transform import YamlTransform
 
+from packages.follow.tests.support.followed_rows import follow
 from tests.support.capabilities.jobs import COMPARE, EARLY, ESTIMATE, FOLLOW, LATE, REESTIMATE, STREAM, TOTAL, YAML, Job
+from tests.support.capabilities.runs import (
+    ALWAYS,
+    Refused,
+    Rows,
+    check_outcome,
+    lines_of,
+    read_rows_of,
+    words_of,
+    write_study,
+)
 from tests.support.capabilities.studies import HOUR, START, STUDIES, WINDOWS, messages
-from tests.support.messages_cases import BATCH, container, write_files
 from tests.support.replay import arrive, clock, collector, replay, stream, stream_options, streaming_job, watermark
-from tests.support.spool_writer import finished
-from uldp_transforms.jobs import cli, uldp
-from uldp_transforms.jobs.estimate.options import command_line
-from uldp_transforms.jobs.follow.follow_job import FollowJob, follow_job, follower_of
+from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp.errors import SpecError
-from uldp_transforms.messages import wire
-from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
-from uldp_transforms.messages.files.spool_names import manifest_path
-from uldp_transforms.messages.manifest import listed_file, manifest_text
 from uldp_transforms.rows.json_and_avro import as_dict
 from uldp_transforms.spec.plain_values import fields_of
 from uldp_transforms.yaml import EstimateReports
 
-Rows = Mapping[str, Sequence[dict[str, Any]]]
-"""Rows by kind, as in JSON lines."""
-
-ALWAYS: dict[str, Any] = {"min_reports": 15}
-LONG_AGO = "20000d"
-"""An allowed lateness for reports of 2001 that arrive now."""
-
 END = START + WINDOWS * HOUR
 PROVIDERS = {"EstimateReports": EstimateReports}
-
-
-class Refused(Exception):
-    """A program does not run a job; the message is the sentence that its user reads."""
-
-
-# ---------------------------------------------------------------------- what goes in
-
-
-def _words(options: Mapping[str, Any], folder: Path) -> list[str]:
-    """Options of a command line."""
-    words: list[str] = []
-    for name, value in options.items():
-        if name == "candidates":
-            (folder / name).write_text("\n".join(value), encoding="utf-8")
-            words.append(f"--{name}={folder / name}")
-        elif value is True:
-            words.append(f"--{name}")
-        else:
-            words.append(f"--{name}={','.join(map(str, value)) if isinstance(value, (list, tuple)) else value}")
-    return words
-
-
-def _container(sent: Sequence[bytes]) -> bytes:
-    """A file of messages that says that they are simulated."""
-    blocks = [(1, message) for message in sent]
-    return container(blocks, BATCH, sync=secrets.token_bytes(16), **{RANDOMNESS: SEEDED.encode()})
-
-
-def _write(job: Job, folder: Path) -> list[str]:
-    """Write the collections and reports of a study; returns the options that name the collections."""
-    files: dict[str, Any] = {"in.avro": _container(messages(job.study) * (2 if job.copies else 1))}
-    of = {f"{number}.json": one for number, one in enumerate(STUDIES[job.study].of)}
-    write_files(folder, files | of)
-    return [f"--collection={folder / name}" for name in of]
 
 
 def _events(job: Job) -> list[Event]:
@@ -93,36 +51,9 @@ def _events(job: Job) -> list[Event]:
     return [arrive(END, sent), watermark(END + HOUR)]
 
 
-# ---------------------------------------------------------------------- what comes out
-
-
-def _read(folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """Rows of JSON lines in a directory, by the kind that the name of their file begins with."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for path in sorted(folder.glob("*.jsonl")):
-        found.setdefault(path.stem.partition("-")[0], []).extend(_lines(path))
-    return found
-
-
-def _lines(path: Path) -> list[dict[str, Any]]:
-    return list(map(json.loads, path.read_text("utf-8").splitlines()))
-
-
 def _run(program: str, words: Iterable[str]) -> None:
     """Run a program of ``uldp``; raises Refused."""
-    _outcome(program, lambda: uldp.main([program, *words]))
-
-
-def _outcome(program: str, run: Callable[[], int]) -> None:
-    said = io.StringIO()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-        try:
-            code = run()
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else 1
-    if code != cli.DONE:
-        lines = said.getvalue().splitlines()
-        raise Refused(next((line for line in reversed(lines) if f"{program}: " in line), "\n".join(lines)))
+    check_outcome(program, lambda: uldp.main([program, *words]))
 
 
 def _as_rows(rows: Iterable[Any]) -> list[dict[str, Any]]:
@@ -134,10 +65,10 @@ def _as_rows(rows: Iterable[Any]) -> list[dict[str, Any]]:
 
 def estimate(job: Job, folder: Path) -> Rows:
     """``uldp estimate`` over a file, with a window of an hour."""
-    of = _write(job, folder)
-    options = _words({"window": "1h"} | ALWAYS | job.values, folder)
+    of = write_study(job, folder)
+    options = words_of({"window": "1h"} | ALWAYS | job.values, folder)
     _run("estimate", [*of, f"--input={folder / 'in.avro'}", f"--output={folder / 'out'}", *options])
-    return _read(folder / "out")
+    return read_rows_of(folder / "out")
 
 
 def replayed(job: Job, folder: Path) -> Rows:
@@ -160,7 +91,7 @@ def in_yaml(job: Job, folder: Path) -> Rows:
     if is_stream:
         config["allowed_lateness"] = "20d"
     else:
-        _write(job, folder)
+        write_study(job, folder)
         config["files"] = str(folder / "in.avro")
     kinds = ["estimates", "health", "ledger", *(["discovered"] if job.values.get("discover") else [])]
     step = {"type": "EstimateReports", "config": config} | ({"input": "input"} if is_stream else {})
@@ -193,53 +124,14 @@ def _cause(error: BaseException) -> str:
     return str(error).splitlines()[-1]
 
 
-def _finish_file(spool: Path, sent: Sequence[bytes]) -> None:
-    """A spool file that says that its reports are simulated."""
-    whole = finished(spool, sent)
-    write_files(spool, {whole.name: _container(sent)})
-    listed = listed_file(whole, whole.name, len(sent), sum(map(wire.reports_in, sent)))
-    manifest_path(whole).write_bytes(manifest_text([listed]))
-
-
-def follow(job: Job, folder: Path) -> Rows:
-    """``uldp estimate --follow`` over a spool: one file, then another one if reports come late, or before the end."""
-    of = _write(job, folder)
-    spool = folder / "spool"
-    spool.mkdir()
-    (spool / "lock").touch()
-    options = {"window": "1h", "allowed_lateness": LONG_AGO, "late_every": "0s"} | ALWAYS | job.values
-    words = [*of, f"--input={spool}", "--follow", f"--output={folder / 'out'}", *_words(options, folder)]
-    start, windows = (int(time.time() * 1000) // HOUR * HOUR, 1) if job.way == EARLY else (START, WINDOWS)
-    sent = messages(job.study, start, windows)
-
-    def configure(argv: Sequence[str]) -> FollowJob:
-        parser = command_line()
-        args, rest = parser.parse_known_args(argv)
-        return follow_job(args, parser, rest)
-
-    def run(following: FollowJob) -> int:
-        with contextlib.closing(following.state), contextlib.closing(following.directory):
-            follower = follower_of(following, late_every=0)
-            for number in range(2 if job.way in (EARLY, LATE) else 1):
-                _finish_file(spool, sent * (2 if job.copies else 1))
-                follower.step()
-                time.sleep(number)
-                follower.step()
-            follower.finish()
-        return cli.DONE
-
-    _outcome("estimate", lambda: cli.run("estimate", configure, run, words))
-    return _read(folder / "out")
-
-
 @functools.cache
 def _stored(study: str) -> Path:
     """A directory of stored counts, by group where people have some."""
     folder = Path(tempfile.mkdtemp(prefix="stored-"))
-    of = _write(Job(study), folder)
+    of = write_study(Job(study), folder)
     groups = {"by": ["arm"]} if STUDIES[study].of[0].dimensions else {}
     needs = {"hosts": {"candidates": STUDIES[study].values}, "words": {"discover": True}}.get(study, {})
-    options = _words({"window": "1h"} | ALWAYS | groups | needs, folder)
+    options = words_of({"window": "1h"} | ALWAYS | groups | needs, folder)
     out = folder / "counts"
     _run("estimate", [*of, f"--input={folder / 'in.avro'}", f"--output={out}", "--write_counts", *options])
     return out
@@ -247,27 +139,27 @@ def _stored(study: str) -> Path:
 
 def reestimate(job: Job, folder: Path) -> Rows:
     """``uldp reestimate``."""
-    of = _write(job, folder)
-    options = _words(ALWAYS | job.values, folder)
+    of = write_study(job, folder)
+    options = words_of(ALWAYS | job.values, folder)
     _run("reestimate", [*of, str(_stored(job.study)), f"--output={folder / 'out'}", *options])
-    return _read(folder / "out")
+    return read_rows_of(folder / "out")
 
 
 def total(job: Job, folder: Path) -> Rows:
     """``uldp reestimate --window all``."""
-    options = _words(ALWAYS | job.values, folder)
+    options = words_of(ALWAYS | job.values, folder)
     words = [str(_stored(job.study)), "--window=all", f"--totals={folder / 'totals.jsonl'}", *options]
     _run("reestimate", words)
-    found = {"estimates": _lines(folder / "totals.jsonl")}
+    found = {"estimates": lines_of(folder / "totals.jsonl")}
     discovered = folder / "totals-discovered.jsonl"
-    return found | {"discovered": _lines(discovered)} if discovered.exists() else found
+    return found | {"discovered": lines_of(discovered)} if discovered.exists() else found
 
 
 def compare(job: Job, folder: Path) -> Rows:
     """``uldp compare`` by groups."""
-    options = _words({"by": ["arm"]} | ALWAYS | job.values, folder)
+    options = words_of({"by": ["arm"]} | ALWAYS | job.values, folder)
     _run("compare", [str(_stored(job.study)), f"--output={folder / 'comparisons.jsonl'}", *options])
-    return _read(folder)
+    return read_rows_of(folder)
 
 
 RUNS: Mapping[str, Callable[[Job, Path], Rows]] = {

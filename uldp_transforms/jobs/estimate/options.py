@@ -12,6 +12,7 @@ from apache_beam.options.pipeline_options import PipelineOptions, StandardOption
 from uldp_transforms import JobSpec
 from uldp_transforms.beam.runtime.engines import PRISM, check_exactly_once
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.engines.companion_engines import installed_engines
 from uldp_transforms.jobs.engines.job_server import SAVEPOINT, goes_on
 from uldp_transforms.jobs.engines.runners import (
     check_dry_run,
@@ -23,14 +24,13 @@ from uldp_transforms.jobs.engines.runners import (
 )
 from uldp_transforms.jobs.estimate import __doc__ as description
 from uldp_transforms.jobs.files.progress import PROGRESS
-from uldp_transforms.jobs.follow.follow_options import COLLECTION, FOLLOW, name_excluded
 from uldp_transforms.jobs.message_attributes import ATTRIBUTES
 from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.records.run_records import new_run_id, read_records
 from uldp_transforms.jobs.sinks import SINKS, Sink
 from uldp_transforms.jobs.sources import SOURCES, Source
-from uldp_transforms.jobs.spec_options import check_options_agree, given, spec_options
+from uldp_transforms.jobs.spec_options import COLLECTION, check_options_agree, given, spec_options
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.spec.spec_fields import FINAL, Section
 
@@ -78,13 +78,14 @@ def command_line() -> cli.Parser:
         description=description,
         epilog="All options of Apache Beam are accepted too, for example --runner DataflowRunner.",
     )
-    cli.add_options(parser, {"--collection": COLLECTION})
+    cli.add_options(parser, COLLECTION)
     sources = parser.add_argument_group("source of the reports (exactly one)")
     exclusive = sources.add_mutually_exclusive_group(required=True)
     for source in SOURCES:
         of_source = {"type": source.kind, "help": source.help, cli.IS_COMMON: source.is_common}
         cli.add_options(exclusive, {source.option: of_source})
-    cli.add_options(sources, {"--follow": FOLLOW})
+    engines = installed_engines()
+    cli.add_options(sources, {f"--{name}": engine.option for name, engine in engines.items()})
     cli.add_options(sources, ATTRIBUTES)
     of_sinks = {name: settings for sink in SINKS for name, settings in sink.options.items()}
     for title, options in (
@@ -94,7 +95,7 @@ def command_line() -> cli.Parser:
         *((f"only with {source.option}", source.own_options) for source in SOURCES if source.own_options),
     ):
         cli.add_options(parser.add_argument_group(title), options)
-    name_excluded(parser)
+    parser.last_words = " ".join(engine.last_words(parser) for engine in engines.values())
     return parser
 
 

@@ -33,9 +33,8 @@ from uldp_transforms.jobs.engines.runners import (
 )
 from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
 from uldp_transforms.jobs.estimate.build import build
-from uldp_transforms.jobs.estimate.options import Job, command_line, read_arguments
+from uldp_transforms.jobs.estimate.options import Job, read_arguments
 from uldp_transforms.jobs.files.progress import of_this_process
-from uldp_transforms.jobs.follow.follow_job import follow_job, run_follow
 from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.jobs.records.cut_windows import cut_before
 from uldp_transforms.jobs.records.ledger_sums import (
@@ -328,11 +327,7 @@ def _say(sentence: str) -> None:
 
 
 def configured_job(argv: Sequence[str], signals: Signals) -> Callable[[], int]:
-    """The run of a command line: with Beam, or without an engine."""
-    parser = command_line()
-    args, beam_args = parser.parse_known_args(argv)
-    if args.follow:
-        return functools.partial(run_follow, follow_job(args, parser, beam_args), signals)
+    """The run of a command line."""
     configured = configure(argv)
     job, pipeline = configured
     return (

@@ -33,10 +33,11 @@ from pathlib import Path
 
 import numpy as np
 
+from packages.follow.tests.support.spools import Followed
 from packages.gateway.tests.support.gateways import Running, gateway
-from tests.jobs.follow.spools import COLLECTIONS, MINUTE, Followed
 from tests.support.commands import command
 from tests.support.set_clock import Clock
+from tests.support.spools import COLLECTIONS, MINUTE
 from uldp_transforms.jobs import check
 from uldp_transforms.messages import wire
 

@@ -51,13 +51,13 @@ from packages.gateway.tests.campaigns.simulated.topic_way import TopicWay
 from tests.support.ldp.dimensions import GROUPED
 from tests.support.messages_cases import KRR, URR
 from uldp_transforms import JobSpec
-from uldp_transforms.jobs.follow.follower import Follower, Source
-from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.jobs.kafka.reader import KafkaReadError
 from uldp_transforms.ldp import CohortCounts, ReportBatch
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.decoder import MessageDecoder
+from uldp_transforms_follow.follower import Follower, Source
+from uldp_transforms_follow.state import FollowState
 from uldp_transforms_gateway.admission import Admission
 from uldp_transforms_gateway.packer import Pack
 

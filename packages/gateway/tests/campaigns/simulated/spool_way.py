@@ -8,11 +8,11 @@ from pathlib import Path
 
 from packages.gateway.tests.campaigns.simulated import SPOILED, Faults
 from uldp_transforms import JobSpec
-from uldp_transforms.jobs.follow.spool_reading import SpoolSource
-from uldp_transforms.jobs.follow.state import FollowState
 from uldp_transforms.ldp import ReportBatch
 from uldp_transforms.messages.files import spool_names
 from uldp_transforms.messages.files.spool_names import manifest_path
+from uldp_transforms_follow.spool_reading import SpoolSource
+from uldp_transforms_follow.state import FollowState
 from uldp_transforms_gateway import spool_file
 from uldp_transforms_gateway.spool_file import SpoolFile
 

@@ -18,13 +18,13 @@ import confluent_kafka
 
 from packages.gateway.tests.campaigns.simulated import AGAIN, DELETED, MISSED, UNREAD, Faults
 from uldp_transforms import JobSpec
-from uldp_transforms.jobs.follow import topic_reading
-from uldp_transforms.jobs.follow.state import NAME, FollowState
-from uldp_transforms.jobs.follow.topic_reading import TopicSource
 from uldp_transforms.jobs.kafka import reader
 from uldp_transforms.jobs.kafka.reader_options import Reading
 from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME
 from uldp_transforms.ldp import ReportBatch
+from uldp_transforms_follow import topic_reading
+from uldp_transforms_follow.state import NAME, FollowState
+from uldp_transforms_follow.topic_reading import TopicSource
 
 TOPIC = "reports"
 MOST_PARTITIONS = 4
