@@ -13,10 +13,10 @@ import numpy as np
 from scipy import special
 
 from labs.benchmarks import texts
-from uldp_transforms.jobs.tokens import merge_tokens
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.discovery import discover
 from uldp_transforms.ldp.discovery.discover import FALSE_DISCOVERIES, false_discovery_rates
+from uldp_transforms_planner.plan.tokens import merge_tokens
 
 NAMES = Path(__file__).parents[1] / "data" / "surnames.csv"
 COHORTS, BUCKETS, TOP = 1024, 40, 50

@@ -15,9 +15,9 @@ from scipy import stats
 from labs.benchmarks import discovery, texts
 from labs.benchmarks.discovery import LONG, TOP, collection, counted
 from tests.support.tolerance import generator
-from uldp_transforms.jobs.tokens import merge_tokens
 from uldp_transforms.ldp.discovery import discover
 from uldp_transforms.ldp.discovery.discover import FALSE_DISCOVERIES
+from uldp_transforms_planner.plan.tokens import merge_tokens
 
 RUNS = 8
 """Windows of each list."""

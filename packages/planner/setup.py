@@ -38,6 +38,12 @@ setup(
     packages=find_packages(include=[f"{NAME}*"]),
     package_dir={"": "."},  # an editable installation is then a plain path, which type checkers follow
     package_data={NAME: ["py.typed"]},
-    entry_points={"uldp_transforms.programs": [f"plan = {NAME}.plan:main", f"evaluate = {NAME}.evaluate:main"]},
+    entry_points={
+        "uldp_transforms.programs": [
+            f"plan = {NAME}.plan:main",
+            f"evaluate = {NAME}.evaluate:main",
+            f"tokens = {NAME}.plan.tokens:main",
+        ],
+    },
     install_requires=[f"uldp-transforms=={version()}"],  # with numpy and scipy
 )

@@ -79,7 +79,7 @@ CAPABILITIES = (
     ),
     Capability("liars", r"liars|poisoning", r"liar"),
     Capability("smoothing and alarms", r"smooth|window_history|alarm", r"smooth|alarm|history"),
-    Capability("discovery", r"discover|prefix|jobs/tokens", r"discover|prefixes"),
+    Capability("discovery", r"discover|prefix", r"discover|prefixes"),
     Capability(
         "public blocks",
         r"public_blocks|alphabets/blocks|block_places",

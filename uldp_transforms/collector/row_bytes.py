@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -113,28 +112,3 @@ def file_of(rows: Sequence[Any], form: str, schema: Any) -> bytes:
     """Encode rows as a file; equal rows give equal bytes."""
     parsed = fastavro.parse_schema(schema)
     return JOINED[form]([ENCODED[form](row, parsed) for row in rows], schema)
-
-
-def joined_files(files: Sequence[bytes], form: str) -> bytes:
-    """One file with the rows of several, in their order; equal files give equal bytes.
-
-    Args:
-        files: at least one file of ``file_of``, all of one kind of rows, the latest last. Its schema is that of the
-            result: rows of earlier versions get the defaults of fields that were added since.
-        form: jsonl, avro or parquet.
-    """
-    if len(files) == 1 or form == "jsonl":
-        return b"".join(files)
-    if form == "avro":
-        schema = fastavro.reader(io.BytesIO(files[-1])).writer_schema
-        readers = [fastavro.reader(io.BytesIO(file), reader_schema=schema) for file in files]
-        parsed = fastavro.parse_schema(schema)
-        records = []
-        for record in itertools.chain.from_iterable(readers):
-            out = io.BytesIO()
-            fastavro.schemaless_writer(out, parsed, record)
-            records.append(out.getvalue())
-        return avro_file(records, schema)
-    from uldp_transforms.rows.arrow_form import joined_parquet  # noqa: PLC0415  # as above
-
-    return joined_parquet(files)

@@ -76,6 +76,7 @@ LABORATORY = {
 COMPANIONS = {
     "plan": "planner",
     "evaluate": "planner",
+    "tokens": "planner",
     "gateway": "gateway",
     "compare": "compare",
     "report": "report",

@@ -109,14 +109,3 @@ def parquet_bytes(records: Sequence[Mapping[str, Any]], schema: Mapping[str, Any
     out = io.BytesIO()
     pa.parquet.write_table(table_of(records, schema), out, compression=COMPRESSION)
     return out.getvalue()
-
-
-def joined_parquet(files: Sequence[bytes]) -> bytes:
-    """Join Parquet files of ``parquet_bytes``, at least one; equal files give equal bytes.
-
-    Columns and members of structures that only some files have are null in the rows of the others.
-    """
-    tables = [pa.parquet.read_table(pa.BufferReader(file)) for file in files]
-    out = io.BytesIO()
-    pa.parquet.write_table(pa.concat_tables(tables, promote_options="permissive"), out, compression=COMPRESSION)
-    return out.getvalue()

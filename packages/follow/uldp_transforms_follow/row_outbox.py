@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from uldp_transforms.collector.owners import Owners
-from uldp_transforms.collector.row_bytes import file_of, joined_files
+from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.messages.group_keys import fingerprint_of, is_total
@@ -20,6 +20,7 @@ from uldp_transforms.rows.window_counts import counts_of_window
 from uldp_transforms.rows.windowed_estimate import flat
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import rfc3339
+from uldp_transforms_follow.joined_files import joined_files
 from uldp_transforms_follow.state import FollowState, PendingWindow
 
 _FORMS = {

@@ -53,7 +53,7 @@ from uldp_transforms.collector.rejected_share import RejectedShareError, Watch
 from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.files.folder_lock import lock_folder
 from uldp_transforms.files.text_files import read_lines, read_text
-from uldp_transforms.jobs import check, cli, pictures, sql, tokens, uldp
+from uldp_transforms.jobs import check, cli, pictures, sql, uldp
 from uldp_transforms.jobs.engines import companion_engines, google_clients, runners
 from uldp_transforms.jobs.engines.job_server import described_options
 from uldp_transforms.jobs.estimate import run as estimate
@@ -1055,12 +1055,6 @@ SENTENCES: list[Refusal] = [
         ),
         "--smooth needs windows that do not overlap, got overlapping windows of 'c'",
     ),
-    # tokens
-    (
-        run(tokens.configure, "--from two.txt --output t.json --number 65537"),
-        "--number must be at most 65536, got 65537",
-    ),
-    (run(tokens.configure, "--from file --output t.json"), "--from must be a file with text, got 'file' without any"),
     # runs
     (
         with_output("estimates-1.jsonl"),

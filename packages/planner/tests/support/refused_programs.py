@@ -1,4 +1,4 @@
-"""Refusals of ``uldp plan`` and ``uldp evaluate``: calls and their sentences."""
+"""Refusals of ``uldp plan``, ``evaluate`` and ``tokens``: calls and their sentences."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from uldp_transforms.ldp.mechanisms import MECHANISMS
 from uldp_transforms.ldp.registry import Registry
 from uldp_transforms_planner.evaluate import evaluate_command as evaluate
 from uldp_transforms_planner.plan import plan_command as plan
+from uldp_transforms_planner.plan import tokens
 
 FILES = {
     "two.txt": "a\nbb\n",
+    "empty.txt": "",
     "blank.txt": "\n",
     "good.csv": "value,event_time\n0,1000000001\n",
     "stranger.csv": "value\n0\n9\n",
@@ -153,4 +155,12 @@ REFUSED: list[Refusal] = [
     ),
     *planned_groups.REFUSED,
     *planned_structure.REFUSED,
+    (
+        run(tokens.configure, "--from two.txt --output t.json --number 65537"),
+        "--number must be at most 65536, got 65537",
+    ),
+    (
+        run(tokens.configure, "--from empty.txt --output t.json"),
+        "--from must be a file with text, got 'empty.txt' without any",
+    ),
 ]

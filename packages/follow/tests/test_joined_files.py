@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from uldp_transforms.collector.row_bytes import avro_file, joined_files
+from uldp_transforms.collector.row_bytes import avro_file
 from uldp_transforms.rows.arrow_form import parquet_bytes
+from uldp_transforms_follow.joined_files import joined_files
 
 ENTRY: dict[str, Any] = {
     "type": "record",
