@@ -9,7 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from uldp_transforms.lazy_names import lazy_names
+from uldp_transforms.moved_modules import install
 from uldp_transforms.version import __version__ as __version__
+
+install()
 
 if TYPE_CHECKING:
     from uldp_transforms.beam.estimate_reports import EstimateReports as EstimateReports

@@ -1,4 +1,4 @@
-"""Names that are imported on first use: of a package, which then costs next to nothing; and of a module that moved."""
+"""Names of a package that are imported on first use, so that the package costs next to nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def lazy_names(package: str, homes: Mapping[str, str], moved: Mapping[str, str] 
 
     def attribute(name: str) -> Any:
         if name in of_companions:
-            return _moved(f"{package}.{name}", of_companions[name], name)
+            return moved_name(f"{package}.{name}", of_companions[name], name)
         if name not in homes:
             raise AttributeError(f"module {package!r} has the names {', '.join(sorted(homes))}, got {name!r}")
         try:
@@ -35,30 +35,12 @@ def lazy_names(package: str, homes: Mapping[str, str], moved: Mapping[str, str] 
     return attribute
 
 
-def moved_names(former: str, home: str, elsewhere: Mapping[str, str] | None = None) -> Callable[[str], Any]:
-    """The function ``__getattr__`` of a module that has moved into a companion; its names are found for one release.
+def moved_name(former: str, today: str, name: str) -> Any:
+    """A name of the module that has it today, with a DeprecationWarning at the line that asked for it.
 
-    Args:
-        former: name of the module.
-        home: the module that has its names, with the package of the companion.
-        elsewhere: names that another module has, and that module.
-
-    Returns:
-        A function from a name to what it stands for, with a DeprecationWarning. It raises ImportError if the companion
-        is not installed.
+    Raises:
+        ImportError: if the companion that has it is not installed.
     """
-    homes = elsewhere or {}
-
-    def attribute(name: str) -> Any:
-        if name.startswith("__"):  # such as __path__, for which Python asks
-            raise AttributeError(f"module {former!r} has no attribute {name!r}")
-        return _moved(former, homes.get(name, home), name)
-
-    return attribute
-
-
-def _moved(former: str, today: str, name: str) -> Any:
-    """A name of the module that has it today, with a warning at the line that asked for it."""
     companion = today.partition(".")[0]
     moved = f"{former} is now {today} of the package {companion.replace('_', '-')}"
     try:

@@ -27,7 +27,7 @@ from tests.support.project.sources import tree_of
 ROOT = Path(__file__).parents[2]
 PACKAGE = "uldp_transforms"
 LABS = "labs"
-GENERATED = ("rows/row_types.py", "beam/moved_modules.py")
+GENERATED = ("rows/row_types.py", "moved_modules.py")
 """Files that are made from others, or name modules by their former places."""
 
 STEPS = ("rows/samples/asked.py", "rows/samples/rows_of_samples.py")

@@ -135,15 +135,7 @@ def test_the_core_never_names_it(companion: Companion) -> None:
     names = re.compile(rf"{companion.package}\b|{companion.distribution}\b")
     sources = sorted((ROOT / CORE).rglob("*.py"))
     found = {str(path.relative_to(ROOT)) for path in sources if names.search(path.read_text(encoding="utf-8"))}
-    assert found - FORMER == set()
-
-
-FORMER = {
-    *(f"{CORE}/ldp/{module}.py" for module in ("clear_numbers", "planning/canaries", "regression")),
-    *(f"{CORE}/ldp/{package}__init__.py" for package in ("", "conformance/", "planning/", "utility/")),
-    *(f"{CORE}/jobs/report/{module}.py" for module in ("follow", "gathering")),
-}
-"""Former names of modules, which stay for one release."""
+    assert found - {f"{CORE}/moved_modules.py", f"{CORE}/ldp/__init__.py"} == set(), "but for former names of modules"
 
 
 def test_it_imports_from_faces_of_the_core_alone(companion: Companion) -> None:

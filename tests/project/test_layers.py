@@ -27,7 +27,7 @@ ROOMS = [  # from the top down
     {"yaml"},
     {"beam/estimate_reports"},
     {"beam/transforms"},
-    {"beam/moved_modules", "beam/runtime"},
+    {"beam/runtime"},
     {"collector"},
     {"spec"},
     {"rows"},
@@ -36,19 +36,18 @@ ROOMS = [  # from the top down
     {"calendar_windows"},
     {"windows"},
     {"ldp"},
-    {"lazy_names", "schemas", "version"},
+    {"lazy_names", "moved_modules", "schemas", "version"},
 ]
 LDP_ROOMS = [  # the same inside ldp
-    {"conformance", "planning", "utility"},
     {"client", "privacy"},
     {"share_sums"},
     {"versions"},
-    {"borrowing", "collection", "discovery", "regression", "repeated_people", "sentinels", "smoothing"},
+    {"borrowing", "collection", "discovery", "repeated_people", "sentinels", "smoothing"},
     {"estimators"},
     {"liars", "solvers"},
     {"model"},
     {"alphabets", "mechanisms"},
-    {"clear_numbers", "client_window", "counts", "hashing", "registry", "reports", "sampling"},
+    {"client_window", "counts", "hashing", "registry", "reports", "sampling"},
     {"confidence"},
     {"checks"},
     {"errors", "reasons"},
@@ -71,12 +70,6 @@ EVERYWHERE = SOURCES | {
     for path in sorted(companion.sources.rglob("*.py"))
 }
 """Modules of the core and of its companions."""
-
-FORMER = {
-    *(f"{PACKAGE}.ldp.{name}" for name in ("clear_numbers", "planning.canaries", "regression")),
-    *(f"{PACKAGE}.jobs.report.{name}" for name in ("follow", "gathering")),
-}
-"""Modules that stay for one release, and give the names of the module of a companion that has theirs."""
 
 FOLDERS = sorted({path.parent for path in EVERYWHERE.values()})
 
@@ -193,7 +186,7 @@ def test_functions_fit_a_screen() -> None:
 
 
 def test_every_module_has_a_name_of_its_own() -> None:
-    names = Counter(path.stem for name, path in EVERYWHERE.items() if name not in FORMER)
+    names = Counter(path.stem for path in EVERYWHERE.values())
     twice = {name for name, number in names.items() if number > 1} - {"__init__", "__main__"}
     assert not twice
 

@@ -13,7 +13,8 @@ import pytest
 
 import uldp_transforms
 from uldp_transforms import schemas
-from uldp_transforms.lazy_names import lazy_names, moved_names
+from uldp_transforms.lazy_names import lazy_names
+from uldp_transforms.moved_modules import moved_names
 
 
 def test_names_are_imported_when_they_are_asked_for() -> None:

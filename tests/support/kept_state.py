@@ -1,13 +1,11 @@
 """Values of each kind of state that a running stream keeps, and their bytes.
 
-``python -m tests.support.kept_state FILE`` writes the bytes of this tree. All names are those that earlier trees have
-too, so the same file, copied into one, writes those of that tree.
+``python -m tests.support.kept_state FILE`` writes the bytes of this tree.
 """
 
 from __future__ import annotations
 
 import base64
-import importlib
 import json
 import sys
 from pathlib import Path
@@ -23,6 +21,9 @@ from uldp_transforms.beam.runtime.coders import (
     RunningSumCoder,
 )
 from uldp_transforms.beam.transforms.gather_messages import GatheredCoder
+from uldp_transforms.beam.transforms.ledger import ReasonCountsCoder
+from uldp_transforms.collector.known_ids import KnownIds
+from uldp_transforms.collector.known_reports import KnownReports, to_rows
 from uldp_transforms.ldp import CohortCounts, ReportBatch
 from uldp_transforms.ldp.counts.running_sum import RunningSum
 from uldp_transforms.messages.joined_messages import JoinedMessages
@@ -31,11 +32,6 @@ from uldp_transforms.rows.row_types import ValueEstimate, WindowedEstimate
 from uldp_transforms.rows.smoothed_rows import filter_row
 from uldp_transforms.rows.window_history import Neighbours
 from uldp_transforms.windows import rfc3339
-
-ReasonCountsCoder = importlib.import_module("uldp_transforms.beam.accounts.ledger").ReasonCountsCoder
-KnownIds = importlib.import_module("uldp_transforms.beam.transforms.known_ids").KnownIds
-known_reports = importlib.import_module("uldp_transforms.beam.transforms.known_reports")  # former names of modules
-KnownReports, to_rows = known_reports.KnownReports, known_reports.to_rows
 
 HOUR = 3_600_000
 SECRET = bytes(range(16))

@@ -71,13 +71,13 @@ from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.jobs.reestimate.stored_counts import _check_no_copies
 from uldp_transforms.jobs.simulate import simulate_command as simulate
-from uldp_transforms.lazy_names import moved_names
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.messages import report_tables
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
+from uldp_transforms.moved_modules import moved_names
 from uldp_transforms.rows import entry_columns
 from uldp_transforms.rows.entry_columns import unpacked
 from uldp_transforms.rows.json_and_avro import as_dict

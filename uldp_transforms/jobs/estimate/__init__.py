@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _configured(argv: Sequence[str], signals: Signals) -> Callable[[], int]:
     """The run of a command line: with the engine of a companion, without the imports of Beam, or with Beam."""
     engine = engine_of(argv)
-    run = engine and engine.configured(argv, _parser, signals)
+    run = None if engine is None else engine.configured(argv, _parser, signals)
     if run is not None:
         return run
     from uldp_transforms.jobs.estimate.run import configured_job  # noqa: PLC0415  # imports Beam, which takes seconds

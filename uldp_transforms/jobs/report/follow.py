@@ -1,7 +1,0 @@
-"""The former name of ``uldp_transforms_report.follow``."""
-
-from __future__ import annotations
-
-from uldp_transforms.lazy_names import moved_names
-
-__getattr__ = moved_names(__name__, "uldp_transforms_report.follow")
