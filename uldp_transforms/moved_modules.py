@@ -18,9 +18,12 @@ from typing import Any
 from uldp_transforms.lazy_names import moved_name
 
 _OF = "uldp_transforms"
-_LIARS = f"{_OF}.ldp.liars.false_reports"
+_LIARS = f"{_OF}.ldp.false_reports"
 
-MOVED = {f"{_OF}.ldp.utility.poisoning": _LIARS}
+MOVED = {
+    f"{_OF}.ldp.smoothing.change": f"{_OF}.ldp.smoothing.alarm",
+    f"{_OF}.ldp.utility.poisoning": _LIARS,
+}
 """Former name -> name."""
 
 COMPANIONS = {

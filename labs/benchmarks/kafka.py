@@ -18,7 +18,7 @@ from labs.benchmarks.measure import collection, cpu_seconds
 from uldp_transforms import CountReports, DecodeReports, JobSpec
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.jobs.kafka.polled import PollKafka, groups_of
-from uldp_transforms.jobs.kafka.reader_options import Reading
+from uldp_transforms.jobs.kafka.reader import Reading
 from uldp_transforms.messages import native_module
 
 _PARTITIONS, _NUMBER, _FEW = 4, 240_000, 400

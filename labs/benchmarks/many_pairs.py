@@ -37,7 +37,10 @@ PARTS = (
     ("counting", ("/count.py", "/counting.py", "_counts.py")),
     ("metrics", ("/runtime/metrics.py", "/beam/metrics/", "apache_beam/metrics/")),
     ("windows, panes, other steps of ours", ("_distribution.py", "/runtime/", "estimate_reports.py", "place.py")),
-    ("to start: options, graph, pickling", ("/options.py", "/build.py", "to_runner_api", "pickler.py", "/runs.py")),
+    (
+        "to start: options, graph, pickling",
+        ("/options.py", "/estimate/run.py", "to_runner_api", "pickler.py", "/runs.py"),
+    ),
 )
 """Parts, and what stands in the names of their functions; the innermost function that is in one decides."""
 

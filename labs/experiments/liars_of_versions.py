@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.liars.false_reports import Lies
+from uldp_transforms.ldp.false_reports import Lies
 from uldp_transforms.ldp.versions.version_weights import version_weights
 
 VALUES = tuple("abcde")

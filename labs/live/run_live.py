@@ -22,8 +22,7 @@ from labs.live.sleep_question import COLLECTION, SHARES, TEXT, crowd_sentence
 from tests.servers.pubsub.local_topics import create_topic
 from tests.servers.pubsub.pubsub_server import PubsubServer
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.engines.signals import stopped_by_signals
-from uldp_transforms.jobs.engines.stop import Stop
+from uldp_transforms.jobs.engines.signals import Stop, stopped_by_signals
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.ldp.client.client_form import client_form
 from uldp_transforms.ldp.errors import SpecError

@@ -28,7 +28,7 @@ from uldp_transforms.jobs.sinks import Output
 from uldp_transforms.ldp import ReportBatch, SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.schemas import load
-from uldp_transforms.yaml.named_outputs import EstimateReports as NamedOutputs
+from uldp_transforms.yaml import EstimateReports as NamedOutputs
 
 BATCH = KRR.perturb(["0", "1"] * 60, np.random.default_rng(1), [NOON] * 120)
 MESSAGE = wire.encode_batch(BATCH)

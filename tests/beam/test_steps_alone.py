@@ -29,8 +29,8 @@ from uldp_transforms.beam.transforms import (
     estimate_distribution,
     estimate_together,
     gather_messages,
-    measured_rows,
     smooth_estimates,
+    window_samples,
 )
 from uldp_transforms.beam.transforms.read_report_files import _noted, _tagged
 from uldp_transforms.collector.ledger_entries import ACCEPTED, IN_TRANSIT, RECEIVED, LedgerEntry, received_entries
@@ -181,7 +181,7 @@ def test_each_row_takes_its_share_of_the_time_of_all(
 ) -> None:
     """By a clock that goes on by 3 ms whenever it is read: before all and after."""
     ticks, observed = itertools.count(0, 3_000_000), []
-    monkeypatch.setattr(measured_rows.time, "monotonic_ns", lambda: next(ticks))
+    monkeypatch.setattr(window_samples.time, "monotonic_ns", lambda: next(ticks))
     monkeypatch.setattr(metrics, "observe", lambda *given: observed.append(given))
     spec = JobSpec(collections=(KRR,), windows=HOURLY, min_reports=50)
     list(estimated(spec, [(KRR.fingerprint, counts_of(KRR, number)) for number in totals]))

@@ -24,7 +24,7 @@ from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from tests.campaigns.cadence import ANIMALS, WINDOW, summary
 from tests.rigs import prism
 from tests.support import cases, live, replay
-from uldp_transforms.jobs.estimate.build import build
+from uldp_transforms.jobs.estimate.run import build
 from uldp_transforms.jobs.sinks import RowFiles
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.messages import wire

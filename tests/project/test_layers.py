@@ -44,7 +44,7 @@ LDP_ROOMS = [  # the same inside ldp
     {"versions"},
     {"borrowing", "collection", "discovery", "repeated_people", "sentinels", "smoothing"},
     {"estimators"},
-    {"liars", "solvers"},
+    {"false_reports", "solvers"},
     {"model"},
     {"alphabets", "mechanisms"},
     {"client_window", "counts", "hashing", "registry", "reports", "sampling"},

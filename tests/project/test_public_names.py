@@ -103,7 +103,7 @@ def test_a_name_that_went_elsewhere_is_found_there() -> None:
         DeprecationWarning, match=r"utility is now uldp_transforms\.ldp\.liars\.false_reports of the pack"
     ):
         found = importlib.import_module("uldp_transforms.ldp.utility").honest_bounds
-    assert found.__module__ == "uldp_transforms.ldp.liars.false_reports"
+    assert found.__module__ == "uldp_transforms.ldp.false_reports"
 
 
 def test_a_name_that_has_moved_into_an_absent_package_is_refused_in_one_sentence() -> None:

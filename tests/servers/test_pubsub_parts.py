@@ -29,7 +29,7 @@ from tests.servers.pubsub.pubsub_refusals import (
     statuses,
 )
 from tests.servers.pubsub.pubsub_server import PubsubServer
-from uldp_transforms.jobs.engines.stop import Stop
+from uldp_transforms.jobs.engines.signals import Stop
 from uldp_transforms.jobs.pubsub import local_pubsub, pubsub_access
 from uldp_transforms.jobs.pubsub.local_pubsub import Leases, Reader
 from uldp_transforms.ldp.errors import SpecError

@@ -203,7 +203,7 @@ IMPORTED = (
     "apache_beam.runners.direct.direct_runner",
     "apache_beam.runners.portability.fn_api_runner",
     "uldp_transforms.beam.estimate_reports",
-    "uldp_transforms.jobs.estimate.build",
+    "uldp_transforms.jobs.estimate.run",
     "uldp_transforms.jobs.estimate.run",
     "uldp_transforms.jobs.simulate.simulate_command",
     "uldp_transforms.jobs.uldp",

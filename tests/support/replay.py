@@ -16,8 +16,8 @@ from apache_beam.transforms.window import TimestampedValue
 from apache_beam.utils.timestamp import Duration, Timestamp
 
 from uldp_transforms import JobSpec
-from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import Job
+from uldp_transforms.jobs.estimate.run import build
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.sinks import Output, RowFiles, Sink
 from uldp_transforms.jobs.sources import AvroFiles, Source

@@ -22,8 +22,7 @@ from typing import IO, Any, NamedTuple
 
 import fastavro
 
-from uldp_transforms.files.synced import sync_file, sync_folder
-from uldp_transforms.files.whole_file import whole_file
+from uldp_transforms.files.whole_file import sync_file, sync_folder, whole_file
 from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.jobs.records.superseded_files import GENERATION, JOURNAL, NAME, read_journal

@@ -15,7 +15,7 @@ from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.jobs import cli, uldp
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.jobs.records.collection_facts import facts_of, sensitive_in_words, sensitive_values
-from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
+from uldp_transforms.jobs.records.unknown_repeats import sentences_about_lookalikes
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.alphabets.dimensions import ATTRIBUTE, CLIENT, GATEWAY
 from uldp_transforms.ldp.checks import require_int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
@@ -15,7 +16,6 @@ from uldp_transforms.ldp.collection import MAX_CANDIDATE_BYTES, Collection, cano
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.share_sums import NamedSum, read_sums
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES
-from uldp_transforms.spec.engine_windows import EngineWindows, is_of_engine, windows_of_engine
 from uldp_transforms.spec.spec_fields import SPEC_FIELDS, Kind, Section
 from uldp_transforms.spec.spec_rules import check_agreement, voice_of_library
 from uldp_transforms.windows import Windows, milliseconds, moment_of, rfc3339
@@ -210,3 +210,31 @@ def _candidates(given: Any) -> tuple[str, ...]:
     if isinstance(given, Mapping):
         raise SpecError(f"JobSpec.candidates must be a list of texts or the path of a file, got {describe(given)}")
     return canonical_candidates(given)
+
+
+EngineWindows = Any
+"""An object that an engine has for windows; no engine is imported for its type."""
+
+_ENGINES = {("apache_beam", "WindowFn"): ("uldp_transforms.beam.runtime.beam_windows", "windows_of_beam")}
+"""Package and class of such objects -> module and function that convert them, imported when one is given."""
+
+
+def is_of_engine(given: object) -> bool:
+    """Whether an object is the windows of an engine."""
+    return _converter(given) is not None
+
+
+def windows_of_engine(given: object) -> Windows | None:
+    """Windows of this package; None for a single window for all time.
+
+    Raises:
+        SpecError: for windows in which reports cannot be counted, such as sessions.
+    """
+    module, function = _converter(given) or ("", "")
+    windows: Windows | None = getattr(importlib.import_module(module), function)(given)
+    return windows
+
+
+def _converter(given: object) -> tuple[str, str] | None:
+    classes = ((base.__module__.partition(".")[0], base.__name__) for base in type(given).__mro__)
+    return next((_ENGINES[name] for name in classes if name in _ENGINES), None)

@@ -15,7 +15,7 @@ from tests.support.ldp.question_versions import of
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp import Estimate
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.ldp.liars.false_reports import Lies
+from uldp_transforms.ldp.false_reports import Lies
 from uldp_transforms.ldp.versions import PooledWindow
 from uldp_transforms_compare.comparisons import compare
 from uldp_transforms_compare.comparisons.compare import _Pair, difference_at

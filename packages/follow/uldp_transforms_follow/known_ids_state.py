@@ -15,9 +15,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from uldp_transforms.collector.known_ids import SECRET_BYTES, KnownIds
-from uldp_transforms.collector.known_reports import KnownReports, to_rows
+from uldp_transforms.collector.known_reports import KnownReports, counts_of_changes, to_rows
 from uldp_transforms.collector.ledger_entries import ACCEPTED, DUPLICATES, LedgerEntry
-from uldp_transforms.collector.new_reports import counts_of_changes
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages.mixed_reports import MixedReports

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from uldp_transforms.jobs.kafka import offsets as kafka_offsets
 from uldp_transforms.jobs.kafka.offsets import NEEDED, BrokersAwayError, ConsumerSettings
-from uldp_transforms.jobs.kafka.reader_options import Reading as Options
+from uldp_transforms.jobs.kafka.reader import Reading as Options
 from uldp_transforms.jobs.kafka.settings import confluent_kafka, words_of
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms_follow.state import FollowState

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from uldp_transforms.jobs.kafka.offsets import BrokersAwayError, Part, parts_of
-from uldp_transforms.jobs.kafka.reader import Polled, Reader
-from uldp_transforms.jobs.kafka.reader_options import PARTITIONS_SECONDS, TURN_SECONDS
-from uldp_transforms.jobs.kafka.reader_options import Reading as Options
+from uldp_transforms.jobs.kafka.reader import PARTITIONS_SECONDS, TURN_SECONDS, Polled, Reader
+from uldp_transforms.jobs.kafka.reader import Reading as Options
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection

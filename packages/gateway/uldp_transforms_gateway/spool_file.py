@@ -16,7 +16,7 @@ from pathlib import Path
 
 import fastavro
 
-from uldp_transforms.files.synced import sync_file, sync_folder
+from uldp_transforms.files.whole_file import sync_file, sync_folder
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.messages.files.file_account import Account

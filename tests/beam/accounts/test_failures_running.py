@@ -33,7 +33,7 @@ from uldp_transforms import CountReports, DecodeReports, Windows
 from uldp_transforms.beam.transforms.count_reports import _CountBundleFn
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.estimate import run
-from uldp_transforms.jobs.estimate.build import build
+from uldp_transforms.jobs.estimate.run import build
 from uldp_transforms.jobs.files.event_times import milliseconds
 from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.records.run_records import read_records

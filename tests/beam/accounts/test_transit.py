@@ -24,7 +24,7 @@ from tests.support.tolerance import generator
 from uldp_transforms.beam.runtime import panes
 from uldp_transforms.beam.runtime.beam_windows import as_duration
 from uldp_transforms.beam.transforms import decode_reports as decode
-from uldp_transforms.beam.transforms import estimate_distribution, measured_rows, transit
+from uldp_transforms.beam.transforms import estimate_distribution, transit, window_samples
 from uldp_transforms.beam.transforms import gather_messages as gather
 from uldp_transforms.beam.transforms import read_report_files as read_files
 from uldp_transforms.collector.ledger_entries import IN_TRANSIT, LedgerEntry
@@ -87,7 +87,7 @@ INNER = [
     deeper(containers, "_split_block", id="reading: messages of a block"),
     deeper(containers, "_end_of_datum", id="reading: one message"),
     deeper(report_files, "read_blocks", id="reading: as a whole"),
-    deeper(measured_rows, "rows_of", id="estimate: as a whole"),
+    deeper(window_samples, "rows_of", id="estimate: as a whole"),
     deeper(sample, "reason_to_withhold", id="estimate: whether to"),
     deeper(windowed_estimate, "value_estimates", id="estimate: values"),
 ]

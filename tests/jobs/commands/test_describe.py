@@ -14,7 +14,7 @@ from tests.support.cases import golden
 from tests.support.messages_cases import KNOWN, NEW, container, write_files
 from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.describe import consent, lines_of, smallest_share, variance_at
-from uldp_transforms.jobs.records.lookalike_values import lookalikes, sentences_about_lookalikes
+from uldp_transforms.jobs.records.unknown_repeats import lookalikes, sentences_about_lookalikes
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.messages import wire
 

@@ -20,8 +20,8 @@ from tests.support.messages_cases import KRR, container, single, write_files
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
 from uldp_transforms.jobs.estimate import run
-from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import Job, read_arguments
+from uldp_transforms.jobs.estimate.run import build
 from uldp_transforms.jobs.records.run_records import (
     CANCELLED,
     COMPLETE,

@@ -16,7 +16,7 @@ from uldp_transforms.jobs.records.whole_period import FILE
 from uldp_transforms.jobs.reestimate.stored_counts import stored_counts
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators.number_estimates import estimate_numbers
-from uldp_transforms.rows.figures.few_reports import FEW_REPORTS
+from uldp_transforms.rows.figures.figure_words import FEW_REPORTS
 
 TIMES = Collection.from_json(
     {"id": "times", "version": 1, "mechanism": {"id": "sw", "epsilon": 2.0}}

@@ -15,8 +15,8 @@ from apache_beam.portability.api import beam_runner_api_pb2
 from tests.rigs.flink import cached
 from tests.rigs.flink.processes import free_port, java, process, wait_for
 from tests.support.project.deployed import JOBS, SERVICES, here
-from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import read_arguments
+from uldp_transforms.jobs.estimate.run import build
 
 pytestmark = [
     pytest.mark.slow,

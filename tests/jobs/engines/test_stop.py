@@ -9,12 +9,12 @@ import threading
 import time
 from unittest import mock
 
-from uldp_transforms.jobs.engines.stop import Stop
+from uldp_transforms.jobs.engines.signals import Stop
 
 # Raises a signal at each line of Python that waiting runs, one after the other, and before and after it.
 AT_ANY_LINE = """
 import signal, sys
-from uldp_transforms.jobs.engines.stop import Stop
+from uldp_transforms.jobs.engines.signals import Stop
 
 def waits(line):
     stop = Stop()

@@ -37,8 +37,7 @@ from tests.support.named_outputs import (
 from tests.support.replay import arrive, collector, stream, watermark
 from uldp_transforms import JobSpec
 from uldp_transforms.messages import wire
-from uldp_transforms.yaml import EstimateReports
-from uldp_transforms.yaml.named_outputs import _as_messages, _message
+from uldp_transforms.yaml import EstimateReports, _as_messages, _message
 
 DOCS = Path(__file__).parents[3] / "docs"
 HOUR = 3_600_000

@@ -26,8 +26,7 @@ from tests.support.kafka.topics import create as create_secured
 from uldp_transforms.jobs.kafka import offsets as kafka_offsets
 from uldp_transforms.jobs.kafka import polled as kafka_polled
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings, Part, Share, parts_of
-from uldp_transforms.jobs.kafka.reader import KafkaReadError, Reader
-from uldp_transforms.jobs.kafka.reader_options import Reading
+from uldp_transforms.jobs.kafka.reader import KafkaReadError, Reader, Reading
 from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME
 from uldp_transforms.ldp.errors import SpecError
 

@@ -20,7 +20,6 @@ from confluent_kafka import KafkaError, KafkaException
 from uldp_transforms.jobs.kafka import polled as kafka_polled
 from uldp_transforms.jobs.kafka import producer as kafka_producer
 from uldp_transforms.jobs.kafka import reader as kafka_reader
-from uldp_transforms.jobs.kafka import reader_options
 from uldp_transforms.jobs.kafka.offsets import NO_END, BrokersAwayError, ConsumerSettings, Part, Share, parts_of
 from uldp_transforms.jobs.kafka.polled import FromTheBeginning, Offsets, PollKafka, Reading, groups_of
 from uldp_transforms.jobs.kafka.producer import KafkaSettings, NotDelivered, deliver
@@ -389,7 +388,7 @@ def test_a_reading_says_what_it_reads_and_how() -> None:
     assert (reading.idle_lag, reading.readers, reading.partitions, reading.set_groups) == (2_000, 1, frozenset(), None)
     assert PollKafka("t", reading, ends=True).display_data() == {"servers": "b:1", "topic": "t"}
     assert Offsets().restriction_size(Part("t", 0, 0, 9), OffsetRange(2, 9)) == 7
-    with mock.patch.object(reader_options, "Reader") as made:
+    with mock.patch.object(kafka_reader, "Reader") as made:
         assert reading.reader("t") is made.return_value
     made.assert_called_once_with(reading.settings, "t", "CreateTime", None)
 

@@ -14,8 +14,13 @@ from uldp_transforms.jobs.records.ledger_sums import (
     summary,
     sums_of,
 )
-from uldp_transforms.jobs.records.lookalike_values import lookalikes, sentences_about_lookalikes
-from uldp_transforms.jobs.records.unknown_repeats import has_unknown_repeats, warnings_at_start, warnings_of
+from uldp_transforms.jobs.records.unknown_repeats import (
+    has_unknown_repeats,
+    lookalikes,
+    sentences_about_lookalikes,
+    warnings_at_start,
+    warnings_of,
+)
 from uldp_transforms.ldp import Collection
 from uldp_transforms.spec.job_spec import JobSpec
 

@@ -18,9 +18,9 @@ from pyarrow import parquet
 
 from tests.support.messages_cases import KRR, container, single, write_files
 from uldp_transforms.beam.transforms.read_report_files import ReadReportFiles
-from uldp_transforms.jobs.engines.stop import Stop
+from uldp_transforms.jobs.engines.signals import Stop
 from uldp_transforms.jobs.estimate.options import command_line
-from uldp_transforms.jobs.kafka.reader_options import IDLE_LAG
+from uldp_transforms.jobs.kafka.reader import IDLE_LAG
 from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME, LOG_APPEND_TIME
 from uldp_transforms.jobs.message_attributes import set_groups_of
 from uldp_transforms.jobs.sources import SOURCES, AvroFiles, KafkaTopic, PubSubSubscription, Source

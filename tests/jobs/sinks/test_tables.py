@@ -23,7 +23,7 @@ from tests.support.messages_cases import KRR, STRANGER, container, single, write
 from uldp_transforms.jobs import estimate as program
 from uldp_transforms.jobs import sinks, sources
 from uldp_transforms.jobs.engines.runners import choose_local_engine
-from uldp_transforms.jobs.estimate import build, options, run
+from uldp_transforms.jobs.estimate import options, run
 from uldp_transforms.jobs.sinks import Sink
 from uldp_transforms.jobs.sources import Source
 
@@ -171,7 +171,7 @@ def test_options_that_are_missing_or_contradict_each_other_are_named(
 # ---------------------------------------------------------------------- a new one touches one file and one line
 
 TABLES = [*sources.SOURCES, *sinks.SINKS]
-MODULES = [Path(module.__file__ or "") for module in (program, build, options, run)]
+MODULES = [Path(module.__file__ or "") for module in (program, options, run)]
 
 
 def words(tree: ast.AST) -> set[str]:

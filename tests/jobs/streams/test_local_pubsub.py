@@ -38,8 +38,7 @@ from tests.support import cases, live
 from tests.support.messages_cases import write_files
 from uldp_transforms.beam.runtime import metrics, timer_clock
 from uldp_transforms.jobs.engines import memory_limit
-from uldp_transforms.jobs.engines.signals import Signals
-from uldp_transforms.jobs.engines.stop import Stop
+from uldp_transforms.jobs.engines.signals import Signals, Stop
 from uldp_transforms.jobs.estimate.run import configure, run
 from uldp_transforms.jobs.pubsub import local_pubsub
 from uldp_transforms.jobs.records.run_records import read_records

@@ -16,7 +16,7 @@ from tests.support.ldp.made_collections import made
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.ldp.liars.false_reports import honest_bounds
+from uldp_transforms.ldp.false_reports import honest_bounds
 from uldp_transforms.ldp.mechanisms import KaryRR
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.repeated_people import with_repeated_people

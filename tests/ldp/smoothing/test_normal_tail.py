@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from uldp_transforms.ldp.smoothing.normal_tail import normal_tail
+from uldp_transforms.ldp.smoothing.variation import normal_tail
 
 
 def test_the_normal_tail_is_good_to_three_in_100_000() -> None:

@@ -12,7 +12,7 @@ from tests.support.ldp.attacked_versions import QUESTIONS, SIZES, TRUTH, VALUES,
 from tests.support.ldp.question_versions import of
 from tests.support.tolerance import binomial_limits, generator
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.ldp.liars.false_reports import Lies
+from uldp_transforms.ldp.false_reports import Lies
 
 EMPIRICAL = ESTIMATORS["empirical"]()
 

@@ -21,8 +21,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.collector.growing_files import GROWING, GrowingFile
 from uldp_transforms.files import stores
-from uldp_transforms.files.synced import sync_file
-from uldp_transforms.files.whole_file import whole_file
+from uldp_transforms.files.whole_file import sync_file, whole_file
 
 _PART = beam.typehints.Tuple[str, int]
 """Path of a part and its size in bytes."""

@@ -33,9 +33,8 @@ from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.coders import ReportBatchCoder, key_of_sum
 from uldp_transforms.beam.runtime.worker_memory import VERSION_BYTES, Held, new_version
 from uldp_transforms.collector.known_ids import SECRET_BYTES, KnownIds
-from uldp_transforms.collector.known_reports import Changes, KnownReports, to_rows
+from uldp_transforms.collector.known_reports import Changes, KnownReports, counts_of_changes, to_rows
 from uldp_transforms.collector.ledger_entries import ACCEPTED, DUPLICATES, LedgerEntry
-from uldp_transforms.collector.new_reports import counts_of_changes
 from uldp_transforms.collector.period_counts import Reports
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError

@@ -15,10 +15,9 @@ from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.runtime.outputs import NamedOutputs
 from uldp_transforms.beam.runtime.panes import is_partial, place_of
 from uldp_transforms.beam.transforms.estimate_together import EstimateTogether
-from uldp_transforms.beam.transforms.measured_rows import measured_rows
 from uldp_transforms.beam.transforms.pool_versions import PoolVersions
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows, SmoothEstimates
-from uldp_transforms.beam.transforms.window_samples import WindowSamples
+from uldp_transforms.beam.transforms.window_samples import WindowSamples, measured_rows
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.messages.group_keys import fingerprint_of, is_total

@@ -21,9 +21,8 @@ from uldp_transforms.beam.runtime.beam_windows import ParDoInto, in_window, key_
 from uldp_transforms.beam.runtime.coders import KEYED_BYTES, KEYED_COUNTS, CohortCountsCoder
 from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
 from uldp_transforms.beam.runtime.panes import due_and_kept
-from uldp_transforms.beam.transforms.measured_rows import measured_rows
 from uldp_transforms.beam.transforms.smooth_estimates import KEYED_ROWS, Rows
-from uldp_transforms.beam.transforms.window_samples import WindowSamples
+from uldp_transforms.beam.transforms.window_samples import WindowSamples, measured_rows
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError

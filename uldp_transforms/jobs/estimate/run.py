@@ -17,7 +17,9 @@ from apache_beam.options.pipeline_options import CrossLanguageOptions, GoogleClo
 from apache_beam.runners.runner import PipelineState
 from apache_beam.utils.subprocess_server import JavaJarServer
 
+from uldp_transforms import EstimateReports
 from uldp_transforms.beam.runtime import metrics
+from uldp_transforms.beam.runtime.engines import clock_is_watermark
 from uldp_transforms.collector.rejected_share import facts_of
 from uldp_transforms.files import stores
 from uldp_transforms.jobs import cli
@@ -32,7 +34,6 @@ from uldp_transforms.jobs.engines.runners import (
     stop_engine,
 )
 from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
-from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import Job, read_arguments
 from uldp_transforms.jobs.files.progress import of_this_process
 from uldp_transforms.jobs.pictures import drawing
@@ -57,11 +58,43 @@ from uldp_transforms.jobs.records.run_records import (
     start_of_run,
 )
 from uldp_transforms.jobs.records.unknown_repeats import warnings_at_start
+from uldp_transforms.jobs.sinks import Output
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import sentence_of_files, sentence_of_sums
+from uldp_transforms.rows import row_types
 from uldp_transforms.rows.figures.window_names import clock, moment_in_zone
 from uldp_transforms.spec.row_forecast import RowForecast
 from uldp_transforms.windows import moment_of, rfc3339
+
+
+def build(pipeline: beam.Pipeline, job: Job) -> None:
+    """Read reports from the source, estimate, and write every kind of row to every sink."""
+    # an engine without checkpoints repeats nothing, but may emit rows years later
+    is_local = clock_is_watermark(pipeline.runner, pipeline.options)
+    late = None if is_local else job.spec.slack
+    with_counts = any(sink.takes_counts for sink in job.sinks)
+    # the steps of a stream that goes on from a checkpoint do not depend on its sinks
+    keeps_steps = not job.spec.bounded and not is_local
+    with_values = keeps_steps or any(sink.takes_values for sink in job.sinks)
+    windows = job.source.read(pipeline) | "EstimateReports" >> EstimateReports(
+        job.spec, with_counts=with_counts, with_values=with_values, columns=True
+    )
+    outputs = [
+        Output("estimates", windows.estimates, row_types.ESTIMATE_SCHEMA),
+        Output("rejected", windows.rejected, row_types.REJECTED_SCHEMA, keyed=False),
+        Output("ledger", windows.ledger, row_types.LEDGER_SCHEMA, late=late),
+        Output("health", windows.health, row_types.HEALTH_SCHEMA),
+    ]
+    asked = {
+        "values": row_types.VALUE_SCHEMA,
+        "counts": row_types.COUNTS_SCHEMA,
+        "discovered": row_types.DISCOVERED_SCHEMA,
+    }
+    rows = windows._asdict()
+    outputs += [Output(name, rows[name], schema) for name, schema in asked.items() if rows[name] is not None]
+    for sink in job.sinks:
+        sink.write(outputs)
+
 
 _PROGRAM = "estimate"
 

@@ -21,8 +21,15 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
 from uldp_transforms.beam.transforms.gather_messages import GATHERED, Gathered
 from uldp_transforms.jobs.kafka.offsets import Part, Share, parts_of, shares_of
-from uldp_transforms.jobs.kafka.reader import KafkaReadError, Polled, Pool, Reader
-from uldp_transforms.jobs.kafka.reader_options import PARTITIONS_SECONDS, TURN_SECONDS, Reading
+from uldp_transforms.jobs.kafka.reader import (
+    PARTITIONS_SECONDS,
+    TURN_SECONDS,
+    KafkaReadError,
+    Polled,
+    Pool,
+    Reader,
+    Reading,
+)
 
 GROUP_BYTES = 1 << 21
 """Approximate size in bytes of a group of messages."""

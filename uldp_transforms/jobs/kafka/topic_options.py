@@ -7,7 +7,7 @@ import time
 
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
-from uldp_transforms.jobs.kafka.reader_options import IDLE_LAG, Reading
+from uldp_transforms.jobs.kafka.reader import IDLE_LAG, Reading
 from uldp_transforms.jobs.kafka.secrets import refuse_secrets
 from uldp_transforms.jobs.message_attributes import set_groups_of
 from uldp_transforms.ldp.errors import SpecError

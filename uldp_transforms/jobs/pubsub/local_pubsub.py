@@ -40,7 +40,7 @@ from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from google.api_core.exceptions import Aborted, DeadlineExceeded, ServiceUnavailable, Unknown
 
 from uldp_transforms.beam.runtime import timer_clock
-from uldp_transforms.jobs.engines.stop import Stop
+from uldp_transforms.jobs.engines.signals import Stop
 
 _LOGGER = logging.getLogger(__name__)
 

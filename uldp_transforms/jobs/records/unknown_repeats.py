@@ -6,13 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from uldp_transforms.jobs.records.lookalike_values import sentences_about_lookalikes
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.model import keeps_memos
 from uldp_transforms.ldp.versions import questions_of
 
 if TYPE_CHECKING:  # checks of directories do not need it
     from uldp_transforms.spec.job_spec import JobSpec
+import unicodedata
+from collections.abc import Iterator
 
 
 def has_unknown_repeats(collection: Collection) -> bool:
@@ -46,3 +47,34 @@ def warnings_of(collections: Iterable[Collection]) -> list[str]:
         for collection in given
         if has_unknown_repeats(collection)
     ]
+
+
+_SHAPES = str.maketrans(
+    "АВЕКМНОРСТУХЅІЈаеорсухѕіјһԁԛԝ" + "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧονϲϳ",  # noqa: RUF001  # Cyrillic, Greek
+    "ABEKMHOPCTYXSIJaeopcyxsijhdqw" + "ABEZHIKMNOPTYXovcj",
+)
+"""Letters that most fonts draw like a Latin one, of the table of confusables of Unicode's report 39."""
+
+
+def lookalikes(values: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of values that look alike: an earlier one, and one that is drawn like it."""
+    seen: dict[str, str] = {}
+    for value in values:
+        shape = value if value.isascii() else unicodedata.normalize("NFKC", value).translate(_SHAPES)
+        before = seen.setdefault(shape, value)
+        if before != value:
+            yield before, value
+
+
+def sentences_about_lookalikes(collections: Iterable[Collection]) -> Iterator[str]:
+    """One sentence for each collection with values or texts of a dimension that look alike."""
+    for collection in collections:
+        lists = [collection.alphabet.known_values or (), *(one.values for one in collection.dimensions)]
+        found = [pair for values in lists for pair in lookalikes(values)]
+        if found:
+            before, value = map(ascii, found[0])
+            more = f" (and {len(found) - 1} more pairs)" if len(found) > 1 else ""
+            yield (
+                f"collection {collection.id!r} counts values that look alike apart: {before} and {value}{more}; if one "
+                "of them is a slip, remove it in the next version"
+            )

@@ -11,9 +11,8 @@ from uldp_transforms.jobs.reestimate.whole_periods import Period
 from uldp_transforms.ldp.alphabets.noun import REPORT, Noun
 from uldp_transforms.ldp.confidence import confidence_or_default, percent
 from uldp_transforms.ldp.estimators.display import interval_text
-from uldp_transforms.rows.figures.few_reports import advice_on_few_reports
 from uldp_transforms.rows.figures.figure import Figure, figures_of, sum_figures_of
-from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
+from uldp_transforms.rows.figures.figure_words import NumberFormat, advice_on_few_reports, format_of
 from uldp_transforms.rows.figures.window_names import WindowNames
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_types import WindowedEstimate

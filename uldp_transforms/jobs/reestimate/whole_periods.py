@@ -12,7 +12,7 @@ from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.jobs.reestimate.added_windows import Overlap, sums_of
 from uldp_transforms.jobs.reestimate.stored_counts import files_of_counts, stored_counts
 from uldp_transforms.ldp import Collection
-from uldp_transforms.ldp.liars.false_reports import need_of_liars
+from uldp_transforms.ldp.false_reports import need_of_liars
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.row_types import DiscoveredValue, WindowedEstimate
 from uldp_transforms.rows.samples.rows_of_samples import rows_of

@@ -13,7 +13,7 @@ from apache_beam.pvalue import PCollection
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.google_clients import require_google_clients
 from uldp_transforms.jobs.engines.runners import LOCAL_STREAMS, choose_local_engine, require_credentials
-from uldp_transforms.jobs.engines.stop import Stop
+from uldp_transforms.jobs.engines.signals import Stop
 from uldp_transforms.jobs.message_attributes import set_groups_of
 from uldp_transforms.jobs.pubsub.pubsub_access import require_subscription
 from uldp_transforms.jobs.sources.source import Source

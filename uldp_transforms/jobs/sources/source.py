@@ -13,7 +13,7 @@ from apache_beam.pvalue import PCollection
 
 from uldp_transforms.beam.transforms.read_report_files import ReadFiles
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.engines.stop import Stop
+from uldp_transforms.jobs.engines.signals import Stop
 from uldp_transforms.windows import Windows
 
 

@@ -18,7 +18,7 @@ from uldp_transforms.ldp.errors import EstimationError, SpecError
 from uldp_transforms.ldp.estimators.anytime import confidence_of_look
 from uldp_transforms.ldp.estimators.display import SHOWN, chart, in_a_line, to_frame, to_html
 from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, NumberEstimate, Numbers
-from uldp_transforms.ldp.liars.false_reports import Lies, need_of_liars
+from uldp_transforms.ldp.false_reports import Lies, need_of_liars
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.reports import ReportBatch
@@ -148,7 +148,7 @@ class Estimate:
     def with_liars(self, model: Model, share: float) -> Estimate:
         """This estimate with intervals of the shares among honest people, if at most ``share`` of the reports are lies.
 
-        Liars may send any valid reports; see ``uldp_transforms.ldp.liars.false_reports.honest_bounds``. Frequencies and
+        Liars may send any valid reports; see ``uldp_transforms.ldp.false_reports.honest_bounds``. Frequencies and
         standard errors stay as they are. The sampling part of the intervals is evaluated at the counts of all reports.
 
         Args:

@@ -23,7 +23,7 @@ import numpy as np
 
 from uldp_transforms.ldp.errors import EstimationError, NoReportsError
 from uldp_transforms.ldp.estimators.number_sums import NumberReports
-from uldp_transforms.ldp.liars.false_reports import Lies
+from uldp_transforms.ldp.false_reports import Lies
 from uldp_transforms.ldp.mechanisms import SetReportMechanism
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import keeps_memos

@@ -22,10 +22,10 @@ from __future__ import annotations
 import numpy as np
 
 from uldp_transforms.ldp.smoothing.alarm import Alarms as Alarms
+from uldp_transforms.ldp.smoothing.alarm import Change as Change
 from uldp_transforms.ldp.smoothing.alarm import Past as Past
+from uldp_transforms.ldp.smoothing.alarm import change_of as change_of
 from uldp_transforms.ldp.smoothing.alarm import judge as judge
-from uldp_transforms.ldp.smoothing.change import Change as Change
-from uldp_transforms.ldp.smoothing.change import change_of as change_of
 from uldp_transforms.ldp.smoothing.course import Course as Course
 from uldp_transforms.ldp.smoothing.course import course_of as course_of
 from uldp_transforms.ldp.smoothing.course import own_shares as own_shares

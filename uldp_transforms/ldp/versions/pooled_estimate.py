@@ -28,7 +28,7 @@ from uldp_transforms.ldp.estimators.estimator import (
     check_liars,
     interval_around,
 )
-from uldp_transforms.ldp.liars.false_reports import Lies
+from uldp_transforms.ldp.false_reports import Lies
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.model import Model
 from uldp_transforms.ldp.repeated_people import with_repeated_people
@@ -74,7 +74,7 @@ class PooledWindow:
     def lies(self, share: float) -> Lies:
         """What liars can do, for ``Estimate.with_lies``, if at most ``share`` of the reports of the window are lies.
 
-        Liars may all send reports of one version, see ``uldp_transforms.ldp.liars.false_reports.honest_bounds``.
+        Liars may all send reports of one version, see ``uldp_transforms.ldp.false_reports.honest_bounds``.
 
         Args:
             share: in [0, 1).

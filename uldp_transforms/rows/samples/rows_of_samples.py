@@ -15,7 +15,7 @@ from uldp_transforms.ldp.borrowing import BorrowedShares, borrowed_shares
 from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED, Decoder, find_intervals
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
-from uldp_transforms.ldp.liars.false_reports import Lies
+from uldp_transforms.ldp.false_reports import Lies
 from uldp_transforms.ldp.share_sums import ShareSums
 from uldp_transforms.ldp.share_sums.sum_estimate import estimate_of_sums
 from uldp_transforms.ldp.versions import borrowed_of_versions

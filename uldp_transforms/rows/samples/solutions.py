@@ -11,7 +11,7 @@ from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators import Estimate, Estimator
 from uldp_transforms.ldp.estimators.estimator import Decoder
 from uldp_transforms.ldp.estimators.number_sums import NumberReports
-from uldp_transforms.ldp.liars.false_reports import Lies
+from uldp_transforms.ldp.false_reports import Lies
 from uldp_transforms.ldp.repeated_people import with_repeated_people
 from uldp_transforms.ldp.versions import PooledWindow
 from uldp_transforms.rows.samples.asked import Asked

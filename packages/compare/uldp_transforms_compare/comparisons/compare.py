@@ -42,7 +42,7 @@ from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.anytime import anytime_confidence
 from uldp_transforms.ldp.estimators.estimator import ANYTIME, Estimate
-from uldp_transforms.ldp.liars.false_reports import Pushed
+from uldp_transforms.ldp.false_reports import Pushed
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence, normal_quantile
 from uldp_transforms.ldp.solvers.intervals import reaching
 from uldp_transforms.rows.figures.clearest_rows import clearest_first

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from uldp_transforms.files.folder_lock import lock_folder
-from uldp_transforms.files.synced import sync_file, sync_folder
+from uldp_transforms.files.whole_file import sync_file, sync_folder
 from uldp_transforms_gateway.apps.uses import IN_QUEUE, Place, Use
 from uldp_transforms_gateway.batched_writer import BatchedWriter
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from uldp_transforms.files.synced import sync_file
+from uldp_transforms.files.whole_file import sync_file
 from uldp_transforms_gateway.apps.used_token_files import UsedTokenFiles
 from uldp_transforms_gateway.apps.uses import Place, Use, file_id
 from uldp_transforms_gateway.batched_writer import BatchedWriter

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.rows.figures.few_reports import advice_on_few_reports
 from uldp_transforms.rows.figures.figure import (
     COLUMNS,
     SUM,
@@ -19,6 +18,7 @@ from uldp_transforms.rows.figures.figure import (
     table_of,
     trend_of,
 )
+from uldp_transforms.rows.figures.figure_words import advice_on_few_reports
 from uldp_transforms_report.differences import Panel
 from uldp_transforms_report.levels import USUAL, Levels
 from uldp_transforms_report.tables.axis import scales_of

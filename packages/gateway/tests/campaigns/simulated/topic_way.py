@@ -19,7 +19,7 @@ import confluent_kafka
 from packages.gateway.tests.campaigns.simulated import AGAIN, DELETED, MISSED, UNREAD, Faults
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.kafka import reader
-from uldp_transforms.jobs.kafka.reader_options import Reading
+from uldp_transforms.jobs.kafka.reader import Reading
 from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME
 from uldp_transforms.ldp import ReportBatch
 from uldp_transforms_follow import topic_reading

@@ -1,4 +1,8 @@
-"""EstimateReports as a transform for programs in other languages than Python."""
+"""EstimateReports for Beam YAML and for other languages: plain arguments as input, named outputs.
+
+Beam YAML finds it through a providers file, Java and other languages through Beam's Python expansion service; see
+``docs/yaml.md`` and ``docs/other-languages.md``.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,8 @@ from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.spec.plain_values import SpecValues
 from uldp_transforms.spec.spec_fields import SPEC_FIELDS
+
+__all__ = ["EstimateReports"]
 
 _LOG = logging.getLogger(__name__)
 
