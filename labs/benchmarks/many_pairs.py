@@ -39,7 +39,7 @@ PARTS = (
     ("windows, panes, other steps of ours", ("_distribution.py", "/runtime/", "estimate_reports.py", "place.py")),
     (
         "to start: options, graph, pickling",
-        ("/options.py", "/estimate/run.py", "to_runner_api", "pickler.py", "/runs.py"),
+        ("/options.py", "/run.py", "to_runner_api", "pickler.py", "/runs.py"),
     ),
 )
 """Parts, and what stands in the names of their functions; the innermost function that is in one decides."""
