@@ -22,6 +22,7 @@ _LIARS = f"{_OF}.ldp.false_reports"
 
 MOVED = {
     f"{_OF}.ldp.smoothing.change": f"{_OF}.ldp.smoothing.alarm",
+    f"{_OF}.ldp.smoothing.kalman_filter": f"{_OF}.ldp.smoothing.drift_fit",
     f"{_OF}.ldp.utility.poisoning": _LIARS,
 }
 """Former name -> name."""

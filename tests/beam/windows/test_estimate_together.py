@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.support import replay
 from tests.support.messages_cases import KRR, container
 from tests.support.tolerance import generator
-from uldp_transforms.beam.runtime import panes, timer_clock
+from uldp_transforms.beam.runtime import engines, panes
 from uldp_transforms.beam.runtime.beam_windows import in_window
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder
 from uldp_transforms.beam.transforms.estimate_together import _Emitted, _Family, _HoldFamilyFn, _Part
@@ -126,7 +126,7 @@ def test_rows_of_a_stream_are_those_of_the_same_reports_in_a_file(of_files: Call
 def test_early_panes_that_come_together_make_one_of_all(
     of_files: Callable[..., Drawn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timer_clock, "processing_time", lambda: 2 * MINUTE / 1000)
+    monkeypatch.setattr(engines, "processing_time", lambda: 2 * MINUTE / 1000)
     first, second = reports(FIRST, 600, START), reports(FIRST, 300, START, "second", ["new"])
     events = [
         arrive(START, first),

@@ -17,7 +17,7 @@ import pytest
 from apache_beam.utils.timestamp import Timestamp
 
 from tests.support import kept_rows
-from uldp_transforms.beam.runtime import timer_clock
+from uldp_transforms.beam.runtime import engines
 from uldp_transforms.jobs.files import flushed_rows
 from uldp_transforms.jobs.files.flushed_rows import FlushRows, _FlushFn, _NameFn, _SlotFn
 from uldp_transforms.jobs.records import row_file_options
@@ -65,7 +65,7 @@ Written = list[tuple[list[bytes], str]]
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> Written:
     monkeypatch.setattr(flushed_rows, "MOST_BYTES", 60)
-    monkeypatch.setattr(timer_clock, "processing_time", lambda: 1000.0)
+    monkeypatch.setattr(engines, "processing_time", lambda: 1000.0)
     return []
 
 

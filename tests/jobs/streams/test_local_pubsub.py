@@ -36,7 +36,7 @@ from google.cloud import pubsub_v1
 from tests.servers.pubsub_servers import SHORT_LEASES, params
 from tests.support import cases, live
 from tests.support.messages_cases import write_files
-from uldp_transforms.beam.runtime import metrics, timer_clock
+from uldp_transforms.beam.runtime import engines, metrics
 from uldp_transforms.jobs.engines import memory_limit
 from uldp_transforms.jobs.engines.signals import Signals, Stop
 from uldp_transforms.jobs.estimate.run import configure, run
@@ -363,13 +363,13 @@ def test_timers_follow_a_clock_that_nobody_sets(monkeypatch: pytest.MonkeyPatch)
     """And the watermark never goes back; if Beam's clock is steady itself, the cure can go."""
     monkeypatch.setattr(time, "time", lambda: 1e9)
     reader = local_pubsub.Reader(Stop())
-    assert RealClock().time() == timer_clock.processing_time() == 1e9
+    assert RealClock().time() == engines.processing_time() == 1e9
     with local_pubsub.reading_until(reader.stop):
-        before = (RealClock().time(), timer_clock.processing_time())
+        before = (RealClock().time(), engines.processing_time())
         assert reader.watermark() == Timestamp(1e9)
         for jump in (7200, -7200):
             monkeypatch.setattr(time, "time", lambda jump=jump: 1e9 + jump)
-            after = (RealClock().time(), timer_clock.processing_time())
+            after = (RealClock().time(), engines.processing_time())
             assert all(0 <= late - early < 60 for early, late in zip(before, after))
             assert reader.watermark() == Timestamp(1e9 + 7200)
     assert RealClock().time() == 1e9 - 7200

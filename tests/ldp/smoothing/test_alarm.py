@@ -25,8 +25,8 @@ from uldp_transforms.ldp.smoothing import (
     variation,
 )
 from uldp_transforms.ldp.smoothing import alarm as alarm_module
-from uldp_transforms.ldp.smoothing import evidence as evidence_module
-from uldp_transforms.ldp.smoothing.evidence import lasting_evidence, which_moved
+from uldp_transforms.ldp.smoothing import alarm as evidence_module
+from uldp_transforms.ldp.smoothing.alarm import lasting_evidence, which_moved
 from uldp_transforms.ldp.smoothing.variation import (
     DRIFTS,
     EFFECTS,

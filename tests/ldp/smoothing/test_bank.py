@@ -18,7 +18,7 @@ from scipy import stats
 from tests.support.ldp.alarm_memories import some_memory
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.smoothing import Alarms, Past, Series, change_of, judge
-from uldp_transforms.ldp.smoothing.evidence import lasting_evidence
+from uldp_transforms.ldp.smoothing.alarm import lasting_evidence
 from uldp_transforms.ldp.smoothing.variation import DRIFTS, EFFECTS, FIRST_WEIGHTS, Memory, Told, ahead
 
 LAWS = [(0.0, 1.35 / 2**k) for k in range(11, -1, -1)] + [

@@ -1,6 +1,8 @@
-"""Limitations of engines that this package cannot work around."""
+"""Limitations of engines that this package cannot work around, and the clock of their timers."""
 
 from __future__ import annotations
+
+import time
 
 from apache_beam.options.pipeline_options import DebugOptions, GoogleCloudOptions, PipelineOptions, StandardOptions
 
@@ -47,3 +49,8 @@ def check_calendar(runner: object) -> None:
             f"{name}; on this runner, store hourly counts with --window 1h --write_counts and combine them "
             "into days, weeks or months, for example with uldp reestimate --timezone PLACE --window 1mo"
         )
+
+
+def processing_time() -> float:
+    """Seconds since 1970 by the clock that fires timers of processing time."""
+    return time.time()

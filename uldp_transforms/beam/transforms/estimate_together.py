@@ -16,7 +16,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedValue
 
-from uldp_transforms.beam.runtime import metrics, timer_clock
+from uldp_transforms.beam.runtime import engines, metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto, in_window, key_and_window
 from uldp_transforms.beam.runtime.coders import KEYED_BYTES, KEYED_COUNTS, CohortCountsCoder
 from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
@@ -254,7 +254,7 @@ class _HoldFamilyFn(beam.DoFn):
         forget.set(window.end + self._keep)
         due.set(window.end + self._due)
         if _Part.from_bytes(part).is_early:
-            soon.set(Timestamp(timer_clock.processing_time() + _GATHER))
+            soon.set(Timestamp(engines.processing_time() + _GATHER))
         return ()
 
     @userstate.on_timer(SOON)

@@ -23,7 +23,7 @@ from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.utils.timestamp import Timestamp
 
-from uldp_transforms.beam.runtime import timer_clock
+from uldp_transforms.beam.runtime import engines
 
 MOST_BYTES = 1 << 25
 """Maximum size of collected rows; larger collections are written at once."""
@@ -145,7 +145,7 @@ class _FlushFn(beam.DoFn):
         elif not before:
             watermark.set(Timestamp(micros=1000 * end))
             if self._flush_every is not None:
-                clock.set(Timestamp(timer_clock.processing_time() + self._flush_every / 1000))
+                clock.set(Timestamp(engines.processing_time() + self._flush_every / 1000))
 
     @userstate.on_timer(CLOCK)
     def by_clock(self, rows: Any = beam.DoFn.StateParam(ROWS), size: Any = beam.DoFn.StateParam(SIZE)) -> None:

@@ -39,7 +39,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.timestamp import MAX_TIMESTAMP, MIN_TIMESTAMP, Timestamp
 from google.api_core.exceptions import Aborted, DeadlineExceeded, ServiceUnavailable, Unknown
 
-from uldp_transforms.beam.runtime import timer_clock
+from uldp_transforms.beam.runtime import engines
 from uldp_transforms.jobs.engines.signals import Stop
 
 _LOGGER = logging.getLogger(__name__)
@@ -263,7 +263,7 @@ MENDED: tuple[tuple[Any, str, Any], ...] = (
     (AfterProcessingTime, "should_fire", _only_what_waits),
     (_TransformWatermarks, "extract_transform_timers", _of_keys_with_timers),
     (RealClock, "time", steady_time),
-    (timer_clock, "processing_time", steady_time),
+    (engines, "processing_time", steady_time),
 )
 """Patches of Beam, and of what must use the same clock: place, name, and its replacement while a stream is read."""
 

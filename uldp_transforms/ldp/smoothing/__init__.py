@@ -21,6 +21,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from uldp_transforms.ldp.smoothing.alarm import LEAST_HISTORY as LEAST_HISTORY
+from uldp_transforms.ldp.smoothing.alarm import SUDDEN as SUDDEN
 from uldp_transforms.ldp.smoothing.alarm import Alarms as Alarms
 from uldp_transforms.ldp.smoothing.alarm import Change as Change
 from uldp_transforms.ldp.smoothing.alarm import Past as Past
@@ -29,12 +31,10 @@ from uldp_transforms.ldp.smoothing.alarm import judge as judge
 from uldp_transforms.ldp.smoothing.course import Course as Course
 from uldp_transforms.ldp.smoothing.course import course_of as course_of
 from uldp_transforms.ldp.smoothing.course import own_shares as own_shares
+from uldp_transforms.ldp.smoothing.drift_fit import Track as Track
 from uldp_transforms.ldp.smoothing.drift_fit import fit as fit
 from uldp_transforms.ldp.smoothing.drift_fit import log_likelihood as log_likelihood
-from uldp_transforms.ldp.smoothing.evidence import LEAST_HISTORY as LEAST_HISTORY
-from uldp_transforms.ldp.smoothing.evidence import SUDDEN as SUDDEN
-from uldp_transforms.ldp.smoothing.kalman_filter import Track as Track
-from uldp_transforms.ldp.smoothing.kalman_filter import track as track
+from uldp_transforms.ldp.smoothing.drift_fit import track as track
 from uldp_transforms.ldp.smoothing.scales import Scales as Scales
 from uldp_transforms.ldp.smoothing.scales import scales_of as scales_of
 from uldp_transforms.ldp.smoothing.season import Season as Season
