@@ -77,7 +77,7 @@ CAPABILITIES = (
         r"compar|jobs/total|homogeneity|report/.*/differences|whole_period|pair_rows|sides|two_directories|found_in_words",
         r"compar|whole_period|rows_of_counts",
     ),
-    Capability("liars", r"false_reports", r"liar"),
+    Capability("liars", r"false_reports|poisoning", r"liar"),
     Capability("smoothing and alarms", r"smooth|window_history|alarm", r"smooth|alarm|history"),
     Capability("discovery", r"discover|prefix", r"discover|prefixes"),
     Capability(
