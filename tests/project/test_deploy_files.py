@@ -117,7 +117,15 @@ def test_what_the_image_copies_is_enough_for_the_package(tmp_path: Path) -> None
             shutil.copy(ROOT / source, tmp_path / source)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps"]
     built = subprocess.run(
-        [*command, "--target", str(tmp_path / "to"), ".", "./packages/compare", "./packages/follow", "./packages/gateway"],
+        [
+            *command,
+            "--target",
+            str(tmp_path / "to"),
+            ".",
+            "./packages/compare",
+            "./packages/follow",
+            "./packages/gateway",
+        ],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -36,7 +36,8 @@ ROOMS = [  # from the top down
     {"calendar_windows"},
     {"windows"},
     {"ldp"},
-    {"lazy_names", "moved_modules", "schemas", "version"},
+    {"moved_modules"},
+    {"lazy_names", "schemas", "version"},
 ]
 LDP_ROOMS = [  # the same inside ldp
     {"client", "privacy"},
