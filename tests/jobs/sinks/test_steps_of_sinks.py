@@ -18,8 +18,8 @@ from tests.support import replay
 from tests.support.messages_cases import KRR
 from tests.support.rows.rows_of_all_kinds import ROWS
 from uldp_transforms.beam.runtime.joined_file import WriteJoinedFile
-from uldp_transforms.jobs.estimate.build import build
 from uldp_transforms.jobs.estimate.options import command_line
+from uldp_transforms.jobs.estimate.run import build
 from uldp_transforms.jobs.files.flushed_rows import FlushRows
 from uldp_transforms.jobs.sinks import BigQueryTables, Output, PubSubTopics, RowFiles, Sink
 from uldp_transforms.jobs.sinks.bigquery_tables import INSERTS, LOADS, WriteTable
