@@ -335,13 +335,13 @@ class Collection(Model):
                 f"got reports for {batch.fingerprint.hex()[:16]}..."
             )
         width = self.mechanism.payload_size
-        if batch.payloads.shape[1] != width or (batch.cohorts >= self.num_strata).any():
+        if batch.payloads.shape[1] != width or batch.cohorts.max(initial=0) >= self.num_strata:
             raise SpecError(
                 f"collection {self.id!r} needs payloads of {width} bytes and cohorts below "
                 f"{self.num_strata}, got payloads of {batch.payloads.shape[1]} bytes and cohorts up to "
                 f"{max(batch.cohorts, default=0)}"
             )
-        invalid = int((~self.mechanism.is_valid(batch.payloads)).sum())
+        invalid = len(batch) - np.count_nonzero(self.mechanism.is_valid(batch.payloads))
         if invalid:
             raise SpecError(f"collection {self.id!r} counts only valid payloads, got {invalid} invalid payload(s)")
 

@@ -2,20 +2,17 @@
 
 Adding bits one by one touches 64 numbers for each 64-bit word. Instead, the reports of a group are arranged in lanes,
 and full adders built from whole-word operations add the lanes vertically: three words of weight w become one of weight
-w and one of weight 2w, for all 64 positions at once (carry-save addition; Harley and Seal). After 128 lanes 8 words
-remain, whose bits are spread into bytes and added per group.
+w and one of weight 2w, for all 64 positions at once (carry-save addition; Harley and Seal). Of 127 lanes 7 words
+remain, which are unpacked and added per group.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-_LANES_LOG2 = 7
-_LANES = 1 << _LANES_LOG2
+_LANES = 127  # one less than a power of two: each step adds three words, and none two
 _CHUNK_BYTES = 2_097_152
 _CHUNK_ROWS = 65_535  # sums of a chunk fit into 16 bits
-_LOWEST_BITS = np.uint64(0x0101010101010101)
-_EVEN_BYTES = np.uint64(0x00FF00FF00FF00FF)
 _FEW_BITS = 16_384  # up to this number, adding bit by bit is faster than filling lanes
 _BLOCK_BITS = 1_048_576  # unpacked at once: fewer rows than the 2**24 that single precision counts
 
@@ -39,9 +36,12 @@ def count_bits(payloads: np.ndarray, num_bits: int, groups: np.ndarray, num_grou
         return np.bincount(places, minlength=num_groups * num_bits).reshape(num_groups, num_bits)
     num_words = -(-num_bits // 64)
     totals = np.zeros((num_groups, 64 * num_words), dtype=np.int64)
-    groups = groups.astype(np.min_scalar_type(num_groups))  # NumPy sorts 8-bit and 16-bit integers by radix
-    order = np.argsort(groups, kind="stable") if num_groups > 1 else None
-    sizes = np.bincount(groups, minlength=num_groups) if num_groups > 1 else np.array([len(payloads)])
+    order = None
+    sizes = np.array([len(payloads)])
+    if num_groups > 1:
+        groups = groups.astype(np.min_scalar_type(num_groups))  # NumPy sorts 8-bit and 16-bit integers by radix
+        order = np.argsort(groups, kind="stable")
+        sizes = np.bincount(groups, minlength=num_groups)
     present = np.flatnonzero(sizes)
     ends = np.cumsum(sizes[present])
     most_rows = min(_at_once(8 * num_words), _CHUNK_ROWS)
@@ -110,29 +110,23 @@ def _at_once(num_bytes: int) -> int:
 
 
 def _count_sorted(rows: np.ndarray, num_words: int, sizes: np.ndarray) -> np.ndarray:
-    """Bit counts (G, 64 * num_words) of rows that are sorted by group, sizes[g] >= 1 rows each."""
+    """Bit counts (G, 64 * num_words) uint16 of rows that are sorted by group, sizes[g] >= 1 rows each."""
     blocks = -(-sizes // _LANES)
     first_block = np.cumsum(blocks) - blocks
     num_blocks = int(blocks.sum()) | 1  # odd: lanes a power of two apart would share cache lines
-    lanes = np.zeros((_LANES, num_blocks, 8 * num_words), dtype=np.uint8)
-    slots = lanes.reshape(_LANES * num_blocks, 8 * num_words)
+    slots = np.zeros((_LANES * num_blocks, 8 * num_words), dtype=np.uint8)
     if len(sizes) == 1:  # any place is one of the group
         slots[: len(rows), : rows.shape[1]] = rows
     else:
         _put_into_lanes(slots, rows, sizes, first_block, num_blocks)
-    planes = _add_vertically(lanes.view("<u8").reshape(_LANES, num_blocks * num_words))
-    spread = np.zeros((8, num_blocks * num_words), dtype=np.uint64)
-    for weight, plane in enumerate(planes):
-        for bit in range(8):
-            lifted = plane >> np.uint64(bit)
-            lifted &= _LOWEST_BITS
-            lifted <<= np.uint64(weight)
-            spread[bit] += lifted
-    wide = np.stack([spread & _EVEN_BYTES, (spread >> np.uint64(8)) & _EVEN_BYTES])
-    sums = np.add.reduceat(wide.reshape(2, 8, num_blocks, num_words), first_block, axis=2)
-    fields = sums.astype("<u8", copy=False).view("<u2").reshape(2, 8, len(sizes), num_words, 4)
-    # axes: odd byte, bit of the byte, group, word, byte pair -> group, word, byte pair, odd byte, bit
-    counts: np.ndarray = fields.transpose(2, 3, 4, 0, 1).reshape(len(sizes), 64 * num_words)
+    planes = _add_vertically(slots.view("<u8").reshape(_LANES, num_blocks * num_words))
+    of_blocks = np.zeros((num_blocks, 64 * num_words), dtype=np.uint8)
+    for plane in reversed(planes):
+        digits = np.unpackbits(plane.view(np.uint8), bitorder="little")
+        of_blocks += of_blocks
+        of_blocks += digits.reshape(of_blocks.shape)
+    four = of_blocks.astype("<u2").view("<u8")  # four sums of 16 bits in a word
+    counts: np.ndarray = np.add.reduceat(four, first_block, axis=0).view("<u2")
     return counts
 
 
@@ -141,7 +135,8 @@ def _put_into_lanes(
 ) -> None:
     """Spread the rows of each group over the lanes of its blocks."""
     rank = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes - first_block * _LANES, sizes)
-    where = (rank & (_LANES - 1)) * num_blocks + (rank >> _LANES_LOG2)
+    block, lane = np.divmod(rank, _LANES)
+    where = lane * num_blocks + block
     if rows.shape[1] == slots.shape[1]:  # whole words: move each row as one item
         item = f"V{rows.shape[1]}"
         slots.view(item)[where, 0] = rows.view(item)[:, 0]
@@ -153,25 +148,24 @@ def _add_vertically(stack: np.ndarray) -> list[np.ndarray]:
     """Binary digits of the column sums of single-bit lanes: planes[w] contains the digits of weight 2**w.
 
     Args:
-        stack: (lanes, N) uint64; overwritten.
+        stack: (lanes, N) uint64, one less than a power of two; overwritten.
     """
     planes = []
     while len(stack):
         carries = np.empty((len(stack) // 2, stack.shape[1]), dtype=np.uint64)
         made = 0
         while len(stack) > 1:
-            k = len(stack) // 3 or 1
+            k = len(stack) // 3
             a, b, c = stack[:k], stack[k : 2 * k], stack[2 * k : 3 * k]
             carry = carries[made : made + k]
             made += k
             np.bitwise_and(a, b, out=carry)
             np.bitwise_xor(a, b, out=a)
-            if len(c):
-                np.bitwise_and(a, c, out=b)
-                np.bitwise_or(carry, b, out=carry)
-                np.bitwise_xor(a, c, out=a)
-            rest = len(stack) - 2 * k - len(c)
-            stack[k : k + rest] = stack[len(stack) - rest :]
+            np.bitwise_and(a, c, out=b)
+            np.bitwise_or(carry, b, out=carry)
+            np.bitwise_xor(a, c, out=a)
+            rest = len(stack) - 3 * k
+            stack[k : k + rest] = stack[3 * k :]
             stack = stack[: k + rest]
         planes.append(stack[0])
         stack = carries

@@ -54,6 +54,11 @@ class IntegerReportMechanism(Mechanism):
         own = type(self).violations is not IntegerReportMechanism.violations
         return (0, 0) if own else (self.payload_size, self.num_outputs)
 
+    def is_valid(self, payloads: np.ndarray) -> np.ndarray:
+        size, limit = self.tail
+        valid: np.ndarray = self.integers(payloads) < limit if size else super().is_valid(payloads)
+        return valid
+
     def count_places(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> tuple[np.ndarray, np.ndarray]:
         if not self.one_place:
             return super().count_places(payloads, groups, num_groups)
