@@ -41,6 +41,16 @@ def test_each_list_has_the_means_of_its_own_prior() -> None:
         np.testing.assert_allclose(means, expected, rtol=1e-7, atol=1e-12)
 
 
+def test_each_value_may_have_a_law_of_its_own() -> None:
+    """Standard errors that double along the list, beside a list of equal ones, and one whose slopes alone differ."""
+    rng, size, trials = generator("laws"), 30, 5_000.0
+    shares, flat, rising = np.full(size, 1 / size), np.full(size, 2e-4), 2e-4 * np.linspace(1, 4, size)
+    laws = [(rising, flat), (flat, flat), (flat, rising)]
+    found = [Frequencies(Noisy(rng.normal(shares, np.sqrt(a)), a, b, trials), 1 / size, False) for a, b in laws]
+    for one, means in zip(found, posterior_means(found)):
+        np.testing.assert_allclose(means, checked(fit_prior(one.noisy, one.bound)).means(), rtol=1e-7, atol=1e-12)
+
+
 def test_means_do_not_depend_on_the_lists_beside_them() -> None:
     every = lists()[:35]
     together = posterior_means(every)

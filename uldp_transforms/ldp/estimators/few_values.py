@@ -48,11 +48,11 @@ def _shares_of_alike(problems: Sequence[Problem], is_open: bool, noise: bool) ->
     """(W, U) or (W, U + 1): the shares of problems with the same values of which only holders are counted."""
     estimates = np.array([np.where(one.own, one.linear.joint, one.linear.raw) for one in problems])
     certain = problems[0].linear.null_errors == 0
-    variances = _variances_of_equal(problems, certain)
-    for part in (certain, ~certain):
-        if part.any():
-            own = variances.compress(part, axis=1).mean(axis=1)
-            estimates[:, part] = drawn_together(estimates.compress(part, axis=1), own)
+    parts = [part for part in (certain, ~certain) if part.any()]
+    variances = _variances_of_equal(problems, parts)
+    for part in parts:
+        own = variances.compress(part, axis=1).mean(axis=1)
+        estimates[:, part] = drawn_together(estimates.compress(part, axis=1), own)
     if not is_open:
         return project_onto_simplex(estimates)
     if not noise:
@@ -61,14 +61,13 @@ def _shares_of_alike(problems: Sequence[Problem], is_open: bool, noise: bool) ->
     return np.hstack([shares, np.maximum(1 - shares.sum(axis=1, keepdims=True), 0.0)])
 
 
-def _variances_of_equal(problems: Sequence[Problem], certain: np.ndarray) -> np.ndarray:
-    """(W, U) variances of differences between estimates if all noisy values had equal shares, and all others too."""
+def _variances_of_equal(problems: Sequence[Problem], parts: Sequence[np.ndarray]) -> np.ndarray:
+    """(W, U) variances of differences between estimates if all values of a part, (U,) bool, had equal shares."""
     laws = [one.noisy for one in problems if one.noisy is not None]
     raw, null, slope = (np.array([getattr(one, name) for one in laws]) for name in ("estimates", "null", "slope"))
     share = np.zeros(raw.shape)
-    for part in (certain, ~certain):
-        if part.any():
-            share[:, part] = np.maximum(raw.compress(part, axis=1).mean(axis=1, keepdims=True), 0.0)
+    for part in parts:
+        share[:, part] = np.maximum(raw.compress(part, axis=1).mean(axis=1, keepdims=True), 0.0)
     variances: np.ndarray = null + slope * share
     return variances
 
@@ -109,9 +108,11 @@ def drawn_together(estimates: np.ndarray, variance: np.ndarray | float) -> np.nd
     degrees, variance = estimates.shape[-1] - 1, np.asarray(variance)
     if degrees < 3:
         return estimates
-    centre = estimates.mean(axis=-1, keepdims=True)
-    ratio = ((estimates - centre) ** 2).sum(axis=-1) / (np.where(variance > 0, variance, 1.0) * degrees)
+    centre, noisy = estimates.mean(axis=-1, keepdims=True), variance > 0
+    away = estimates - centre
+    ratio = (away**2).sum(axis=-1) / (np.where(noisy, variance, 1.0) * degrees)
     way = np.minimum(1.0, (1 - 2 / degrees) / np.maximum(ratio, _TINY))
-    way = way * (np.clip(_DIFFERENT - ratio, 0, 1) * np.maximum(1 - degrees * variance / _NOISIEST, 0.0))
-    drawn: np.ndarray = centre + (1 - way)[..., np.newaxis] * (estimates - centre)
-    return np.where((variance > 0)[..., np.newaxis], drawn, estimates)
+    alike = np.minimum(np.maximum(_DIFFERENT - ratio, 0), 1)
+    way = way * (alike * np.maximum(1 - degrees * variance / _NOISIEST, 0.0))
+    drawn: np.ndarray = centre + (1 - way)[..., np.newaxis] * away
+    return drawn if noisy.all() else np.where(noisy[..., np.newaxis], drawn, estimates)

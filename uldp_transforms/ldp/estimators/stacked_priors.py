@@ -17,6 +17,7 @@ from uldp_transforms.ldp.solvers.fitted_prior import (
     APART,
     EXACT,
     LEAST,
+    NEAR,
     SAME,
     SMALL,
     STEPS,
@@ -129,12 +130,18 @@ def _exponents(noisy: Noisy, atoms: np.ndarray) -> np.ndarray:
     last = np.maximum((each <= high[..., np.newaxis]).sum(axis=2), first + 1)
     column = np.arange(atoms.shape[1])
     used = (column >= first[..., np.newaxis]) & (column < last[..., np.newaxis])
-    scale, share, successes = (law[..., np.newaxis] for law in noisy.binomial)
-    finite = np.where(np.isfinite(each), each, 0.0)
-    logs = binomial_logs(successes, noisy.trials[..., np.newaxis], share + finite / scale)
+    *law, successes = noisy.binomial
+    scale, share = (_one_if_equal(part)[..., np.newaxis] for part in law)
+    rates = share + np.where(np.isfinite(each), each, 0.0) / scale
+    logs = binomial_logs(successes[..., np.newaxis], noisy.trials[..., np.newaxis], rates)
     exponents = np.where(used, logs, -np.inf)
     exponents -= exponents.max(axis=2, keepdims=True)
     return exponents
+
+
+def _one_if_equal(law: np.ndarray) -> np.ndarray:
+    """(W, 1) if all entries of each row of (W, S) are equal, so that functions of them are computed once."""
+    return law[:, :1] if (law == law[:, :1]).all() else law
 
 
 def _most_likely(kernel: np.ndarray, real: np.ndarray, above: np.ndarray, bound: np.ndarray) -> np.ndarray:
@@ -162,10 +169,9 @@ def _most_likely(kernel: np.ndarray, real: np.ndarray, above: np.ndarray, bound:
 def _most_likely_alone(kernel: np.ndarray, real: np.ndarray, above: np.ndarray, bound: float) -> np.ndarray:
     """The same operations for one list, (S, A), (A,), (A,) -> (A,), with numbers instead of arrays of length 1."""
     weights: np.ndarray = real / real.sum()
-    level, share, transposed = 0.0, 1 / len(kernel), np.ascontiguousarray(kernel.T)
+    level, shares, transposed = 0.0, np.full(len(kernel), 1 / len(kernel)), np.ascontiguousarray(kernel.T)
     for _ in range(STEPS):
-        ratios = share / np.matmul(kernel, weights[:, np.newaxis])
-        joint = weights * np.matmul(transposed, ratios)[:, 0]
+        joint = weights * transposed.dot(shares / kernel.dot(weights))
         level = level_of(joint, above, 1 / bound, level)
         weights = joint / (1 + level * above) if level else joint
         if level:
@@ -175,7 +181,7 @@ def _most_likely_alone(kernel: np.ndarray, real: np.ndarray, above: np.ndarray, 
 
 def _levels(shares: np.ndarray, above: np.ndarray, most: np.ndarray, level: np.ndarray) -> np.ndarray:
     """(W, 1) levels of ``bounded_weights``, by Newton's method from ``level``; each list stops by itself."""
-    exceeds = (shares * above).sum(axis=1, keepdims=True) > 0
+    exceeds = np.vecdot(shares, above)[:, np.newaxis] > 0
     low, high, unfinished = np.zeros_like(most), most, exceeds
     for _ in range(TRIES):
         terms = above / (1 + level * above)
@@ -183,10 +189,13 @@ def _levels(shares: np.ndarray, above: np.ndarray, most: np.ndarray, level: np.n
         excess = weighted.sum(axis=1, keepdims=True)
         low, high = np.where(excess > 0, level, low), np.where(excess > 0, high, level)
         step = level + excess / (weighted * terms).sum(axis=1, keepdims=True)
-        unfinished = unfinished & (np.abs(step - level) > SAME * level) & (high - low > SAME * high)
+        moved = np.abs(step - level)
+        unfinished = unfinished & (moved > SAME * level) & (high - low > SAME * high)
+        far = unfinished & (moved > NEAR * level)
+        level = np.where(unfinished, np.where((low < step) & (step < high), step, (low + high) / 2), level)
+        unfinished = far
         if not unfinished.any():
             break
-        level = np.where(unfinished, np.where((low < step) & (step < high), step, (low + high) / 2), level)
     return np.where(exceeds, level, 0.0)
 
 

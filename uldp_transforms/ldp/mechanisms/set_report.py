@@ -137,14 +137,19 @@ class SetReportMechanism(SetChannel):
         v, (base, slope) = self.num_sensitive, self._affine
         n = np.maximum(counts.num_reports, 1)[:, np.newaxis]
         counted, shift = self.statistic.sums(counts.cells, self.num_symbols, v)
-        clear = counts.cells[:, v : self.num_symbols] / n
-        sensitive = (counted / n + self._revealed[1] * clear.sum(axis=1, keepdims=True) - base) / slope
-        raw = np.concatenate([sensitive, clear / self.kappa], axis=1)
+        if v == self.num_symbols:
+            raw = (counted / n - base) / slope
+        else:
+            clear = counts.cells[:, v : self.num_symbols] / n
+            sensitive = (counted / n + self._revealed[1] * clear.sum(axis=1, keepdims=True) - base) / slope
+            raw = np.concatenate([sensitive, clear / self.kappa], axis=1)
         return np.where(counts.num_reports[:, np.newaxis] > 0, raw, 0.0), shift / n
 
     def variances(self, frequencies: np.ndarray) -> np.ndarray:
         v = self.num_sensitive
         sensitive = self._sensitive_variances(frequencies, frequencies[..., :v])
+        if v == self.num_symbols:
+            return sensitive
         clear = frequencies[..., v:]
         return np.concatenate([sensitive, clear / self.kappa - clear**2 + self._shift_terms(frequencies)], axis=-1)
 
@@ -368,7 +373,7 @@ class SetReportMechanism(SetChannel):
         null, step = self._affine
         return (self.kappa * self.statistic.square.step / step - 2 * null) / step
 
-    @property
+    @functools.cached_property
     def jumps(self) -> np.ndarray:
         sensitive = np.arange(self.num_symbols) < self.num_sensitive
         return np.where(sensitive, self.statistic.jump / self._affine[1], 1 / self.kappa)

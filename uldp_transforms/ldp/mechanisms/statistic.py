@@ -91,6 +91,8 @@ class Statistic:
         Returns:
             X (C, v), Z (C, 1).
         """
+        if self.counts_supports:
+            return cells[:, :num_sensitive].astype(np.float64), np.zeros((len(cells), 1))
         supports = cells[:, np.newaxis, :num_sensitive]
         if cells.shape[1] > num_symbols:
             later = cells[:, num_symbols:].reshape(len(cells), -1, num_sensitive)
@@ -100,7 +102,14 @@ class Statistic:
         counted = (self.weights[:, np.newaxis] * supports).sum(axis=1) + (reports @ self.offsets)[:, np.newaxis]
         return counted, (reports @ self.shifts + self.clear_shift * revealed)[:, np.newaxis]
 
-    @property
+    @functools.cached_property
+    def counts_supports(self) -> bool:
+        """Whether X_x is the number of reports that support x, and Z is 0."""
+        return len(self.sizes) == 1 and bool(
+            (self.weights == 1).all() and not (self.offsets.any() or self.shifts.any())
+        )
+
+    @functools.cached_property
     def clear_shift(self) -> float:
         """Contribution of a clear report to Z."""
         return float(self.own @ self.shifts)

@@ -25,6 +25,7 @@ _BIN = 0.05  # standard errors: width of the bins; the binning error is of the o
 _DENSE = 16_384  # maximum size of a kernel for which products with the full matrix are faster than with the sparse one
 TRIES = 60  # steps of Newton's method, which needs about five; bisection where it fails
 SAME = 1e-14
+NEAR = 1e-8  # relative length of a step of Newton's method after which the next one would be below ``SAME``
 LEAST = 1e-300
 
 
@@ -56,18 +57,18 @@ class Noisy:
         given = self.trials if trials is None else float(trials)
         return Noisy(factor * self.estimates, factor**2 * self.null, factor * self.slope, given)
 
-    @property
+    @functools.cached_property
     def smallest(self) -> np.ndarray:
         """(S,) smallest difference from 0 that can be resolved: a standard error, and at least one success."""
         smallest: np.ndarray = np.maximum(np.sqrt(self.null), self.slope)
         return smallest
 
-    @property
+    @functools.cached_property
     def distances(self) -> np.ndarray:
         """(S,) distances of the estimates from 0, see ``far``."""
         return self.far(self.estimates)
 
-    @property
+    @functools.cached_property
     def stand_out(self) -> np.ndarray:
         """(S,) bool: whether the estimate is too large to be noise."""
         found: np.ndarray = self.distances > LARGE
@@ -361,7 +362,7 @@ def _weights(shares: np.ndarray, above: np.ndarray, level: float) -> np.ndarray:
 
 def level_of(shares: np.ndarray, above: np.ndarray, most: float, level: float) -> float:
     """The level of ``bounded_weights``, at most ``most``, by Newton's method from ``level``."""
-    if not (shares * above).sum() > 0:
+    if not shares.dot(above) > 0:
         return 0.0
     low, high = 0.0, most
     for _ in range(TRIES):
@@ -372,5 +373,8 @@ def level_of(shares: np.ndarray, above: np.ndarray, most: float, level: float) -
         step = level + excess / float((weighted * terms).sum())
         if abs(step - level) <= SAME * level or high - low <= SAME * high:
             break
+        is_near = abs(step - level) <= NEAR * level
         level = step if low < step < high else (low + high) / 2
+        if is_near:
+            break
     return level

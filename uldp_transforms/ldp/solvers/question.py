@@ -135,6 +135,8 @@ class LinearEstimate:
     def rest_is_noise(self) -> bool:
         """Whether the interval of the share outside the question is uninformative: at the default confidence, which
         estimates must not depend on, more than half as long as [0, 1]."""
+        if not self.rest_standard_error:
+            return False
         return bool(2 * quantile(self.rest_spare, CONFIDENCE) * self.rest_standard_error > MOST_UNCERTAIN)
 
 
