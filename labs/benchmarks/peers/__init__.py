@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from labs.benchmarks.peers import environment
+from labs.benchmarks.peers.server_steps import print_steps
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.discovery import discover
 
@@ -50,14 +51,18 @@ def _race(number: int, num_runs: int) -> None:
         rates[mechanism, library] = number / 1000 / np.maximum(seconds, 1e-6)
         errors = ((np.array([run["shares"] for run in runs]) - truth) ** 2).sum(axis=1)
         _line(f"  {mechanism:<16} {library}", rates[mechanism, library], errors.mean())
+    fastest: dict[str, float] = {}
     for mechanism in sorted({mechanism for mechanism, _ in rates}):
         others = [rate for (name, library), rate in rates.items() if name == mechanism and OURS not in library]
         mine = rates.get((mechanism.partition(",")[0], f"{OURS}, raw"))
         if others and mine is not None:
             perturb, count = mine / np.max(others, axis=0)
+            fastest[mechanism] = number / 1000 / np.max(others, axis=0)[1]
             print(
                 f"  {mechanism:<16} raw / fastest other      perturb {perturb:10.1f}   count and estimate {count:10.1f}"
             )
+    print("the server's steps, each alone, and the ratio of all steps up to it to the fastest other")
+    print_steps(collections(), fastest, VALUES, people[0])
 
 
 def _searches() -> None:
