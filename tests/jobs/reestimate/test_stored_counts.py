@@ -240,6 +240,17 @@ def test_a_longer_window_that_ends_with_what_was_seen_is_whole() -> None:
 # ------------------------------------------------------------------------------------------------------ what is refused
 
 
+def test_files_may_lack_the_fields_of_later_versions(tmp_path: Path) -> None:
+    fields = [field for field in COUNTS_SCHEMA["fields"] if "default" not in field]
+    assert {"run", "group"}.isdisjoint(field["name"] for field in fields)
+    content, row = io.BytesIO(), to_avro(counts(5), COUNTS_SCHEMA)
+    fastavro.writer(content, fastavro.parse_schema(COUNTS_SCHEMA | {"fields": fields}), [row])
+    (tmp_path / "counts.avro").write_bytes(content.getvalue())
+    found = stored_counts([([str(tmp_path / "counts.avro")], [])], KNOWN, None)
+    assert numbers(found) == {FIRST: [5]}
+    assert [(row["run"], row["dimensions"]) for rows in found.windows.values() for row in rows] == [(None, [])]
+
+
 def test_other_files_are_refused(tmp_path: Path) -> None:
     for content in (b"", b"x" * 100, Path(written(tmp_path, counts(1))).read_bytes()[:-20]):
         (tmp_path / "counts.avro").write_bytes(content)

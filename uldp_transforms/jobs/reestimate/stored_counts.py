@@ -8,7 +8,7 @@ import io
 import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any
+from typing import IO, Any
 
 import fastavro
 import numpy as np
@@ -26,6 +26,9 @@ from uldp_transforms.windows import Windows, moment_of
 
 Row = dict[str, Any]
 """Counts of one window and pane: checked ``counts``, times in milliseconds."""
+
+Panes = dict[Key, dict[str, Row]]
+"""The last pane of each window and group, by run."""
 
 _MOST = 1 << 53
 """Maximum of a stored sum: more than any number of reports, and small enough to prevent overflow."""
@@ -86,16 +89,42 @@ def stored_counts(
         built from the stored windows, no group is stored by all dimensions of ``by``, or a job is a copy of another.
         OSError: if a file cannot be read.
     """
-    windows: dict[Key, list[Row]] = defaultdict(list)
-    whole: set[Key] = set()
-    strangers, seen_until = 0, list[int]()
+    panes, strangers, seen_until = list[tuple[Panes, Sequence[RunRecord]]](), 0, list[int]()
     for files, records in jobs:
-        latest, others = _last_panes(files, known)
-        strangers += others
+        latest: Panes = defaultdict(dict)
+        for name, row in read_rows(files):
+            if row["fingerprint"] in known:
+                keep_last(latest, name, row, known[row["fingerprint"]])
+            else:
+                strangers += 1
         if longer is not None and latest:
             check_stored(latest, longer)
             if not all(record.bounded for record in records):
                 seen_until.append(max(key[-1] for key in latest))
+        panes.append((latest, records))
+    windows, whole = rows_to_add(panes, by)
+    if by:
+        check_stored_by(any(key[GROUP] for key in windows), by)
+    if longer is not None:
+        windows, whole = regrouped(windows, whole, longer, min(seen_until, default=None))
+    return StoredCounts(windows=windows, whole=whole, strangers=strangers)
+
+
+def rows_to_add(
+    panes: Iterable[tuple[Panes, Sequence[RunRecord]]], by: tuple[str, ...] | None
+) -> tuple[dict[Key, list[Row]], set[Key]]:
+    """The rows to add up for each window and group, and the keys of complete windows.
+
+    Args:
+        panes: last panes of each job, and the records of its runs.
+        by: as for ``stored_counts``.
+
+    Raises:
+        SpecError: if a job is a copy of another.
+    """
+    windows: dict[Key, list[Row]] = defaultdict(list)
+    whole: set[Key] = set()
+    for latest, records in panes:
         resuming = [record for record in records if record.resumes]
         totals = {key: _of_runs(of_run, resuming) for key, of_run in latest.items() if not key[GROUP]}
         for key, counted in totals.items():
@@ -109,11 +138,8 @@ def stored_counts(
                 rolled_up = (*key[:GROUP], group_text(group), *key[GROUP + 1 :])
                 windows[rolled_up] += [row | {"dimensions": group} for run, row in of_run.items() if run in total]
     if by:
-        _check_stored_by(windows, by)
         whole |= _groups_of_whole(windows, whole)
-    if longer is not None:
-        windows, whole = regrouped(windows, whole, longer, min(seen_until, default=None))
-    return StoredCounts(windows=windows, whole=whole, strangers=strangers)
+    return windows, whole
 
 
 def _check_no_copies(earlier: Sequence[Row], counted: Mapping[str, Row]) -> None:
@@ -138,8 +164,9 @@ def _rolled_up(row: Row, by: Sequence[str]) -> list[tuple[str, str]] | None:
     return [(name, stored[name]) for name in by] if set(by) <= set(stored) else None
 
 
-def _check_stored_by(windows: Mapping[Key, Sequence[Row]], by: Sequence[str]) -> None:
-    if not any(key[GROUP] for key in windows):
+def check_stored_by(has_groups: bool, by: Sequence[str]) -> None:
+    """Refuse dimensions by which no group is stored; raises SpecError."""
+    if not has_groups:
         raise SpecError(
             f"--by needs counts of groups, which uldp estimate --write_counts --by {','.join(by)} stores, got none by "
             "these dimensions"
@@ -155,21 +182,21 @@ def _groups_of_whole(windows: Mapping[Key, Sequence[Row]], whole: Set[Key]) -> s
     return {key for key in windows if key[GROUP] and total_of(key) in whole and not reports[total_of(key)]}
 
 
-def _last_panes(files: Sequence[str], known: Mapping[str, Collection]) -> tuple[dict[Key, dict[str, Row]], int]:
-    """The last pane of each window, group and run, and the number of rows of other collections."""
-    latest: dict[Key, dict[str, Row]] = defaultdict(dict)
-    strangers = 0
-    for name, row in _read(files):
-        collection = known.get(row["fingerprint"])
-        if collection is None:
-            strangers += 1
-            continue
-        row["counts"] = _checked(name, collection, row.pop("num_reports"), row.pop("cells"))
-        span = row["window_start"] or 0, row["window_end"] or 0
-        key = (row["collection_id"], row["collection_version"], row["group"] or "", *span)
-        run = row["run"] or ""
-        latest[key][run] = max(latest[key].get(run, row), row, key=_order)
-    return latest, strangers
+def keep_last(latest: Panes, name: str, row: Row, collection: Collection) -> None:
+    """Check a row of a file, and keep it unless a later pane of its window, group and run is there.
+
+    Raises:
+        SpecError: if its counts are impossible for its collection.
+    """
+    row["counts"] = _checked(name, collection, row.pop("num_reports"), row.pop("cells"))
+    key, run = key_of(row), row["run"] or ""
+    latest[key][run] = max(latest[key].get(run, row), row, key=_order)
+
+
+def key_of(row: Row) -> Key:
+    """The window and group of a row."""
+    span = row["window_start"] or 0, row["window_end"] or 0
+    return (row["collection_id"], row["collection_version"], row["group"] or "", *span)
 
 
 def _order(row: Row) -> tuple[int, int]:
@@ -219,18 +246,39 @@ def _is_whole(run: str, of_run: dict[str, Row], resuming: Sequence[RunRecord]) -
     return False
 
 
-def _read(files: Sequence[str]) -> Iterator[tuple[str, Row]]:
-    """The rows of files of counts, each with its file name; times in milliseconds."""
+def read_rows(files: Sequence[str], schema: Mapping[str, Any] = COUNTS_SCHEMA) -> Iterator[tuple[str, Row]]:
+    """The rows of files of counts, each with its file name; times in milliseconds.
+
+    Args:
+        files: names of the files.
+        schema: of the rows, which may lack fields of the files.
+
+    Raises:
+        SpecError: if a file has other content.
+        OSError: if a file cannot be read.
+    """
     for name in files:
         with stores.opened(name) as file:
-            content = io.BytesIO(file.read())
-            try:
-                rows = [_in_milliseconds(row) for row in fastavro.reader(content, COUNTS_SCHEMA)]
-            except Exception:  # any kind, because fastavro does not validate files
-                raise SpecError(
-                    f"{name} must be a file that uldp estimate --write_counts wrote, got a different file"
-                ) from None
-        yield from ((name, row) for row in rows)
+            rows = _rows_of(io.BytesIO(file.read()) if stores.in_store(name) else file, schema)
+            while True:
+                try:
+                    row = next(rows, None)
+                except Exception:  # any kind, because fastavro does not validate files
+                    raise SpecError(
+                        f"{name} must be a file that uldp estimate --write_counts wrote, got a different file"
+                    ) from None
+                if row is None:
+                    break
+                yield name, row
+
+
+def _rows_of(file: IO[bytes], schema: Mapping[str, Any]) -> Iterator[Row]:
+    rows = fastavro.reader(file)
+    if fastavro.parse_schema(rows.writer_schema) != fastavro.parse_schema(schema):  # resolving is slow
+        file.seek(0)
+        rows = fastavro.reader(file, schema)
+    for row in rows:
+        yield _in_milliseconds(row)
 
 
 def _in_milliseconds(record: Any) -> Row:

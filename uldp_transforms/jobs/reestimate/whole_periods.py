@@ -10,7 +10,8 @@ from typing import Any
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.jobs.reestimate.added_windows import Overlap, sums_of
-from uldp_transforms.jobs.reestimate.stored_counts import files_of_counts, stored_counts
+from uldp_transforms.jobs.reestimate.stored_counts import files_of_counts
+from uldp_transforms.jobs.reestimate.windows_in_turn import windows_in_turn
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.false_reports import need_of_liars
 from uldp_transforms.rows.json_and_avro import to_json
@@ -46,7 +47,7 @@ def periods(spec: JobSpec, jobs: Iterable[tuple[Sequence[str], Sequence[RunRecor
         SpecError: if windows overlap, or a file has other content.
     """
     known = {collection.fingerprint.hex(): collection for collection in spec.collections}
-    sums = list(sums_of(spec, stored_counts(jobs, known, None, spec.by)))
+    sums = list(sums_of(spec, windows_in_turn(jobs, known, spec.by)))
     asked = dataclasses.replace(spec.asked(), anytime_scale=None)
     for one, found in zip(sums, rows_of([one.sample for one in sums], asked)):
         yield Period(row=found.estimate, number=one.number, partial=one.partial, discovered=found.discovered)
