@@ -32,6 +32,8 @@ def print_steps(
 ) -> None:
     """Print the CPU time of each step in microseconds, and the ratio to the fastest peer up to it.
 
+    Steps are repeated, so that all they need is in the caches. The race measures everything once, after its clients.
+
     Args:
         specs: the collections of all mechanisms.
         peers: seconds of the fastest peer by mechanism.

@@ -246,7 +246,7 @@ def _is_whole(run: str, of_run: dict[str, Row], resuming: Sequence[RunRecord]) -
     return False
 
 
-def read_rows(files: Sequence[str], schema: Mapping[str, Any] = COUNTS_SCHEMA) -> Iterator[tuple[str, Row]]:
+def read_rows(files: Sequence[str], schema: dict[str, Any] = COUNTS_SCHEMA) -> Iterator[tuple[str, Row]]:
     """The rows of files of counts, each with its file name; times in milliseconds.
 
     Args:
@@ -272,7 +272,7 @@ def read_rows(files: Sequence[str], schema: Mapping[str, Any] = COUNTS_SCHEMA) -
                 yield name, row
 
 
-def _rows_of(file: IO[bytes], schema: Mapping[str, Any]) -> Iterator[Row]:
+def _rows_of(file: IO[bytes], schema: dict[str, Any]) -> Iterator[Row]:
     rows = fastavro.reader(file)
     if fastavro.parse_schema(rows.writer_schema) != fastavro.parse_schema(schema):  # resolving is slow
         file.seek(0)
