@@ -47,9 +47,9 @@ def windows_in_turn(
         if row["fingerprint"] in known:
             last[total_of(key_of(row))] = number
     begun: dict[Key, list[Panes]] = {}
-    numbers, has_groups = itertools.count(), False
+    counter, has_groups = itertools.count(), False
     for place, (files, _) in enumerate(every):
-        for (name, row), number in zip(read_rows(files), numbers):  # in this order no number is lost at the end
+        for (name, row), number in zip(read_rows(files), counter):  # in this order none is lost at the end
             if row["fingerprint"] not in known:
                 continue
             window = total_of(key_of(row))
