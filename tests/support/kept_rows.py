@@ -31,7 +31,7 @@ KINDS: dict[str, tuple[Callable[..., Any], Any]] = {
 }
 """Kind -> class and schema of its rows."""
 
-LATER = frozenset({"block_frequency"})
+LATER = frozenset({"block_frequency", "judged"})
 """Fields of entries that the kept bytes lack. They take no number, so that all other fields keep their values."""
 
 _SCALARS: dict[str, Callable[[int], Any]] = {

@@ -768,6 +768,14 @@ SENTENCES: list[Refusal] = [
     # manifests, and what a pattern matches
     *((lambda content=content: files_of_manifest(content), said) for content, said in manifests.WRONG),
     (
+        lambda: ListedFile("a/b", 1, "0" * 64, 1, 1),
+        "ListedFile.name must be the name of a file without a folder, got 'a/b'",
+    ),
+    (
+        lambda: ListedFile("a", 1, "00", 1, 1),
+        "ListedFile.sha256 must be 64 hexadecimal digits (0-9, a-f), got '00'",
+    ),
+    (
         lambda: ReadReportFiles("good.avro", 3),  # type: ignore[arg-type]
         "ReadReportFiles.manifest must be a text or None, got 3",
     ),
