@@ -49,8 +49,7 @@ from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages.refusal_causes import allowed_share, sentence_of_files, sentence_of_sums
 from uldp_transforms.rows.figures.window_names import moment_in_zone, name_of_moment
-from uldp_transforms.rows.smoothed_rows import CHANGE
-from uldp_transforms.rows.window_health import REPEATS
+from uldp_transforms.rows.row_types import CHANGE, REPEATS
 from uldp_transforms.windows import LATENESS_SLACK, milliseconds, moment_of, now, rfc3339
 
 WRONG = 1

@@ -279,6 +279,13 @@ class EstimatedValue(NamedTuple):
     block_frequency: Optional[float] = None
 
 
+CHANGE = "change"
+"""Name of the finding about values that changed."""
+
+REPEATS = "repeats"
+"""Name of the finding about people who report twice."""
+
+
 @with_attributes
 class HealthFinding(NamedTuple):
     """Finding of one sentinel."""

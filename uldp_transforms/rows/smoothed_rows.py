@@ -27,7 +27,7 @@ from uldp_transforms.rows.figure_history import (
 )
 from uldp_transforms.rows.figures.alarm_history import seen_before, with_judged
 from uldp_transforms.rows.figures.sum_history import SUM, has_sums, rows_of_sums, sentence_of_moved_sums, shown_sums
-from uldp_transforms.rows.row_types import WindowedEstimate
+from uldp_transforms.rows.row_types import CHANGE, WindowedEstimate
 from uldp_transforms.rows.window_history import Neighbours, bounds_of, has_numbers, places_of
 
 HORIZON = 64
@@ -37,9 +37,6 @@ MOST_CELLS = 1 << 19
 """Maximum number of windows times values that a stream keeps: 12 MiB, if there are at most 131,072 values."""
 
 _FEWEST = 4  # minimum number of windows, for any number of values
-
-CHANGE = "change"
-"""Name of the finding about values that changed."""
 
 _NAMED = 5  # maximum number of values in a sentence
 _NOT_THERE = -1e9  # so far below all shares that the projection onto distributions is 0 there

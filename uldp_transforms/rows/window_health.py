@@ -11,12 +11,10 @@ from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.model import keeps_memos
 from uldp_transforms.ldp.sentinels import FALSE_ALARMS, NOTHING_UNUSUAL, Finding, examine
 from uldp_transforms.rows.row_identity import name_of, reports_of_a_person
-from uldp_transforms.rows.row_types import HealthFinding, WindowedEstimate, WindowHealth
+from uldp_transforms.rows.row_types import REPEATS, HealthFinding, WindowedEstimate, WindowHealth
 
 FIT = "fit"
 _LEAST, _MOST = 1e-300, 1 - 1e-16  # limits of probabilities, so that z-scores are finite
-
-REPEATS = "repeats"
 
 UNKNOWN_REPEATS = Finding(
     name=REPEATS,

@@ -23,8 +23,7 @@ from uldp_transforms.ldp.alphabets.noun import ANSWER, Noun
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.rows.figures.figure import Figure, share_of, shares_in_blocks, trend_of, unlisted_share
 from uldp_transforms.rows.figures.window_names import WindowNames, clock
-from uldp_transforms.rows.smoothed_rows import CHANGE
-from uldp_transforms.rows.window_health import REPEATS
+from uldp_transforms.rows.row_types import CHANGE, REPEATS
 from uldp_transforms_report.compared.compared_rows import comparisons_of
 from uldp_transforms_report.differences import PanelRows
 from uldp_transforms_report.facts import (

@@ -8,7 +8,7 @@ from typing import Any
 
 from uldp_transforms.ldp.smoothing import LEAST_HISTORY
 from uldp_transforms.rows.figures.alarm_history import RULE
-from uldp_transforms.rows.smoothed_rows import CHANGE
+from uldp_transforms.rows.row_types import CHANGE
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

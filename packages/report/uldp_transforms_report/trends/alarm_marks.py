@@ -9,7 +9,7 @@ import numpy as np
 
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.rows.figures.figure import Figure, Trend
-from uldp_transforms.rows.smoothed_rows import CHANGE
+from uldp_transforms.rows.row_types import CHANGE
 from uldp_transforms_report.facts import Alarm, WindowLine
 
 _SIZE = r"([+-][\d.,e+-]*\d)"
