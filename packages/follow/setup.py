@@ -38,6 +38,9 @@ setup(
     packages=find_packages(include=[f"{NAME}*"]),
     package_dir={"": "."},  # an editable installation is then a plain path, which type checkers follow
     package_data={NAME: ["py.typed"]},
-    entry_points={"uldp_transforms.engines": [f"follow = {NAME}.engine:ENGINE"]},
+    entry_points={
+        "uldp_transforms.engines": [f"follow = {NAME}.engine:ENGINE"],
+        "uldp_transforms.programs": [f"compact = {NAME}.compact:main"],
+    },
     install_requires=[f"uldp-transforms=={version()}"],
 )

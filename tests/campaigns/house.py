@@ -98,7 +98,7 @@ CAPABILITIES = (
     Capability("Pub/Sub", r"pubsub", r"pubsub"),
     Capability("BigQuery and SQL", r"bigquery|jobs/sql", r"bigquery"),
     Capability("pages and pictures", r"jobs/(pictures|records/row_)|packages/report/|display", r"drawing\("),
-    Capability("stored counts", r"jobs/(reestimate|compact|check)|stored_counts|superseded", r"reestimate|superseded"),
+    Capability("stored counts", r"jobs/(reestimate|check)|stored_counts|superseded", r"reestimate|superseded"),
     Capability("records and ledger", r"jobs/records|accounts/|ledger", r"ledger"),
     Capability("engines", r"jobs/(engines|workers)|local_pubsub", r"engines\."),
     Capability("people's tables", r"jobs/files", r"values_file|event_times"),

@@ -184,7 +184,7 @@ def test_tests_of_the_core_do_without_it(companion: Companion) -> None:
 
 
 def test_rigs_of_companions_in_tests_of_the_core_are_few(companion: Companion) -> None:
-    """Where all programs are compared, where rows of many small files are needed, and beside gateway and page."""
+    """Where all programs are compared, and beside gateway and page."""
     tests = [path for path in (ROOT / "tests").rglob("*.py") if not {"campaigns", "labs", "project"} & {*path.parts}]
     found = {
         str(path.relative_to(ROOT / "tests"))
@@ -193,7 +193,6 @@ def test_rigs_of_companions_in_tests_of_the_core_are_few(companion: Companion) -
         if module.startswith(f"packages.{companion.folder.name}.")
     }
     assert found <= {
-        "jobs/commands/test_compact.py",
         "jobs/kafka/test_kafka_topics.py",
         "jobs/records/test_row_frame.py",
         "support/capabilities/programs.py",

@@ -150,7 +150,7 @@ def test_rooms_without_beam_import_none(name: str) -> None:
 
 EXACT = ("audit", "check", "export")
 PROGRAMS = (
-    *("compact", "describe", "estimate", "reestimate.reestimate_command"),
+    *("describe", "estimate", "reestimate.reestimate_command"),
     *("simulate.simulate_command", "sql"),
 )
 """Programs that import no Beam; the first ones no ``scipy.stats`` either, which takes longer than all else together."""

@@ -79,6 +79,7 @@ COMPANIONS = {
     "tokens": "planner",
     "gateway": "gateway",
     "compare": "compare",
+    "compact": "follow",
     "report": "report",
     "survey": "survey",
     "regress": "survey",

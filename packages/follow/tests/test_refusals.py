@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import uldp_transforms_follow
-from packages.follow.tests.support import refused_identity, refused_jobs, refused_topics
+from packages.follow.tests.support import refused_identity, refused_jobs, refused_merges, refused_topics
 from tests.support.refusals.raised import calls_of, check_sentence, refusals_of, sources_of, without_a_row
 from tests.support.refusals.tables import with_kinds
 
-ROWS = with_kinds([*refused_jobs.REFUSED, *refused_topics.REFUSED, *refused_identity.REFUSED])
+ROWS = with_kinds([*refused_jobs.REFUSED, *refused_topics.REFUSED, *refused_identity.REFUSED, *refused_merges.REFUSED])
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize(("kind", "call", "sentence"), ROWS, ids=[row[2][:60] for row in ROWS])
 def test_sentence(kind: type[Exception], call: Callable[[], Any], sentence: str) -> None:
-    check_sentence(kind, call, sentence)
+    check_sentence(kind, call, sentence, HERE=str(Path.cwd()))
 
 
 def test_every_refusal_has_a_row() -> None:

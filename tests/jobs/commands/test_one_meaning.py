@@ -41,5 +41,5 @@ def test_collections_and_directories_are_positional_where_they_must_be_given() -
         if one.option_strings and one.required and text.startswith(("JSON file of", "output directory of"))
     }
     assert required == {("estimate", "--collection")}
-    assert {program for program, _, _ in places()["DIR"]} == {"reestimate", "compact", "check"}
+    assert {program for program, _, _ in places()["DIR"]} == {"reestimate", "check"}
     assert {program for program, _, _ in places()["C.json"]} == {"describe", "audit", "export", "sql", "simulate"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import fastavro
 
 from tests.support.refusals.tables import Refusal
-from uldp_transforms.jobs import compact
+from uldp_transforms_follow import compact
 
 
 def written(name: str, content: bytes) -> str:

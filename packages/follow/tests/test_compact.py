@@ -20,11 +20,12 @@ from pyarrow import parquet
 from packages.follow.tests.support.spools import Followed
 from uldp_transforms import read_rows
 from uldp_transforms.collector.row_bytes import file_of
-from uldp_transforms.jobs import check, compact, reestimate, uldp
+from uldp_transforms.jobs import check, reestimate, uldp
 from uldp_transforms.jobs.records import superseded_files
 from uldp_transforms.jobs.records.run_records import RunRecord, files_of
 from uldp_transforms.jobs.records.superseded_files import GENERATION, JOURNAL, NAME, without_superseded
 from uldp_transforms.rows.row_types import LEDGER_SCHEMA, LedgerRow
+from uldp_transforms_follow import compact
 
 RUN = "20261122T081503.042Z-4f2a9c"
 NOTHING = {"collection_id": None, "collection_version": None, "fingerprint": None}
