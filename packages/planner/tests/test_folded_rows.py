@@ -72,7 +72,7 @@ def test_a_row_comes_from_the_table_of_candidates(monkeypatch: pytest.MonkeyPatc
 
     more = (*closed_question.CANDIDATES, new(True), new(False))
     monkeypatch.setattr(closed_question, "CANDIDATES", more)
-    found = plan(question, 1.0, 100)
+    found = plan(ClosedQuestion(num_values=3, num_sensitive=3), 1.0, 100)
     assert (found.rows[-1].name, found.best.name) == ("new", "new")
     assert "old" not in {row.name for row in found.rows}, "the question does not have what it needs"
     assert found.collection["alphabet"] == {

@@ -51,13 +51,17 @@ class IntegerReportMechanism(Mechanism):
 
     @property
     def tail(self) -> tuple[int, int]:
-        own = type(self).violations is not IntegerReportMechanism.violations
-        return (0, 0) if own else (self.payload_size, self.num_outputs)
+        return (0, 0) if self._has_own_violations else (self.payload_size, self.num_outputs)
 
     def is_valid(self, payloads: np.ndarray) -> np.ndarray:
-        size, limit = self.tail
-        valid: np.ndarray = self.integers(payloads) < limit if size else super().is_valid(payloads)
+        if self._has_own_violations:
+            return super().is_valid(payloads)
+        valid: np.ndarray = self.integers(payloads) < self.num_outputs
         return valid
+
+    @property
+    def _has_own_violations(self) -> bool:
+        return type(self).violations is not IntegerReportMechanism.violations
 
     def count_places(self, payloads: np.ndarray, groups: np.ndarray, num_groups: int) -> tuple[np.ndarray, np.ndarray]:
         if not self.one_place:
