@@ -107,7 +107,7 @@ def test_an_object_is_built_from_its_fields_and_the_context() -> None:
 
 
 def test_faults_of_fields_have_the_place_in_the_file() -> None:
-    """Of fields that the file has; those of the context are not in it, and other classes keep their names."""
+    """Of fields that the file has; those of the context are the alphabet's, and other classes keep their names."""
 
     @dataclasses.dataclass(frozen=True)
     class Narrow:
@@ -121,7 +121,9 @@ def test_faults_of_fields_have_the_place_in_the_file() -> None:
     registry: Registry[Any] = Registry("shape", [Narrow])
     with pytest.raises(SpecError) as caught:
         registry.build({"id": "narrow", "width": 1}, given=3)
-    assert str(caught.value) == "shape.width must be below Narrow.given and Narrow.widths, got NotNarrow.width"
+    assert str(caught.value) == (
+        "shape.width must be below shape.given (of the alphabet) and shape.widths, got NotNarrow.width"
+    )
 
 
 def test_a_table_keeps_its_order_and_has_each_option_once(packages: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.html_tree import tree_of
 from tests.support.ldp.made_collections import made
-from tests.support.refusals.ldp.notebooks import FIELDS, HASHED, KRR, VALUES, estimate_of
+from tests.support.refusals.ldp.notebooks import CLOSED, FIELDS, HASHED, KRR, VALUES, estimate_of
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import Collection, Estimate, SpecError
 from uldp_transforms.ldp.estimators import ESTIMATORS
@@ -57,10 +57,10 @@ def test_estimates_speak_of_what_the_collection_counts() -> None:
     """A chart, a table and a line; of groups, of reports in memory and of a question too."""
     noun = {"one": "flight", "many": "flights"}
     dimension = {"name": "arm", "values": ["new"]}
-    plain = Collection.from_json(KRR.to_json() | {"dimensions": [dimension]})
+    plain = Collection.from_json(FIELDS | {"alphabet": CLOSED, "dimensions": [dimension]})
     flights = Collection.from_json(plain.to_json() | {"noun": noun, "question": "q"})
     rng = generator("what is counted")
-    batch = plain.perturb([VALUES[0]] * 60, rng, [0] * 60, {"arm": ["new"] * 60}).batch
+    batch = plain.perturb([VALUES[0]] * 60, rng, [0] * 60, {"arm": ["new"] * 60})
     for of, many, title in ((plain, "reports", "people"), (flights, "flights", "flights")):
         counts = of.count(batch)
         found = [of.estimate(counts), *of.estimate_by(batch, ["arm"]).values(), of.estimate_reports(batch)]
