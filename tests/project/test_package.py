@@ -37,8 +37,9 @@ def python(*command: str, folder: Path, path: Path | None = None, **more: str) -
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Built from a copy, so that nothing is left behind here, by the locked setuptools."""
-    if int(importlib.metadata.version("setuptools").split(".")[0]) < 77:
-        pytest.skip("a wheel is built with setuptools 77")
+    setuptools = importlib.metadata.version("setuptools")
+    if int(setuptools.split(".")[0]) < 77:
+        pytest.skip(f"a wheel is built with setuptools 77 or newer, here is {setuptools}")
     folder = tmp_path_factory.mktemp("wheel")
     for name in (NAME, *SHIPPED):
         shutil.copytree(ROOT / name, folder / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))

@@ -62,7 +62,8 @@ def test_a_quiet_window_says_what_was_not_judged() -> None:
 def test_of_several_kinds_all_count() -> None:
     """A window that fired keeps its sentence, whatever else could not be judged; no window has no finding."""
     some, more = np.array([7, 8]), np.array([9])
-    assert with_judged(quiet(), [some, more]).judged == 2  # type: ignore[union-attr]
+    found = with_judged(quiet(), [some, more])
+    assert found is not None and found.judged == 2
     fired = with_judged(quiet(fired=True), [some, more])
     assert fired is not None and (fired.judged, fired.sentence) == (2, "moved")
     assert with_judged(None, []) is None

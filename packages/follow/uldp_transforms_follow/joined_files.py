@@ -39,9 +39,9 @@ def _joined_avro(files: Sequence[bytes]) -> bytes:
 
 def _joined_parquet(files: Sequence[bytes]) -> bytes:
     import pyarrow as pa  # noqa: PLC0415  # only --write_parquet needs Arrow
-    import pyarrow.parquet  # noqa: PLC0415
+    import pyarrow.parquet  # noqa: PLC0415  # as above
 
-    from uldp_transforms.rows.arrow_form import COMPRESSION  # noqa: PLC0415
+    from uldp_transforms.rows.arrow_form import COMPRESSION  # noqa: PLC0415  # imports Arrow
 
     tables = [pa.parquet.read_table(pa.BufferReader(file)) for file in files]
     out = io.BytesIO()
