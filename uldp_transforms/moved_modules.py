@@ -28,9 +28,13 @@ MOVED = {
 """Former name -> name."""
 
 COMPANIONS = {
+    f"{_OF}.jobs.files.event_times": f"{_OF}_tables.event_times",
+    f"{_OF}.jobs.files.tables": f"{_OF}_tables.tables",
+    f"{_OF}.jobs.files.values_file": f"{_OF}_tables.values_file",
     f"{_OF}.jobs.report": f"{_OF}_report",
     f"{_OF}.jobs.report.follow": f"{_OF}_report.follow",
     f"{_OF}.jobs.report.gathering": f"{_OF}_report.gathering",
+    f"{_OF}.jobs.simulate": f"{_OF}_tables.simulate",
     f"{_OF}.ldp.clear_numbers": f"{_OF}_survey.clear_numbers",
     f"{_OF}.ldp.conformance": f"{_OF}_conformance",
     f"{_OF}.ldp.planning": f"{_OF}_planner.planning",

@@ -28,14 +28,14 @@ from labs.demo.demo_outcome import Departures, compare, read_changes, read_estim
 from labs.demo.demo_text import day_table, summary
 from labs.demo.departures import read_departures, write_departures
 from uldp_transforms.jobs import cli, estimate
-from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.jobs.reestimate.reestimate_command import configure as reestimation
 from uldp_transforms.jobs.reestimate.reestimate_command import write_periods
-from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import rfc3339
+from uldp_transforms_tables.simulate import simulate_command as simulate
+from uldp_transforms_tables.values_file import ValuesFile
 
 DATA = Path(__file__).with_name("data")
 VALUES, CANDIDATES = "flights_2001_03.csv.bz2", "airports.txt"

@@ -1,4 +1,4 @@
-"""Plans of collections, beside uldp-transforms: ``pip install . ./packages/planner`` in a checkout."""
+"""Plans of collections, beside uldp-transforms: ``pip install . ./packages/tables ./packages/planner``."""
 
 import re
 import runpy
@@ -45,5 +45,8 @@ setup(
             f"tokens = {NAME}.plan.tokens:main",
         ],
     },
-    install_requires=[f"uldp-transforms=={version()}"],  # with numpy and scipy
+    install_requires=[  # with numpy and scipy
+        f"uldp-transforms=={version()}",
+        f"uldp-transforms-tables=={version()}",
+    ],
 )

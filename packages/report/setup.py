@@ -1,4 +1,4 @@
-"""Pages and pictures of results, beside uldp-transforms: ``pip install . ./packages/report`` in a checkout."""
+"""Pages and pictures of results, beside uldp-transforms: ``pip install . ./packages/tables ./packages/report``."""
 
 import re
 import runpy
@@ -55,6 +55,7 @@ setup(
     },
     install_requires=[
         f"uldp-transforms=={version()}",
+        f"uldp-transforms-tables=={version()}",
         "altair>=6,<7",
         "jinja2>=3.1,<4",
         "vl-convert-python>=1.9,<2",

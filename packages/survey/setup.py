@@ -1,4 +1,4 @@
-"""Survey answers and navigations, beside uldp-transforms: ``pip install . ./packages/survey`` in a checkout."""
+"""Survey answers and navigations, beside uldp-transforms: ``pip install . ./packages/tables ./packages/survey``."""
 
 import re
 import runpy
@@ -44,7 +44,10 @@ setup(
             f"navigations = {NAME}.navigations:main",
         ]
     },
-    install_requires=[f"uldp-transforms=={version()}"],  # with numpy, scipy and pyarrow
+    install_requires=[  # with numpy, scipy and pyarrow
+        f"uldp-transforms=={version()}",
+        f"uldp-transforms-tables=={version()}",
+    ],
     extras_require={
         "kafka": [f"uldp-transforms[kafka]=={version()}"],
         "plot": [f"uldp-transforms-report=={version()}"],

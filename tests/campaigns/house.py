@@ -101,13 +101,13 @@ CAPABILITIES = (
     Capability("stored counts", r"jobs/(reestimate|check)|stored_counts|superseded", r"reestimate|superseded"),
     Capability("records and ledger", r"jobs/records|accounts/|ledger", r"ledger"),
     Capability("engines", r"jobs/(engines|workers)|local_pubsub", r"engines\."),
-    Capability("people's tables", r"jobs/files", r"values_file|event_times"),
+    Capability("people's tables", r"packages/tables/uldp_transforms_tables/\w+\.py", r"values_file|event_times"),
     Capability(
         "completion, describe, audit, export",
         r"jobs/(completion|describe|audit|export)|ldp/privacy|client_form|canaries",
         r"completion",
     ),
-    Capability("simulate", r"jobs/simulate", r"simulate\b"),
+    Capability("simulate", r"packages/tables/uldp_transforms_tables/simulate", r"simulate\b"),
     Capability("deduplication", r"deduplicate|known_(ids|reports)", r"dedup"),
 )
 """Features of the package; all other files are its core. A file of two of them is of the first."""

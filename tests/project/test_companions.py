@@ -20,20 +20,19 @@ from uldp_transforms.version import __version__
 
 CORE = "uldp_transforms"
 FACES = (
-    *(
-        f"{CORE}.{room}"
-        for room in (
-            *("collector", "files", "lazy_names", "ldp", "messages", "rows", "schemas", "spec", "version", "windows"),
-        )
-    ),
-    *(f"{CORE}.jobs.{room}" for room in ("check", "cli", "files", "kafka", "pictures", "records", "reestimate")),
-    *(f"{CORE}.jobs.{room}" for room in ("engines.companion_engines", "engines.signals", "message_attributes")),
-    *(f"{CORE}.jobs.{room}" for room in ("spec_options", "uldp")),
+    *(f"{CORE}.{room}" for room in ("calendar_windows", "collector", "files", "lazy_names", "ldp", "messages")),
+    *(f"{CORE}.{room}" for room in ("rows", "schemas", "spec", "version", "windows")),
+    *(f"{CORE}.jobs.{room}" for room in ("check", "cli", "files", "kafka", "message_attributes", "pictures")),
+    *(f"{CORE}.jobs.{room}" for room in ("pubsub", "records", "reestimate", "spec_options", "uldp")),
+    *(f"{CORE}.jobs.engines.{module}" for module in ("companion_engines", "google_clients", "signals")),
 )
 """Rooms and modules of the core from which companions import, besides the names of the package itself."""
 
-SHARED = tuple(f"{CORE}_report.{module}" for module in ("charts", "colours", "figures_page"))
-"""Modules of companions from which other companions import, each by an extra of its own."""
+SHARED = (
+    *(f"{CORE}_report.{module}" for module in ("charts", "colours", "figures_page")),
+    *(f"{CORE}_tables.{path.stem}" for path in sorted((ROOT / f"packages/tables/{CORE}_tables").glob("[a-z]*.py"))),
+)
+"""Modules of companions from which those import that require them: of the last one all but its program."""
 
 FILES = {"LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py", "tests"}
 LONGEST_README = 400
@@ -121,6 +120,21 @@ def test_it_has_the_version_of_the_core_and_requires_it(companion: Companion) ->
     assert f"uldp-transforms=={__version__}" in fields["install_requires"]
 
 
+def test_it_requires_the_companions_from_which_it_imports(companion: Companion) -> None:
+    """Exactly too: always, or by an extra; and who is told how to get it is told of those that it always requires."""
+    fields = said_by(companion.folder / "setup.py")
+    always = {line.partition("==")[0]: line for line in fields["install_requires"]}
+    extras = {line for lines in fields.get("extras_require", {}).values() for line in lines}
+    others = {each.distribution: each for each in COMPANIONS if each != companion}
+    used = {module.partition(".")[0] for path in companion.sources.rglob("*.py") for module, _ in imports_of(path)}
+    needed = {name for name, each in others.items() if each.package in used}
+    assert {f"{name}=={__version__}" for name in needed} <= extras | set(always.values())
+    required = [each.folder.name for name, each in others.items() if name in always]
+    assert uldp.folders_of(companion.folder.name).split() == [
+        f"./packages/{name}" for name in (*required, companion.folder.name)
+    ]
+
+
 def test_tools_know_it(companion: Companion) -> None:
     """Tests and type checkers find it in a checkout, and the locks have what it requires."""
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -163,12 +177,15 @@ def test_it_imports_from_faces_of_the_core_alone(companion: Companion) -> None:
         ("from uldp_transforms.beam import windows", False),
         ("from uldp_transforms_other import x", False),
         ("from uldp_transforms_report.charts import band", True),
+        ("from uldp_transforms_tables.values_file import ValuesFile", True),
+        ("from uldp_transforms_tables.simulate import main", False),
         ("import apache_beam as beam", False),
     ],
 )
 def test_what_it_must_not_import_is_found(statement: str, expected: bool, companion: Companion) -> None:
     [(module, name)] = imported(ast.parse(statement))
-    assert is_allowed(module, name, companion.package) is expected
+    is_own = module.partition(".")[0] == companion.package
+    assert is_allowed(module, name, companion.package) is (expected or is_own)
 
 
 def test_tests_of_the_core_do_without_it(companion: Companion) -> None:

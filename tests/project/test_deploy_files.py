@@ -101,7 +101,7 @@ def test_the_image_has_the_package_and_the_versions_of_the_locks() -> None:
     assert [each.split()[-1] for each in installs] == [
         "requirements/build.txt",
         "requirements/gateway.txt",
-        "./packages/gateway",
+        "./packages/tables",
     ]
     assert ["--require-hashes" in each for each in installs] == [True, True, False]
     assert all("--no-deps" in each for each in installs)
@@ -125,6 +125,7 @@ def test_what_the_image_copies_is_enough_for_the_package(tmp_path: Path) -> None
             "./packages/compare",
             "./packages/follow",
             "./packages/gateway",
+            "./packages/tables",
         ],
         cwd=tmp_path,
         capture_output=True,
@@ -133,7 +134,7 @@ def test_what_the_image_copies_is_enough_for_the_package(tmp_path: Path) -> None
     )
     assert built.returncode == 0, built.stderr
     assert (tmp_path / "to" / "bin" / "uldp").exists()
-    for program in ("uldp_transforms_compare/compare", "uldp_transforms_gateway"):
+    for program in ("uldp_transforms_compare/compare", "uldp_transforms_gateway", "uldp_transforms_tables/simulate"):
         assert (tmp_path / "to" / program / "__main__.py").exists()
     assert (tmp_path / "to" / "uldp_transforms_follow" / "engine.py").exists()
 

@@ -149,10 +149,7 @@ def test_rooms_without_beam_import_none(name: str) -> None:
 
 
 EXACT = ("audit", "check", "export")
-PROGRAMS = (
-    *("describe", "estimate", "reestimate.reestimate_command"),
-    *("simulate.simulate_command", "sql"),
-)
+PROGRAMS = ("describe", "estimate", "reestimate.reestimate_command", "sql")
 """Programs that import no Beam; the first ones no ``scipy.stats`` either, which takes longer than all else together."""
 
 

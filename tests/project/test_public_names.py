@@ -81,6 +81,10 @@ MOVED = {
     "uldp_transforms.ldp.planning.canaries": ("uldp_transforms_planner.planning.canaries", "canary_share"),
     "uldp_transforms.ldp.utility": ("uldp_transforms_planner.utility", "Guarantee"),
     "uldp_transforms.ldp.conformance": ("uldp_transforms_conformance", "check_mechanism"),
+    "uldp_transforms.jobs.files.event_times": ("uldp_transforms_tables.event_times", "Clock"),
+    "uldp_transforms.jobs.files.tables": ("uldp_transforms_tables.tables", "table_of"),
+    "uldp_transforms.jobs.files.values_file": ("uldp_transforms_tables.values_file", "ValuesFile"),
+    "uldp_transforms.jobs.simulate": ("uldp_transforms_tables.simulate", "main"),
     "uldp_transforms.jobs.report.follow": ("uldp_transforms_report.follow", "Following"),
     "uldp_transforms.jobs.report.gathering": ("uldp_transforms_report.gathering", "Asked"),
 }

@@ -383,7 +383,7 @@ def test_a_source_and_a_sink(tree: Tree, folder: str, name: str, module: str, la
         own.add(template)
     errors = "tests/beam/accounts/test_errors_beam.py"
     tree.insert(errors, '    (estimating("--slide 1h"),', REFUSALS[folder])
-    beside = "from uldp_transforms.jobs.simulate import"
+    beside = "from uldp_transforms.ldp import Collection"
     tree.insert(errors, beside, f"from uldp_transforms.jobs.{folder} import {name}")
     assert tree.touched() == own | {errors}
     assert {path.rpartition("/")[2] for path in tree.touched()} <= named(recipe(f"Adding a {folder[:-1]}"))

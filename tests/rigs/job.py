@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.rigs.cache import ROOT
-from uldp_transforms.jobs.simulate import simulate_command as simulate
+from uldp_transforms.jobs import uldp
 
 REPORTS_OF_A_FILE = 1_000_000
 SPEC = {
@@ -37,7 +37,7 @@ def make_reports(folder: Path, form: str, number: int) -> Path:
         file.write("value,event_time\n")
         file.writelines(lines)
     options = [str(collection(folder)), f"--values={values}", f"--output={reports}"]
-    if simulate.main([*options, f"--form={form}", "--pack=10000", f"--seed={number}"]):
+    if uldp.main(["simulate", *options, f"--form={form}", "--pack=10000", f"--seed={number}"]):
         raise RuntimeError(f"the reports could not be made in {folder}")
     return reports
 

@@ -205,12 +205,15 @@ IMPORTED = (
     "uldp_transforms.beam.estimate_reports",
     "uldp_transforms.jobs.estimate.run",
     "uldp_transforms.jobs.estimate.run",
-    "uldp_transforms.jobs.simulate.simulate_command",
     "uldp_transforms.jobs.uldp",
 )
 """Modules that most programs need."""
 
-OF_COMPANIONS = ("uldp_transforms_gateway.serve", "uldp_transforms_gateway.web")
+OF_COMPANIONS = (
+    "uldp_transforms_gateway.serve",
+    "uldp_transforms_gateway.web",
+    "uldp_transforms_tables.simulate.simulate_command",
+)
 """The same, where their companions are installed."""
 
 

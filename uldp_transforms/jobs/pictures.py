@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import Any
 
-from uldp_transforms.jobs.uldp import COMPANIONS, companion_of
+from uldp_transforms.jobs.uldp import COMPANIONS, companion_of, folders_of
 from uldp_transforms.ldp.errors import SpecError
 
 ENTRY_POINTS = "uldp_transforms.pictures"
@@ -26,5 +26,5 @@ def drawing(name: str) -> Callable[..., Any]:
         missing: str | None = f"the package {companion_of('report')}"
     except ImportError as error:
         missing = error.name
-    where = f"in a checkout: pip install . ./packages/{COMPANIONS['report']}"
+    where = f"in a checkout: pip install . {folders_of(COMPANIONS['report'])}"
     raise SpecError(f"a report needs {missing}; {where}")

@@ -84,8 +84,12 @@ COMPANIONS = {
     "survey": "survey",
     "regress": "survey",
     "navigations": "survey",
+    "simulate": "tables",
 }
 """Programs of companions, and the folder in packages/ of each, which is installed as ``uldp-transforms-FOLDER``."""
+
+REQUIRED = dict.fromkeys(("planner", "report", "survey"), ("tables",))
+"""Folder of a companion -> the folders of those that it requires."""
 
 ENTRY_POINTS = "uldp_transforms.programs"
 """The group of entry points in which companions and other packages register programs: ``name = module:main``."""
@@ -246,8 +250,13 @@ def _how_to_get(name: str) -> str:
 
 def needs_companion(what: str, folder: str) -> str:
     """The sentence of what needs a companion that is not installed, with the way to get it."""
-    where = f"in a checkout: pip install ./packages/{folder}"
+    where = f"in a checkout: pip install {folders_of(folder)}"
     return f"{what} needs the package uldp-transforms-{folder}, which is not installed ({where})"
+
+
+def folders_of(folder: str) -> str:
+    """The folders of a checkout that pip installs for a companion: those of what it requires, and its own."""
+    return " ".join(f"./packages/{each}" for each in (*REQUIRED.get(folder, ()), folder))
 
 
 def companion_of(name: str) -> str:

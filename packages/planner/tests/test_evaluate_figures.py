@@ -310,7 +310,8 @@ def test_a_picture_needs_its_package_before_anything_is_tried(
     monkeypatch.setattr(pictures, "entry_points", lambda **_: ())
     assert configured(people).num_reports == 8
     assert program.main(["--values", str(people), "--png", "p.png"]) == 2
-    expected = "a report needs the package uldp-transforms-report; in a checkout: pip install . ./packages/report\n"
+    expected = "a report needs the package uldp-transforms-report; in a checkout: "
+    expected += "pip install . ./packages/tables ./packages/report\n"
     assert capsys.readouterr().err == f"evaluate: {expected}"
 
 

@@ -514,7 +514,8 @@ def test_a_picture_needs_its_package_before_anything_is_planned(
     monkeypatch.setattr(pictures, "entry_points", lambda **_: ())
     assert read("--num_values 9").png is None
     assert plan_command.main(["--num_values=9", "--epsilon=1", "--reports=9", "--png=p.png"]) == 2
-    expected = "a report needs the package uldp-transforms-report; in a checkout: pip install . ./packages/report\n"
+    expected = "a report needs the package uldp-transforms-report; in a checkout: "
+    expected += "pip install . ./packages/tables ./packages/report\n"
     assert capsys.readouterr().err == f"plan: {expected}"
 
 

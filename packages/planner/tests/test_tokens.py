@@ -15,10 +15,10 @@ import pytest
 from tests.support.messages_cases import write_files
 from tests.support.tolerance import generator
 from uldp_transforms.jobs import estimate
-from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.alphabets.prefixes import MAX_TOKENS
 from uldp_transforms_planner.plan import tokens
+from uldp_transforms_tables.simulate import simulate_command as simulate
 
 WORDS = {"banana": 0.4, "cherry": 0.3, "elder": 0.2, "berry": 0.1}
 

@@ -14,7 +14,7 @@ from tests.support import report_rows as rows
 from tests.support.browser import Browser, browser, needs_browser
 from tests.support.html_tree import Node, texts_of, tree_of
 from tests.support.messages_cases import write_files
-from uldp_transforms.jobs import estimate, simulate
+from uldp_transforms.jobs import estimate, uldp
 from uldp_transforms_report.colours import GROUPS
 from uldp_transforms_report.groups.group_labels import GroupLabels
 
@@ -165,7 +165,7 @@ def test_the_page_has_what_the_job_estimates(tmp_path: Path, monkeypatch: pytest
         Path("V.csv").write_text("\n".join(["event_time,value,arm", *lines]), encoding="utf-8")
         collection = ["--collection", f"{name}.json"]
         options = ["--values", "V.csv", "--output", f"{name}.avro", "--form", "packed", "--seed", "1"]
-        assert simulate.main([*collection, *options]) == 0
+        assert uldp.main(["simulate", *collection, *options]) == 0
         options = ["--input", f"{name}.avro", "--output", name, "--window", "1d", "--by", "arm"]
         assert estimate.main([*collection, *options]) == 0
         found = cells(tree_of(page_of(tmp_path / name)))

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 
 from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.people_options import PEOPLE, people_in, refuse_people_options, say_missing
 from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms_report.facts import Limits
 from uldp_transforms_report.gathering import TITLE, Asked
 from uldp_transforms_report.truth_file import Truth
+from uldp_transforms_tables.people_options import PEOPLE, people_in, refuse_people_options, say_missing
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

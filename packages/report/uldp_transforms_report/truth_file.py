@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from uldp_transforms.jobs.files.cell_texts import as_listed
-from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms.windows import moment_of
+from uldp_transforms_tables.cell_texts import as_listed
+from uldp_transforms_tables.values_file import ValuesFile
 
 _ROWS_AT_ONCE = 1 << 20
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 
 from uldp_transforms.jobs import pictures
-from uldp_transforms.jobs.files.tables import table_of
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages.navigation_line import LONGEST
@@ -33,6 +32,7 @@ from uldp_transforms_survey.survey.answer_options import DesignOption
 from uldp_transforms_survey.survey.answer_table import read_answers
 from uldp_transforms_survey.survey.cells import Cells, LeftOut, are_missing, require_column, used
 from uldp_transforms_survey.survey_designs import SurveyDesign
+from uldp_transforms_tables.tables import table_of
 
 
 def refusal(call: Any) -> str:
@@ -421,7 +421,8 @@ def test_a_page_needs_its_package_before_anything_is_read(
     monkeypatch.setattr(pictures, "entry_points", lambda **_: ())
     assert navigations_command.configure(["a"]).html is None
     assert navigations_command.main(["a", "--html", "p.html"]) == 2
-    expected = "a report needs the package uldp-transforms-report; in a checkout: pip install . ./packages/report\n"
+    expected = "a report needs the package uldp-transforms-report; in a checkout: "
+    expected += "pip install . ./packages/tables ./packages/report\n"
     assert capsys.readouterr().err == f"navigations: {expected}"
 
 

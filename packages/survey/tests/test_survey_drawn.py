@@ -131,7 +131,8 @@ def test_a_page_needs_its_package_before_anything_is_read(
 ) -> None:
     monkeypatch.setattr(pictures, "entry_points", lambda **_: ())
     assert program.main(["none.csv", "--design", "direct", "--html", "page.html"]) == 2
-    expected = "a report needs the package uldp-transforms-report; in a checkout: pip install . ./packages/report\n"
+    expected = "a report needs the package uldp-transforms-report; in a checkout: "
+    expected += "pip install . ./packages/tables ./packages/report\n"
     assert capsys.readouterr().err.endswith(expected)
 
 

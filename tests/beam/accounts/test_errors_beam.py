@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import gzip
 import io
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint
@@ -58,10 +56,6 @@ from uldp_transforms.jobs.engines import companion_engines, google_clients, runn
 from uldp_transforms.jobs.engines.job_server import described_options
 from uldp_transforms.jobs.estimate import run as estimate
 from uldp_transforms.jobs.estimate.options import _run_that_goes_on
-from uldp_transforms.jobs.files.cell_texts import texts_of
-from uldp_transforms.jobs.files.event_times import milliseconds
-from uldp_transforms.jobs.files.people_options import PEOPLE, refuse_people_options
-from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.pubsub import pubsub_access
 from uldp_transforms.jobs.records import run_records as runs
 from uldp_transforms.jobs.records import whole_period
@@ -70,7 +64,6 @@ from uldp_transforms.jobs.records.run_accounts import read_accounts
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
 from uldp_transforms.jobs.reestimate.stored_counts import _check_no_copies
-from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.messages import report_tables
@@ -142,26 +135,10 @@ FILES = {
     "two.txt": "a\nbb\n",
     "same.txt": "a\n a\n",
     "good.avro": container([(1, single())]),
-    "good.csv": "value,event_time\n0,1000000001\n",
     "other.csv": "values\n0\n",
-    "header.csv": b"\xe4",
-    "latin.csv": b"value\n0\n" + b"0\n" * 10_000 + b"\xe4\n",
-    "stranger.csv": "value\n0\n9\n",
-    "short.csv": "event_time,value\n1\n",
-    "time.csv": "value,event_time\n0,soon\n",
-    "year.csv": "value,event_time\n0,1e14\n",
-    "field.csv": "value\n" + "0" * 200_000,
-    "field-header.csv": "0" * 200_000,
     "other.csv.gz": "value\n",
-    "header.csv.gz": b"\x1f\x8b\x08",
-    "cut.csv.gz": gzip.compress(b"value\n" + b"0\n" * 100_000)[:-100],
-    "nearly.csv": "value,Event Time\n0,1\n",
-    "leap.csv": "value,event_time\n0,2023-02-29T00:00:00Z\n",
-    "local.csv": "value,event_time\n0,2001-10-28 02:30:00\n",
-    "day.parquet": "PAR1",
     "counted.parquet": parquet(**COUNTED_ROW),
     "unread/rejected.avro": "5\n",
-    "half.parquet": parquet(code=[1, 2], value=["1000000001", None], half=[[0.5], [1.5]]),
     "reported/estimates.jsonl": "{}\n",
     "listed/estimates.jsonl": "5\n",
     "file": "",
@@ -199,16 +176,8 @@ ADDING = ("--allow_origin", "--collection", "--dimension", "--input", "--kafka_p
 
 
 def run(configure: Callable[[list[str]], Any], argv: str) -> Callable[[], Any]:
-    """Reads a command line, in which the last value of an option counts; if it is that of ``simulate``, does what it
-    says."""
-    adding = ("--dimension_column",) if configure is simulate.configure else ADDING
-
-    def call() -> None:
-        configured = configure(last_of_each(shlex.split(argv), adding))
-        if isinstance(configured, simulate.Simulation):
-            simulate.job(configured)
-
-    return call
+    """Reads a command line, in which the last value of an option counts."""
+    return lambda: configure(last_of_each(shlex.split(argv), ADDING))
 
 
 def with_output(name: str, content: str = "") -> Callable[[], Any]:
@@ -238,9 +207,10 @@ def two_runs() -> None:
         first.close()
 
 
-def simulating(options: str) -> Callable[[], Any]:
-    of = "" if options.startswith("set.json") else "krr.json"
-    return run(simulate.configure, f"{of} --values good.csv --output out.avro {options}")
+def a_required_option_with_a_wrong_name() -> None:
+    parser = cli.Parser()
+    parser.add_argument("--values", required=True)
+    parser.parse_args(["--value", "good.csv"])
 
 
 def outputting(options: str) -> Callable[[], Any]:
@@ -360,9 +330,6 @@ def an_engine_that_is_not_installed() -> None:
         companion_engines.engine_of(["--follow"])
 
 
-NO_PEOPLE = {option.removeprefix("--"): None for option in PEOPLE}
-"""The options of a table of people, none of them given."""
-
 DURATION = "must be a number with a unit such as 90s, 15m, 1h or 1d, got"
 GZIP = "must be a complete gzip file, got another format or a damaged file"
 NAMES = ", ".join(uldp_transforms.__all__)
@@ -374,35 +341,6 @@ NOT_COUNTS = "must be a file that uldp estimate --write_counts wrote, got a diff
 
 
 # class of the error, call, and the sentence: whole, or its beginning up to a space where the rest is not ours to choose
-
-
-OBJECTS = (
-    "a JSON object in each line, or an array of objects, whose members have different names; pandas writes them with "
-    "orient='records', jq with -c"
-)
-
-
-def parts_with(**parts: bytes) -> Callable[[], Any]:
-    """A call that reads a directory of files."""
-
-    def call() -> None:
-        shutil.rmtree("parts", ignore_errors=True)
-        for name, content in parts.items():
-            Path("parts", name).parent.mkdir(parents=True, exist_ok=True)
-            Path("parts", name).write_bytes(content)
-        list(ValuesFile("parts").rows())
-
-    return call
-
-
-def table_with(content: bytes) -> Callable[[], Any]:
-    """A call that reads a table of people."""
-
-    def call() -> None:
-        Path("table.csv").write_bytes(content)
-        list(ValuesFile("table.csv").rows())
-
-    return call
 
 
 def list_with(content: bytes) -> Callable[[], Any]:
@@ -586,10 +524,7 @@ SENTENCES: list[Refusal] = [
     (lambda: parse_duration("5x", "--window"), f"--window {DURATION} '5x'"),
     # what the programs share
     (lambda: cli.Parser().parse_args(["--more"]), "unrecognized arguments: --more"),
-    (
-        lambda: simulate.configure(["krr.json", "--value", "good.csv"]),
-        "unrecognized arguments: --value; did you mean --values?",
-    ),
+    (a_required_option_with_a_wrong_name, "unrecognized arguments: --value; did you mean --values?"),
     (
         lambda: read_collections(["more.json"]),
         "more.json: Collection takes the keys id, version, alphabet, mechanism, num_cohorts, "
@@ -655,115 +590,10 @@ SENTENCES: list[Refusal] = [
         outputting("--input good.avro --progress 1m --runner DataflowRunner"),
         "--progress needs an engine in this process, got another one, which shows its own metrics",
     ),
-    # simulate
-    (IsADirectoryError, simulating("--output ."), "[Errno 21] Is a directory: '.'"),
-    (FileNotFoundError, simulating("--output none/out"), "[Errno 2] No such file or directory: 'none/out'"),
-    (simulating("--rate 5"), "--rate needs --topic, got --output"),
-    (simulating("--seed -"), "--seed must be a non-negative whole number, got '-'"),
-    (
-        simulating("--values header.csv"),
-        "header.csv must be CSV with a header, in UTF-8 (the content is not shown); line 1 is in another encoding, "
-        "such as Windows-1252: save the table as CSV in UTF-8",
-    ),
-    (
-        simulating("--values other.csv"),
-        "other.csv must have a column named value, got 1 other column(s); --value_column names another, and CSV must "
-        "begin with its header",
-    ),
-    (
-        simulating("--values nearly.csv"),
-        "nearly.csv must have exactly one column named event_time, spelled like this, got ['Event Time']",
-    ),
-    (
-        simulating("--values latin.csv"),
-        "latin.csv must be CSV with a header, in UTF-8 (the content is not shown); line 10003 is in another encoding, "
-        "such as Windows-1252: save the table as CSV in UTF-8",
-    ),
-    (simulating("--output good.csv"), "--output must be a separate file, got 'good.csv'"),
-    (
-        simulating("--values stranger.csv"),
-        "stranger.csv line 3 must have one of the 3 values of the collection; rows with other values: 1 of 2",
-    ),
-    (simulating("--values short.csv"), "short.csv line 2 must have the 2 columns of the header, got 1"),
-    (
-        simulating("--values time.csv"),
-        "time.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither; "
-        "--time_format names another form",
-    ),
-    (
-        simulating("--values year.csv"),
-        "year.csv line 2: event_time must lie in the years 1900 to 9998, got another year",
-    ),
-    (
-        simulating("--values field.csv"),
-        "field.csv row 1 must have one of the 3 values of the collection; rows with other values: 1 of 1",
-    ),
-    (
-        simulating("--values field-header.csv"),
-        "field-header.csv must be CSV with a header, in UTF-8 (the content is not shown)",
-    ),
-    (simulating("--values other.csv.gz"), f"other.csv.gz {GZIP}"),
-    (simulating("--values header.csv.gz"), f"header.csv.gz {GZIP}"),
-    (simulating("--values cut.csv.gz"), f"cut.csv.gz {GZIP}"),
-    (
-        simulating("--values good.avro"),
-        "good.avro must be CSV, JSON lines or Parquet, got an Avro file; save it as CSV",
-    ),
-    (simulating("--values day.parquet"), "day.parquet must be a complete Parquet file (the content is not shown)"),
-    (
-        simulating("--values half.parquet --value_column half"),
-        "column half must hold texts, numbers, truth values, dates or times, got list<element: double>",
-    ),
-    (
-        simulating("--values half.parquet"),
-        "half.parquet row 2: value must be a text or a number, got none in 1 of 2 rows; --missing skip leaves "
-        "such rows out, --missing keep reads the empty text",
-    ),
-    (
-        simulating("--values half.parquet --value_column code --time_column value"),
-        "half.parquet row 2: value must be RFC 3339 or seconds since 1970, got none; --missing skip leaves such rows "
-        "out",
-    ),
-    (
-        simulating("--values leap.csv"),
-        "leap.csv line 2: event_time must be RFC 3339 or seconds since 1970, got neither; "
-        "--time_format names another form",
-    ),
-    (
-        simulating("--values local.csv"),
-        "local.csv line 2: event_time must have an offset from UTC, such as Z or +01:00, unless --timezone "
-        "is given, got none",
-    ),
-    (
-        simulating("--values local.csv --time_format %d.%m.%Y --timezone UTC"),
-        "local.csv line 2: event_time must have the format %d.%m.%Y of --time_format, got another one",
-    ),
-    (
-        simulating("--values local.csv --time_format %z"),
-        "--time_format must have only texts and %Y %y %m %d %j %H %I %M %S %f %p %b %B %a %A %z (each once), with "
-        "%Y or %y, and %I and %p together, or be one of seconds, milliseconds, microseconds, nanoseconds, excel, "
-        "got '%z'",
-    ),
-    (
-        simulating("--values local.csv --timezone Europe/Berlin"),
-        "local.csv line 2: event_time must have an offset from UTC where clocks are changed, got a time that "
-        "Europe/Berlin has twice or not at all",
-    ),
-    (simulating("--timezone Mars"), "--timezone must be the name of a time zone such as \"Europe/Berlin\", got 'Mars'"),
     (asking_pubsub(NotFound("none")), "--topic must exist, got a name that Google Cloud Pub/Sub does not know"),
     (
         asking_pubsub(RetryError("late", None)),
         "--topic needs Google Cloud Pub/Sub to answer within 15 s, got RetryError",
-    ),
-    (simulating("--form packed --pack 400000"), "--pack must keep messages below 10000000 bytes, got 400000"),
-    (
-        run(simulate.configure, "--collection krr.json --values good.csv --topic t"),
-        "--topic must be projects/PROJECT/topics/NAME, got 't'",
-    ),
-    (simulating("--manifest file --output file"), "--manifest must be another file in the folder of "),
-    (
-        run(simulate.configure, "--collection krr.json --values good.csv --topic projects/p/topics/t --manifest m"),
-        "--manifest needs --output, got --topic",
     ),
     # manifests, and what a pattern matches
     *((lambda content=content: files_of_manifest(content), said) for content, said in manifests.WRONG),
@@ -822,19 +652,6 @@ SENTENCES: list[Refusal] = [
         lambda: ReadReportFiles("**/good.avro"),
         "ReadReportFiles.pattern must match all files that it seems to, but /**/ skips 'HERE/good.avro'; use "
         "'HERE/**good.avro' for all folders, or 'HERE/*/**good.avro' for those below only",
-    ),
-    (lambda: milliseconds("soon", "at"), "at: event_time must be RFC 3339 or seconds since 1970, got neither"),
-    *(
-        (parts_with(**parts), f"parts must have {sentence}")
-        for parts, sentence in (
-            ({"_SUCCESS": b"1"}, "at least one file with rows, got none"),
-            ({"a/b": b"value\n"}, "files only, got a directory in it; write it without partitions"),
-            ({"a": b"value\n", "b": b"value,x\n"}, "the same columns in all files, but a lacks one"),
-            (
-                {"a": parquet(value=["a"]), "b": parquet(value=[1])},
-                "columns of the same types, but b has others",
-            ),
-        )
     ),
     (
         RejectedShareError,
@@ -1081,57 +898,15 @@ SENTENCES: list[Refusal] = [
     (lambda: demo.configure(["--seed", "-1"]), "--seed must be a whole number from 0 to 2**63 - 1, got -1"),
     (
         demo_without_charts,
-        "a report needs the package uldp-transforms-report; in a checkout: pip install . ./packages/report",
+        "a report needs the package uldp-transforms-report; in a checkout: "
+        "pip install . ./packages/tables ./packages/report",
     ),
     (
         an_engine_that_is_not_installed,
         "--follow needs the package uldp-transforms-follow, which is not installed "
         "(in a checkout: pip install ./packages/follow)",
     ),
-    (simulating("--person_column value"), "--person_column needs a collection with epsilon_inf, got krr without"),
-    (
-        lambda: refuse_people_options(argparse.Namespace(**NO_PEOPLE | {"value_column": "a"}), "--values"),
-        "--value_column can be given only with --values, got a",
-    ),
     (argparse.ArgumentTypeError, lambda: cli.numbers("1,x"), "must be comma-separated numbers, got '1,x'"),
-    *(
-        (simulating(options), f"--dimension_column must {sentence}")
-        for options, sentence in (
-            ("--dimension_column a=x", "name dimensions of the collection (none), got 'a'"),
-            (
-                "set.json --dimension_column country=x --dimension_column country=y",
-                "have one value for each name, got two different ones for country",
-            ),
-        )
-    ),
-    *(
-        (table_with(content), sentence)
-        for content, sentence in (
-            (b"\xff\xfea\0\n", "table.csv must be complete UTF-16, as it begins (the content is not shown)"),
-            (
-                b"value\0\n",
-                "table.csv must be CSV with a header, in UTF-8 (the content is not shown); line 1 has zero bytes, as "
-                "UTF-16 and files of other programs do: save the table as CSV in UTF-8",
-            ),
-            (
-                b'value\na\n"b\nc\n',
-                "table.csv line 3 must end each quoted text with a quotation mark, got a text without an end",
-            ),
-            (
-                b'value\n"a \\"b\\" c"\n',
-                "table.csv line 2 must double quotation marks inside quoted texts, got a single one; Spark writes them "
-                "so with escape='\"', R with qmethod='double'",
-            ),
-            (b'[{"value": 1}, 2]', f"table.csv must be complete, with {OBJECTS} (the content is not shown)"),
-            (b'{"value": [1]}', f"table.csv must have {OBJECTS} (the content is not shown)"),
-            (b'{"value": 1}\n2', "table.csv line 2 cannot be read: no JSON object whose members have different names"),
-            (b"", "table.csv must have a header, or JSON objects, got none"),
-            (
-                parquet(value=["a"], event_time=pa.array([1.0], pa.float32())),
-                "column event_time must have a type that holds times exactly, got float",
-            ),
-        )
-    ),
     *(
         (list_with(content), sentence)
         for content, sentence in (
@@ -1147,7 +922,6 @@ SENTENCES: list[Refusal] = [
             (b"1;\n2;\n", "list must have one value per line, got lines that all end with ';'"),
         )
     ),
-    (lambda: texts_of(pa.array([b"\xff"]), "value"), "column value must hold texts in UTF-8, got other bytes"),
     # check
     (
         lambda: check._acknowledge(".", "b", [run_of("a")]),

@@ -34,8 +34,6 @@ from uldp_transforms.beam.transforms.count_reports import _CountBundleFn
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.estimate import run
 from uldp_transforms.jobs.estimate.run import build
-from uldp_transforms.jobs.files.event_times import milliseconds
-from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.records.run_records import read_records
 from uldp_transforms.jobs.sources import PubSubSubscription
 from uldp_transforms.ldp import Collection, SpecError
@@ -73,13 +71,6 @@ def test_a_clock_of_another_unit_is_refused_in_a_stream(unit, reason):
         reason
     )
     assert [found.reason for found in decoder().decode([message])[1]] == [reason] * (reason is Reason.TIME_RANGE)
-
-
-@pytest.mark.parametrize("text", ["2016-12-31T23:59:60Z", "2016-12-31T24:00:01Z", "2017-02-29T00:00:00Z"])
-def test_moments_that_unix_time_does_not_have_are_refused(text):
-    """A leap second is the first of them."""
-    with pytest.raises(SpecError, match="line 2: event_time must be RFC 3339 or seconds since 1970"):
-        milliseconds(text, "line 2")
 
 
 def test_a_watermark_that_stands_still_releases_nothing():
@@ -138,35 +129,6 @@ def test_names_are_of_few_letters(text):
 def test_names_that_look_like_others_are_refused(text):
     with pytest.raises(SpecError, match=r"^Collection\.id must be 1 to 64 of the characters"):
         Collection.from_json(KRR.to_json() | {"id": text})
-
-
-@pytest.mark.parametrize(
-    ("header", "column"),
-    [
-        ("Value", "value"),
-        (" value", "value"),
-        ("VALUE,value", "value"),
-        ("value,value", "value"),
-        ("value,Event_Time", "event_time"),
-        ("value,event time", "event_time"),
-        ("value,event-time", "event_time"),
-        ("value,event_time ", "event_time"),
-        ("value,eventTime", "event_time"),
-        ("event_time,value,event_time", "event_time"),
-    ],
-)
-def test_a_column_that_is_nearly_named_is_refused(header, column, tmp_path):
-    """Otherwise it would be left out in silence: a month of reports would carry the present time."""
-    write_files(tmp_path, {"v.csv": f"{header}\n0,1,2\n"})
-    with pytest.raises(SpecError, match=f"v.csv must have exactly one column named {column}, spelled like this, got "):
-        ValuesFile(str(tmp_path / "v.csv"))
-
-
-def test_other_columns_are_nobodys_business(tmp_path):
-    write_files(tmp_path, {"v.csv": "values,value,time,event_times,event_time\n9,0,8,7,1000000001\n"})
-    assert [(values, times.tolist()) for values, times in ValuesFile(str(tmp_path / "v.csv")).read(9)] == [
-        (["0"], [1_000_000_001_000])
-    ]
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,8 @@ from tests.support import replay
 from tests.support.messages_cases import KRR, container, single, write_files
 from tests.support.refusals.manifests import GOOD, WRONG
 from uldp_transforms import EstimateReports, ReadReportFiles
-from uldp_transforms.jobs import estimate
+from uldp_transforms.jobs import estimate, uldp
 from uldp_transforms.jobs.reestimate import stored_counts
-from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages.manifest import ListedFile, files_of_manifest, manifest_of
 from uldp_transforms.schemas import load
@@ -32,7 +31,7 @@ def simulated(name: str, number: int, options: str = "") -> str:
     """Writes a file of reports, with blocks of a few of them."""
     Path("values.csv").write_text("value\n" + "0\n" * number, encoding="utf-8")
     argv = f"krr.json --values values.csv --output {name}.avro --manifest {name}.json {options}"
-    assert simulate.main(shlex.split(argv)) == 0
+    assert uldp.main(["simulate", *shlex.split(argv)]) == 0
     return f"{name}.json"
 
 
@@ -177,7 +176,7 @@ def test_what_a_manifest_gets_wrong_is_one_sentence(capfd: pytest.CaptureFixture
 )
 def test_a_manifest_stands_beside_its_file(options: str, sentence: str, capfd: pytest.CaptureFixture[str]) -> None:
     write_files(Path(), {"values.csv": "value\n0\n", "sub/x": ""})
-    assert simulate.main(shlex.split(f"krr.json --values values.csv {options}")) == 2
+    assert uldp.main(shlex.split(f"simulate krr.json --values values.csv {options}")) == 2
     assert capfd.readouterr().err.startswith(f"simulate: {sentence}")
 
 

@@ -25,8 +25,7 @@ from tests.support.messages_cases import (
     write_files,
 )
 from uldp_transforms.beam.transforms.decode_reports import DecodeReports
-from uldp_transforms.jobs import cli, estimate
-from uldp_transforms.jobs.simulate import simulate_command as simulate
+from uldp_transforms.jobs import cli, estimate, uldp
 from uldp_transforms.messages.containers import read_messages
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.rejected_report import rejected_row
@@ -90,7 +89,7 @@ ZIPPED = {
 def test_simulate_never_shows_a_value(name, content, nothing_is_shown):
     write_files(nothing_is_shown, {name: content})
     argv = f"--collection krr.json --values in/{name} --output out.avro"
-    assert simulate.main(shlex.split(argv)) == 2
+    assert uldp.main(["simulate", *shlex.split(argv)]) == 2
 
 
 def test_a_value_is_not_in_its_report(nothing_is_shown):
@@ -99,7 +98,7 @@ def test_a_value_is_not_in_its_report(nothing_is_shown):
     spec = {"id": "open", "version": 1, "alphabet": {"id": "hashed", "num_buckets": 4}, "num_cohorts": 2}
     write_files(nothing_is_shown, {"values.csv": f"value,event_time\n{rows}"})
     write_files(Path.cwd(), {"open.json": spec | {"mechanism": {"id": "krr", "epsilon": 1}}})
-    assert simulate.main(shlex.split("--collection open.json --values in/values.csv --output out.avro")) == 0
+    assert uldp.main(shlex.split("simulate --collection open.json --values in/values.csv --output out.avro")) == 0
 
 
 # ---------------------------------------------------------------------- the collector

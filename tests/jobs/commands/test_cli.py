@@ -37,14 +37,13 @@ from tests.support.messages_cases import (
     single,
     write_files,
 )
-from uldp_transforms.jobs import estimate, uldp
+from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.engines.runners import check_options
-from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import Collection
 from uldp_transforms.rows.row_types import COUNTS_SCHEMA, ESTIMATE_SCHEMA, HEALTH_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA
 from uldp_transforms.windows import rfc3339
 
-PROGRAMS = {"simulate": simulate.main, "estimate": estimate.main}
+PROGRAMS = ("simulate", "estimate")
 
 # ---------------------------------------------------------------------- errors
 
@@ -314,7 +313,7 @@ def test_options_of_beam_are_known(argv):
 
 def run(program: str, argv: str) -> int:
     adding = ["--collection", "--kafka_property"] if program == "estimate" else []
-    return PROGRAMS[program](last_of_each(shlex.split(argv), adding))
+    return uldp.main([program, *last_of_each(shlex.split(argv), adding)])
 
 
 def read_avro(path: Path) -> tuple[dict[str, str], list[dict[str, Any]]]:

@@ -20,11 +20,10 @@ from scipy import stats
 
 from tests.support.estimated import estimate_window
 from tests.support.tolerance import RATE, generator, normal_limit
-from uldp_transforms.jobs import check, estimate
+from uldp_transforms.jobs import check, estimate, uldp
 from uldp_transforms.jobs.records.collection_facts import facts_of
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
-from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.rows.row_identity import span_of
@@ -85,7 +84,7 @@ def made(folder: Path, spec: dict[str, Any], people: int) -> Reports:
         rows.writerow(["who", "value", "event_time"])
         rows.writerows([f"p{i}", held[i], (MONDAY + day * DAY) // 1000] for day in range(DAYS) for i in range(people))
     argv = ["--collection", str(folder / "C.json"), "--values", str(folder / "V.csv"), "--person_column", "who"]
-    assert simulate.main([*argv, "--output", str(folder / "R.avro")]) == 0
+    assert uldp.main(["simulate", *argv, "--output", str(folder / "R.avro")]) == 0
     shutil.copy(folder / "R.avro", folder / "R2.avro")
     counts = [np.zeros((4, len(SHARES)), dtype=np.int64) for _ in range(DAYS)]
     with (folder / "R.avro").open("rb") as file:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.messages_cases import write_files
 from tests.support.tolerance import generator
-from uldp_transforms.jobs import estimate, simulate, uldp
+from uldp_transforms.jobs import estimate, uldp
 from uldp_transforms.jobs.records.whole_period import FILE
 from uldp_transforms.jobs.reestimate.stored_counts import stored_counts
 from uldp_transforms.ldp import Collection
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 rows.writerows([number, f"2026-11-0{day}T12:00:00Z", arm, "FR"] for number in numbers[3000:])
     item = str(folder / "times.json")
     made = ["--collection", item, "--values", str(folder / "V.csv"), "--output", str(folder / "r.avro"), "--seed", "1"]
-    assert simulate.main([*made, "--form", "packed"]) == 0
+    assert uldp.main(["simulate", *made, "--form", "packed"]) == 0
     told = ["--collection", item, "--input", str(folder / "r.avro"), "--output", str(folder / "job")]
     assert estimate.main([*told, "--window", "1d", "--by", "arm,c", "--write_counts", *FIGURES]) == 0
     return folder

@@ -21,7 +21,7 @@ from uldp_transforms.beam.transforms.read_report_files import ReadReportFiles
 from uldp_transforms.jobs.engines.signals import Stop
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.kafka.reader import IDLE_LAG
-from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME, LOG_APPEND_TIME
+from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME, LOG_APPEND_TIME, moment_of_option
 from uldp_transforms.jobs.message_attributes import set_groups_of
 from uldp_transforms.jobs.sources import SOURCES, AvroFiles, KafkaTopic, PubSubSubscription, Source
 from uldp_transforms.jobs.sources.kafka_topic import KafkaRange, PollKafka, ReadKafka
@@ -31,7 +31,7 @@ from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.decoder import MessageDecoder
 from uldp_transforms.messages.report_tables import NUMBER, PERIOD
-from uldp_transforms.windows import Windows
+from uldp_transforms.windows import MIN_EVENT_TIME, Windows
 
 GROUPED = Collection.from_json(
     KRR.to_json()
@@ -227,6 +227,40 @@ def test_a_stream_is_read_as_the_options_say(words: str, said: tuple[Any, ...]) 
 def test_a_range_is_between_two_times() -> None:
     records = source_of(f"{KAFKA} --kafka_from 1970-01-01T00:00:07Z --kafka_until 9").records
     assert (records._since, records._until, records._ends) == (7_000, 9_000, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("1.001", 1_001),  # as a float it is 1000.9999999999999 ms
+        ("1.0009", 1_000),
+        ("-0.0001", -1),
+        ("0", 0),
+        ("1970-01-01T01:00:00.500+01:00", 500),
+        ("1900-01-01T00:00:00z", MIN_EVENT_TIME),
+    ],
+)
+def test_times_are_exact_and_rounded_down(text: str, moment: int) -> None:
+    assert moment_of_option(text, "--kafka_from") == moment
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "soon", "nan", "1e9", "1_000", " 1", "\u0661", "1970-01-01", "1970-01-01T00:00:00", "now"),
+        *(
+            "1899-12-31T23:59:59Z",
+            "9999-12-31T23:59:59Z",
+            "999999999999",
+            "2016-12-31T23:59:60Z",
+            "2017-02-29T00:00:00Z",
+        ),
+    ],
+)
+def test_other_times_of_a_range_are_refused(text: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        moment_of_option(text, "--kafka_from")
+    assert str(caught.value) == f"--kafka_from must be RFC 3339 or seconds since 1970, got {text!r}"
 
 
 @pytest.mark.parametrize("option", ["--kafka_from", "--kafka_until"])

@@ -24,8 +24,8 @@ from tests.support.live import PATIENCE
 from tests.support.live import rows as rows_in
 from tests.support.looks import without_intervals
 from tests.support.messages_cases import header
+from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
-from uldp_transforms.jobs.simulate import simulate_command as simulate
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, LEDGER_SCHEMA, REJECTED_SCHEMA
@@ -289,7 +289,7 @@ def test_stream_from_subscription_to_files_and_topic(topics: Topics, tmp_path: P
         simulated = write_values(tmp_path / "animals.csv", single), write_values(tmp_path / "places.csv", packed)
         for collection, values, how in zip((animals, places), simulated, ("--rate=100", "--form=packed --pack=50")):
             arguments = f"--topic={REPORTS} --seed=1 --collection={collection} --values={values} {how}"
-            assert simulate.main(arguments.split()) == 0
+            assert uldp.main(["simulate", *arguments.split()]) == 0
         topics.publish(wire.encode_reports(sent_again, single_object=True) * 3)
         topics.publish([wire.encode_batch(ANIMALS.perturb(["ant"] * 9, rng, old + early))])
         topics.publish(wire.encode_reports(STRANGERS.perturb(["ant"] * 3, rng, strange)))

@@ -9,19 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.servers.pubsub.pubsub_server import PubsubServer
-from uldp_transforms.jobs import estimate
+from uldp_transforms.jobs import uldp
 from uldp_transforms.jobs.pubsub import pubsub_access
-from uldp_transforms.jobs.simulate import simulate_command as simulate
 
 COLLECTION = """{"version": 1, "id": "survey", "mechanism": {"id": "krr", "epsilon": 1.0},
   "alphabet": {"id": "closed", "values": ["0", "1"]}}"""
 
 PROGRAMS = {
-    "--subscription": (
-        estimate.main,
-        "--collection {0}/C.json --subscription projects/my-project/subscriptions/mine --output {0}/out --window 1h",
-    ),
-    "--topic": (simulate.main, "{0}/C.json --topic projects/my-project/topics/mine --values {0}/v.csv"),
+    "--subscription": "estimate --collection {0}/C.json --subscription projects/my-project/subscriptions/mine "
+    "--output {0}/out --window 1h",
+    "--topic": "simulate {0}/C.json --topic projects/my-project/topics/mine --values {0}/v.csv",
 }
 
 
@@ -30,12 +27,12 @@ def refused(request, tmp_path, monkeypatch, capfd):
     """A function: host -> what the program says of it; it ends with 2 within 20 s."""
     (tmp_path / "C.json").write_text(COLLECTION)
     (tmp_path / "v.csv").write_text("value,event_time\n0,1000000000\n")
-    main, options = PROGRAMS[request.param]
+    options = PROGRAMS[request.param]
 
     def run(host: str) -> str:
         monkeypatch.setenv("PUBSUB_EMULATOR_HOST", host)
         begin = time.monotonic()
-        assert main(options.format(tmp_path).split()) == 2
+        assert uldp.main(options.format(tmp_path).split()) == 2
         assert time.monotonic() - begin < 20
         sentence: str = capfd.readouterr().err
         name, _, rest = sentence.partition(": ")

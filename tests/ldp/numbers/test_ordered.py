@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.ldp.made_collections import made
-from uldp_transforms.jobs import simulate
+from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import Collection, SpecError
 from uldp_transforms.ldp.alphabets import Ordered
 
@@ -81,12 +81,12 @@ def test_numbers_are_simulated_from_a_table(tmp_path: Path, capsys: pytest.Captu
     path.write_text(json.dumps(item.to_json()), encoding="utf-8")
     values.write_text("value\n-3\n59.5\ncancelled\n1e2\n", encoding="utf-8")
     arguments = ["--collection", str(path), "--values", str(values), "--output", str(output)]
-    assert simulate.main(arguments) == 0
+    assert uldp.main(["simulate", *arguments]) == 0
     with output.open("rb") as file:
         assert len(list(fastavro.reader(file))) == 4
     values.write_text("value\n-3\nlate\n", encoding="utf-8")
     capsys.readouterr()
-    assert simulate.main(arguments) != 0
+    assert uldp.main(["simulate", *arguments]) != 0
     said = capsys.readouterr().err
     allowed = "a number such as 12.5, or one of the 1 texts of Ordered.others"
     assert f"line 3 must have {allowed}; rows with other values: 1 of 2" in said

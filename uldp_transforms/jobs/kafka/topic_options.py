@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import decimal
+import math
+import re
 import time
 
 from uldp_transforms.jobs import cli
@@ -11,6 +14,7 @@ from uldp_transforms.jobs.kafka.reader import IDLE_LAG, Reading
 from uldp_transforms.jobs.kafka.secrets import refuse_secrets
 from uldp_transforms.jobs.message_attributes import set_groups_of
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, moment_of
 
 CREATE_TIME, LOG_APPEND_TIME = "CreateTime", "LogAppendTime"
 """Values of the topic setting ``message.timestamp.type``."""
@@ -20,6 +24,8 @@ PYTHON, JAVA = "python", "java"
 NOW = "now"
 
 CONFIG = "--kafka_consumer_config"
+
+_SECONDS = re.compile(r"[+-]?[0-9]{1,12}(\.[0-9]{1,9})?")
 
 OPTIONS: cli.Options = {
     "--bootstrap_servers": {
@@ -104,12 +110,19 @@ def moment_of_option(text: str | None, option: str) -> int | None:
     """Milliseconds of a time; None without a text, and for ``now``."""
     if text is None or (text == NOW and option == "--kafka_until"):
         return None
-    from uldp_transforms.jobs.files.event_times import milliseconds  # noqa: PLC0415  # imports Arrow
-
-    try:
-        moment = milliseconds(text, option)
-    except SpecError:
-        raise SpecError(f"{option} must be RFC 3339 or seconds since 1970, got {text!r}") from None
+    moment = _moment_of(text)
+    if moment is None:
+        raise SpecError(f"{option} must be RFC 3339 or seconds since 1970, got {text!r}")
     if moment > time.time_ns() // 1_000_000:
         raise SpecError(f"{option} must be a time that has passed, got {text!r}")
     return moment
+
+
+def _moment_of(text: str) -> int | None:
+    """Milliseconds of RFC 3339 or of seconds since 1970, rounded down; None for other texts and for years that no
+    report has."""
+    try:
+        moment = math.floor(1000 * decimal.Decimal(text)) if _SECONDS.fullmatch(text) else moment_of(text)
+    except (OverflowError, TypeError, ValueError):
+        return None
+    return moment if MIN_EVENT_TIME <= moment < MAX_EVENT_TIME else None

@@ -17,9 +17,7 @@ import numpy as np
 
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.people_options import PEOPLE, TABLE, people_in, say_missing
 from uldp_transforms.jobs.files.text_table import aligned
-from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.jobs.spec_options import spec_option
 from uldp_transforms.ldp import Collection
@@ -36,6 +34,8 @@ from uldp_transforms_planner.evaluate.trials import Outcome, Trial, evaluate, tr
 from uldp_transforms_planner.plan.value_lists import value_lines
 from uldp_transforms_planner.planning import OpenQuestion
 from uldp_transforms_planner.utility.arguments import require_signal
+from uldp_transforms_tables.people_options import PEOPLE, TABLE, people_in, say_missing
+from uldp_transforms_tables.values_file import ValuesFile
 
 _OPEN_ONLY = ("candidates", "max_cohorts")
 

@@ -12,12 +12,12 @@ import numpy as np
 from scipy import special
 
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.people_options import people_in, say_missing
 from uldp_transforms.ldp.alphabets.dimensions import MAX_GROUPS
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms_planner.plan.group_power import GroupPower
 from uldp_transforms_planner.planning import Plan
+from uldp_transforms_tables.people_options import people_in, say_missing
 
 _MUCH = 0.05
 """Share of the value's entropy from which a fact is said to give it away."""

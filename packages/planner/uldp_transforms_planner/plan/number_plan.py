@@ -8,7 +8,6 @@ import dataclasses
 import numpy as np
 
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.people_options import PEOPLE, people_in, refuse_people_options, say_missing
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.confidence import CONFIDENCE, percent
@@ -22,6 +21,7 @@ from uldp_transforms_planner.planning.number_forecast import (
     needed_for_mean,
     plan_numbers,
 )
+from uldp_transforms_tables.people_options import PEOPLE, people_in, refuse_people_options, say_missing
 
 _MULTIPLES = (0.1, 1, 10)
 _PEOPLE = tuple(name.removeprefix("--") for name in PEOPLE)

@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Sequence
 
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.people_options import PEOPLE, TABLE
 from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.jobs.spec_options import spec_option
 from uldp_transforms.ldp.alphabets.dimensions import MAX_GROUPS
@@ -20,6 +19,7 @@ from uldp_transforms_planner.plan.value_structure import STRUCTURE, read_structu
 from uldp_transforms_planner.planning import ClosedQuestion, OpenQuestion, least_epsilon
 from uldp_transforms_planner.planning.open_question import FLAT, ZIPF
 from uldp_transforms_planner.planning.planning import BYTE_COST
+from uldp_transforms_tables.people_options import PEOPLE, TABLE
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

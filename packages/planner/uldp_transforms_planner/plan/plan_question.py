@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from uldp_transforms.jobs.files.people_options import people_in, refuse_people_options, say_missing
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms_planner.plan.value_lists import value_lines
@@ -15,6 +14,7 @@ from uldp_transforms_planner.planning import ClosedQuestion, OpenQuestion
 from uldp_transforms_planner.planning.open_question import ZIPF
 from uldp_transforms_planner.planning.planned_question import placeholders
 from uldp_transforms_planner.planning.structured_rows import values_by_symbol
+from uldp_transforms_tables.people_options import people_in, refuse_people_options, say_missing
 
 NUMBERS = ("num_values", "num_sensitive", "num_candidates", "num_non_sensitive")
 OPEN_ONLY = ("num_candidates", "num_non_sensitive", "unlisted_share", "heaviest_unlisted", "frequencies")

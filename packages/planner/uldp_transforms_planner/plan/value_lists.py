@@ -7,9 +7,9 @@ from collections.abc import Collection
 import numpy as np
 
 from uldp_transforms.files.text_files import read_lines
-from uldp_transforms.jobs.files.cell_texts import as_listed
 from uldp_transforms.ldp.collection import MAX_CANDIDATE_BYTES
 from uldp_transforms.ldp.solvers.question import MAX_CANDIDATES
+from uldp_transforms_tables.cell_texts import as_listed
 
 
 def value_lines(path: str, held: Collection[str]) -> list[str]:

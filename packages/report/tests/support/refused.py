@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from uldp_transforms.jobs.files.values_file import ValuesFile
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms_report import charts, report_command
 from uldp_transforms_report.truth_file import Truth
+from uldp_transforms_tables.values_file import ValuesFile
 
 
 def shares_of(column: str, *values: str) -> Any:

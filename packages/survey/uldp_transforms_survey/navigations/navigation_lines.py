@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from uldp_transforms.jobs.files.json_table import JsonTable, object_of_line
-from uldp_transforms.jobs.files.packed_files import PackedFile
-from uldp_transforms.jobs.files.table import Table
-from uldp_transforms.jobs.files.tables import is_of_lines, table_of
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings, parts_of
 from uldp_transforms.jobs.kafka.reader import KINDS_OF_TIMES, KafkaReadError, Reader
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms_tables.json_table import JsonTable, object_of_line
+from uldp_transforms_tables.packed_files import PackedFile
+from uldp_transforms_tables.table import Table
+from uldp_transforms_tables.tables import is_of_lines, table_of
 
 SPOOLED = "navigations-*.jsonl"
 """Names of the files that a gateway writes."""

@@ -10,8 +10,6 @@ from typing import Any
 
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.people_options import TABLE, TIMES
-from uldp_transforms.jobs.files.table import Table
 from uldp_transforms.jobs.files.text_table import aligned
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.jobs.kafka.reader import KafkaReadError
@@ -26,6 +24,8 @@ from uldp_transforms_survey.navigations.navigation_words import rate_in_words, s
 from uldp_transforms_survey.navigations.navigations_table import Columns, Navigations, read_navigations
 from uldp_transforms_survey.survey.answer_options import MAX_UNREADABLE
 from uldp_transforms_survey.survey.cells import used
+from uldp_transforms_tables.people_options import TABLE, TIMES
+from uldp_transforms_tables.table import Table
 
 NO_RESULT = 1
 

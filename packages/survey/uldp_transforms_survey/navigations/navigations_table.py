@@ -6,12 +6,12 @@ import dataclasses
 
 import numpy as np
 
-from uldp_transforms.jobs.files.event_times import Clock
-from uldp_transforms.jobs.files.json_table import JsonTable
-from uldp_transforms.jobs.files.table import Table
 from uldp_transforms.messages.navigation_line import HIGH, LONGEST, LOW
 from uldp_transforms_survey.survey.answer_options import MAX_UNREADABLE
 from uldp_transforms_survey.survey.cells import Cells, LeftOut, are_missing, require_column
+from uldp_transforms_tables.event_times import Clock
+from uldp_transforms_tables.json_table import JsonTable
+from uldp_transforms_tables.table import Table
 
 _ANSWERS, _RATES = "write answers as high and low", "write rates such as 0.5"
 _DURATIONS = f"write milliseconds from 0 to {LONGEST:,.0f}"

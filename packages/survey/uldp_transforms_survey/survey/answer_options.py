@@ -7,11 +7,11 @@ import dataclasses
 from collections.abc import Sequence
 
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.people_options import TABLE
 from uldp_transforms.jobs.pictures import drawing
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms_survey.survey_designs import FORMS, RATES, SurveyDesign, rate_of
+from uldp_transforms_tables.people_options import TABLE
 
 YES, NO = ("1", "yes", "true"), ("0", "no", "false")
 """Answers 1 and 0 in small letters, if no option names others."""

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from uldp_transforms.jobs.files.cell_texts import whole_number
-from uldp_transforms.jobs.files.table import Table
-from uldp_transforms.jobs.files.tables import table_of
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
 from uldp_transforms_survey.answers.samples import Sample
 from uldp_transforms_survey.survey.answer_options import NO, YES, AnswerColumns, DesignOption
 from uldp_transforms_survey.survey.cells import Cells, LeftOut, are_missing, are_numbers, require_column, used
 from uldp_transforms_survey.survey_designs import SurveyDesign
+from uldp_transforms_tables.cell_texts import whole_number
+from uldp_transforms_tables.table import Table
+from uldp_transforms_tables.tables import table_of
 
 _MOST_PEOPLE = 1 << 53
 _MOST_CATEGORIES = 50

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from uldp_transforms.jobs.files.cell_texts import MISSING_TEXTS, texts_of, values_of
-from uldp_transforms.jobs.files.cell_texts import are_missing as missing_cells
-from uldp_transforms.jobs.files.event_times import MISSING, Clock
-from uldp_transforms.jobs.files.table import Table
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
+from uldp_transforms_tables.cell_texts import MISSING_TEXTS, texts_of, values_of
+from uldp_transforms_tables.cell_texts import are_missing as missing_cells
+from uldp_transforms_tables.event_times import MISSING, Clock
+from uldp_transforms_tables.table import Table
 
 _FEW = 3  # rows that a sentence names
 

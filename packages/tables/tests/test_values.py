@@ -14,12 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from uldp_transforms.jobs.files import delimited_table
-from uldp_transforms.jobs.files.event_times import Clock, milliseconds
-from uldp_transforms.jobs.files.values_file import ValuesFile
-from uldp_transforms.jobs.simulate.simulate_command import main as simulate
+from tests.support.messages_cases import write_files
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
+from uldp_transforms_tables import delimited_table
+from uldp_transforms_tables.event_times import Clock
+from uldp_transforms_tables.simulate.simulate_command import main as simulate
+from uldp_transforms_tables.values_file import ValuesFile
 
 SECRET = "my-secret"
 NEITHER = "event_time must be RFC 3339 or seconds since 1970, got neither; --time_format names another form"
@@ -46,6 +47,11 @@ def refusal(call) -> str:
     return str(caught.value)
 
 
+def one_moment(text: str) -> int:
+    """A time as a column of one row has it."""
+    return int(Clock("event_time", any_year=True).milliseconds(pa.array([text]), lambda _: "line 2")[0])
+
+
 def test_columns_have_the_names_that_people_give_them(tmp_path):
     path = csv_file(tmp_path, "when,page\n1,home\n2,shop\n3,home\n")
     file = ValuesFile(path, "page", "when", time_format="seconds")
@@ -63,7 +69,7 @@ def test_any_moment_is_read_as_python_reads_it(moment, hours, form):
         text = (start + datetime.timedelta(milliseconds=moment)).astimezone(zone).isoformat(" T T"[form + 1])
     except OverflowError:
         return
-    assert milliseconds(text if form else f"{moment / 1000:.3f}", "here") == moment
+    assert one_moment(text if form else f"{moment / 1000:.3f}") == moment
 
 
 def test_the_first_of_several_faults_is_named():
@@ -134,3 +140,39 @@ def test_a_value_may_have_a_line_end_wherever_the_file_is_divided(tmp_path, monk
     values = [f"{number}{chr(10) * (number % 3)}." for number in range(200)]
     path = csv_file(tmp_path, "value\n" + "".join(f'"{value}"\n' for value in values))
     assert everything(ValuesFile(path)) == (values, None)
+
+
+@pytest.mark.parametrize("text", ["2016-12-31T23:59:60Z", "2016-12-31T24:00:01Z", "2017-02-29T00:00:00Z"])
+def test_moments_that_unix_time_does_not_have_are_refused(text):
+    """A leap second is the first of them."""
+    with pytest.raises(SpecError, match="line 2: event_time must be RFC 3339 or seconds since 1970"):
+        one_moment(text)
+
+
+@pytest.mark.parametrize(
+    ("header", "column"),
+    [
+        ("Value", "value"),
+        (" value", "value"),
+        ("VALUE,value", "value"),
+        ("value,value", "value"),
+        ("value,Event_Time", "event_time"),
+        ("value,event time", "event_time"),
+        ("value,event-time", "event_time"),
+        ("value,event_time ", "event_time"),
+        ("value,eventTime", "event_time"),
+        ("event_time,value,event_time", "event_time"),
+    ],
+)
+def test_a_column_that_is_nearly_named_is_refused(header, column, tmp_path):
+    """Otherwise it would be left out in silence: a month of reports would carry the present time."""
+    write_files(tmp_path, {"v.csv": f"{header}\n0,1,2\n"})
+    with pytest.raises(SpecError, match=f"v.csv must have exactly one column named {column}, spelled like this, got "):
+        ValuesFile(str(tmp_path / "v.csv"))
+
+
+def test_other_columns_are_nobodys_business(tmp_path):
+    write_files(tmp_path, {"v.csv": "values,value,time,event_times,event_time\n9,0,8,7,1000000001\n"})
+    assert [(values, times.tolist()) for values, times in ValuesFile(str(tmp_path / "v.csv")).read(9)] == [
+        (["0"], [1_000_000_001_000])
+    ]

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from uldp_transforms.calendar_windows import moments_of_local, time_zone
-from uldp_transforms.jobs.files.cell_texts import MISSING_TEXTS, are_missing, texts_of, values_of
-from uldp_transforms.jobs.files.time_forms import DAY, SECONDS, UNITS, USUAL, Read, TextForm, Unit, form_of
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, PLAIN_FROM, PLAIN_TO
+from uldp_transforms_tables.cell_texts import MISSING_TEXTS, are_missing, texts_of, values_of
+from uldp_transforms_tables.time_forms import DAY, SECONDS, UNITS, USUAL, Read, TextForm, Unit, form_of
 
 Place = Callable[[int], str]
 """Function that describes the place of a row, for messages."""
@@ -98,8 +98,8 @@ class Clock:
         self._fault(faults, ~_is_of_years(moments), _YEAR)
         return Moments(np.where(faults == 0, moments, 0), faults)
 
-    def sentence(self, fault: int, *, with_cure: bool = True) -> str:
-        """What is wrong with a time, without its place; the cure is an option."""
+    def sentence(self, fault: int) -> str:
+        """What is wrong with a time, without its place, and the option that cures it."""
         allowed, other = _USUAL, "neither"
         if isinstance(self._form, Unit):
             allowed, other = f"be {self._form.what}, as --time_format {self._format} says", "something else"
@@ -121,7 +121,7 @@ class Clock:
         for number, (word, unit) in enumerate(UNITS.items(), _FIRST_UNIT):
             sentences[number] = f"{plain}, got a number that may be {unit.what}"
             cures[number] = f"if so, give --time_format {word}"
-        cure = f"; {cures[fault]}" if with_cure and fault in cures else ""
+        cure = f"; {cures[fault]}" if fault in cures else ""
         return f"{self._column} must {sentences[fault]}{cure}"
 
     def _of_texts(self, texts: pa.Array, faults: np.ndarray) -> Read:
@@ -166,16 +166,6 @@ class Clock:
     def _fault(faults: np.ndarray, rows: np.ndarray, fault: int) -> None:
         """Give these rows this fault, unless they already have one."""
         faults[rows & (faults == 0)] = fault
-
-
-def milliseconds(text: str, where: str) -> int:
-    """Convert one text as :class:`Clock` does, and seconds of any year; raises a SpecError that begins with
-    ``where``."""
-    clock = Clock("event_time", any_year=True)
-    found = clock.read(pa.array([text], pa.string()))
-    if found.faults.any():  # the cure is an option for tables
-        raise SpecError(f"{where}: {clock.sentence(int(found.faults[0]), with_cure=False)}")
-    return int(found.milliseconds[0])
 
 
 def _is_near(moments: np.ndarray) -> np.ndarray:

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from tests.support.tolerance import binomial_limits, generator, normal_limit
-from uldp_transforms.jobs.simulate import simulate_command as simulate
-from uldp_transforms.jobs.simulate.simulated_people import SimulatedPeople
 from uldp_transforms.ldp import Collection
+from uldp_transforms_tables.simulate import simulate_command as simulate
+from uldp_transforms_tables.simulate.simulated_people import SimulatedPeople
 
 SHARES = {"ant": 0.5, "bee": 0.3, "cat": 0.2}
 SPEC = {

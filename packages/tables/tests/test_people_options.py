@@ -18,9 +18,9 @@ import pytest
 
 from tests.support.commands import programs
 from uldp_transforms.jobs import uldp
-from uldp_transforms.jobs.files.event_times import Clock
-from uldp_transforms.jobs.files.people_options import PEOPLE
 from uldp_transforms.ldp import SpecError
+from uldp_transforms_tables.event_times import Clock
+from uldp_transforms_tables.people_options import PEOPLE
 
 T0 = 999_999_999
 """A second of 2001."""

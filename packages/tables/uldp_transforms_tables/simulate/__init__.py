@@ -7,6 +7,6 @@ from collections.abc import Sequence
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program with a command line; returns its exit code."""
-    from uldp_transforms.jobs.simulate.simulate_command import main as run  # noqa: PLC0415  # imported when it is used
+    from uldp_transforms_tables.simulate.simulate_command import main as run  # noqa: PLC0415  # imported when it is used
 
     return run(argv)

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.csv
 
-from uldp_transforms.jobs.files.packed_files import PackedFile
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms_tables.packed_files import PackedFile
 
 _DELIMITERS = "\t;|,"
 """The comma comes last: where a table has as many cells either way, it is a decimal comma."""

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from uldp_transforms.jobs.files.cell_texts import whole_number
-from uldp_transforms.jobs.files.packed_files import PackedFile
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms_tables.cell_texts import whole_number
+from uldp_transforms_tables.packed_files import PackedFile
 
 Row = dict[str, object]
 

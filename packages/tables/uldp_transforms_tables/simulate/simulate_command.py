@@ -23,18 +23,18 @@ from uldp_transforms.files.collection_files import read_collections
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.google_clients import require_google_clients
-from uldp_transforms.jobs.files.cell_texts import as_listed
-from uldp_transforms.jobs.files.people_options import PEOPLE, TABLE, people_in, say_missing
 from uldp_transforms.jobs.files.progress import PROGRESS, reports_of
-from uldp_transforms.jobs.files.values_file import ROWS_AT_ONCE, ValuesFile
 from uldp_transforms.jobs.pubsub.pubsub_access import require_topic
-from uldp_transforms.jobs.simulate.simulated_people import SimulatedPeople
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.containers import RANDOMNESS, SEEDED
 from uldp_transforms.messages.manifest import listed_file, manifest_text
 from uldp_transforms.messages.set_groups import set_in_batch
+from uldp_transforms_tables.cell_texts import as_listed
+from uldp_transforms_tables.people_options import PEOPLE, TABLE, people_in, say_missing
+from uldp_transforms_tables.simulate.simulated_people import SimulatedPeople
+from uldp_transforms_tables.values_file import ROWS_AT_ONCE, ValuesFile
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Collection, Mapping
 
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.files.cell_texts import MISSING_TEXTS
-from uldp_transforms.jobs.files.time_forms import UNITS
-from uldp_transforms.jobs.files.values_file import MISSING, REFUSE, ValuesFile
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms_tables.cell_texts import MISSING_TEXTS
+from uldp_transforms_tables.time_forms import UNITS
+from uldp_transforms_tables.values_file import MISSING, REFUSE, ValuesFile
 
 VALUE_COLUMN = "value"
 

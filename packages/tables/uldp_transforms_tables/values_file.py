@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uldp_transforms.jobs.files.cell_texts import MISSING_TEXTS, are_missing, texts_of
-from uldp_transforms.jobs.files.event_times import Clock
-from uldp_transforms.jobs.files.tables import table_of
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms_tables.cell_texts import MISSING_TEXTS, are_missing, texts_of
+from uldp_transforms_tables.event_times import Clock
+from uldp_transforms_tables.tables import table_of
 
 EVENT_TIME = "event_time"
 REFUSE, SKIP, KEEP = MISSING = ("refuse", "skip", "keep")

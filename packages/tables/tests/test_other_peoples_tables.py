@@ -15,8 +15,8 @@ from tests.support.table_formats import FOREIGN
 from tests.support.without_time_zones import without_time_zones
 from uldp_transforms.files.text_files import read_lines
 from uldp_transforms.jobs import uldp
-from uldp_transforms.jobs.files.event_times import Clock
 from uldp_transforms.ldp import SpecError
+from uldp_transforms_tables.event_times import Clock
 
 
 @pytest.fixture(autouse=True)

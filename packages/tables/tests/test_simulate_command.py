@@ -17,11 +17,11 @@ from google.cloud import pubsub_v1
 
 from tests.servers.pubsub.pubsub_server import PubsubServer
 from uldp_transforms.jobs.engines import google_clients
-from uldp_transforms.jobs.simulate import simulate_command as program
-from uldp_transforms.jobs.simulate.simulated_people import SimulatedPeople
 from uldp_transforms.ldp import Budget, Client, Collection, FileStorage
 from uldp_transforms.ldp.client.keyed_words import COHORT, MEMO, KeyedSource
 from uldp_transforms.messages import wire
+from uldp_transforms_tables.simulate import simulate_command as program
+from uldp_transforms_tables.simulate.simulated_people import SimulatedPeople
 
 KRR = {"id": "krr", "epsilon": 1.0}
 SPEC: dict[str, Any] = {"id": "pets", "version": 1, "alphabet": {"id": "closed", "values": ["cat", "dog", "eel"]}}

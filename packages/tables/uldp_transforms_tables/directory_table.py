@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
-from uldp_transforms.jobs.files.json_table import JsonTable
-from uldp_transforms.jobs.files.table import Table
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms_tables.json_table import JsonTable
+from uldp_transforms_tables.table import Table
 
 _HIDDEN = ("_", ".")
 """First letters of the names of files that are no data, such as _SUCCESS."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import codecs
 import os
 
-from uldp_transforms.jobs.files.delimited_table import DelimitedTable
-from uldp_transforms.jobs.files.directory_table import DirectoryTable, files_in
-from uldp_transforms.jobs.files.json_table import JsonTable
-from uldp_transforms.jobs.files.packed_files import PackedFile
-from uldp_transforms.jobs.files.parquet_table import ParquetTable
-from uldp_transforms.jobs.files.table import Table
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms_tables.delimited_table import DelimitedTable
+from uldp_transforms_tables.directory_table import DirectoryTable, files_in
+from uldp_transforms_tables.json_table import JsonTable
+from uldp_transforms_tables.packed_files import PackedFile
+from uldp_transforms_tables.parquet_table import ParquetTable
+from uldp_transforms_tables.table import Table
 
 _PARQUET = b"PAR1"
 _FOREIGN = {

@@ -1,4 +1,4 @@
-"""``python -m uldp_transforms.jobs.simulate`` is ``uldp simulate``."""
+"""``python -m uldp_transforms_tables.simulate`` is ``uldp simulate``."""
 
 from uldp_transforms.jobs.uldp import run_program
 
