@@ -39,7 +39,7 @@ def main() -> None:
         ("groups with the first one", groups, 200, 64),
         ("groups with the first one", groups, 1_000, 64),
         ("windows with the ones before", windows, 200, 200),
-        ("windows with the ones before", windows, 1_000, 200),
+        ("windows with the ones before", windows, 8_759, 200),
     ):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -41,6 +41,7 @@ MAX_VALUES = 1024
 """Maximum number of values of a pooled question: matrices have its square as entries."""
 
 _SMALLEST = 1e-10  # relative to the sum of variances; a smaller variance of their sum is a rounding error
+_TOGETHER = 64  # parts whose frequencies are in memory
 _SINGULAR = 1e-13  # relative; directions with less information are those that no version sees
 
 
@@ -140,26 +141,37 @@ class PooledVersions:
         It is ``estimate`` of as many copies of the version, in the memory of two of them.
 
         Args:
-            counts: of each part; those without reports are left out.
+            counts: of each part, which are read twice; those without reports are left out.
 
         Raises:
             SpecError: if the counts have another shape.
             NoReportsError: if no part has reports.
         """
         shape = (self.versions[0].num_cohorts, self.versions[0].num_cells)
-        if {each.shape for each in counts} != {shape}:
-            raise SpecError(f"counts must have the shape {shape}, got {sorted({each.shape for each in counts})}")
-        parts = [each for each in counts if each.total]
-        if not parts:
+        shapes, totals, added = set[tuple[int, int]](), list[int](), np.zeros(len(self.values))
+        for each in counts:
+            shapes.add(each.shape)
+            totals.append(each.total)
+            if shapes == {shape} and each.total:
+                added += each.total * self._invert(0, each)
+        if shapes != {shape}:
+            raise SpecError(f"counts must have the shape {shape}, got {sorted(shapes)}")
+        places = np.flatnonzero(totals)
+        if not len(places):
             raise NoReportsError("the versions of this question have no reports")
-        sizes = np.array([each.total for each in parts], dtype=np.float64)
-        alone = np.array([self._invert(0, each) for each in parts])
-        raw = _nearest(self._inverses_of_even[:1], (sizes @ alone / sizes.sum())[np.newaxis], sizes.sum(keepdims=True))
-        return raw, self._agreement_of_copies(alone, raw, sizes) if len(parts) > 1 else None
+        sizes = np.array(totals, dtype=np.float64)[places]
+        raw = _nearest(self._inverses_of_even[:1], (added / sizes.sum())[np.newaxis], sizes.sum(keepdims=True))
 
-    def _agreement_of_copies(self, alone: np.ndarray, raw: np.ndarray, sizes: np.ndarray) -> Agreement | None:
-        """``_agree`` of parts with frequencies (A, K): the sums over parts of n J, n J d and n d^T J d, where d is
-        the difference of a part's frequencies from ``raw`` (K,), give the distances from any other point."""
+        def alone(some: np.ndarray) -> np.ndarray:
+            return np.array([self._invert(0, counts[place]) for place in places[some].tolist()])
+
+        return raw, self._agreement_of_copies(alone, raw, sizes) if len(places) > 1 else None
+
+    def _agreement_of_copies(
+        self, alone: Callable[[np.ndarray], np.ndarray], raw: np.ndarray, sizes: np.ndarray
+    ) -> Agreement | None:
+        """``_agree`` of parts with frequencies ``alone`` (A, K): the sums over parts of n J, n J d and n d^T J d, where
+        d is the difference of a part's frequencies from ``raw`` (K,), give the distances from any other point."""
         held = clip_and_normalize(raw) + 0.5 / sizes.sum()
         held /= held.sum()
         certain, whole = int(self._certain[0]), self._inverses([0], held)[0]
@@ -170,11 +182,13 @@ class PooledVersions:
             inverse, rank = whole, len(held) - certain
             if len(sums) < len(held):
                 inverse, rank = self._inverse_of_sums(0, held, sums, covariance)
-            own, gaps = sizes[places], alone[places] - raw
-            pulled = gaps @ inverse
+            own = sizes[places]
             information += own.sum() * inverse
-            pulls += own @ pulled
-            squares += float(own @ (pulled * gaps).sum(axis=1))
+            for some in np.array_split(places, -(-len(places) // _TOGETHER)):
+                gaps = alone(some) - raw
+                pulled = gaps @ inverse
+                pulls += sizes[some] @ pulled
+                squares += float(sizes[some] @ (pulled * gaps).sum(axis=1))
             ranks, telling = ranks + len(own) * rank, telling + len(own) * bool(len(sums))
             known += sums.T @ sums
             others = 1 - own / sizes.sum()

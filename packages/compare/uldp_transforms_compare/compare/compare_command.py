@@ -25,7 +25,8 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.recorded_collections import collections_of, zone_of
 from uldp_transforms.jobs.records.row_directory import COMPARISONS
 from uldp_transforms.jobs.records.run_records import RunRecord, read_records
-from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, files_of_counts, stored_counts
+from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, files_of_counts
+from uldp_transforms.jobs.reestimate.windows_in_turn import windows_in_turn
 from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.rows.figures.difference_intervals import MAX_PAIRS
@@ -33,6 +34,7 @@ from uldp_transforms.rows.figures.window_names import WindowNames, starts_in
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms_compare.compare.findings import MOST_PRINTED
 from uldp_transforms_compare.compare.found_in_words import lines_of_family
+from uldp_transforms_compare.compare.kept_windows import kept
 from uldp_transforms_compare.compare.pair_rows import rows_of_pairs
 from uldp_transforms_compare.compare.row_columns import RowColumns
 from uldp_transforms_compare.compare.sides import Family, Pair, groups_of, windows_of
@@ -169,7 +171,7 @@ def _declared(records: Sequence[RunRecord]) -> float | None:
 def job(task: Comparing) -> int:
     """Compare, write the rows, and print what was found."""
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
-    found = _families(task, [stored_counts([job], known, None, task.by) for job in task.jobs])
+    found = _families(task, [kept(windows_in_turn([job], known, task.by)) for job in task.jobs])
     families = [(family, _pairs(task, family)) for family in found]
     names = _names(task, [family for family, _ in families])
     if task.anytime:

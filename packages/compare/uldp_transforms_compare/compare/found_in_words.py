@@ -17,7 +17,7 @@ from uldp_transforms.rows.figures.window_names import WindowNames, clock, starts
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms_compare.compare.findings import MOST_PRINTED, Findings
 from uldp_transforms_compare.compare.row_texts import ONLY_SMOOTH, difference_texts, shows_only_smooth, smooth_text
-from uldp_transforms_compare.compare.sides import Family, Pair
+from uldp_transforms_compare.compare.sides import CountsOfSides, Family, Pair
 from uldp_transforms_compare.comparisons.homogeneity import Homogeneity
 
 SINGLE = "Each interval is for its difference alone; which differences are found, among all of them, q decides."
@@ -87,7 +87,7 @@ def _do_they_differ(family: Family, liars: float | None, found: int, rate: float
         return f"Whether they differ at all is not tested, because {why}."
     [collection] = family.owner.versions
     pairs = [family.sides] if family.pairs is None else family.pairs
-    tables = [[side.sample.counts[collection.fingerprint] for side in sides] for sides in pairs]
+    tables = [CountsOfSides(sides, collection.fingerprint) for sides in pairs]
     try:
         tests = [Homogeneity.of(collection, table) for table in tables]
     except SpecError:

@@ -15,9 +15,10 @@ from uldp_transforms.ldp.estimators.estimator import ANYTIME, FIXED
 from uldp_transforms.ldp.estimators.number_estimates import QUANTILES, limits_within
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.windows import moment_of
+from uldp_transforms_compare.compare.kept_windows import KEPT
 from uldp_transforms_compare.compare.row_columns import RowColumns
 from uldp_transforms_compare.compare.row_texts import name_of
-from uldp_transforms_compare.compare.sides import KEPT, Family, Pair, Side
+from uldp_transforms_compare.compare.sides import Family, Pair, Side
 from uldp_transforms_compare.comparisons.compare import (
     differences_of_sides,
     p_values_of_sides,
@@ -53,7 +54,7 @@ def rows_of_pairs(
         scale: of intervals for many looks; None: one look.
         done: called after each pair, twice for each.
     """
-    p_values, parts = array("d"), list[int]()
+    p_values, parts = array("d"), array("q")
     for _, pairs in families:
         for begin in range(0, len(pairs), _TOGETHER):
             for of_pair in _p_values(spec, pairs[begin : begin + _TOGETHER], scale):

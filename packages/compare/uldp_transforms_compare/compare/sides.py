@@ -7,13 +7,13 @@ import functools
 import itertools
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.reestimate.added_windows import added, check_apart
 from uldp_transforms.jobs.reestimate.regroup import GROUP, Key
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts
-from uldp_transforms.ldp import Collection, SpecError
+from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.alphabets import Alphabet
 from uldp_transforms.ldp.alphabets.dimensions import group_text, num_groups, roll_up_of
 from uldp_transforms.ldp.estimators.empirical import Empirical
@@ -23,11 +23,9 @@ from uldp_transforms.rows.samples.asked import Asked
 from uldp_transforms.rows.samples.rows_of_samples import SampleRows, rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample
 from uldp_transforms.windows import rfc3339
+from uldp_transforms_compare.compare.kept_windows import KEPT, kept_sample
 from uldp_transforms_compare.comparisons.interval_inversion import ComparedSide
 from uldp_transforms_compare.comparisons.sum_differences import ComparedSums
-
-KEPT = 64
-"""Number of sides whose estimates are kept for further pairs: all of a comparison of each pair of groups."""
 
 
 class Solved(NamedTuple):
@@ -85,6 +83,31 @@ Pair = tuple[Side, Side]
 """Sides (a, b) of a comparison: b is the baseline, or comes first."""
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class CountsOfSides(Sequence[CohortCounts]):
+    """The counts of one version on each side, which are read when they are asked for.
+
+    Attributes:
+        sides: all of them have reports of the version.
+        fingerprint: of the version.
+    """
+
+    sides: Sequence[Side]
+    fingerprint: bytes
+
+    def __len__(self) -> int:
+        return len(self.sides)
+
+    @overload
+    def __getitem__(self, place: int) -> CohortCounts: ...
+    @overload
+    def __getitem__(self, place: slice) -> CountsOfSides: ...
+    def __getitem__(self, place: int | slice) -> CohortCounts | CountsOfSides:
+        if isinstance(place, slice):
+            return CountsOfSides(self.sides[place], self.fingerprint)
+        return self.sides[place].sample.counts[self.fingerprint]
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Family:
     """The sides of one collection or question, in an order in which the baseline comes first.
@@ -129,9 +152,9 @@ def groups_of(spec: JobSpec, stored: StoredCounts, by: tuple[str, ...]) -> Itera
         for key in sorted(keys, key=operator.itemgetter(GROUP)):
             if key[GROUP]:
                 windows.setdefault(key[GROUP], []).append(key)
-        parts = {name: own for name, own in windows.items() if own}
-        if parts:
-            yield _family(spec, stored, owner, parts)
+        samples = {name: added(stored, own, owner.named).sample for name, own in windows.items() if own}
+        if samples:
+            yield _family(spec, owner, samples)
 
 
 def totals_of(spec: JobSpec, stored: StoredCounts) -> Iterator[Family]:
@@ -141,7 +164,8 @@ def totals_of(spec: JobSpec, stored: StoredCounts) -> Iterator[Family]:
         SpecError: if windows overlap, or people repeat memos unknown times.
     """
     for owner, keys in _owners(spec, stored):
-        yield _family(spec, stored, owner, {"": [key for key in keys if not key[GROUP]]})
+        total = added(stored, [key for key in keys if not key[GROUP]], owner.named).sample
+        yield _family(spec, owner, {"": total})
 
 
 def windows_of(spec: JobSpec, stored: StoredCounts) -> Iterator[Family]:
@@ -164,15 +188,19 @@ def windows_of(spec: JobSpec, stored: StoredCounts) -> Iterator[Family]:
         if (0, 0) in windows:
             raise SpecError(f"--windows needs counts in windows, got one for everything of {name!r}")
         check_apart(windows, name)
-        yield _family(spec, stored, owner, {f"window={rfc3339(start)}": own for (start, _), own in windows.items()})
+        samples = {
+            f"window={rfc3339(start)}": kept_sample(stored, own, owner.named) for (start, _), own in windows.items()
+        }
+        yield _family(spec, owner, samples)
 
 
 def _owners(spec: JobSpec, stored: StoredCounts) -> list[tuple[Owner, list[Key]]]:
     """The questions with two versions or more that have counts, and the collections that are in none of them, with the
     keys of their counts."""
     by_collection: dict[Collection, list[Key]] = {}
+    catalog = {(one.id, one.version): one for one in spec.collections}
     for key in sorted(stored.windows):
-        collection = spec.catalog[bytes.fromhex(stored.windows[key][0]["fingerprint"])]
+        collection = catalog[key[:GROUP]]
         by_collection.setdefault(collection, []).append(key)
     owners: list[tuple[Owner, list[Key]]] = []
     for question in spec.questions:
@@ -191,33 +219,32 @@ def _declared(owner: Owner, by: tuple[str, ...]) -> Iterator[str]:
             yield from (group_text(list(roll_up.pairs(number))) for number in range(num_groups(roll_up.kept)))
 
 
-def _family(spec: JobSpec, stored: StoredCounts, owner: Owner, windows: Mapping[str, Sequence[Key]]) -> Family:
+def _family(spec: JobSpec, owner: Owner, samples: Mapping[str, Sample]) -> Family:
     """The sides that can be estimated, and why others are left out.
 
     Args:
         spec: what is estimated.
-        stored: counts of all windows.
         owner: the collection or question.
-        windows: those to add up for each side, by its name.
+        samples: of each side, by its name.
 
     Raises:
-        SpecError: if windows overlap, or people repeat memos unknown times.
+        SpecError: if people repeat memos unknown times.
     """
-    samples = [added(stored, keys, owner.named).sample for keys in windows.values()]
-    unknown = [one for sample in samples for one in sample.present if sample.times[one.fingerprint] is None]
+    unknown = [one for sample in samples.values() for one in sample.present if sample.times[one.fingerprint] is None]
     if unknown:
         raise SpecError(
             f"collection {unknown[0].id!r} with epsilon_inf must have a client_window and windows to be compared, "
             "because errors depend on the number of reports per person, got no such number"
         )
-    sides, left_out = [], []
+    sides, left_out, rest = list[Side](), list[str](), iter(samples.items())
     asked = dataclasses.replace(spec.asked(), estimator=Empirical(), anytime_scale=None)
-    for name, rows in zip(windows, rows_of(samples, asked)):
-        why = _why_left_out(rows)
-        if rows.shown is None or why:
-            left_out.append(f"{name or 'the total'} is left out, because {why}")
-        else:
-            sides.append(Side(name=name, sample=rows.sample, asked=asked))
+    while part := dict(itertools.islice(rest, KEPT)):
+        for name, rows in zip(part, rows_of(part.values(), asked)):
+            why = _why_left_out(rows)
+            if why:
+                left_out.append(f"{name or 'the total'} is left out, because {why}")
+            else:
+                sides.append(Side(name=name, sample=rows.sample, asked=asked))
     return Family(owner=owner, sides=sides, left_out=left_out)
 
 

@@ -70,15 +70,16 @@ def sides_of_both(
 
 def _check_other_reports(both: Sequence[StoredCounts]) -> None:
     """Refuse a directory of which the other one has a copy, whole or in part: the same counts of a run and window."""
-    here, there = (
-        {(row["run"], key): row["counts"] for key, rows in one.windows.items() for row in rows} for one in both
-    )
-    for (run, key), counts in here.items():
-        if run and there.get((run, key)) == counts:
-            raise SpecError(
-                "--with must have other reports than DIR, because reports do not differ from themselves, got the "
-                f"counts of run {run} in both"
-            )
+    here, there = (one.windows for one in both)
+    for key in here.keys() & there.keys():
+        in_other = {row["run"]: row["counts"] for row in there[key]}
+        for row in here[key]:
+            run = row["run"]
+            if run and in_other.get(run) == row["counts"]:
+                raise SpecError(
+                    "--with must have other reports than DIR, because reports do not differ from themselves, got the "
+                    f"counts of run {run} in both"
+                )
 
 
 def _paired(family: Family, other: Family, names: tuple[str, str]) -> Family:

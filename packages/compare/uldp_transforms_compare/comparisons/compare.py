@@ -493,7 +493,9 @@ def q_values(p_values: np.ndarray) -> np.ndarray:
     """
     size = len(p_values)
     order = np.argsort(p_values)[::-1]
-    adjusted = np.minimum.accumulate(p_values[order] * size / np.arange(size, 0, -1))
+    adjusted = p_values[order]
+    adjusted *= size  # in place: of many windows these are the largest arrays
+    adjusted /= np.arange(size, 0, -1)
     found = np.empty(size)
-    found[order] = np.minimum(adjusted, 1)
+    found[order] = np.minimum(np.minimum.accumulate(adjusted, out=adjusted), 1, out=adjusted)
     return found
