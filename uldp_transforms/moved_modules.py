@@ -21,9 +21,12 @@ _OF = "uldp_transforms"
 _LIARS = f"{_OF}.ldp.false_reports"
 
 MOVED = {
+    f"{_OF}.beam.runtime.row_coders": f"{_OF}.beam.runtime.coders",
+    f"{_OF}.ldp.counts.grouped_counts": f"{_OF}.ldp.counts.sparse_table",
     f"{_OF}.ldp.smoothing.change": f"{_OF}.ldp.smoothing.alarm",
     f"{_OF}.ldp.smoothing.kalman_filter": f"{_OF}.ldp.smoothing.drift_fit",
     f"{_OF}.ldp.utility.poisoning": _LIARS,
+    f"{_OF}.rows.window_counts": f"{_OF}.rows.samples.sample",
 }
 """Former name -> name."""
 

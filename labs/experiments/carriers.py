@@ -17,7 +17,7 @@ from labs.experiments.drawn_counts import draw_counts
 from labs.experiments.frame import Experiment, Result, Verdict, progress, read_table, sample_people
 from uldp_transforms.jobs import cli, estimate
 from uldp_transforms.ldp import Collection
-from uldp_transforms.rows.figures.p_values import FOUND
+from uldp_transforms.rows.figures.compared_figures import FOUND
 from uldp_transforms_compare.compare import compare_command
 from uldp_transforms_compare.comparisons.compare import difference_at
 from uldp_transforms_tables.simulate import simulate_command

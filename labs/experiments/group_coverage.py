@@ -16,7 +16,7 @@ from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators.anytime import anytime_confidence
 from uldp_transforms.ldp.mechanisms import Mechanism
 from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
-from uldp_transforms.rows.figures.difference_intervals import difference_interval
+from uldp_transforms.rows.figures.compared_figures import difference_interval
 from uldp_transforms_compare.comparisons.compare import difference_at, lift_interval
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from uldp_transforms import (
     Windows,
 )
 from uldp_transforms.beam.runtime.beam_windows import CalendarWindowFn
-from uldp_transforms.beam.runtime.row_coders import timestamp_of
+from uldp_transforms.beam.runtime.coders import timestamp_of
 from uldp_transforms.jobs.sinks import Output
 from uldp_transforms.ldp import CohortCounts, Collection, ReportBatch
 from uldp_transforms.messages import wire

@@ -43,8 +43,7 @@ from uldp_transforms.messages import wire
 from uldp_transforms.messages.catalog import CollectionCatalog
 from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.messages.rejection import Rejection
-from uldp_transforms.rows.samples.sample import Owner
-from uldp_transforms.rows.window_counts import counts_of_window
+from uldp_transforms.rows.samples.sample import Owner, counts_of_window
 from uldp_transforms.rows.window_health import health_of_window
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import BasePeriods, Windows

@@ -17,7 +17,7 @@ import pytest
 import uldp_transforms
 from tests.support.messages_cases import KRR, container, single, write_files
 from tests.support.project.shipped import FILES, NAME, SHIPPED
-from uldp_transforms.beam.runtime.row_coders import ROWS
+from uldp_transforms.beam.runtime.coders import ROWS
 from uldp_transforms.messages.native_module import decoder_name
 
 ROOT = Path(__file__).parents[2]

@@ -1,3 +1,3 @@
 """The Apache Beam layer: the specification of a job, its transforms, and accounts of every report."""
 
-import uldp_transforms.beam.runtime.row_coders  # noqa: F401  # rows cross between workers by their fields
+import uldp_transforms.beam.runtime.coders  # noqa: F401  # rows cross between workers by their fields

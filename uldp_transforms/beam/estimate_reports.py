@@ -8,8 +8,7 @@ import apache_beam as beam
 from apache_beam.pvalue import AsSingleton, PCollection
 from typing_extensions import Unpack
 
-from uldp_transforms.beam.runtime.inputs import require_spec, spec_for
-from uldp_transforms.beam.runtime.outputs import NamedOutputs
+from uldp_transforms.beam.runtime.inputs import NamedOutputs, require_spec, spec_for
 from uldp_transforms.beam.transforms.count_reports import CountReports
 from uldp_transforms.beam.transforms.decode_reports import DecodeReports
 from uldp_transforms.beam.transforms.discover_values import DiscoverValues

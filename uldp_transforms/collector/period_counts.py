@@ -11,8 +11,8 @@ import numpy as np
 from uldp_transforms.ldp.alphabets.dimensions import RollUp, roll_up_of
 from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
-from uldp_transforms.ldp.counts.grouped_counts import split_groups
 from uldp_transforms.ldp.counts.many_collections import count_cells
+from uldp_transforms.ldp.counts.sparse_table import split_groups
 from uldp_transforms.ldp.mechanisms.integer_reports import IntegerReportMechanism
 from uldp_transforms.ldp.reports import ReportBatch
 from uldp_transforms.messages.catalog import CollectionCatalog

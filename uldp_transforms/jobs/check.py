@@ -34,16 +34,17 @@ from uldp_transforms.jobs.records.ledger_sums import (
     summary,
     sums_of,
 )
-from uldp_transforms.jobs.records.recorded_collections import collections_of, zone_of
 from uldp_transforms.jobs.records.run_directory import is_in_use, unfinished_folders
 from uldp_transforms.jobs.records.run_records import (
     COMPLETE,
     STOPPED,
     RunRecord,
+    collections_of,
     files_of,
     of_jobs,
     read_lines,
     read_records,
+    zone_of,
 )
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.ldp.errors import SpecError

@@ -1,9 +1,9 @@
-"""Former names of fields of rows. A schema declares them, and everything that writes or reads rows follows.
+"""What classes of rows get beside their fields: former names, and a sentence for rows that are read like dictionaries.
 
-``"replaces": "at"`` of a field in ``schemas/*.avsc``: rows have the value under both names, for consumers of the former
-one; the former field stays in the schema. One release later it is removed, and ``"aliases": ["at"]`` instead lets every
-Avro reader find the value in older files. Readers of this package take both: a row without the new name has its value
-from the former one.
+A schema declares former names of fields, and everything that writes or reads rows follows. ``"replaces": "at"`` of a
+field in ``schemas/*.avsc``: rows have the value under both names, for consumers of the former one; the former field
+stays in the schema. One release later it is removed, and ``"aliases": ["at"]`` instead lets every Avro reader find the
+value in older files. Readers of this package take both: a row without the new name has its value from the former one.
 
 ``aliases`` comes so late because an Avro reader renames the former field of a file to the new one, which would then be
 there twice.
@@ -12,7 +12,9 @@ there twice.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
+
+from uldp_transforms.ldp.errors import SpecError
 
 _BOTH, _AFTERWARDS = "replaces", "aliases"
 
@@ -62,3 +64,21 @@ def fill_replaced(row: Any, schema: Mapping[str, Any]) -> None:
         return type(self)(**{**self._asdict(), **changes})
 
     row.__new__, row._replace = staticmethod(new_row), replaced_row
+
+
+_Row = TypeVar("_Row", bound=type)
+
+
+def with_attributes(row: _Row) -> _Row:
+    """Refuse texts as index of the rows of a class: a SpecError with the attribute to use instead."""
+    row.__getitem__ = _item  # type: ignore[index]  # a NamedTuple has no other base
+    return row
+
+
+def _item(row: Any, at: Any) -> Any:
+    if isinstance(at, str):
+        name, fields = type(row).__name__, row._fields
+        if at not in fields:
+            raise SpecError(f"{name} has the fields {', '.join(fields)}, got [{at!r}]")
+        raise SpecError(f"{name} has its fields as attributes, got [{at!r}]; use: row.{at}, or as_dict(row)[{at!r}]")
+    return tuple.__getitem__(row, at)

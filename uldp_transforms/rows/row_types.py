@@ -8,8 +8,7 @@ out, because Beam derives schemas from nothing else.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Optional
 
-from uldp_transforms.rows.renamed_fields import fill_replaced
-from uldp_transforms.rows.row_attributes import with_attributes
+from uldp_transforms.rows.renamed_fields import fill_replaced, with_attributes
 from uldp_transforms.schemas import load
 
 

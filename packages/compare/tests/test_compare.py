@@ -20,7 +20,7 @@ from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import ESTIMATORS
 from uldp_transforms.ldp.versions import questions_of
-from uldp_transforms.rows.figures.difference_intervals import difference_interval
+from uldp_transforms.rows.figures.compared_figures import difference_interval
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms_compare.compare import found_in_words
 from uldp_transforms_compare.compare.findings import Findings

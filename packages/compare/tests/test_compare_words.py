@@ -17,8 +17,7 @@ from uldp_transforms.jobs.reestimate.added_windows import check_apart
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.ldp.alphabets.noun import Noun
 from uldp_transforms.ldp.estimators import ESTIMATORS
-from uldp_transforms.rows.figures.clearest_rows import clearest_rows
-from uldp_transforms.rows.figures.p_values import p_text
+from uldp_transforms.rows.figures.compared_figures import clearest_rows, p_text
 from uldp_transforms.rows.figures.window_names import WindowNames, clock
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms.rows.samples.asked import Asked

@@ -14,8 +14,7 @@ from tests.support.tolerance import binomial_limits, generator, normal_limit
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.ldp.solvers.pooled_versions import PooledVersions
-from uldp_transforms.rows.figures.clearest_rows import clearest_first
-from uldp_transforms.rows.figures.difference_intervals import difference_interval
+from uldp_transforms.rows.figures.compared_figures import clearest_first, difference_interval
 from uldp_transforms_compare.comparisons import Comparison, compare, homogeneity
 from uldp_transforms_compare.comparisons.compare import (
     _Looks,

@@ -14,7 +14,7 @@ from tests.support.cases import enumerated
 from tests.support.ldp.lied_counts import CLOSED, counts_of, of
 from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts, Collection, Estimate
-from uldp_transforms.rows.figures.difference_intervals import difference_interval
+from uldp_transforms.rows.figures.compared_figures import difference_interval
 from uldp_transforms_compare.comparisons import compare
 from uldp_transforms_compare.comparisons.compare import _Pair, difference_at
 

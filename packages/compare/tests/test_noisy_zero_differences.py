@@ -11,7 +11,7 @@ import numpy as np
 from tests.support.ldp.made_collections import made
 from tests.support.ldp.noisy_zeros import of_counts, rare
 from tests.support.tolerance import generator
-from uldp_transforms.rows.figures.difference_intervals import difference_interval
+from uldp_transforms.rows.figures.compared_figures import difference_interval
 from uldp_transforms_compare.comparisons import compare
 from uldp_transforms_compare.comparisons.compare import _Pair
 

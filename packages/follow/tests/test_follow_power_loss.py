@@ -9,8 +9,7 @@ import pytest
 from tests.support.messages_cases import KRR
 from tests.support.power_loss import Disk
 from uldp_transforms.ldp import CohortCounts
-from uldp_transforms.rows.samples.sample import Owner
-from uldp_transforms.rows.window_counts import counts_of_window
+from uldp_transforms.rows.samples.sample import Owner, counts_of_window
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms_follow.row_outbox import put_rows, write_outbox
 from uldp_transforms_follow.state import FollowState

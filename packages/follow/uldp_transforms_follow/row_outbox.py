@@ -15,8 +15,7 @@ from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.messages.group_keys import fingerprint_of, is_total
 from uldp_transforms.rows import row_types
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
-from uldp_transforms.rows.samples.sample import Sample
-from uldp_transforms.rows.window_counts import counts_of_window
+from uldp_transforms.rows.samples.sample import Sample, counts_of_window
 from uldp_transforms.rows.windowed_estimate import flat
 from uldp_transforms.spec.job_spec import JobSpec
 from uldp_transforms.windows import rfc3339

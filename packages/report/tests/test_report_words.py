@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from uldp_transforms.jobs.records.collection_facts import facts_of, sensitive_in_words, sensitive_values
-from uldp_transforms.jobs.records.recorded_collections import collections_of
+from uldp_transforms.jobs.records.run_records import collections_of
 from uldp_transforms.ldp import Collection
 from uldp_transforms.rows.figures import figure_words
 from uldp_transforms.rows.figures.figure import Figure, share_of, table_of, trend_of

@@ -18,7 +18,7 @@ import orjson
 from scipy import special
 
 from uldp_transforms.ldp.confidence import CONFIDENCE, confidence_or_default, error_rate
-from uldp_transforms.rows.figures.difference_intervals import difference_interval, hull
+from uldp_transforms.rows.figures.compared_figures import difference_interval, hull
 from uldp_transforms.rows.figures.figure import Figure
 from uldp_transforms_report.levels import USUAL, Levels
 from uldp_transforms_report.tables.axis import scale_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from uldp_transforms.ldp.confidence import CONFIDENCE, confidence_or_default, error_rate, percent
-from uldp_transforms.rows.figures.p_values import rate_text
+from uldp_transforms.rows.figures.compared_figures import rate_text
 
 _CHOSEN_FROM = 20
 

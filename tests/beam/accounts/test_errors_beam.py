@@ -42,7 +42,7 @@ from uldp_transforms import (
     SummarizeLedger,
 )
 from uldp_transforms.beam.runtime.coders import CohortCountsCoder, MixedReportsCoder, ReportBatchCoder
-from uldp_transforms.beam.runtime.outputs import NoOutputError
+from uldp_transforms.beam.runtime.inputs import NoOutputError
 from uldp_transforms.beam.transforms.deduplicate import _split
 from uldp_transforms.beam.transforms.gather_messages import GatheredCoder, _require_times
 from uldp_transforms.beam.transforms.read_report_files import _ReadFn

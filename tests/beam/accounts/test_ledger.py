@@ -34,7 +34,7 @@ from tests.support.messages_cases import (
 )
 from tests.support.tolerance import generator
 from uldp_transforms import SummarizeLedger
-from uldp_transforms.beam.runtime.row_coders import timestamp_of
+from uldp_transforms.beam.runtime.coders import timestamp_of
 from uldp_transforms.beam.transforms import deduplicate, ledger, transit
 from uldp_transforms.beam.transforms.count_reports import SumCountsFn
 from uldp_transforms.collector import period_counts as counting

@@ -14,7 +14,7 @@ from apache_beam import coders
 
 from tests.support.estimated import estimate_window
 from tests.support.messages_cases import KRR, collection
-from uldp_transforms.beam.runtime import row_coders
+from uldp_transforms.beam.runtime.coders import ROWS
 from uldp_transforms.jobs.sinks.bigquery_tables import native_row
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.estimators import Empirical
@@ -127,7 +127,7 @@ def test_every_form_has_the_same_numbers(row: WindowedEstimate):
     table = pyarrow.parquet.read_table(io.BytesIO(parquet_bytes([record], ESTIMATE_SCHEMA)))
     assert table.to_pylist()[0]["numbers"] == expected
     assert native_row(row, ESTIMATE_SCHEMA)["numbers"] == expected
-    assert WindowedEstimate in row_coders.ROWS
+    assert WindowedEstimate in ROWS
     coder = coders.registry.get_coder(WindowedEstimate)
     assert as_dict(coder.decode(coder.encode(row)))["numbers"] == expected
     health = WindowHealth(**dict.fromkeys(WindowHealth._fields) | {"findings": [], "dimensions": []})

@@ -9,7 +9,7 @@ import pytest
 from apache_beam.utils.timestamp import Timestamp
 
 from tests.support.messages_cases import KRR, NOON
-from uldp_transforms.beam.runtime.row_coders import timestamp_of
+from uldp_transforms.beam.runtime.coders import timestamp_of
 from uldp_transforms.beam.transforms.ledger import ReasonCountsCoder, SumByReasonFn
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection

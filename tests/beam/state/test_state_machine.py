@@ -26,8 +26,7 @@ from tests.fuzz.fuzz_inputs import Fuzzer
 from tests.fuzz.fuzz_reference import Gate, Payloads, Reference
 from tests.support import replay
 from tests.support.messages_cases import Row, collection, data, decoder, long, numbered, packed, single
-from uldp_transforms.beam.runtime.coders import CohortCountsCoder, ReportBatchCoder
-from uldp_transforms.beam.runtime.row_coders import timestamp_of
+from uldp_transforms.beam.runtime.coders import CohortCountsCoder, ReportBatchCoder, timestamp_of
 from uldp_transforms.collector.known_reports import KnownReports, to_rows
 from uldp_transforms.collector.ledger_entries import received_entries
 from uldp_transforms.collector.period_counts import count_periods

@@ -17,8 +17,7 @@ from tests.support.jobs.reestimated import ALL, COLLECTIONS, FILES, PERIOD, esti
 from tests.support.jobs.stored_periods import ONE, store, stored
 from tests.support.messages_cases import collection, write_files
 from uldp_transforms.jobs import uldp
-from uldp_transforms.jobs.records.recorded_collections import collections_of
-from uldp_transforms.jobs.records.run_records import read_records
+from uldp_transforms.jobs.records.run_records import collections_of, read_records
 from uldp_transforms.jobs.records.whole_period import totals_of
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.alphabets.noun import Noun

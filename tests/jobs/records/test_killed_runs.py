@@ -9,8 +9,14 @@ from typing import Any
 
 import pytest
 
-from uldp_transforms.jobs.records.cut_windows import cut_before
-from uldp_transforms.jobs.records.killed_runs import KilledRun, acknowledge, acknowledged, killed_runs, without_end
+from uldp_transforms.jobs.records.killed_runs import (
+    KilledRun,
+    acknowledge,
+    acknowledged,
+    cut_before,
+    killed_runs,
+    without_end,
+)
 from uldp_transforms.jobs.records.run_records import RunRecord
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.figures.window_names import clock

@@ -20,7 +20,7 @@ from tests.servers.google_server import GoogleServer, misfits, request_refused, 
 from tests.support.cases import golden
 from tests.support.messages_cases import KRR, container, single, write_files
 from tests.support.rows.rows_of_all_kinds import ROWS, estimate_row, ledger_row
-from uldp_transforms.beam.runtime.row_coders import timestamp_of
+from uldp_transforms.beam.runtime.coders import timestamp_of
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.cli import UNREAD
 from uldp_transforms.jobs.estimate.run import configure

@@ -7,8 +7,7 @@ import pytest
 
 from tests.support.tolerance import generator
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
-from uldp_transforms.ldp.counts.grouped_counts import split_groups
-from uldp_transforms.ldp.counts.sparse_table import SparseCounts, counts_at
+from uldp_transforms.ldp.counts.sparse_table import SparseCounts, counts_at, split_groups
 
 NUM_COHORTS, NUM_CELLS, NUM_GROUPS = 3, 5, 6
 TABLE = np.array([2, 0, 2, 7, 0, 2])

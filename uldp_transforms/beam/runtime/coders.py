@@ -1,4 +1,6 @@
-"""Coders of counts and reports between workers: versioned bytes instead of pickled arrays."""
+"""Coders between workers: of counts and reports, as versioned bytes instead of pickled arrays, and of each kind of row,
+so that Beam's sinks, SQL and data frames accept it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ import struct
 
 import numpy as np
 from apache_beam import coders, typehints
+from apache_beam.utils.timestamp import Timestamp
 
 from uldp_transforms.collector.count_bytes import decode_counts, encode_counts
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
@@ -15,6 +18,15 @@ from uldp_transforms.ldp.reports import ID_BYTES, ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.messages.group_keys import FINGERPRINT_BYTES, split_key
 from uldp_transforms.messages.mixed_reports import MixedReports
+from uldp_transforms.rows.row_types import (
+    DiscoveredValue,
+    EstimatedValue,
+    LedgerRow,
+    RejectedReport,
+    WindowCounts,
+    WindowedEstimate,
+    WindowHealth,
+)
 
 _BATCH_VERSION = 1
 
@@ -144,3 +156,14 @@ KEYED_COUNTS = typehints.Tuple[bytes, CohortCounts]
 coders.registry.register_coder(CohortCounts, CohortCountsCoder)
 coders.registry.register_coder(ReportBatch, ReportBatchCoder)
 coders.registry.register_coder(MixedReports, MixedReportsCoder)
+
+
+ROWS = (DiscoveredValue, EstimatedValue, LedgerRow, RejectedReport, WindowCounts, WindowHealth, WindowedEstimate)
+
+for _row in ROWS:
+    coders.registry.register_coder(_row, coders.RowCoder)
+
+
+def timestamp_of(text: str) -> Timestamp:
+    """Convert a time in a row to Beam's ``Timestamp``."""
+    return Timestamp.from_rfc3339(text)

@@ -16,8 +16,7 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedV
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto, beam_periods, beam_window, beam_windows, window_into
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, RunningSumCoder, key_of_sum, owner_and_start
-from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
-from uldp_transforms.beam.runtime.outputs import NamedOutputs
+from uldp_transforms.beam.runtime.inputs import NamedOutputs, mark, require_spec, spec_for
 from uldp_transforms.beam.runtime.panes import cadence
 from uldp_transforms.beam.transforms.deduplicate import CountNewReports
 from uldp_transforms.collector.ledger_entries import ACCEPTED, LedgerEntry

@@ -13,8 +13,7 @@ from apache_beam.utils.shared import Shared
 
 import uldp_transforms.beam.runtime.coders  # noqa: F401  # registers how reports cross between workers
 from uldp_transforms.beam.runtime import metrics
-from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
-from uldp_transforms.beam.runtime.outputs import NamedOutputs
+from uldp_transforms.beam.runtime.inputs import NamedOutputs, mark, require_spec, spec_for
 from uldp_transforms.beam.transforms.gather_messages import GATHERED, Gathered, GatherMessages, kind_of_messages
 from uldp_transforms.beam.transforms.read_report_files import ReadFiles
 from uldp_transforms.collector.ledger_entries import LedgerEntry, handed_on, received_entries

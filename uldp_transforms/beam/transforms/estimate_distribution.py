@@ -11,8 +11,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.coders import KEYED_COUNTS
-from uldp_transforms.beam.runtime.inputs import mark, require_spec, spec_for
-from uldp_transforms.beam.runtime.outputs import NamedOutputs
+from uldp_transforms.beam.runtime.inputs import NamedOutputs, mark, require_spec, spec_for
 from uldp_transforms.beam.runtime.panes import is_partial, place_of
 from uldp_transforms.beam.transforms.estimate_together import EstimateTogether
 from uldp_transforms.beam.transforms.pool_versions import PoolVersions
@@ -24,8 +23,7 @@ from uldp_transforms.messages.group_keys import fingerprint_of, is_total
 from uldp_transforms.rows.entry_columns import with_list
 from uldp_transforms.rows.row_types import WindowCounts, WindowedEstimate, WindowHealth
 from uldp_transforms.rows.samples.rows_of_samples import TOGETHER
-from uldp_transforms.rows.samples.sample import Sample
-from uldp_transforms.rows.window_counts import counts_of_window
+from uldp_transforms.rows.samples.sample import Sample, counts_of_window
 from uldp_transforms.spec.job_spec import JobSpec
 
 _MOST_CELLS = 1 << 20

@@ -16,8 +16,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.file_patterns import absolute, check_files, files_of
-from uldp_transforms.beam.runtime.inputs import require_elements
-from uldp_transforms.beam.runtime.outputs import NamedOutputs
+from uldp_transforms.beam.runtime.inputs import NamedOutputs, require_elements
 from uldp_transforms.beam.transforms.gather_messages import GATHERED, Gathered, Grouping
 from uldp_transforms.collector.ledger_entries import RECEIVED, LedgerEntry, handed_on
 from uldp_transforms.files import stores

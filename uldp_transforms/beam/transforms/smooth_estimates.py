@@ -16,8 +16,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto
-from uldp_transforms.beam.runtime.inputs import require_spec, spec_for
-from uldp_transforms.beam.runtime.outputs import NamedOutputs
+from uldp_transforms.beam.runtime.inputs import NamedOutputs, require_spec, spec_for
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.sentinels import Finding

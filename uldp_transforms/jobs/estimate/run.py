@@ -37,7 +37,7 @@ from uldp_transforms.jobs.engines.signals import CUT_OFF, Signals
 from uldp_transforms.jobs.estimate.options import Job, read_arguments
 from uldp_transforms.jobs.files.progress import of_this_process
 from uldp_transforms.jobs.pictures import drawing
-from uldp_transforms.jobs.records.cut_windows import cut_before
+from uldp_transforms.jobs.records.killed_runs import cut_before
 from uldp_transforms.jobs.records.ledger_sums import (
     UNREAD_FILES,
     periods_out_of_balance,

@@ -14,15 +14,17 @@ import datetime
 import json
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs.records.superseded_files import without_superseded
+from uldp_transforms.ldp import Collection
 from uldp_transforms.ldp.checks import parse_json
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.figures.window_names import clock
 from uldp_transforms.version import SOFTWARE
 from uldp_transforms.windows import moment_of, now, rfc3339
 
@@ -163,3 +165,22 @@ def of_jobs(path: str) -> Iterator[None]:
         raise
     except _STUMBLES as error:
         raise SpecError(f"{path} must contain rows of uldp estimate (the content is not shown)") from error
+
+
+def collections_of(records: Iterable[RunRecord], others: Iterable[Collection]) -> dict[str, Collection]:
+    """Fingerprint -> collection, for those of runs and others, which say what equal ones are called; unreadable ones of
+    runs, of newer versions, are omitted."""
+    found = {}
+    for record in records:
+        for given in record.specification.get("collections") or ():
+            try:
+                collection = Collection.from_json(given)
+            except SpecError:  # collection of a newer version
+                continue
+            found[collection.fingerprint.hex()] = collection
+    return found | {collection.fingerprint.hex(): collection for collection in others}
+
+
+def zone_of(records: Sequence[RunRecord]) -> datetime.tzinfo:
+    """The time zone of the latest run, in which texts name windows."""
+    return clock(records[-1].specification.get("timezone") if records else None)

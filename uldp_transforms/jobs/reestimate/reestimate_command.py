@@ -30,8 +30,7 @@ from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.records.recorded_collections import collections_of, zone_of
-from uldp_transforms.jobs.records.run_records import RunRecord, read_records
+from uldp_transforms.jobs.records.run_records import RunRecord, collections_of, read_records, zone_of
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.records.whole_period import FILE
 from uldp_transforms.jobs.reestimate.regroup import GROUP, Key

@@ -12,7 +12,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from apache_beam.pvalue import PCollection
 from apache_beam.transforms.window import GlobalWindows
 
-from uldp_transforms.beam.runtime.row_coders import timestamp_of
+from uldp_transforms.beam.runtime.coders import timestamp_of
 from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.engines.google_clients import require_google_clients
 from uldp_transforms.jobs.records.row_file_options import flush_every

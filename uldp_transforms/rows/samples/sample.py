@@ -1,4 +1,4 @@
-"""A sample: the counts of one window that are estimated once, and whose they are."""
+"""A sample: the counts of one window that are estimated once, and whose they are; and their row, for storage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from uldp_transforms.ldp.collection import Collection
 from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.versions import VersionedQuestion
 from uldp_transforms.messages.group_keys import owner_of_group
-from uldp_transforms.rows.row_identity import fields_of_group, reports_of_a_person
+from uldp_transforms.rows.row_identity import fields_of_group, name_of, reports_of_a_person
+from uldp_transforms.rows.row_types import WindowCounts
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -112,3 +113,15 @@ def reason_to_withhold(num_reports: int, min_reports: int, partial: bool) -> str
     if partial:
         return "partial"
     return "suppressed" if num_reports < min_reports else None
+
+
+def counts_of_window(owner: Owner, counts: CohortCounts, place: dict[str, Any], *, complete: bool) -> WindowCounts:
+    """The row of a collection, or of one of its groups, in one window and pane, which the fields ``place`` identify."""
+    return WindowCounts(
+        **name_of(owner.named),
+        **place,
+        complete=complete,
+        num_reports=counts.num_reports.tolist(),
+        cells=counts.cells.ravel().tolist(),
+        **owner.fields,
+    )

@@ -22,14 +22,13 @@ from uldp_transforms import JobSpec
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
-from uldp_transforms.jobs.records.recorded_collections import collections_of, zone_of
 from uldp_transforms.jobs.records.row_directory import COMPARISONS
-from uldp_transforms.jobs.records.run_records import RunRecord, read_records
+from uldp_transforms.jobs.records.run_records import RunRecord, collections_of, read_records, zone_of
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, files_of_counts
 from uldp_transforms.jobs.reestimate.windows_in_turn import windows_in_turn
 from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import SpecError
-from uldp_transforms.rows.figures.difference_intervals import MAX_PAIRS
+from uldp_transforms.rows.figures.compared_figures import MAX_PAIRS
 from uldp_transforms.rows.figures.window_names import WindowNames, starts_in
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms_compare.compare.findings import MOST_PRINTED

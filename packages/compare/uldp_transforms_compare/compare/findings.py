@@ -8,8 +8,7 @@ from collections.abc import Iterable
 
 from uldp_transforms.ldp.confidence import confidence_or_default, error_rate
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
-from uldp_transforms.rows.figures.clearest_rows import EXACT, clearest_rows
-from uldp_transforms.rows.figures.compared_figures import MEAN, QUANTILE, SHARE_ABOVE
+from uldp_transforms.rows.figures.compared_figures import EXACT, MEAN, QUANTILE, SHARE_ABOVE, clearest_rows
 from uldp_transforms.rows.figures.figure import is_without_zero
 from uldp_transforms.rows.row_types import ComparedValue
 

@@ -12,7 +12,7 @@ from uldp_transforms.ldp import SpecError
 from uldp_transforms.ldp.alphabets.noun import REPORT
 from uldp_transforms.ldp.confidence import percent
 from uldp_transforms.ldp.solvers.pooled_versions import Agreement
-from uldp_transforms.rows.figures.p_values import p_text, rate_text
+from uldp_transforms.rows.figures.compared_figures import p_text, rate_text
 from uldp_transforms.rows.figures.window_names import WindowNames, clock, starts_in
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms_compare.compare.findings import MOST_PRINTED, Findings

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from uldp_transforms.rows.figures.compared_figures import QUANTILE, WITH_UNIT
+from uldp_transforms.rows.figures.compared_figures import QUANTILE, WITH_UNIT, is_found
 from uldp_transforms.rows.figures.figure import halves_of, is_without_zero, name_of_quantile, name_of_share
 from uldp_transforms.rows.figures.figure_words import digits_of
-from uldp_transforms.rows.figures.p_values import is_found
 from uldp_transforms.rows.row_types import ComparedValue
 from uldp_transforms_compare.comparisons.difference_columns import Subject
 

@@ -45,8 +45,7 @@ from uldp_transforms.ldp.estimators.estimator import ANYTIME, Estimate
 from uldp_transforms.ldp.false_reports import Pushed
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence, normal_quantile
 from uldp_transforms.ldp.solvers.intervals import reaching
-from uldp_transforms.rows.figures.clearest_rows import clearest_first
-from uldp_transforms.rows.figures.difference_intervals import Ends, difference_interval, hull
+from uldp_transforms.rows.figures.compared_figures import Ends, clearest_first, difference_interval, hull
 from uldp_transforms_compare.comparisons.difference_columns import Differences, Subject
 from uldp_transforms_compare.comparisons.interval_inversion import ComparedSide, confidence_at, p_values_at
 

@@ -28,8 +28,7 @@ from uldp_transforms.ldp.estimators.number_estimates import (
 from uldp_transforms.ldp.estimators.number_sums import NumberSums
 from uldp_transforms.ldp.estimators.smooth_figures import Smooth, SmoothFigures
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence, normal_quantile
-from uldp_transforms.rows.figures.compared_figures import MEAN, QUANTILE, SHARE_ABOVE
-from uldp_transforms.rows.figures.difference_intervals import Ends, difference_interval, hull
+from uldp_transforms.rows.figures.compared_figures import MEAN, QUANTILE, SHARE_ABOVE, Ends, difference_interval, hull
 from uldp_transforms_compare.comparisons.compare import noticeable_difference
 from uldp_transforms_compare.comparisons.difference_columns import Difference, Differences, Subject
 from uldp_transforms_compare.comparisons.interval_inversion import p_values_at

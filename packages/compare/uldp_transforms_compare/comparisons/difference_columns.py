@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from uldp_transforms.rows.figures.difference_intervals import Ends
+from uldp_transforms.rows.figures.compared_figures import Ends
 
 
 class Subject(NamedTuple):

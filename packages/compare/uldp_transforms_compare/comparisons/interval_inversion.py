@@ -16,7 +16,7 @@ from scipy import special
 from uldp_transforms.ldp.estimators.estimator import Estimate
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.solvers.intervals import moved_inside
-from uldp_transforms.rows.figures.difference_intervals import Ends
+from uldp_transforms.rows.figures.compared_figures import Ends
 
 GRID = np.linspace(0.05, 8.2, 164)
 """Normal quantiles for p-values; beyond the last one a confidence is 1 in floating point, and distances from 0 are

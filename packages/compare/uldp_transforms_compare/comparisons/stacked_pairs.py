@@ -10,7 +10,7 @@ import numpy as np
 from uldp_transforms.ldp.estimators.estimator import Estimate
 from uldp_transforms.ldp.mechanisms.binomial_law import Confidence
 from uldp_transforms.ldp.solvers.intervals import StackedIntervals, moved_inside
-from uldp_transforms.rows.figures.difference_intervals import Ends, difference_interval, hull
+from uldp_transforms.rows.figures.compared_figures import Ends, difference_interval, hull
 from uldp_transforms_compare.comparisons.compare import order_of_values, p_values_of_sides
 from uldp_transforms_compare.comparisons.interval_inversion import ComparedSide, confidence_at, p_values_at
 

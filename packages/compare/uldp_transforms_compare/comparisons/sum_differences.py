@@ -7,8 +7,7 @@ import dataclasses
 import numpy as np
 
 from uldp_transforms.ldp.share_sums.share_sums import ShareSums
-from uldp_transforms.rows.figures.compared_figures import SUM, WEIGHTED_SUM
-from uldp_transforms.rows.figures.difference_intervals import Ends
+from uldp_transforms.rows.figures.compared_figures import SUM, WEIGHTED_SUM, Ends
 from uldp_transforms_compare.comparisons.compare import differences_of_sides
 from uldp_transforms_compare.comparisons.difference_columns import Differences, Subject
 from uldp_transforms_compare.comparisons.interval_inversion import ComparedSide

@@ -8,8 +8,7 @@ import math
 from scipy import special
 
 from uldp_transforms.ldp.confidence import error_rate, percent
-from uldp_transforms.rows.figures.difference_intervals import MAX_PAIRS
-from uldp_transforms.rows.figures.p_values import rate_text
+from uldp_transforms.rows.figures.compared_figures import MAX_PAIRS, rate_text
 from uldp_transforms_planner.planning import Plan, reports_for_half_width
 
 _SHOWN = 0.8

@@ -17,10 +17,8 @@ from uldp_transforms.jobs.records.run_records import files_of
 from uldp_transforms.ldp.confidence import confidence_or_default, error_rate
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.estimators.estimator import ANYTIME
-from uldp_transforms.rows.figures.clearest_rows import clearest_rows
-from uldp_transforms.rows.figures.compared_figures import WITH_UNIT
+from uldp_transforms.rows.figures.compared_figures import WITH_UNIT, clearest_rows, is_found
 from uldp_transforms.rows.figures.figure import Figure
-from uldp_transforms.rows.figures.p_values import is_found
 from uldp_transforms.rows.figures.window_names import WindowNames, local, starts_in
 from uldp_transforms.rows.renamed_fields import former_names, with_new_names
 from uldp_transforms.rows.row_types import COMPARED_SCHEMA

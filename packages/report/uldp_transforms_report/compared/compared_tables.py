@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+from uldp_transforms.rows.figures.compared_figures import p_text
 from uldp_transforms.rows.figures.figure_words import NumberFormat, format_of
-from uldp_transforms.rows.figures.p_values import p_text
 from uldp_transforms_report.compared.compared_rows import Comparisons, Difference
 from uldp_transforms_report.groups.group_labels import GroupLabels
 from uldp_transforms_report.tables import columns as of

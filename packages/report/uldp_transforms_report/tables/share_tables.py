@@ -7,9 +7,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from uldp_transforms.rows.figures.compared_figures import p_text
 from uldp_transforms.rows.figures.figure import COLUMNS, Figure, Trend
 from uldp_transforms.rows.figures.figure_words import format_of_trend
-from uldp_transforms.rows.figures.p_values import p_text
 from uldp_transforms_report.differences import Panel
 from uldp_transforms_report.facts import Found, Latest, WindowLine
 from uldp_transforms_report.levels import Levels

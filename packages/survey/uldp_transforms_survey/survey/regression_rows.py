@@ -12,7 +12,7 @@ from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.ldp.confidence import INTERVAL
 from uldp_transforms.ldp.errors import EstimationError
 from uldp_transforms.ldp.estimators.display import interval_text
-from uldp_transforms.rows.figures.p_values import p_text
+from uldp_transforms.rows.figures.compared_figures import p_text
 from uldp_transforms_survey.answers.shares import DISAGREE, agreement, misfit
 from uldp_transforms_survey.regression import Regression, regress
 from uldp_transforms_survey.survey.answer_table import Answers

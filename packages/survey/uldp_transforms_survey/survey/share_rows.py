@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from uldp_transforms.ldp import CohortCounts, Collection
-from uldp_transforms.rows.figures.p_values import p_text
+from uldp_transforms.rows.figures.compared_figures import p_text
 from uldp_transforms_survey.answers import shares
 from uldp_transforms_survey.answers.shares import DesignedAnswers, Share
 from uldp_transforms_survey.survey.answer_table import Answers

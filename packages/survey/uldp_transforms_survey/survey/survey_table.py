@@ -8,7 +8,7 @@ from typing import Any
 from uldp_transforms.jobs.files.text_table import aligned, printable
 from uldp_transforms.ldp.confidence import INTERVAL
 from uldp_transforms.ldp.estimators.display import interval_text
-from uldp_transforms.rows.figures.p_values import p_text
+from uldp_transforms.rows.figures.compared_figures import p_text
 from uldp_transforms_survey.survey.inattention_rows import Model
 from uldp_transforms_survey.survey.share_rows import is_pooled
 
