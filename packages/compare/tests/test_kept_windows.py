@@ -13,7 +13,6 @@ from tests.support.jobs.reestimated import PERIOD
 from tests.support.jobs.stored_periods import GROUPED, store
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, files_of_counts, stored_counts
-from uldp_transforms.jobs.reestimate.windows_in_turn import windows_in_turn
 from uldp_transforms.ldp import Collection
 from uldp_transforms_compare.compare.kept_windows import KEPT, kept
 from uldp_transforms_compare.compare.sides import CountsOfSides, windows_of
@@ -31,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def kept_counts(of: Collection, by: tuple[str, ...] | None = None) -> StoredCounts:
-    return kept(windows_in_turn([(files_of_counts("job/"), [])], {of.fingerprint.hex(): of}, by))
+    return kept((files_of_counts("job/"), []), {of.fingerprint.hex(): of}, by)
 
 
 @pytest.mark.parametrize("by", [None, ("arm",)])

@@ -94,7 +94,7 @@ def stored_counts(
         latest: Panes = defaultdict(dict)
         for name, row in read_rows(files):
             if row["fingerprint"] in known:
-                keep_last(latest, name, row, known[row["fingerprint"]])
+                keep_last(latest, checked(name, row, known[row["fingerprint"]]))
             else:
                 strangers += 1
         if longer is not None and latest:
@@ -182,13 +182,18 @@ def _groups_of_whole(windows: Mapping[Key, Sequence[Row]], whole: Set[Key]) -> s
     return {key for key in windows if key[GROUP] and total_of(key) in whole and not reports[total_of(key)]}
 
 
-def keep_last(latest: Panes, name: str, row: Row, collection: Collection) -> None:
-    """Check a row of a file, and keep it unless a later pane of its window, group and run is there.
+def checked(name: str, row: Row, collection: Collection) -> Row:
+    """A row of a file with its ``counts``.
 
     Raises:
-        SpecError: if its counts are impossible for its collection.
+        SpecError: if they are impossible for its collection.
     """
     row["counts"] = _checked(name, collection, row.pop("num_reports"), row.pop("cells"))
+    return row
+
+
+def keep_last(latest: Panes, row: Row) -> None:
+    """Keep a row unless a later pane of its window, group and run is there."""
     key, run = key_of(row), row["run"] or ""
     latest[key][run] = max(latest[key].get(run, row), row, key=_order)
 

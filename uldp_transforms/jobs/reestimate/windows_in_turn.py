@@ -12,6 +12,7 @@ from uldp_transforms.jobs.reestimate.stored_counts import (
     Panes,
     StoredCounts,
     check_stored_by,
+    checked,
     keep_last,
     key_of,
     read_rows,
@@ -54,7 +55,7 @@ def windows_in_turn(
                 continue
             window = total_of(key_of(row))
             of_jobs = begun.setdefault(window, [defaultdict(dict) for _ in every])
-            keep_last(of_jobs[place], name, row, known[row["fingerprint"]])
+            keep_last(of_jobs[place], checked(name, row, known[row["fingerprint"]]))
             if last[window] == number:
                 panes = zip(begun.pop(window), (records for _, records in every))
                 windows, whole = rows_to_add(panes, by)

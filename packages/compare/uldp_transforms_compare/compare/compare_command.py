@@ -25,7 +25,6 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.records.row_directory import COMPARISONS
 from uldp_transforms.jobs.records.run_records import RunRecord, collections_of, read_records, zone_of
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts, files_of_counts
-from uldp_transforms.jobs.reestimate.windows_in_turn import windows_in_turn
 from uldp_transforms.jobs.spec_options import check_options_agree, given, options_of_samples, spec_option
 from uldp_transforms.ldp import SpecError
 from uldp_transforms.rows.figures.compared_figures import MAX_PAIRS
@@ -170,7 +169,7 @@ def _declared(records: Sequence[RunRecord]) -> float | None:
 def job(task: Comparing) -> int:
     """Compare, write the rows, and print what was found."""
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
-    found = _families(task, [kept(windows_in_turn([job], known, task.by)) for job in task.jobs])
+    found = _families(task, [kept(job, known, task.by) for job in task.jobs])
     families = [(family, _pairs(task, family)) for family in found]
     names = _names(task, [family for family, _ in families])
     if task.anytime:
