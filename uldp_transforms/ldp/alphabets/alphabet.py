@@ -336,3 +336,10 @@ def _require_text(distinct: Iterable[Any], inverse: np.ndarray) -> None:
         rows = np.flatnonzero(np.isin(inverse, list(strange)))
         more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
         raise TypeError(f"values must be text (str), got {strange[int(inverse[rows[0]])]} in row {rows[0]}{more}")
+
+
+def table_of_rows(rows: np.ndarray, num_hashes: int = 1) -> np.ndarray:
+    """``Alphabet.symbol_table`` from its rows (S, C h) of all cohorts; see ``Alphabet.symbol_rows``."""
+    if num_hashes > 1:
+        rows = rows.reshape(len(rows), rows.shape[1] // num_hashes, num_hashes)
+    return np.ascontiguousarray(np.moveaxis(rows, 0, 1), dtype=np.int64)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.alphabets.alphabet import Alphabet, places_in_list
+from uldp_transforms.ldp.alphabets.alphabet import Alphabet, places_in_list, table_of_rows
 from uldp_transforms.ldp.checks import require_int, require_texts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical, hash_words
@@ -86,10 +86,7 @@ class Hashed(Alphabet):
         return places_in_list(self.clear_values, values)
 
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
-        rows = self.symbol_rows(values, num_cohorts)
-        if self.num_hashes > 1:
-            rows = rows.reshape(len(values), num_cohorts, self.num_hashes)
-        return np.ascontiguousarray(np.moveaxis(rows, 0, 1), dtype=np.int64)
+        return table_of_rows(self.symbol_rows(values, num_cohorts), self.num_hashes)
 
     def symbol_rows(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
         listed = self._listed(values)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.alphabets.alphabet import Alphabet, index_of, places_in_list
+from uldp_transforms.ldp.alphabets.alphabet import Alphabet, index_of, places_in_list, table_of_rows
 from uldp_transforms.ldp.alphabets.closed import closed_values, sensitive_values
 from uldp_transforms.ldp.checks import require_int
 from uldp_transforms.ldp.errors import SpecError
@@ -90,10 +90,7 @@ class Permuted(Alphabet):
         return places_in_list(self.clear_values, values) >= 0
 
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
-        rows = self.symbol_rows(values, num_cohorts)
-        if self.num_hashes > 1:
-            rows = rows.reshape(len(values), num_cohorts, self.num_hashes)
-        return np.ascontiguousarray(np.moveaxis(rows, 0, 1), dtype=np.int64)
+        return table_of_rows(self.symbol_rows(values, num_cohorts), self.num_hashes)
 
     def symbol_rows(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
         places = index_of("Permuted.values", values, _places(self))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from uldp_transforms.ldp.alphabets.alphabet import Alphabet, Part, places_in_list
+from uldp_transforms.ldp.alphabets.alphabet import Alphabet, Part, places_in_list, table_of_rows
 from uldp_transforms.ldp.checks import describe, require_int, require_texts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.hashing import canonical
@@ -175,7 +175,7 @@ class Prefixes(Alphabet):
         return upper
 
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
-        return np.ascontiguousarray(self.symbol_rows(values, num_cohorts).T, dtype=np.int64)
+        return table_of_rows(self.symbol_rows(values, num_cohorts))
 
     def symbol_rows(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
         sequences = list(map(self.sequence, values))
@@ -264,7 +264,7 @@ class OneLevel(Alphabet):
         return self.whole.rows_of_level(values, last + 1, self.level)
 
     def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
-        return np.ascontiguousarray(self.symbol_rows(values, num_cohorts).T, dtype=np.int64)
+        return table_of_rows(self.symbol_rows(values, num_cohorts))
 
     @property
     def client_rule(self) -> dict[str, Any]:

@@ -31,8 +31,6 @@ from uldp_transforms.ldp.mechanisms.nested.nested_channel import NestedChannel
 from uldp_transforms.ldp.mechanisms.outcomes import Outcomes
 from uldp_transforms.ldp.mechanisms.set_report import SetReportMechanism
 
-_Conditional = tuple[SetReportMechanism, np.ndarray, np.ndarray, np.ndarray]
-
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NestedLevels(NestedChannel):
