@@ -196,6 +196,11 @@ def test_a_row_of_an_estimate() -> None:
     assert survey_table.cells_of(direct)[2] == "2,000"
 
 
+def test_a_share_of_rounding_errors_is_printed_without_a_sign() -> None:
+    found = row_of(SurveyDesign.parse("direct"), 70, 30) | {"raw_frequency": -5e-18}
+    assert survey_table.cells_of(found)[3] == "0.0000"
+
+
 def test_what_the_command_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

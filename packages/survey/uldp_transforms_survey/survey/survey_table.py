@@ -88,7 +88,7 @@ def _estimate(row: dict[str, Any], name: str, prefix: str = "") -> tuple[str, st
     if row[name] is None:
         return "-", "-", "-"
     interval = interval_text(row[name], row[f"{prefix}ci_low"], row[f"{prefix}ci_high"])
-    return f"{row[name]:.4f}", f"{row[f'{prefix}standard_error']:.4f}", interval
+    return f"{round(row[name], 4) + 0.0:.4f}", f"{row[f'{prefix}standard_error']:.4f}", interval
 
 
 def _agreement(row: dict[str, Any]) -> str:
