@@ -1,5 +1,5 @@
-"""Which tests wait for ``make slow``, and why: ``plan.yaml``, the only list that divides the suite, besides
-``pytest.mark.slow``.
+"""Which tests wait for ``make slow``, and why: ``plan.yaml``, and ``waiting.yaml``, which ``tests.campaigns.reach``
+writes. Nothing else divides the suite, besides ``pytest.mark.slow``.
 
 A test is named by its file below tests/, or below the root for those of companions and labs/, and its function.
 ``tests/support/suite.py`` marks them as slow; ``keep`` says how many of their cases stay in ``make test``. A test that
@@ -38,7 +38,8 @@ class Group(NamedTuple):
 
 PLAN = tuple(
     Group(**entry)
-    for entry in yaml.load(Path(__file__).with_suffix(".yaml").read_text("utf-8"), Loader=yaml.CSafeLoader)
+    for name in ("plan.yaml", "waiting.yaml")
+    for entry in yaml.load(Path(__file__).with_name(name).read_text("utf-8"), Loader=yaml.CSafeLoader)
 )
 
 

@@ -3,11 +3,12 @@
 ``python -m tests.campaigns.cpu_seconds`` runs the tests of ``make test``, and with ``-m slow`` those of ``make slow``;
 further arguments go to pytest too, such as a file. The total is the user and system time of all processes, as ``time``
 prints it. A test costs the time of its own process, and of the processes that have ended by then, also of programs of
-``tests.support.forked``.
+``tests.support.forked``. ``--costs FILE`` writes the seconds of each case, as JSON.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
@@ -35,16 +36,18 @@ def spent() -> float:
 
 
 class Tables:
-    """CPU seconds by file and by test function."""
+    """CPU seconds by file, by test function and by case."""
 
     def __init__(self) -> None:
         self.files: Counter[str] = Counter()
         self.functions: Counter[str] = Counter()
+        self.cases: Counter[str] = Counter()
 
     def add(self, case: str, seconds: float) -> None:
         """Add the seconds of a case, which is named by its id in pytest."""
         function = case.partition("[")[0]
-        self.functions[function] += seconds  # type: ignore[assignment]  # a Counter adds up floats too
+        self.cases[case] += seconds  # type: ignore[assignment]  # a Counter adds up floats too
+        self.functions[function] += seconds  # type: ignore[assignment]  # as above
         self.files[function.partition("::")[0]] += seconds  # type: ignore[assignment]  # as above
 
     def lines(self) -> Iterator[str]:
@@ -80,6 +83,12 @@ class Plugin:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for line in self.tables.lines():
             terminalreporter.write_line(line)
+        if path := terminalreporter.config.getoption("--costs"):
+            path.write_text(json.dumps(self.tables.cases), encoding="utf-8")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--costs", type=Path, metavar="FILE", help="write the CPU seconds of each case")
 
 
 def pytest_configure(config: pytest.Config) -> None:
