@@ -186,7 +186,7 @@ def test_without_a_charting_library_says_what_to_install(
     assert demo.main(["--output", str(tmp_path / "new")]) == 2
     assert (
         capsys.readouterr().err == "demo: a report needs uldp_transforms_report.written_report; in a checkout: pip "
-        "install . ./packages/report\n"
+        "install . ./packages/tables ./packages/report\n"
     )
     assert not (tmp_path / "new").exists()
 
