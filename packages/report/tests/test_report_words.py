@@ -22,7 +22,6 @@ from uldp_transforms.rows.figures.window_names import (
     local,
     moment_in_zone,
     name_of_moment,
-    name_of_window,
     starts_in,
 )
 from uldp_transforms.windows import rfc3339
@@ -195,6 +194,11 @@ def test_long_lists_are_cut() -> None:
 # ------------------------------------------------------------------------------------------------------------- windows
 
 
+def alone(start: str | None, end: str | None, zone: datetime.tzinfo) -> str:
+    """The name of a window that stands alone."""
+    return WindowNames.among((start, end), zone).window(start, end)
+
+
 @pytest.mark.parametrize(
     ("start", "end", "name"),
     [
@@ -210,7 +214,7 @@ def test_long_lists_are_cut() -> None:
     ],
 )
 def test_windows_are_named_by_their_days_and_times(start: str | None, end: str | None, name: str) -> None:
-    assert name_of_window(start, end, clock(None)) == name
+    assert alone(start, end, clock(None)) == name
 
 
 def test_an_hour_that_comes_twice_is_told_apart() -> None:
@@ -224,9 +228,9 @@ def test_an_hour_that_comes_twice_is_told_apart() -> None:
         "02:00 CET",
         "03:00",
     ]
-    assert name_of_window(hours[1], hours[2], berlin) == "28 Oct 2001, 02:00 CEST to 02:00 CET"
-    assert name_of_window(hours[0], hours[3], clock("UTC")) == "27 Oct 2001, 23:00 to 28 Oct 2001, 02:00"
-    assert name_of_window("2001-10-27T22:00:00Z", "2001-10-28T23:00:00Z", berlin) == "Sun 28 Oct 2001"
+    assert alone(hours[1], hours[2], berlin) == "28 Oct 2001, 02:00 CEST to 02:00 CET"
+    assert alone(hours[0], hours[3], clock("UTC")) == "27 Oct 2001, 23:00 to 28 Oct 2001, 02:00"
+    assert alone("2001-10-27T22:00:00Z", "2001-10-28T23:00:00Z", berlin) == "Sun 28 Oct 2001"
 
 
 def test_a_window_of_a_comparison_gets_its_name() -> None:

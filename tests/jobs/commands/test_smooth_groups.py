@@ -20,7 +20,7 @@ from uldp_transforms import read_rows
 from uldp_transforms.jobs import uldp
 from uldp_transforms.ldp import Collection
 from uldp_transforms.messages import wire
-from uldp_transforms.rows.figures.window_names import name_of_window
+from uldp_transforms.rows.figures.window_names import WindowNames
 
 MINUTE, WINDOWS, EACH = 60_000, 14, 400
 ARM = {"dimensions": [{"name": "arm", "values": ["control", "new"]}]}
@@ -175,7 +175,7 @@ def test_a_group_rings_as_rarely_as_its_part_of_the_false_alarms(
     found = estimated(folder, "--smooth --by arm", "grouped")["health"]
     told = [(row["findings"][-1]["p_value"], row) for row in found if row["group"] == group]
     p_value, row = next((p_value, row) for p_value, row in told if p_value < 0.01)
-    window = name_of_window(row["window_start"], row["window_end"], datetime.timezone.utc)
+    window = WindowNames.among(ends := (row["window_start"], row["window_end"]), datetime.timezone.utc).window(*ends)
     for looser in (1.2, 1 / 1.2):
         again(folder, f"--smooth --by arm --alarm_every {int(1 / (looser * groups * p_value))}")
         lines = capsys.readouterr().err.splitlines()

@@ -75,11 +75,6 @@ def starts_in(texts: Iterable[str]) -> list[str]:
     return [found[1] for found in map(_WINDOW.match, texts) if found is not None]
 
 
-def name_of_window(start: str | None, end: str | None, zone: datetime.tzinfo) -> str:
-    """The name of a window that stands alone."""
-    return WindowNames.among((start, end), zone).window(start, end)
-
-
 def name_of_moment(moment: str, zone: datetime.tzinfo) -> str:
     """``5 Nov 2001, 13:00:05``: a moment, rounded down to seconds."""
     at = local(moment, zone).replace(microsecond=0)
