@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.tolerance import generator, normal_limit
@@ -57,6 +57,7 @@ def test_of_any_data(noisy, error, bound):
 @given(
     st.lists(st.floats(0, 1), min_size=2, max_size=40), st.floats(1e-5, 0.9), st.sampled_from([1e-9, 1e-3, 1.0, 1e6])
 )
+@example([0.0, 0.0, 1.0], 0.5, 0.001)
 def test_a_bound_that_binds_is_attained_whatever_the_weight_of_zero(numbers, bound, of_zero):
     """By the level that halving a bracket finds too; without weight at 0 the bound can be out of reach from above."""
     shares = np.array(numbers) + 1e-9

@@ -191,7 +191,7 @@ def _levels(shares: np.ndarray, above: np.ndarray, most: np.ndarray, level: np.n
         step = level + excess / (weighted * terms).sum(axis=1, keepdims=True)
         moved = np.abs(step - level)
         unfinished = unfinished & (moved > SAME * level) & (high - low > SAME * high)
-        far = unfinished & (moved > NEAR * level)
+        far = unfinished & (moved > NEAR * np.minimum(level, most - level))
         level = np.where(unfinished, np.where((low < step) & (step < high), step, (low + high) / 2), level)
         unfinished = far
         if not unfinished.any():

@@ -25,7 +25,7 @@ _BIN = 0.05  # standard errors: width of the bins; the binning error is of the o
 _DENSE = 16_384  # maximum size of a kernel for which products with the full matrix are faster than with the sparse one
 TRIES = 60  # steps of Newton's method, which needs about five; bisection where it fails
 SAME = 1e-14
-NEAR = 1e-8  # relative length of a step of Newton's method after which the next one would be below ``SAME``
+NEAR = 1e-8  # length of a step of Newton's method, in distances to 0 or to the pole, before one below ``SAME``
 LEAST = 1e-300
 
 
@@ -373,7 +373,7 @@ def level_of(shares: np.ndarray, above: np.ndarray, most: float, level: float) -
         step = level + excess / float((weighted * terms).sum())
         if abs(step - level) <= SAME * level or high - low <= SAME * high:
             break
-        is_near = abs(step - level) <= NEAR * level
+        is_near = abs(step - level) <= NEAR * min(level, most - level)
         level = step if low < step < high else (low + high) / 2
         if is_near:
             break
