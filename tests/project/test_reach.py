@@ -23,8 +23,9 @@ def test_who_reaches_nothing_alone_waits() -> None:
     one, two = "tests/a.py::test_one", "tests/a.py::test_two"
     assert chosen({one: 1.0}, {one: {0}}) == {one: NONE}
     assert chosen({one: 1.0}, {one: {0}}, one) == {}
-    assert chosen({one: 1.0, two: 0.5}, {one: {1, 2, 3}, two: {1, 2, 3}}) == {one: NONE}
-    assert chosen({one: 1.0, two: 0.5}, {one: {1, 2, 3, 4, 5, 6}, two: {1}}) == {two: NONE}
+    few, many = set(range(1, 1 + int(RATE))), set(range(1, 1 + 4 * int(RATE)))
+    assert chosen({one: 1.0, two: 0.5}, {one: few, two: few}) == {one: NONE}
+    assert chosen({one: 1.0, two: 0.5}, {one: many, two: {1}}) == {two: NONE}
 
 
 def test_branches_are_worth_as_many_seconds_as_stated() -> None:
@@ -36,13 +37,14 @@ def test_branches_are_worth_as_many_seconds_as_stated() -> None:
 def test_the_first_case_may_be_enough() -> None:
     cases = {f"tests/a.py::test_grid[{number}]": 0.5 for number in range(3)}
     first, second, _ = cases
-    assert chosen(cases, {case: {1, 2, 3} for case in cases}) == {"tests/a.py::test_grid": FIRST}
-    assert chosen(cases, {first: {1, 2, 3}, second: set(range(10))}) == {}
+    few, many = set(range(1, 1 + int(RATE))), set(range(100 * int(RATE)))
+    assert chosen(cases, dict.fromkeys(cases, few)) == {"tests/a.py::test_grid": FIRST}
+    assert chosen(cases, {first: few, second: many}) == {}
 
 
 def test_each_file_keeps_a_test() -> None:
     grid, alone, dear = "tests/b.py::test_grid", "tests/b.py::test_alone", "tests/c.py::test_alone"
-    costs = {f"{grid}[1]": 0.2, f"{grid}[2]": 0.2, alone: 0.5, dear: 2 * A_FILE}
+    costs = {f"{grid}[1]": A_FILE / 3, f"{grid}[2]": A_FILE / 3, alone: A_FILE, dear: 2 * A_FILE}
     assert chosen(costs, {}) == {grid: FIRST, alone: NONE, dear: NONE}
     assert chosen({alone: 0.5}, {}) == {}
 
