@@ -186,8 +186,8 @@ PEOPLE = np.array([0.02, 0.0, 0.08, 0.2, 0.1, 0.0, 0.3, 0.3])
 
 @pytest.mark.parametrize("of", ["urr", "uss", "urap"])
 def test_simulated_variances_are_the_forecast_ones(of: str) -> None:
-    """4,000 windows of 2,000 reports; the sum of squares of each value is nearly chi-square, its rate the suite's."""
-    mechanism, rng, windows, n = leveled([(0.7, 2), (2.0, 4)], 2, of), generator("levels", of), 4_000, 2_000
+    """2,000 windows of 2,000 reports; the sum of squares of each value is nearly chi-square, its rate the suite's."""
+    mechanism, rng, windows, n = leveled([(0.7, 2), (2.0, 4)], 2, of), generator("levels", of), 2_000, 2_000
     symbols = rng.choice(8, (windows, n), p=PEOPLE).reshape(-1)
     payloads = mechanism.perturb(symbols, _Drawn(rng))
     cells = mechanism.count(payloads, np.repeat(np.arange(windows), n), windows)
