@@ -8,7 +8,8 @@ It reads what two runs of the suite left, and writes ``tests/waiting.yaml``::
 
 The second needs pytest-cov, which is not among the requirements.
 A test stays if it takes less than ``DEAR``, if ``STAY`` or a planted fault names it, or if it adds ``RATE`` branches a
-second to those that are reached without it; and each file keeps one test of at most ``A_FILE``. Branches in processes
+second to those that are reached without it. The first of several cases stays if it is cheap, and each file keeps one
+test of at most ``A_FILE``. Branches in processes
 that a test starts are not recorded: such tests are judged by what they reach besides. What waits already goes on
 waiting; ``[]`` as the file's text begins anew. A test is named in it or in ``plan.yaml``.
 """
@@ -31,8 +32,14 @@ from tests.campaigns.planted import PLANTED
 from tests.campaigns.planted.plant import path_of_test
 from tests.plan import FIRST, NONE
 
-DEAR = 0.08
-"""CPU seconds of all cases of a test."""
+DEAR, DEAR_FORMULA, DEAR_CASE = 0.08, 0.3, 0.15
+"""CPU seconds of all cases of a test; of one of ``FORMULAS``; of the first of several cases."""
+
+FORMULAS = (
+    *(f"tests/{room}/" for room in ("clients", "collector", "files", "ldp", "messages", "rows", "spec")),
+    *(f"packages/{name}/" for name in ("compare", "survey")),
+)
+"""Where formulas and bytes are tested, by cheap tests: most of these stay."""
 
 RATE = 6.0
 """Branches that a test must add to the others, for each CPU second that it takes."""
@@ -73,7 +80,7 @@ def choose(costs: Costs, reached: Reached, needed: Callable[[str], bool]) -> dic
     for case in costs:
         cases[function_of(case)].append(case)
     wholes = [Part(test, own, sum(costs[case] for case in own)) for test, own in cases.items()]
-    dear = [part for part in wholes if part.seconds > DEAR and not needed(part.test)]
+    dear = [part for part in wholes if part.seconds > dearness(part.test) and not needed(part.test)]
     keep = {part.test: NONE for part in dear}
     stays = [part for part in wholes if part.test not in keep]
     firsts = [Part(part.test, part.cases[:1], costs[part.cases[0]]) for part in dear if len(part.cases) > 1]
@@ -82,9 +89,15 @@ def choose(costs: Costs, reached: Reached, needed: Callable[[str], bool]) -> dic
             keep.pop(part.test, None)
         elif part.test in keep:
             keep[part.test] = FIRST
-    for part in one_of_each_file(wholes, keep, costs):
+    cheap_firsts = [part for part in firsts if part.test in keep and part.seconds <= DEAR_CASE]
+    for part in (*cheap_firsts, *one_of_each_file(wholes, keep, costs)):
         keep[part.test] = FIRST
     return {test: how for test, how in keep.items() if how == NONE or len(cases[test]) > 1}
+
+
+def dearness(test: str) -> float:
+    """CPU seconds above which a test is dear."""
+    return DEAR_FORMULA if test.startswith(FORMULAS) else DEAR
 
 
 def reach_of(part: Part, reached: Reached) -> set[int]:
