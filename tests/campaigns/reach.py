@@ -95,6 +95,15 @@ def choose(costs: Costs, reached: Reached, needed: Callable[[str], bool]) -> dic
     return {test: how for test, how in keep.items() if how == NONE or len(cases[test]) > 1}
 
 
+def staying(costs: Costs, keep: Mapping[str, str]) -> Iterator[str]:
+    """The cases that stay."""
+    seen: set[str] = set()
+    for test, case in ((function_of(case), case) for case in costs):
+        if test not in keep or (keep[test] == FIRST and test not in seen):
+            yield case
+        seen.add(test)
+
+
 def dearness(test: str) -> float:
     """CPU seconds above which a test is dear."""
     return DEAR_FORMULA if test.startswith(FORMULAS) else DEAR
@@ -177,7 +186,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("costs", type=Path, help="written by tests.campaigns.cpu_seconds --costs")
     parser.add_argument("coverage", type=Path, help="written by pytest-cov")
     args = parser.parse_args(argv)
-    keep = choose(json.loads(args.costs.read_text("utf-8")), branches(args.coverage), must_stay)
+    costs, reached = json.loads(args.costs.read_text("utf-8")), branches(args.coverage)
+    keep = choose(costs, reached, must_stay)
+    left = set().union(*(reached.get(case, ()) for case in staying(costs, keep)))
+    print(f"{len(left):,} of {len(set().union(*reached.values())):,} branches are reached without what waits")
     WAITING.write_text(yaml.safe_dump(groups_of(known() | keep), sort_keys=False, width=120), encoding="utf-8")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.campaigns.planted import PLANTED
 from tests.campaigns.planted.plant import path_of_test
-from tests.campaigns.reach import A_FILE, DEAR, RATE, STAY, branches, choose, groups_of, must_stay
+from tests.campaigns.reach import A_FILE, DEAR, RATE, STAY, branches, choose, groups_of, must_stay, staying
 from tests.plan import FIRST, NONE
 
 CHEAP = "tests/a.py::test_cheap"
@@ -40,6 +40,12 @@ def test_the_first_case_may_be_enough() -> None:
     few, many = set(range(1, 1 + int(RATE))), set(range(100 * int(RATE)))
     assert chosen(cases, dict.fromkeys(cases, few)) == {"tests/a.py::test_grid": FIRST}
     assert chosen(cases, {first: few, second: many}) == {}
+
+
+def test_what_stays_are_first_cases_and_tests_that_do_not_wait() -> None:
+    costs = dict.fromkeys(("a::grid[1]", "a::grid[2]", "a::dear", "a::cheap[1]", "a::cheap[2]"), 1.0)
+    left = staying(costs, {"a::grid": FIRST, "a::dear": NONE})
+    assert list(left) == ["a::grid[1]", "a::cheap[1]", "a::cheap[2]"]
 
 
 def test_each_file_keeps_a_test() -> None:
