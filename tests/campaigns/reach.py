@@ -32,7 +32,7 @@ from tests.campaigns.planted import PLANTED
 from tests.campaigns.planted.plant import path_of_test
 from tests.plan import FIRST, NONE
 
-DEAR, DEAR_FORMULA, DEAR_CASE = 0.08, 0.3, 0.15
+DEAR, DEAR_FORMULA, DEAR_CASE = 0.06, 0.2, 0.1
 """CPU seconds of all cases of a test; of one of ``FORMULAS``; of the first of several cases."""
 
 FORMULAS = (
@@ -41,7 +41,7 @@ FORMULAS = (
 )
 """Where formulas and bytes are tested, by cheap tests: most of these stay."""
 
-RATE = 6.0
+RATE = 10.0
 """Branches that a test must add to the others, for each CPU second that it takes."""
 
 A_FILE = 0.5
