@@ -7,11 +7,12 @@ It reads what two runs of the suite left, and writes ``tests/waiting.yaml``::
     python -m tests.campaigns.reach build/costs.json .coverage
 
 The second needs pytest-cov, which is not among the requirements.
+
 A test stays if it takes less than ``DEAR``, if ``STAY`` or a planted fault names it, or if it adds ``RATE`` branches a
 second to those that are reached without it. The first of several cases stays if it is cheap, and each file keeps one
-test of at most ``A_FILE``. Branches in processes
-that a test starts are not recorded: such tests are judged by what they reach besides. What waits already goes on
-waiting; ``[]`` as the file's text begins anew. A test is named in it or in ``plan.yaml``.
+test of at most ``A_FILE``. Branches in processes that a test starts are not recorded: such tests are judged by what
+they reach besides. What waits already goes on waiting; ``[]`` as the file's text begins anew. A test is named in it or
+in ``plan.yaml``.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ STAY = ("tests/project/", "labs/tests/test_demo.py::test_succeeds_and_writes_all
 
 WAITING = Path(__file__).parents[1] / "waiting.yaml"
 BESIDE = ("labs/", "packages/")
-WHY = "Takes about a tenth of a second or more, and reaches few branches that no other test of `make test` reaches."
+WHY = "Costs much CPU time for the few branches that no other test of `make test` reaches."
 
 Costs = Mapping[str, float]
 """CPU seconds of each case, by its id in pytest."""

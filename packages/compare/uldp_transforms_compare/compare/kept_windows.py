@@ -86,7 +86,7 @@ class _Kept:
     """Objects in a temporary file, which vanishes with this one."""
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # open as long as this object
 
     def add(self, one: Any) -> int:
         """Write an object; returns its place."""
