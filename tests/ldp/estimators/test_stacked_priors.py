@@ -10,6 +10,7 @@ from tests.support.tolerance import generator
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.ldp.errors import NoReportsError
 from uldp_transforms.ldp.estimators import ESTIMATORS, Estimate
+from uldp_transforms.ldp.estimators import stacked_priors as module
 from uldp_transforms.ldp.estimators.estimator import find_intervals
 from uldp_transforms.ldp.estimators.stacked_priors import SHORT, Frequencies, posterior_means
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy, checked, fit_prior
@@ -33,6 +34,13 @@ def lists() -> list[Frequencies]:
     return found
 
 
+@pytest.fixture
+def together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also few lists are solved together, not one after the other."""
+    monkeypatch.setattr(module, "_FEW", 0)
+
+
+@pytest.mark.usefixtures("together")
 def test_each_list_has_the_means_of_its_own_prior() -> None:
     """Log-likelihoods of up to 10^6 reports are rounded in the tenth digit, which 60 steps carry on."""
     for one, means in zip(lists(), posterior_means(lists())):
@@ -41,6 +49,7 @@ def test_each_list_has_the_means_of_its_own_prior() -> None:
         np.testing.assert_allclose(means, expected, rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.usefixtures("together")
 def test_each_value_may_have_a_law_of_its_own() -> None:
     """Standard errors that double along the list, beside a list of equal ones, and one whose slopes alone differ."""
     rng, size, trials = generator("laws"), 30, 5_000.0
@@ -51,9 +60,19 @@ def test_each_value_may_have_a_law_of_its_own() -> None:
         np.testing.assert_allclose(means, checked(fit_prior(one.noisy, one.bound)).means(), rtol=1e-7, atol=1e-12)
 
 
-def test_means_do_not_depend_on_the_lists_beside_them() -> None:
+def test_one_report_says_nothing_of_frequencies_far_above_all_people() -> None:
+    """Such frequencies would have the likelihood of a certain success."""
+    size = 20
+    noisy = Noisy(np.append(1.0, np.zeros(size - 1)), np.zeros(size), np.ones(size), 1.0)
+    (means,) = posterior_means([Frequencies(noisy, 1 / size, False)])
+    np.testing.assert_allclose(means, checked(fit_prior(noisy, 1 / size)).means(), rtol=1e-7, atol=1e-12)
+
+
+def test_means_do_not_depend_on_the_lists_beside_them(monkeypatch: pytest.MonkeyPatch) -> None:
     every = lists()[:35]
-    together = posterior_means(every)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_FEW", 0)
+        together = posterior_means(every)
     for number, one in enumerate(every):
         few = posterior_means([one, *every[number + 1 : number + 4]])
         np.testing.assert_array_equal(few[0], together[number])
@@ -62,13 +81,15 @@ def test_means_do_not_depend_on_the_lists_beside_them() -> None:
 
 @cases.all_collections
 @pytest.mark.parametrize("estimator", ["eb", "projected"])
-def test_windows_together_are_windows_alone(name: str, estimator: str) -> None:
+def test_windows_together_are_windows_alone(name: str, estimator: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bit for bit, with a window without reports among them, and with intervals that are computed together too."""
     item, rng = cases.ALL_COLLECTIONS[name], generator("windows together", name)
     counts = [item.count(item.perturb(list(rng.choice(cases.VALUES, n)), rng)) for n in (1, 30, 400, 30, 77)]
     nothing = CohortCounts.empty(item.num_cohorts, item.num_cells)
     solver, candidates = ESTIMATORS[estimator](), None if item.alphabet.known_values else tuple(cases.VALUES)
-    found = solver.estimate_each([(item, each) for each in (*counts, nothing)], candidates)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_FEW", 0)
+        found = solver.estimate_each([(item, each) for each in (*counts, nothing)], candidates)
     assert isinstance(found.pop(), NoReportsError)
     find_intervals([one for one in found if isinstance(one, Estimate)], 3)
     for each, together in zip(counts, found):

@@ -18,6 +18,7 @@ from scipy import sparse, special
 STEPS = 60  # of expectation maximisation; further ones change the means by less than a hundredth of the error
 SMALL = 48  # grid points between 0 and the frequencies that stand out
 LARGE = 4.0  # standard errors above which a frequency stands out from the noise and becomes an atom itself
+_STEPS_UP = np.linspace(0, 1, SMALL)  # exponents of the ratio of the last to the first of them
 APART = 0.5  # minimum distance of such atoms in standard errors: nearer ones cannot be distinguished
 _REACH = 8.0  # standard errors: densities beyond this are below the precision of the weights
 EXACT = 96  # maximum number of frequencies that are not binned; lists of up to this length are solved together
@@ -25,7 +26,7 @@ _BIN = 0.05  # standard errors: width of the bins; the binning error is of the o
 _DENSE = 16_384  # maximum size of a kernel for which products with the full matrix are faster than with the sparse one
 TRIES = 60  # steps of Newton's method, which needs about five; bisection where it fails
 SAME = 1e-14
-NEAR = 1e-8  # length of a step of Newton's method, in distances to 0 or to the pole, before one below ``SAME``
+NEAR = 1e-5  # last step of Newton's method, in distances to 0 or to the pole; its square is left
 LEAST = 1e-300
 
 
@@ -73,6 +74,14 @@ class Noisy:
         """(S,) bool: whether the estimate is too large to be noise."""
         found: np.ndarray = self.distances > LARGE
         return found
+
+    @functools.cached_property
+    def outstanding(self) -> np.ndarray:
+        """(L,) places of atoms for estimates that stand out: their means within each cell of ``APART``, ascending."""
+        out = self.stand_out
+        cell = np.unique(np.floor(self.distances[out] / APART), return_inverse=True)[1]
+        places: np.ndarray = np.bincount(cell, self.estimates[out]) / np.bincount(cell)
+        return places
 
     @property
     def law(self) -> np.ndarray:
@@ -296,16 +305,18 @@ def checked(prior: Prior) -> Prior:
 
 def _grid(points: Noisy, bound: float) -> tuple[np.ndarray, np.ndarray]:
     """Atoms in ascending order; and a mask of those placed at estimates that stand out."""
-    smallest, distances = points.smallest, points.distances
-    small = np.geomspace(min(0.05 * smallest.min(), 0.3 * bound), 5 * smallest.max(), SMALL)
-    above = points.stand_out
-    cells = np.floor(distances[above] / APART).astype(np.int64)
-    _, member, counts = np.unique(cells, return_inverse=True, return_counts=True)
-    large = np.bincount(member, points.estimates[above]) / counts if len(cells) else np.zeros(0)
-    atoms = np.concatenate([[0.0], small, [bound], large])
-    placed = np.arange(len(atoms)) >= len(atoms) - len(large)
+    atoms = np.concatenate([[0.0], small_atoms(points, bound), [bound], points.outstanding])
+    placed = np.arange(len(atoms)) >= SMALL + 2
     order = np.argsort(atoms, kind="stable")
     return atoms[order], placed[order]
+
+
+def small_atoms(points: Noisy, bound: float | np.ndarray) -> np.ndarray:
+    """(..., SMALL) atoms from far below the noise to above it, in a geometric sequence; the bound may be (..., 1)."""
+    smallest = points.smallest
+    least = np.minimum(0.05 * smallest.min(axis=-1, keepdims=True), 0.3 * bound)
+    atoms: np.ndarray = least * (5 * smallest.max(axis=-1, keepdims=True) / least) ** _STEPS_UP
+    return atoms
 
 
 def _kernel(points: Noisy, atoms: np.ndarray) -> sparse.csr_array:
@@ -325,14 +336,27 @@ def _kernel(points: Noisy, atoms: np.ndarray) -> sparse.csr_array:
 
 
 def _most_likely(kernel: sparse.csr_array, shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.ndarray:
-    """Weights (A,) of the prior, by expectation maximisation; each step begins with the level of the one before."""
-    weights, level, above = np.full(len(atoms), 1 / len(atoms)), 0.0, atoms - bound
     whole: Any = kernel.toarray() if math.prod(kernel.shape) <= _DENSE else kernel
     transposed = whole.T if isinstance(whole, np.ndarray) else sparse.csr_array(whole.T)
+    return most_likely(whole, transposed, shares, np.full(len(atoms), 1 / len(atoms)), atoms - bound, bound)
+
+
+def most_likely(
+    kernel: Any, transposed: Any, shares: np.ndarray, weights: np.ndarray, above: np.ndarray, bound: float
+) -> np.ndarray:
+    """Weights (A,) of the prior, by expectation maximisation; each step begins with the level of the one before.
+
+    Args:
+        kernel, transposed: (P, A) and (A, P) likelihoods, dense or sparse.
+        shares: (P,) of the points, with sum 1.
+        weights: (A,) at the beginning.
+        above: (A,) atoms less the bound.
+        bound: above 0.
+    """
+    level = 0.0
     for _ in range(STEPS):
-        joint = weights * (transposed @ (shares / (whole @ weights)))
-        level = level_of(joint, above, 1 / bound, level)
-        weights = _weights(joint, above, level)
+        joint = weights * transposed.dot(shares / kernel.dot(weights))
+        weights, level = _within(joint, above, 1 / bound, level)
     return weights
 
 
@@ -347,30 +371,29 @@ def bounded_weights(shares: np.ndarray, atoms: np.ndarray, bound: float) -> np.n
         atoms: (A,) g_j: 0, then above 0.
         bound: above 0.
     """
-    above = atoms - bound
-    return _weights(shares, above, level_of(shares, above, 1 / bound, 0.0))
+    return _within(shares, atoms - bound, 1 / bound, 0.0)[0]
 
 
-def _weights(shares: np.ndarray, above: np.ndarray, level: float) -> np.ndarray:
-    if not level:
-        return shares
-    weights = np.zeros(len(shares))
-    np.divide(shares[1:], 1 + level * above[1:], out=weights[1:])
-    weights[0] = max(1 - float(weights.sum()), 0.0)
-    return weights
-
-
-def level_of(shares: np.ndarray, above: np.ndarray, most: float, level: float) -> float:
-    """The level of ``bounded_weights``, at most ``most``, by Newton's method from ``level``."""
+def _within(shares: np.ndarray, above: np.ndarray, most: float, level: float) -> tuple[np.ndarray, float]:
+    """``bounded_weights`` and their level, at most ``most``, which is searched from ``level``."""
     if not shares.dot(above) > 0:
-        return 0.0
+        return shares, 0.0
+    level = _level(shares, above, most, level)
+    weights = np.empty(len(shares))
+    others = np.divide(shares[1:], 1 + level * above[1:], out=weights[1:])
+    weights[0] = max(1 - float(others.sum()), 0.0)
+    return weights, level
+
+
+def _level(shares: np.ndarray, above: np.ndarray, most: float, level: float) -> float:
+    """The level of shares with a mean above the bound, by Newton's method."""
     low, high = 0.0, most
     for _ in range(TRIES):
         terms = above / (1 + level * above)
         weighted = shares * terms
-        excess = float(weighted.sum())
+        excess = float(shares.dot(terms))
         low, high = (level, high) if excess > 0 else (low, level)
-        step = level + excess / float((weighted * terms).sum())
+        step = level + excess / float(weighted.dot(terms))
         if abs(step - level) <= SAME * level or high - low <= SAME * high:
             break
         is_near = abs(step - level) <= NEAR * min(level, most - level)
