@@ -226,8 +226,8 @@ def _ledger(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> 
     cause = sentence_of_sums(sums, share)
     told.findings += [] if cause is None else [cause]
     told.lines["ledger"] = f"{summary(sums)}, {'balanced' if sums['balanced'] else 'NOT balanced'}"
-    of_seconds = sentence_of_times(itertools.chain(*of_run.values()))
-    told.lines |= {} if of_seconds is None else {"times": of_seconds}
+    of_times = sentence_of_times(itertools.chain(*of_run.values()))
+    told.lines |= {} if of_times is None else {"times": of_times}
     told.numbers |= {name: sums[name] for name in ("received", "accepted", "duplicates")}
     told.numbers |= {name: sum(sums[name].values()) for name in ("rejected", UNREAD_MESSAGES, UNREAD_FILES)}
     told.numbers["balanced"] = int(sums["balanced"])

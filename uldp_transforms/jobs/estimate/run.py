@@ -310,8 +310,8 @@ def _verdict(job: Job, rows: Sequence[Mapping[str, Any]], sums: Mapping[str, Any
         _say(f"the ledger does not balance for collection {collection!r}, {window}: {what}; do not use this output")
     if wrong:
         return UNBALANCED
-    if (of_seconds := sentence_of_times(rows)) is not None:
-        _say(of_seconds)
+    if (of_times := sentence_of_times(rows)) is not None:
+        _say(of_times)
     cause = None
     if job.spec.bounded and sums:
         share = job.spec.rejected_share

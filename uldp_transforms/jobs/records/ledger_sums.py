@@ -34,7 +34,7 @@ def periods_out_of_balance(rows: Iterable[Mapping[str, Any]]) -> list[tuple[str 
     return [(key[0], key[2], key[3], wrong) for key, wrong in found if wrong]
 
 
-_MARCH = moment_of("1970-03-01T00:00:00Z")
+_SECONDS, _MARCH = PLAIN_FROM // 1000, moment_of("1970-03-01T00:00:00Z")
 
 UNREAD_MESSAGES, UNREAD_FILES = "unread_messages", "unread_files"
 """Fields of the numbers of messages and files that could not be read, by reason."""
@@ -85,23 +85,30 @@ def unread_in_words(sums: Mapping[str, Any]) -> list[str]:
 
 
 def sentence_of_times(rows: Iterable[Mapping[str, Any]]) -> str | None:
-    """What to do about accepted reports whose event times are rather seconds; None if there are none.
+    """What is wrong with the event times of accepted reports of 1970; None if nothing is.
 
     Seconds of the years 1990 to 2099 are milliseconds of January or February 1970. Messages and Avro files say the unit
-    in their schema, so such reports are counted.
+    in their schema, so such reports are counted. The first days of 1970 are those of clocks that are not set, if there
+    are windows of 1990 or later beside them.
     """
-    bounds = (PLAIN_FROM // 1000, _MARCH)
-    number = 0
+    of_seconds, of_unset, is_now = 0, 0, False
     for row in rows:
         if row["window_start"] is not None and row["accepted"]:
             start, end = moment_of(row["window_start"]), moment_of(row["window_end"])
-            number += row["accepted"] * (start >= 0 and bounds[0] < end <= bounds[1])
-    if not number:
-        return None
-    return (
-        f"{number:,} accepted reports are of January or February 1970, as if their event times were seconds: clients "
-        "must send milliseconds since 1970"
-    )
+            of_seconds += row["accepted"] * (start >= 0 and _SECONDS < end <= _MARCH)
+            of_unset += row["accepted"] * (0 < end <= _SECONDS)
+            is_now |= start >= PLAIN_FROM
+    found = []
+    if of_seconds:
+        found.append(
+            f"{of_seconds:,} accepted reports are of January or February 1970, as if their event times were seconds: "
+            "clients must send milliseconds since 1970"
+        )
+    if of_unset and is_now:
+        found.append(
+            f"{of_unset:,} accepted reports are of the first days of 1970, as if clocks of clients were not set"
+        )
+    return "; ".join(found) or None
 
 
 def _reasons(numbers: Mapping[str, int]) -> str:
