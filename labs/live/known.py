@@ -15,7 +15,8 @@ import numpy as np
 
 from labs.live.crowd import Crowd
 from labs.live.sleep_question import SHOWN
-from uldp_transforms.jobs.records.row_directory import Row, RowDirectory
+from uldp_transforms.jobs.records.row_directory import RowDirectory
+from uldp_transforms.jobs.records.row_reading import Row
 from uldp_transforms.ldp.confidence import CONFIDENCE
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.binomial_law import normal_quantile

@@ -7,10 +7,8 @@ import inspect
 import types
 
 import apache_beam as beam
-import pytest
 from apache_beam import coders
 from apache_beam.options.pipeline_options import DebugOptions, GoogleCloudOptions, PipelineOptions, StandardOptions
-from apache_beam.runners.portability.prism_runner import PrismRunner
 from apache_beam.transforms import core, userstate
 from apache_beam.typehints import Any, Dict, decorators, schemas, trivial_inference
 from apache_beam.typehints.typecheck import OutputCheckWrapperDoFn
@@ -60,13 +58,6 @@ def test_a_list_of_one_view_is_not_that_of_other_options() -> None:
     first, second = (PipelineOptions(["--experiment=one"]).view_as(DebugOptions) for _ in range(2))
     first.add_experiment("two")
     assert (first.experiments, second.experiments) == (["one", "two"], ["one"])
-
-
-def test_the_default_engine_does_not_fetch_prism(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beam gives the first server of Prism, with its options, to all later pipelines, even if it did not start."""
-    monkeypatch.setattr(PrismRunner, "run_pipeline", lambda *_: pytest.fail("Prism was asked for"))
-    with beam.Pipeline() as pipeline:
-        _ = pipeline | beam.Create([1])
 
 
 def test_visible_options_are_all_names_of_a_view() -> None:

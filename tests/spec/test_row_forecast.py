@@ -10,7 +10,8 @@ import fastavro
 import pytest
 
 from tests.support.messages_cases import NOON
-from uldp_transforms.jobs import estimate
+from uldp_transforms.jobs import check, estimate
+from uldp_transforms.jobs.records.row_directory import RowDirectory
 from uldp_transforms.ldp import Collection, ReportBatch
 from uldp_transforms.messages import wire
 from uldp_transforms.spec.job_spec import JobSpec
@@ -68,7 +69,7 @@ def test_a_forecast_says_what_costs_and_what_helps() -> None:
     assert large.sentence() == (
         "a window has up to 51 rows with 25,500 values, and 30d have 720 windows: about 6.7 GB of JSON lines, at most "
         "1.3 GB of Avro, 3 min of CPU and 667 MB of memory; for less, use a smaller --show, fewer dimensions in --by, "
-        "or a longer --window; to read many rows, use Avro, or Parquet (--write_parquet), instead of JSON"
+        "a longer --window, or --write_json false"
     )
     small = RowForecast(rows=1, entries=1, windows=1)
     assert not small.is_large and small.sentence().startswith(
@@ -83,15 +84,35 @@ def test_a_forecast_says_what_costs_and_what_helps() -> None:
     )
 
 
-def test_jobs_with_many_entries_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """One line before the work; none if there are few."""
+def test_jobs_with_many_entries_say_so_and_write_no_json_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two lines before the work; none if there are few. Programs that read rows find them in either form."""
     of = collection(300, dimensions=[{"name": "g", "values": [f"g{at}" for at in range(60)]}])
     (tmp_path / "c.json").write_text(json.dumps(of.to_json()))
     write_reports(tmp_path / "r.avro", of.perturb(["v1"] * 10, None, [NOON] * 10, {"g": ["g1"] * 10}))
-    job = [f"--collection={tmp_path}/c.json", f"--input={tmp_path}/r.avro", f"--output={tmp_path}/rows", "--by=g"]
-    said = []
-    for window in ("1h", "1d"):
-        assert estimate.main([*job, f"--window={window}"]) == 0
-        said.append([line for line in capsys.readouterr().err.splitlines() if "values, and 30d have" in line])
-    assert said[1] == [] and len(said[0]) == 1
-    assert said[0][0].startswith("estimate: a window has up to 62 rows with 18,600 values, and 30d have 720 windows")
+    job = [f"--collection={tmp_path}/c.json", f"--input={tmp_path}/r.avro", "--by=g"]
+    said, found = dict[str, list[str]](), dict[str, list[Any]]()
+    for show in ("300", "100"):
+        folder = tmp_path / show
+        words = [f"--output={folder}", "--window=1h", f"--show={show}", "--min_reports=1"]
+        assert estimate.main([*job, *words]) == 0
+        said[show] = capsys.readouterr().err.splitlines()
+        directory = RowDirectory(str(folder))
+        found[show] = [(row["group"], row["num_reports"], row["num_shown"]) for row in directory.windows()]
+        found[show] += [(row["group"], row["num_reports"], row["num_shown"]) for row in directory.groups()]
+        assert check.main([str(folder)]) == 0 and "ok 1; numbers up to" in capsys.readouterr().out
+    assert said["300"][0].startswith(
+        "estimate: a window has up to 62 rows with 18,600 values, and 30d have 720 windows"
+    )
+    assert said["300"][1] == (
+        "estimate: estimates are written as Avro and Parquet, not as JSON lines (--write_json), which take about ten "
+        "times as much"
+    )
+    assert not any("values, and 30d have" in line or "JSON" in line for line in said["100"])
+    assert {show: sorted(path.suffix for path in (tmp_path / show).glob("estimates.*")) for show in said} == {
+        "300": [".avro", ".parquet"],
+        "100": [".avro", ".jsonl"],
+    }
+    for show, rows in found.items():
+        assert rows == [("", 10, int(show)), ("g=g1", 10, int(show))]

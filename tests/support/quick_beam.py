@@ -1,7 +1,6 @@
 """Beam looks up the same signatures, states and options hundreds of times per pipeline: half of a small one's time.
 
-``remember`` keeps them for the processes that run tests, and keeps Beam's default engine from fetching Prism. Programs
-that tests start run Beam as it is.
+``remember`` keeps them for the processes that run tests. Programs that tests start run Beam as it is.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from typing import Any
 from apache_beam.internal import cloudpickle_pickler
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.direct import transform_evaluator
-from apache_beam.runners.direct.direct_runner import SwitchingDirectRunner
 from apache_beam.runners.worker import statecache
 from apache_beam.transforms import core, userstate
 from apache_beam.typehints import decorators, schemas, trivial_inference
@@ -208,5 +206,3 @@ def remember() -> None:
     decorators.traceback = types.SimpleNamespace(format_stack=lambda limit: [])
     trivial_inference.infer_return_type_func = remembering_results(trivial_inference.infer_return_type_func)
     statecache.get_deep_size = shallow_size
-    # without it, a pipeline that names no engine tries Prism first, whose server all later pipelines on Prism then get
-    SwitchingDirectRunner._is_interactive = True

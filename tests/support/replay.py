@@ -18,6 +18,7 @@ from apache_beam.utils.timestamp import Duration, Timestamp
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.estimate.options import Job
 from uldp_transforms.jobs.estimate.run import build
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.sinks import Output, RowFiles, Sink
 from uldp_transforms.jobs.sources import AvroFiles, Source
@@ -148,7 +149,7 @@ def streaming_job(
     return Job(
         spec=spec(collections, windows, bounded=False, **fields),
         source=Replayed(),
-        sinks=(RowFiles(output, unbounded=True, with_counts=write_counts),),
+        sinks=(RowFiles(output, unbounded=True, forms=RowForms(counts=write_counts)),),
         directory=RunDirectory(output, "replayed", bounded=False, launched=False),
         options=options or stream_options(),
     )
@@ -168,7 +169,7 @@ def file_job(
     return Job(
         spec=spec(collections, windows, bounded=True, **fields),
         source=AvroFiles(pattern),
-        sinks=(RowFiles(output, unbounded=False, with_counts=write_counts),),
+        sinks=(RowFiles(output, unbounded=False, forms=RowForms(counts=write_counts)),),
         directory=RunDirectory(output, "replayed", bounded=True, launched=False),
         options=options or PipelineOptions(["--runner=FnApiRunner"]),
     )

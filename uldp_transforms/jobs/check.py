@@ -34,6 +34,7 @@ from uldp_transforms.jobs.records.ledger_sums import (
     summary,
     sums_of,
 )
+from uldp_transforms.jobs.records.row_reading import read_rows, row_files
 from uldp_transforms.jobs.records.run_directory import is_in_use, unfinished_folders
 from uldp_transforms.jobs.records.run_records import (
     COMPLETE,
@@ -42,7 +43,6 @@ from uldp_transforms.jobs.records.run_records import (
     collections_of,
     files_of,
     of_jobs,
-    read_lines,
     read_records,
     zone_of,
 )
@@ -206,7 +206,7 @@ def state_of(record: RunRecord, directory: str) -> str:
 def _ledger(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> None:
     """Sums of all runs; an imbalance is a problem in a run that ended well, and in periods that a live run has
     completed."""
-    of_run: dict[str, list[dict[str, Any]]] = {record.run: [] for record in seen}
+    of_run: dict[str, list[Mapping[str, Any]]] = {record.run: [] for record in seen}
     for row in _rows(check.directory, "ledger", seen):
         of_run[row["run"]].append(row)
     for record in seen:
@@ -318,11 +318,11 @@ def _killed(check: Check, seen: Sequence[RunRecord], state: str, told: Told) -> 
         told.lines["killed"] = f"{len(found)} run(s), {len(found) - len(new)} acknowledged"
 
 
-def _rows(directory: str, name: str, seen: Sequence[RunRecord]) -> list[dict[str, Any]]:
-    """The rows of one kind that these runs wrote."""
+def _rows(directory: str, name: str, seen: Sequence[RunRecord]) -> list[Mapping[str, Any]]:
+    """The rows of one kind that these runs wrote, of everybody and without their entries."""
     runs = {record.run for record in seen}
-    paths = files_of(directory, f"{name}.jsonl") + files_of(directory, f"{name}-*.jsonl")
-    rows = [row for row in read_lines(paths) if row.get("run") in runs]
+    found = (row for path in row_files(directory, name) for _, _, row in read_rows(path, entries=False))
+    rows = [row for row in found if row.get("run") in runs and not row.get("group")]
     for row in rows:
         if any(type(row.get(name)) not in (int, type(None)) for name in _COUNTS):
             raise TypeError(f"rows of {name} must have whole numbers as counts, got other values")

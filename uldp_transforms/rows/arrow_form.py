@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import io
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet
 
 from uldp_transforms.rows.avro_fields import Field, fields_of, map_fields
 from uldp_transforms.rows.entry_columns import EntryColumns
 from uldp_transforms.rows.json_and_avro import to_avro
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, ValueEstimate
+from uldp_transforms.windows import rfc3339
 
 COMPRESSION = "zstd"
 
@@ -102,6 +104,36 @@ def _entry_arrays(entries: Sequence[EntryColumns], fields: Iterable[Any]) -> lis
         else pa.array(np.concatenate([each.column(field.name) for each in entries]), field.type, from_pandas=True)
         for field in fields
     ]
+
+
+_ONLY_VALUES = pa.struct([pa.field("value", pa.string(), nullable=False)])
+"""What an entry is of which only the value was read."""
+
+
+def without_entries(schema: pa.Schema) -> list[str] | None:
+    """The columns of estimates without those of entries, but for the one that tells their number; None: all columns."""
+    if "estimates" not in schema.names:
+        return None
+    return [name for name in schema.names if name != "estimates"] + ["estimates.list.element.value"]
+
+
+def rows_of_table(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """The rows of a table, as ``from_avro`` returns them; of estimates without entries, a range of as many numbers."""
+    columns = {name: _column_of(table.column(name)) for name in table.column_names}
+    return (dict(zip(columns, row)) for row in zip(*columns.values()))
+
+
+def _column_of(column: Any) -> list[Any]:
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        times = column.cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()
+        return [None if time is None else rfc3339(time) for time in times]
+    if pa.types.is_map(kind):
+        return [dict(items) for items in column.to_pylist()]
+    if pa.types.is_list(kind) and kind.value_type == _ONLY_VALUES:
+        return [range(number) for number in pa.compute.list_value_length(column).to_pylist()]
+    found: list[Any] = column.to_pylist()
+    return found
 
 
 def parquet_bytes(records: Sequence[Mapping[str, Any]], schema: Mapping[str, Any]) -> bytes:

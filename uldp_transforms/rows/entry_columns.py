@@ -9,11 +9,10 @@ import json
 import math
 import struct
 from collections.abc import Iterator, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from uldp_transforms.ldp.estimators import Estimate
 from uldp_transforms.rows.row_types import (
     CurveBin,
     DimensionValue,
@@ -30,6 +29,9 @@ from uldp_transforms.rows.row_types import (
     WindowedEstimate,
     WindowHealth,
 )
+
+if TYPE_CHECKING:  # SciPy takes long to import, and rows are read without it
+    from uldp_transforms.ldp.estimators import Estimate
 
 _NUMBERS = ValueEstimate._fields[1:]
 _VERSION = 1

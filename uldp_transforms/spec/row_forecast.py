@@ -66,23 +66,31 @@ class RowForecast:
         return cls(rows=rows, entries=entries, windows=_windows_of(spec), in_files=bool(spec.bounded))
 
     @property
+    def of_each(self) -> int:
+        """Number of entries of each of several windows; 0 if there is only one, or their length is not known."""
+        return 0 if self.windows is None else self.entries
+
+    @property
+    def in_period(self) -> int:
+        """Number of entries in ``PERIOD``, or in one window if the length of windows is not known."""
+        return self.entries * (1 if self.windows is None else self.windows)
+
+    @property
     def is_large(self) -> bool:
         """Whether a job or a plan should say it."""
-        return self.entries >= MANY_AT_ONCE if self.windows is None else self.entries * self.windows >= MANY
+        return self.in_period >= (MANY_AT_ONCE if self.windows is None else MANY)
 
     def sentence(self) -> str:
         """Rows, bytes, time and memory, and what makes them fewer."""
         said = f"a window has up to {_number(self.rows, 'row')} with {_number(self.entries, 'value')}"
-        entries = self.entries
+        entries = self.in_period
         if self.windows is not None:
             said += f", and {duration_text(PERIOD)} have {_number(self.windows, 'window')}"
-            entries *= self.windows
         memory = f" and {_bytes(JOB_BYTES + COUNT_BYTES * entries)} of memory" if self.in_files else ""
         return (
             f"{said}: about {_bytes(JSON_BYTES * entries)} of JSON lines, at most {_bytes(AVRO_BYTES * entries)} of "
             f"Avro, {_time(SECONDS * entries)} of CPU{memory}; for "
-            "less, use a smaller --show, fewer dimensions in --by, or a longer --window; to read many rows, use Avro, "
-            "or Parquet (--write_parquet), instead of JSON"
+            "less, use a smaller --show, fewer dimensions in --by, a longer --window, or --write_json false"
         )
 
 

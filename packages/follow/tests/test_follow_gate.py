@@ -12,6 +12,7 @@ import pytest
 
 from packages.follow.tests.support.followed_hours import HOUR, MINUTE, SECOND, Hours, now
 from uldp_transforms.jobs.estimate.options import command_line
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.messages.files.spool_names import manifest_path
 from uldp_transforms_follow import spool_reading
 from uldp_transforms_follow.follow_job import follow_job
@@ -113,7 +114,7 @@ def test_a_file_that_is_moved_away_and_back_counts_once(tmp_path: Path) -> None:
     parser = command_line()
     args, rest = parser.parse_known_args(followed.argv())
     job = follow_job(args, parser, rest)
-    follower = Follower(job.source, str(followed.output), job.spec, job.state, late_every=0)
+    follower = Follower(job.source, str(followed.output), job.spec, job.state, late_every=0, forms=RowForms())
     follower.step()
     for here, there in ((followed.spool, away), (away, followed.spool)):
         for name in names:

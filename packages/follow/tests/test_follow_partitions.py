@@ -17,6 +17,7 @@ from tests.support.kafka_line import Line
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.kafka import offsets, reader
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms_follow import follow_job, topic_reading
 from uldp_transforms_follow.follower import Follower
 
@@ -55,7 +56,9 @@ def test_a_broker_that_is_away_costs_no_report(kind: str, tmp_path: Path) -> Non
         followed = Behind(tmp_path, cluster, line)
         followed.send()
         job = followed.job()
-        follower = Follower(job.source, str(followed.output), job.spec, job.state, late_every=0, with_counts=True)
+        follower = Follower(
+            job.source, str(followed.output), job.spec, job.state, late_every=0, forms=RowForms(counts=True)
+        )
         try:
             _until(follower, job, followed.sent_by())
             away(line)
@@ -127,7 +130,9 @@ def test_a_run_that_goes_on_while_brokers_are_away_waits(tmp_path: Path, capsys:
         assert "estimate: stopped: " in said
         with mock.patch.object(offsets, "ANSWER_SECONDS", 0.5):
             job = followed.job()
-            follower = Follower(job.source, str(followed.output), job.spec, job.state, late_every=0, with_counts=True)
+            follower = Follower(
+                job.source, str(followed.output), job.spec, job.state, late_every=0, forms=RowForms(counts=True)
+            )
             follower.step()
         try:
             assert job.source.seen_until is None

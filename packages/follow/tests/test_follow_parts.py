@@ -24,6 +24,7 @@ from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.kafka.offsets import BrokersAwayError, Part
 from uldp_transforms.jobs.kafka.reader import KafkaReadError, Polled
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.windows import rfc3339
@@ -218,8 +219,8 @@ def test_rows_are_files_in_the_order_in_which_they_were_put(
     assert reached == []
     monkeypatch.setattr(row_outbox, "file_of", lambda rows, form, _: f"{form}{rows}".encode())
     with state:
-        put_rows(state, "run", {"estimates": [1], "counts": [], "ledger": [2], "rejected": ()})
-        put_rows(state, "run", {"rejected": [3]})
+        put_rows(state, "run", {"estimates": [1], "counts": [], "ledger": [2], "rejected": ()}, RowForms())
+        put_rows(state, "run", {"rejected": [3]}, RowForms())
     names = [
         *("ledger-run-0000000001.jsonl", "estimates-run-0000000001.jsonl", "estimates-run-0000000001.avro"),
         "rejected-run-0000000002.avro",
@@ -468,7 +469,7 @@ def test_windows_are_estimated_in_transactions_of_256(state: FollowState, tmp_pa
     with state:
         state.touch(windows, now=0)
     source, parts = Played(), list[int]()
-    follower = Follower(source, str(tmp_path), SPEC, state, late_every=0, clock=lambda: 10_000)
+    follower = Follower(source, str(tmp_path), SPEC, state, late_every=0, forms=RowForms(), clock=lambda: 10_000)
     with mock.patch.object(follower, "_estimate", side_effect=lambda due: parts.append(len(due))):
         follower.step()
         assert parts == []
@@ -579,7 +580,7 @@ def test_a_job_is_what_its_command_line_says(options: tuple[str, ...], late: int
     args, rest = parser.parse_known_args(last_of_each([*followed.argv(), *options]))
     job = follow_job(args, parser, rest)
     try:
-        assert (job.option, job.name, job.late_every, job.with_counts) == ("--input", str(followed.spool), late, True)
+        assert (job.option, job.name, job.late_every, job.forms.counts) == ("--input", str(followed.spool), late, True)
         assert job.spec.bounded and job.spec.run == job.state.run == job.directory.run
         assert json.loads(job.state._meta("windows")) == {
             "window": "60000ms",

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support.messages_cases import KRR
 from tests.support.power_loss import Disk
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.rows.samples.sample import Owner, counts_of_window
 from uldp_transforms.spec.job_spec import JobSpec
@@ -22,7 +23,7 @@ def test_rows_are_on_disk_before_the_outbox_forgets_them(tmp_path: Path, monkeyp
         row = counts_of_window(
             Owner(named=KRR), CohortCounts.empty(KRR.num_cohorts, KRR.num_cells), place, complete=True
         )
-        put_rows(state, JobSpec.of(collections=[KRR], run="run").run or "", {"counts": (row,)})
+        put_rows(state, JobSpec.of(collections=[KRR], run="run").run or "", {"counts": (row,)}, RowForms(counts=True))
     disk, seen = Disk(monkeypatch), []
 
     def reached(what: str) -> None:

@@ -23,6 +23,7 @@ from tests.support.ldp.dimensions import ARM, COUNTRY, GROUPED, SPEC
 from tests.support.messages_cases import KRR
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.kafka.offsets import Part
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.ldp import Collection
 from uldp_transforms_follow import topic_reading
 from uldp_transforms_follow.follow_job import BROKEN, run_follow
@@ -111,7 +112,7 @@ def test_windows_wait_for_every_partition(tmp_path: Path, kafka: Cluster) -> Non
     followed = FollowedTopic(tmp_path, kafka)
     followed.send()
     job = followed.job()
-    follower = Follower(job.source, str(followed.output), job.spec, job.state, late_every=0)
+    follower = Follower(job.source, str(followed.output), job.spec, job.state, late_every=0, forms=RowForms())
     with mock.patch("uldp_transforms.jobs.kafka.reader.Reader.watermark", return_value=None):
         for _ in range(30):
             follower.step()
@@ -132,7 +133,9 @@ def test_new_partitions_are_read_from_their_beginning(tmp_path: Path, kafka: Clu
     followed.send()  # to the second partition, which the job sees only when it looks again
     job = followed.job()
     with mock.patch.object(topic_reading, "PARTITIONS_SECONDS", 0.0):
-        follower = Follower(job.source, str(followed.output), job.spec, job.state, late_every=0, with_counts=True)
+        follower = Follower(
+            job.source, str(followed.output), job.spec, job.state, late_every=0, forms=RowForms(counts=True)
+        )
         job.source._start = topic_reading.Start({0: job.state.offsets()[0]}, {})
         while 1 not in job.state.offsets():
             follower.step()

@@ -19,6 +19,8 @@ from packages.follow.tests.support.followed_hours import HOUR, MINUTE, Hours, no
 from packages.follow.tests.support.spools import Followed, kill_at
 from tests.support.messages_cases import KRR, NOON, URR, collection
 from tests.support.spool_writer import finished
+from uldp_transforms.jobs.records.row_directory import RowDirectory
+from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
 from uldp_transforms.rows.smoothed_rows import filter_row
 from uldp_transforms.rows.window_history import Neighbours, traits_of
@@ -50,6 +52,22 @@ def test_parquet_files_have_the_rows_of_the_other_files(tmp_path: Path) -> None:
     followed.run_batch()
     kinds = {path.stem for path in followed.batch.glob("*.parquet")}
     assert kinds == {path.stem.partition("-")[0] for path in followed.output.glob("*.parquet")}
+
+
+@pytest.mark.parametrize("parquet", [(), ("--write_parquet", "false")])
+def test_a_directory_without_json_lines_is_read_and_stays_without(parquet: tuple[str, ...], tmp_path: Path) -> None:
+    """Programs read it from another form, in which all rows of the run must be."""
+    followed = Followed(tmp_path, "--min_reports", "10", "--write_json", "false", *parquet)
+    followed.add_file()
+    followed.steps(2)
+    forms = {path.suffix for path in followed.output.glob("estimates-*")}
+    assert forms == ({".avro"} if parquet else {".avro", ".parquet"})
+    windows = RowDirectory(str(followed.output)).windows()
+    assert {bool(row["num_shown"]) for row in windows if row["status"] == "ok"} == {True}
+    at = followed.window.index("--write_json")
+    followed.window[at : at + 2] = []
+    with pytest.raises(SpecError, match=r'^--output must be a directory for the same windows, .*"estimates": '):
+        followed.steps(1)
 
 
 def _files(followed: Followed) -> dict[str, int]:

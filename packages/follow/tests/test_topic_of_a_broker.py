@@ -15,6 +15,7 @@ from tests.rigs.flink.kafka import broker
 from tests.support.kafka.plain_topics import MORE, create, send
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.kafka.reader import KafkaReadError
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms_follow.follower import Follower
 from uldp_transforms_follow.topic_identity import OtherTopicError
 
@@ -60,7 +61,9 @@ def test_a_topic_that_was_created_again_is_not_counted(
     followed.send()
     followed.until_counted()
     job = followed.job()
-    follower = Follower(job.source, str(followed.output), job.spec, job.state, late_every=0, with_counts=True)
+    follower = Follower(
+        job.source, str(followed.output), job.spec, job.state, late_every=0, forms=RowForms(counts=True)
+    )
     follower.step()
     counted, topic_id = followed.sums(followed.output), job.state.topic_id()
     assert len(topic_id) == 22

@@ -18,6 +18,7 @@ from uldp_transforms.jobs.kafka.reader import KafkaReadError
 from uldp_transforms.jobs.kafka.topic_options import first_moment, reading_options
 from uldp_transforms.jobs.records.ledger_sums import UNREAD_FILES, summary, sums_of
 from uldp_transforms.jobs.records.row_file_options import flush_every
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.jobs.records.run_directory import RunDirectory
 from uldp_transforms.jobs.records.run_records import (
     CANCELLED,
@@ -65,8 +66,7 @@ class FollowJob:
         state: what was counted.
         late_every: milliseconds for which late reports of a window are collected.
         early_every: the same before the end of a window; None: no rows before the end.
-        with_counts: whether to write the counts of each window.
-        with_parquet: whether to write Parquet files too.
+        forms: in which rows are written.
         flush_every: milliseconds for which rows are collected before they are written together.
     """
 
@@ -78,8 +78,7 @@ class FollowJob:
     state: FollowState
     late_every: int
     early_every: int | None
-    with_counts: bool
-    with_parquet: bool = False
+    forms: RowForms
     flush_every: int = 0
 
 
@@ -103,6 +102,7 @@ def follow_job(args: argparse.Namespace, parser: cli.Parser | None, beam_args: S
     assert late_every is not None, "it has a default"
     spec = JobSpec.of(collections=cli.matching("--collection", args.collection), bounded=True, run=run, **values)
     spec.check_candidates()
+    forms = RowForms.of(args.write_json, args.write_parquet, counts=args.write_counts)
     directory = RunDirectory(args.output, run, bounded=False, launched=False)
     try:
         if directory.open() and not os.path.isfile(os.path.join(args.output, NAME)):
@@ -110,7 +110,7 @@ def follow_job(args: argparse.Namespace, parser: cli.Parser | None, beam_args: S
                 f"--output must be a new directory or one of --follow, got {args.output!r}, which another job wrote"
             )
         directory.prepare()
-        state = FollowState(args.output, run, _identity(spec), _kind_of_source(args))
+        state = FollowState(args.output, run, _identity(spec, forms), _kind_of_source(args))
         source = _source(args, spec, state)
     except BaseException:
         directory.close()
@@ -124,8 +124,7 @@ def follow_job(args: argparse.Namespace, parser: cli.Parser | None, beam_args: S
         state=state,
         late_every=late_every,
         early_every=early_every,
-        with_counts=args.write_counts,
-        with_parquet=args.write_parquet,
+        forms=forms,
         flush_every=0 if args.flush_every is None else flush_every(args),
     )
 
@@ -163,13 +162,15 @@ def _source(args: argparse.Namespace, spec: JobSpec, state: FollowState) -> Sour
     return TopicSource(args.kafka_topic, reading_options(args), first_moment(args), spec, state)
 
 
-def _identity(spec: JobSpec) -> str:
+def _identity(spec: JobSpec, forms: RowForms) -> str:
     """The settings that must not change while a directory is in use, as JSON."""
     values = spec.to_json()
     names = ("window", "slide", "window_offset", "timezone", "bit_patterns")
     by = {} if spec.by is None else {"by": list(spec.by)}  # absent from directories that count totals only
     once = {"deduplicate_by": spec.deduplicate_by} if spec.deduplicate else {}  # absent as above
-    return json.dumps({name: values[name] for name in names} | by | once)
+    # absent from directories with JSON lines of all estimates, which readers take first
+    files = {} if forms.json else {"estimates": forms.of_kind("estimates")}
+    return json.dumps({name: values[name] for name in names} | by | once | files)
 
 
 def run_follow(job: FollowJob, signals: Signals) -> int:
@@ -205,7 +206,7 @@ def run_follow(job: FollowJob, signals: Signals) -> int:
 
 def follower_of(job: FollowJob, **options: Any) -> Follower:
     """The follower of a job; options replace those of the job."""
-    names = ("late_every", "early_every", "with_counts", "with_parquet", "flush_every")
+    names = ("late_every", "early_every", "forms", "flush_every")
     own = {name: getattr(job, name) for name in names}
     return Follower(job.source, job.directory.path, job.spec, job.state, **own | options)
 

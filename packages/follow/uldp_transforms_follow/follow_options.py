@@ -24,7 +24,7 @@ FOLLOW: dict[str, Any] = cli.SWITCH | {
 """Arguments of ``--follow``."""
 
 SUPPORTED = (
-    *("collection", "input", "follow", "output", "write_counts", "write_parquet", "flush_every"),
+    *("collection", "input", "follow", "output", "write_counts", "write_json", "write_parquet", "flush_every"),
     *("kafka_topic", "bootstrap_servers", "kafka_from", "kafka_timestamps", "kafka_idle_lag"),
     *("kafka_property", "kafka_consumer_config", "dimension"),
     *("window", "slide", "window_offset", "timezone", "allowed_lateness", "early_every", "late_every"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from uldp_transforms.collector.ledger_entries import LedgerEntry, ledger_rows
 from uldp_transforms.collector.owners import Owners
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.messages.group_keys import is_total
 from uldp_transforms.messages.rejection import Rejection
@@ -88,8 +89,7 @@ class Follower:
         state: state of the directory.
         late_every: milliseconds for which late reports of a window are collected before its next row.
         early_every: the same for reports of a window before its end; None: it has no rows before its end.
-        with_counts: whether to write rows with the counts of each window.
-        with_parquet: whether to write Parquet files too.
+        forms: in which rows are written.
         flush_every: milliseconds for which rows are collected before they are written together.
         reached: called with the name of each point at which a kill must lose nothing; for tests.
         clock: the current time in milliseconds since 1970.
@@ -104,8 +104,7 @@ class Follower:
         *,
         late_every: int,
         early_every: int | None = None,
-        with_counts: bool = False,
-        with_parquet: bool = False,
+        forms: RowForms,
         flush_every: int = 0,
         reached: Callable[[str], None] = _nothing,
         clock: Callable[[], int] = now,
@@ -116,8 +115,7 @@ class Follower:
         self._state = state
         self._late_every = late_every
         self._early_every = early_every
-        self._with_counts = with_counts
-        self._with_parquet = with_parquet
+        self._forms = forms
         self._flush_every = flush_every / 1000
         self._rows_since: float | None = -math.inf  # rows of an earlier start are due
         self._reached = reached
@@ -223,14 +221,14 @@ class Follower:
                 samples += samples_of(self._spec, self._owners, window, counts, simulated=simulated)
                 self._state.estimated(window)
         if samples:
-            rows: Mapping[str, Sequence[Any]] = rows_of_windows(self._spec, samples, with_counts=self._with_counts)
+            rows: Mapping[str, Sequence[Any]] = rows_of_windows(self._spec, samples, with_counts=self._forms.counts)
             if self._smoothing is not None:
                 rows = self._smoothing.smooth((sample.owner for sample in samples), rows)
             self._put(rows)
 
     def _put(self, rows: Mapping[str, Sequence[Any]]) -> None:
         """Put rows by kind into the outbox, in the transaction that is open."""
-        put_rows(self._state, str(self._spec.run), rows, with_parquet=self._with_parquet)
+        put_rows(self._state, str(self._spec.run), rows, self._forms)
 
     def _counts_of(self, window: PendingWindow) -> dict[bytes, CohortCounts]:
         """Counts of a window by key: of its collection, or of all versions of its question, each with its groups."""

@@ -11,6 +11,7 @@ from typing import Any
 from uldp_transforms.collector.owners import Owners
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.files.whole_file import whole_file
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.messages.group_keys import fingerprint_of, is_total
 from uldp_transforms.rows import row_types
@@ -22,16 +23,16 @@ from uldp_transforms.windows import rfc3339
 from uldp_transforms_follow.joined_files import joined_files
 from uldp_transforms_follow.state import FollowState, PendingWindow
 
-_FORMS = {
-    "ledger": (("jsonl",), row_types.LEDGER_SCHEMA),
-    "rejected": (("avro",), row_types.REJECTED_SCHEMA),
-    "estimates": (("jsonl", "avro"), row_types.ESTIMATE_SCHEMA),
-    "values": ((), row_types.VALUE_SCHEMA),
-    "health": (("jsonl",), row_types.HEALTH_SCHEMA),
-    "discovered": (("jsonl",), row_types.DISCOVERED_SCHEMA),
-    "counts": (("avro",), row_types.COUNTS_SCHEMA),
+_SCHEMAS = {
+    "ledger": row_types.LEDGER_SCHEMA,
+    "rejected": row_types.REJECTED_SCHEMA,
+    "estimates": row_types.ESTIMATE_SCHEMA,
+    "values": row_types.VALUE_SCHEMA,
+    "health": row_types.HEALTH_SCHEMA,
+    "discovered": row_types.DISCOVERED_SCHEMA,
+    "counts": row_types.COUNTS_SCHEMA,
 }
-_NOT_IN_PARQUET = ("counts",)
+"""Kinds of rows, in the order in which they are written."""
 
 
 def samples_of(
@@ -87,21 +88,20 @@ def rows_of_windows(spec: JobSpec, samples: Sequence[Sample], *, with_counts: bo
     return rows
 
 
-def put_rows(state: FollowState, run: str, rows: Mapping[str, Sequence[Any]], *, with_parquet: bool = False) -> None:
+def put_rows(state: FollowState, run: str, rows: Mapping[str, Sequence[Any]], forms: RowForms) -> None:
     """Put rows into the outbox, in the transaction that is open; a kind without rows has no file.
 
     Args:
         state: its transaction is open.
         run: name of the run.
         rows: rows by kind; values follow from estimates.
-        with_parquet: whether to write Parquet files too, also with one row per value.
+        forms: in which they are written.
     """
     number, found = state.next_number(), dict(rows)
-    if with_parquet:
+    if forms.of_kind("values"):
         found["values"] = [value for row in rows.get("estimates", ()) for value in flat(row)]
-    for kind, (forms, schema) in _FORMS.items():
-        own = (*forms, "parquet") if with_parquet and kind not in _NOT_IN_PARQUET else forms
-        for form in own if found.get(kind) else ():
+    for kind, schema in _SCHEMAS.items():
+        for form in forms.of_kind(kind) if found.get(kind) else ():
             state.put(f"{kind}-{run}-{number:010}.{form}", file_of(found[kind], form, schema))
 
 

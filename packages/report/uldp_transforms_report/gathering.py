@@ -14,7 +14,8 @@ import numpy as np
 from uldp_transforms.jobs.check import state_of
 from uldp_transforms.jobs.records.collection_facts import facts_of, sensitive_values
 from uldp_transforms.jobs.records.ledger_sums import add_up, sums_of, unread_in_words
-from uldp_transforms.jobs.records.row_directory import Row, RowDirectory
+from uldp_transforms.jobs.records.row_directory import RowDirectory
+from uldp_transforms.jobs.records.row_reading import Row
 from uldp_transforms.jobs.records.run_records import RunRecord, collections_of, of_jobs
 from uldp_transforms.jobs.records.whole_period import group_totals_of, totals_of
 from uldp_transforms.ldp import Collection

@@ -190,7 +190,7 @@ FORMS = "direct, crosswise:RATE, forced:TRUTH,YES, unrelated:TRUTH,YES"
             "--design crosswise:1.5",
             f"{RATE} '1.5'",
         ),
-        ("--design crosswise:1/2", "--design must have rates that tell yes from no, got 'crosswise:1/2'"),
+        ("--design crosswise:1/2", "SurveyDesign.rates must tell yes from no, got crosswise:1/2"),
         ("--design crosswise:0.1,0.2", "--design must be crosswise:RATE, got 'crosswise:0.1,0.2'"),
         ("--design forced:people", "--design must be forced:TRUTH,YES, got 'forced:people'"),
         (

@@ -154,13 +154,6 @@ def test_periods_of_many_reports_are_those_of_each(timezone, times, shape):
     assert all(type(start) is int for start in starts)
 
 
-def test_days_of_many_reports_are_those_of_each() -> None:
-    """Hour by hour over the days around a change of clocks."""
-    times = moment_of("2024-03-29") + HOUR * np.arange(5 * 24)
-    periods = CalendarWindows(size=1, unit="d", timezone="Europe/Berlin").periods
-    assert periods.start_of(times).tolist() == [int(periods.start_of(moment)) for moment in times.tolist()]
-
-
 @pytest.mark.parametrize("timezone", sorted(CHANGES))
 @pytest.mark.parametrize("spread", [DAY // 4, 3 * DAY, 60 * DAY, 70 * DAY, 40_000 * DAY])
 @pytest.mark.parametrize(("size", "slide", "unit"), [(1, 1, "d"), (7, 3, "d"), (14, 14, "d"), (1, 1, "mo")])

@@ -84,11 +84,6 @@ def test_a_range_of_sensitive_numbers() -> None:
     )
 
 
-def test_values_in_blocks_are_counted_with_their_blocks() -> None:
-    blocks = {"id": "blocks", "blocks": {"b": ["x", "y"], "c": ["z", "w"]}}
-    assert "Answers: 4 listed values in 2 blocks (blocks) " in text_of(of(blocks, {"id": "krr", "epsilon": 1.0}))
-
-
 def test_a_dialog_says_what_further_answers_tell() -> None:
     assert consent(URR).endswith(
         "You may answer 53 times a year; if your answer never changes, they can then be more than 99 % sure."

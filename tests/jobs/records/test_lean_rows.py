@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from uldp_transforms.jobs.records.row_directory import LeanRow, LeanRows
+from uldp_transforms.jobs.records.lean_rows import LeanRow, LeanRows
 
 ROW: dict[str, Any] = {
     "name": "a collection", "is": True, "zero": 0, "one": 1, "share": 0.0, "none": None, "list": [],

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from uldp_transforms.jobs.records import row_directory
+from uldp_transforms.jobs.records import row_reading
 from uldp_transforms.jobs.records.row_directory import RowDirectory
 
 PLACE: dict[str, Any] = {
@@ -28,7 +28,7 @@ def row(texts: list[str], **after: Any) -> dict[str, Any]:
 def test_all_other_fields_and_the_number_of_entries_are_read(texts: list[str], after: dict[str, Any]) -> None:
     given = row(texts, **after)
     for line in (json.dumps(given), json.dumps(given, ensure_ascii=False), json.dumps(given, separators=(",", ":"))):
-        found = row_directory._without_entries(line.encode())
+        found = row_reading._without_entries(line.encode())
         assert found | {"estimates": None} == given | {"estimates": None}
         assert len(found["estimates"]) == len(texts)
 
@@ -38,13 +38,13 @@ def test_windows_and_groups_are_read_once_and_without_entries(tmp_path: Path, mo
     rows = [row(["a", "b"], group=group) | {"run": run} for run in "ab" for group in (None, "arm=new")]
     (tmp_path / "estimates.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
     parsed = list[int]()
-    loads = row_directory.orjson.loads
+    loads = row_reading.orjson.loads
 
     def counted(text: bytes) -> Any:
         parsed.append(text.count(b"0.5"))
         return loads(text)
 
-    monkeypatch.setattr(row_directory.orjson, "loads", counted)
+    monkeypatch.setattr(row_reading.orjson, "loads", counted)
     directory = RowDirectory(str(tmp_path))
     windows, groups = directory.windows(), directory.groups()
     assert [(one["run"], one["num_shown"]) for one in windows + groups] == [("b", 2), ("b", 2)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from uldp_transforms import JobSpec
 from uldp_transforms.files import stores
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.jobs.reestimate import reestimate_command as module
 from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts
 from uldp_transforms.ldp import CohortCounts, Collection
@@ -103,7 +105,7 @@ def test_counts_are_files_of_a_directory_or_of_a_pattern() -> None:
     task = configured("--collection c.json job job/other.avro --output out/deep")
     assert task.files == [["job/counts-1.avro", "job/counts.avro"], ["job/other.avro"]]
     assert task.records == [[], []] and Path("out/deep").is_dir()
-    assert (task.smooth, task.write_parquet, task.alarm_every) == (False, False, module.ALARM_EVERY)
+    assert (task.smooth, task.write_parquet, task.alarm_every) == (False, None, module.ALARM_EVERY)
     more = configured("--collection c.json job --output out --smooth --alarm_every 7 --write_parquet")
     assert (more.smooth, more.write_parquet, more.alarm_every) == (True, True, 7)
     assert configured("--collection c.json 'job/o*' --output out").output == "out"
@@ -241,3 +243,14 @@ def test_groups_borrow_from_the_total_of_their_window(monkeypatch: pytest.Monkey
     assert calls[:2] == [(1, 30, [10, 20], 7), (2, 6, [3], 7)]
     assert calls[2:] == [(0, [30], [[10], [20]], 7), (0, [6], [[4, 3]], 7)]
     assert [(sample.total, total) for sample, total in shown.items()] == [(10, 30), (20, 30), (3, 6)]
+
+
+def test_json_lines_are_left_out_where_each_of_several_windows_has_many_entries() -> None:
+    """As a job over files does by its forecast; a lone window may have any number."""
+    row: Any = SimpleNamespace(window_start="a", window_end="b", estimates=range(9_999))
+    group: Any = SimpleNamespace(window_start="a", window_end="b", estimates=range(1))
+    later: Any = SimpleNamespace(window_start="b", window_end="c", estimates=range(10_001))
+    assert module._of_each([]) == module._of_each([row]) == module._of_each([row, group]) == 0
+    assert module._of_each([row, later]) == 10_000 and module._of_each([row, group, later]) == 10_000
+    assert RowForms.of(None, None, entries=10_000) == RowForms(json=False, parquet=True)
+    assert RowForms.of(None, None, entries=9_999) == RowForms()

@@ -21,8 +21,8 @@ from tests.support.rows.rows_of_all_kinds import ROWS
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs import estimate
 from uldp_transforms.jobs.cli import UNREAD
+from uldp_transforms.jobs.records.row_forms import FORMS
 from uldp_transforms.jobs.reestimate import reestimate_command as reestimate
-from uldp_transforms.jobs.sinks.row_files import RowFiles
 from uldp_transforms.rows.arrow_form import arrow_schema
 from uldp_transforms.rows.json_and_avro import as_dict
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA
@@ -30,7 +30,7 @@ from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA
 ROOT = Path(__file__).parents[3]
 SQL = ROOT / "schemas" / "sql"
 PAGE = (ROOT / "docs" / "consume.md").read_text(encoding="utf-8")
-KINDS = {name for name, _, _ in RowFiles.PARQUET} - {"discovered"}
+KINDS = FORMS.keys() - {"counts", "discovered"}
 
 
 def plain(value: Any) -> Any:

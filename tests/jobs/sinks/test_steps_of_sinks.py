@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 import shlex
+from pathlib import Path
 from typing import Any
 
 import apache_beam as beam
@@ -21,6 +22,7 @@ from uldp_transforms.beam.runtime.joined_file import WriteJoinedFile
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.estimate.run import build
 from uldp_transforms.jobs.files.flushed_rows import FlushRows
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.jobs.sinks import BigQueryTables, Output, PubSubTopics, RowFiles, Sink
 from uldp_transforms.jobs.sinks.bigquery_tables import INSERTS, LOADS, WriteTable
 from uldp_transforms.jobs.sinks.kafka_topics import JSON, RecordOfRow
@@ -33,6 +35,7 @@ from uldp_transforms.rows import row_types
 from uldp_transforms.rows.avro_fields import time_fields
 from uldp_transforms.rows.json_and_avro import to_json
 from uldp_transforms.rows.windowed_estimate import flat
+from uldp_transforms.spec.row_forecast import MANY_AT_ONCE
 from uldp_transforms.windows import Windows
 
 SCHEMAS = {
@@ -51,7 +54,7 @@ TOPIC = "projects/my-project/topics/"
 
 def arguments(words: str) -> argparse.Namespace:
     args = command_line().parse_args(shlex.split(f"--collection c.json --output out {words}"))
-    args.rows, args.run = "rows", "r1"
+    args.rows, args.run, args.entries = "rows", "r1", 0
     return args
 
 
@@ -110,7 +113,7 @@ def test_rows_of_values_are_made_if_somebody_takes_them_or_a_checkpoint_may_have
 ) -> None:
     """The local engine for streams has no checkpoints."""
     job = replay.streaming_job([KRR], Windows(size=3_600_000), options=PipelineOptions([words, "--streaming"]))
-    sink = RowFiles("out", unbounded=True, with_counts=False, with_parquet=parquet)
+    sink = RowFiles("out", unbounded=True, forms=RowForms(parquet=parquet))
     pipeline = beam.Pipeline(options=job.options)
     build(pipeline, dataclasses.replace(job, sinks=(sink,)))
     assert ("EstimateReports/Values" in all_steps(pipeline)) is found
@@ -133,9 +136,19 @@ PARQUET = {
 }
 
 
+def without_json(files: dict[str, Any]) -> dict[str, Any]:
+    return {label: file for label, file in files.items() if label != "WriteEstimatesJson"}
+
+
 @pytest.mark.parametrize(
     ("words", "files"),
-    [("", FILES), ("--write_counts", FILES | COUNTS), ("--write_parquet", FILES | PARQUET)],
+    [
+        ("", FILES),
+        ("--write_counts", FILES | COUNTS),
+        ("--write_parquet", FILES | PARQUET),
+        ("--write_json false", without_json(FILES) | PARQUET),
+        ("--write_json false --write_parquet false", without_json(FILES)),
+    ],
 )
 def test_files_of_a_job_that_ends_have_the_names_of_their_kinds(words: str, files: dict[str, Any]) -> None:
     sink = sink_of(RowFiles, f"--input x.avro {words}", AvroFiles)
@@ -164,6 +177,20 @@ def test_files_of_a_stream_are_written_by_the_clock_or_by_the_watermark(
         assert (step._flush_every, step._keyed) == (flush_every, name != "rejected")
         assert step._final == {"rejected": False, "ledger": True}.get(name, final)
         assert step._late == (LATE if name == "ledger" else None)
+
+
+def test_json_lines_of_many_entries_are_left_out_of_files_but_not_of_streams() -> None:
+    """A stream that goes on keeps its steps, and its readers their files."""
+    bounded, stream = arguments("--input x.avro"), arguments(STREAM)
+    for entries, files in ((MANY_AT_ONCE - 1, FILES), (MANY_AT_ONCE, without_json(FILES) | PARQUET)):
+        bounded.entries = stream.entries = entries
+        sink = RowFiles.of(bounded, AvroFiles, PipelineOptions([]))
+        assert steps_of(sink, WriteRowFiles).keys() == files.keys() and (sink.notice is None) == (files is FILES)
+        assert steps_of(RowFiles.of(stream, PubSubSubscription, PipelineOptions([])), WriteRowFiles).keys() == (
+            FILES.keys()
+        )
+    bounded.write_json = True
+    assert steps_of(RowFiles.of(bounded, AvroFiles, PipelineOptions([])), WriteRowFiles).keys() == FILES.keys()
 
 
 @pytest.mark.parametrize(
@@ -198,16 +225,30 @@ def test_rows_are_collected_for_at_most_ten_minutes() -> None:
         sink_of(RowFiles, f"{STREAM} --flush_every 600001ms", PubSubSubscription)
 
 
-def test_counts_of_an_earlier_job_are_refused_where_this_one_writes_none(tmp_path: Any) -> None:
-    def prepare(*, unbounded: bool, with_counts: bool) -> None:
-        RowFiles(str(tmp_path), unbounded=unbounded, with_counts=with_counts).prepare()
+@pytest.mark.parametrize(
+    ("name", "option", "without", "written"),
+    [
+        ("counts.avro", "--write_counts", RowForms(), RowForms(counts=True)),
+        ("estimates.jsonl", "--write_json", RowForms(json=False), RowForms()),
+        ("estimates.parquet", "--write_parquet", RowForms(), RowForms(parquet=True)),
+    ],
+)
+def test_files_of_an_earlier_job_that_this_one_does_not_replace_are_refused(
+    name: str, option: str, without: RowForms, written: RowForms, tmp_path: Path
+) -> None:
+    def prepare(forms: RowForms, *, unbounded: bool = False) -> None:
+        RowFiles(str(tmp_path), unbounded=unbounded, forms=forms).prepare()
 
-    prepare(unbounded=False, with_counts=False)
-    (tmp_path / "counts.avro").touch()
-    prepare(unbounded=True, with_counts=False)
-    prepare(unbounded=False, with_counts=True)
-    with pytest.raises(SpecError, match=r"^--output has counts\.avro of an earlier job, which would not belong to "):
-        prepare(unbounded=False, with_counts=False)
+    prepare(without)
+    (tmp_path / name).touch()
+    prepare(without, unbounded=True)
+    prepare(written)
+    with pytest.raises(SpecError) as caught:
+        prepare(without)
+    assert str(caught.value) == (
+        f"--output has {name} of an earlier job, which would not belong to the new estimates: give {option} or another "
+        f"directory, got {str(tmp_path)!r}"
+    )
 
 
 # ---------------------------------------------------------------------- topics and tables

@@ -11,6 +11,7 @@ import numpy as np
 from apache_beam.testing.test_stream import Event
 
 from tests.support import cases, replay
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.jobs.sinks import RowFiles
 from uldp_transforms.messages import wire
 from uldp_transforms.spec.spec_fields import FINAL
@@ -39,10 +40,9 @@ def write(
     sink = RowFiles(
         str(folder),
         unbounded=True,
-        with_counts=True,
+        forms=RowForms(counts=True, parquet=with_parquet),
         flush_every=flush_every,
         final=fields.get("release") == FINAL,
-        with_parquet=with_parquet,
     )
     replay.run(dataclasses.replace(job, sinks=(sink,)), events)
     return folder

@@ -32,6 +32,7 @@ from uldp_transforms.jobs.sinks import SINKS, Sink
 from uldp_transforms.jobs.sources import SOURCES, Source
 from uldp_transforms.jobs.spec_options import COLLECTION, check_options_agree, given, spec_options
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.spec.row_forecast import RowForecast
 from uldp_transforms.spec.spec_fields import FINAL, Section
 
 _SHOWING: cli.Options = {
@@ -117,11 +118,12 @@ def read_arguments(argv: Sequence[str]) -> Job:
     args.run = _run_that_goes_on(args.output) if goes_on(beam_args) else new_run_id()
     directory = RunDirectory(args.output, args.run, bounded=chosen.bounded, launched=is_only_launched(options))
     args.rows = directory.rows
-    sinks = [sink.of(args, chosen, options) for sink in SINKS]
     source = chosen.of(args, options)
     if args.progress is not None and not runs_in_this_process(options):  # the source has chosen an engine
         raise SpecError("--progress needs an engine in this process, got another one, which shows its own metrics")
     spec = specification(args, chosen)
+    args.entries = RowForecast.of(spec).of_each
+    sinks = [sink.of(args, chosen, options) for sink in SINKS]
     source.check_windows(spec.windows)
     _refuse_lost_questions(spec, options)
     return Job(

@@ -131,7 +131,8 @@ def configure(argv: Sequence[str]) -> tuple[Job, beam.Pipeline]:
     forecast = RowForecast.of(job.spec)
     if dry or forecast.is_large:
         _say(forecast.sentence())
-    for warning in warnings_at_start(job.spec):
+    notices = (sink.notice for sink in job.sinks if sink.notice is not None)
+    for warning in (*notices, *warnings_at_start(job.spec)):
         _say(warning)
     return job, pipeline
 

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 from uldp_transforms.files import stores
 from uldp_transforms.jobs.records.ledger_sums import summary
+from uldp_transforms.jobs.records.row_reading import read_rows, row_files
 from uldp_transforms.jobs.records.run_accounts import read_accounts
-from uldp_transforms.jobs.records.run_records import STOPPED, RunRecord, files_of, read_lines
+from uldp_transforms.jobs.records.run_records import STOPPED, RunRecord, files_of
 from uldp_transforms.rows.figures.window_names import moment_in_zone
 from uldp_transforms.windows import moment_of, now, rfc3339
 
@@ -169,6 +170,11 @@ def _end(record: RunRecord, began: int) -> int:
 def _last_windows(record: RunRecord, began: int, skew: int, directory: str) -> list[int]:
     """Starts of windows in the rows of a run; only files that may have rows of its last windows are read."""
     since = (_end(record, began) - skew - _CLOCKS) * 1_000_000
-    paths = files_of(directory, f"estimates-{record.run}-*.jsonl")
-    rows = read_lines(path for path in paths if os.stat(path).st_mtime_ns >= since)
+    own = (
+        path
+        for path in row_files(directory, "estimates")
+        if stores.name_of(path).startswith(f"estimates-{record.run}-")
+    )
+    late = (path for path in own if os.stat(path).st_mtime_ns >= since)
+    rows = (row for path in late for _, _, row in read_rows(path, entries=False))
     return [moment_of(row["window_start"]) for row in rows if row["window_start"] is not None]

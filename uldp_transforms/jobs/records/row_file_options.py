@@ -6,6 +6,7 @@ import argparse
 
 from uldp_transforms.jobs import cli
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.spec.row_forecast import MANY_AT_ONCE
 from uldp_transforms.windows import duration_text
 
 FLUSH_EVERY = 60_000
@@ -22,11 +23,20 @@ OPTIONS: cli.Options = {
         cli.IS_COMMON: True,
         "help": "also write the counts of each window, for uldp reestimate",
     },
+    "--write_json": cli.SWITCH
+    | {
+        "default": None,
+        "label": "JSON lines",
+        "help": "write estimates as JSON lines too, not only as Avro (default: true, but false for files if each "
+        f"window can have {MANY_AT_ONCE:,} values or more)",
+    },
     "--write_parquet": cli.SWITCH
     | {
+        "default": None,
         "label": "Parquet files",
         cli.IS_COMMON: True,
-        "help": "also write Parquet files: the rows, and one row per value",
+        "help": "also write Parquet files: the rows, and one row per value (default: false, but true without "
+        "--write_json)",
     },
     "--flush_every": {
         "label": "Time between files",

@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from uldp_transforms.jobs.records.row_directory import Row, RowDirectory
+from uldp_transforms.jobs.records.row_directory import RowDirectory
+from uldp_transforms.jobs.records.row_reading import Row
 from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.arrow_form import arrow_record, arrow_schema

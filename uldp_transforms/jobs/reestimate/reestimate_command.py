@@ -30,6 +30,8 @@ from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.files import stores
 from uldp_transforms.files.whole_file import whole_file
 from uldp_transforms.jobs import cli
+from uldp_transforms.jobs.records.row_file_options import OPTIONS
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.jobs.records.run_records import RunRecord, collections_of, read_records, zone_of
 from uldp_transforms.jobs.records.unknown_repeats import warnings_of
 from uldp_transforms.jobs.records.whole_period import FILE
@@ -86,7 +88,7 @@ class Reestimation:
         records: of the runs of each job.
         output: directory for the rows.
         totals: file for the rows of the whole period; None: rows are of windows.
-        smooth, write_parquet, alarm_every: as the options.
+        smooth, write_json, write_parquet, alarm_every: as the options.
     """
 
     spec: JobSpec
@@ -95,7 +97,8 @@ class Reestimation:
     output: str
     totals: str | None = None
     smooth: bool = False
-    write_parquet: bool = False
+    write_json: bool | None = None
+    write_parquet: bool | None = None
     alarm_every: int = ALARM_EVERY
 
     @property
@@ -129,7 +132,7 @@ def _parser() -> cli.Parser:
     add("--totals", metavar="FILE", help=f"with --window {ALL}: file for the rows (default: {FILE} in --output)")
     for name in _ESTIMATES:
         add(f"--{name}", **spec_option(name, **_OTHERWISE.get(name, {})))
-    add("--write_parquet", **cli.SWITCH, help="also write Parquet files: the rows")
+    cli.add_options(parser, {name: OPTIONS[name] for name in ("--write_json", "--write_parquet")})
     for name in _WINDOWS:
         add(f"--{name}", **spec_option(name, **_OTHERWISE.get(name, {})))
     return parser
@@ -162,6 +165,7 @@ def configure(argv: Sequence[str]) -> Reestimation:
         output=output,
         totals=(args.totals or stores.joined(output, FILE)) if is_whole else None,
         smooth=smooth,
+        write_json=args.write_json,
         write_parquet=args.write_parquet,
         alarm_every=alarm_every,
     )
@@ -259,15 +263,23 @@ def _of_windows(task: Reestimation) -> int:
         discovered += each.discovered
     if task.smooth:
         rows = _smoothed(task, samples, rows)
-    for form in ("jsonl", "avro", *(["parquet"] if task.write_parquet else [])):
+    forms = RowForms.of(task.write_json, task.write_parquet, entries=_of_each(rows))
+    forms.check_earlier(task.output)
+    for form in forms.of_kind("estimates"):
         _write(stores.joined(task.output, f"estimates.{form}"), file_of(rows, form, ESTIMATE_SCHEMA))
     if task.spec.discover:
         _write(stores.joined(task.output, "discovered.jsonl"), file_of(discovered, "jsonl", DISCOVERED_SCHEMA))
     others = f", {stored.strangers} row(s) of other collections left out" if stored.strangers else ""
     number = sum(map(len, task.files))
-    _warn(task)
+    _warn(task, *([] if forms.notice is None else [forms.notice]))
     print(f"reestimate: {len(rows)} windows from {number} file(s){others}", file=sys.stderr)
     return cli.DONE
+
+
+def _of_each(rows: Sequence[WindowedEstimate]) -> int:
+    """Average number of entries of each of several windows; 0 if there is only one."""
+    windows = {(row.window_start, row.window_end) for row in rows}
+    return sum(len(row.estimates) for row in rows) // len(windows) if len(windows) > 1 else 0
 
 
 def _write(name: str, content: bytes) -> None:
@@ -275,8 +287,8 @@ def _write(name: str, content: bytes) -> None:
         file.write(content)
 
 
-def _warn(task: Reestimation) -> None:
-    for warning in warnings_of(task.spec.collections):
+def _warn(task: Reestimation, *notices: str) -> None:
+    for warning in (*notices, *warnings_of(task.spec.collections)):
         print(f"reestimate: {warning}", file=sys.stderr)
 
 

@@ -23,6 +23,7 @@ from uldp_transforms.jobs import cli
 from uldp_transforms.jobs.files.flushed_rows import FlushRows
 from uldp_transforms.jobs.records import run_accounts
 from uldp_transforms.jobs.records.row_file_options import OPTIONS, flush_every
+from uldp_transforms.jobs.records.row_forms import FORMS, RowForms
 from uldp_transforms.jobs.sinks.sink import Output, Sink
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.ldp.errors import SpecError
@@ -137,23 +138,6 @@ class RowFiles(Sink):
 
     options: ClassVar[cli.Options] = OPTIONS
 
-    FORMS = (
-        ("estimates", "jsonl", "WriteEstimatesJson"),
-        ("estimates", "avro", "WriteEstimatesAvro"),
-        ("rejected", "avro", "WriteRejected"),
-        ("ledger", "jsonl", "WriteLedger"),
-        ("health", "jsonl", "WriteHealth"),
-        ("counts", "avro", "WriteCounts"),
-        ("discovered", "jsonl", "WriteDiscovered"),
-    )
-    """Kinds of rows, their file formats, and the names of the steps."""
-
-    PARQUET = tuple(
-        (name, "parquet", f"Write{name.capitalize()}Parquet")
-        for name in ("estimates", "values", "rejected", "ledger", "health", "discovered")
-    )
-    """Kinds, formats and steps with ``--write_parquet``."""
-
     BY_CLOCK, BY_WATERMARK = ("rejected",), ("ledger",)
     """Kinds of rows written by processing time even with ``--release final``; and by the watermark even without it."""
 
@@ -162,22 +146,22 @@ class RowFiles(Sink):
         directory: str,
         *,
         unbounded: bool,
-        with_counts: bool,
+        forms: RowForms,
         rows: str | None = None,
         run: str | None = None,
         flush_every: int = 0,
         final: bool = False,
-        with_parquet: bool = False,
     ):
         self._flush_every = flush_every
         self._final = final
-        self._forms = self.FORMS + (self.PARQUET if with_parquet else ())
+        self._forms = forms
         self.directory = directory
         self._rows = rows or directory
         self._run = run
         self._unbounded = unbounded
-        self.takes_counts = with_counts
-        self.takes_values = unbounded and with_parquet
+        self.notice = forms.notice
+        self.takes_counts = forms.counts
+        self.takes_values = unbounded and forms.parquet
 
     @classmethod
     def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> RowFiles:
@@ -186,20 +170,27 @@ class RowFiles(Sink):
         return cls(
             args.output,
             unbounded=not source.bounded,
-            with_counts=args.write_counts,
+            # the steps of a stream and the files that its readers wait for do not depend on its collections
+            forms=RowForms.of(
+                args.write_json,
+                args.write_parquet,
+                counts=args.write_counts,
+                entries=args.entries if source.bounded else 0,
+            ),
             rows=args.rows,
             run=args.run,
             flush_every=flush_every(args),
             final=args.release == FINAL,
-            with_parquet=args.write_parquet,
         )
 
     def write(self, outputs: Sequence[Output]) -> None:
         of_name = {output.name: output for output in outputs}
-        for name, form, label in self._forms:
+        for name, own in FORMS.items():
             output = self._taken(name, of_name)
-            if output is not None and (name != "counts" or self.takes_counts):
-                _ = output.rows | label >> WriteRowFiles(
+            if output is None:
+                continue
+            for form in self._forms.of_kind(name):
+                _ = output.rows | f"Write{name.capitalize()}{_suffix(form, own)}" >> WriteRowFiles(
                     self._rows,
                     name,
                     form,
@@ -219,9 +210,10 @@ class RowFiles(Sink):
         return of_name.get(name)
 
     def prepare(self) -> None:
-        old_counts = stores.joined(self.directory, "counts.avro")
-        if not self._unbounded and not self.takes_counts and stores.exists(old_counts):
-            raise SpecError(
-                "--output has counts.avro of an earlier job, which would not belong to the new estimates: give "
-                f"--write_counts or another directory, got {self.directory!r}"
-            )
+        if not self._unbounded:
+            self._forms.check_earlier(self.directory)
+
+
+def _suffix(form: str, own: Sequence[str]) -> str:
+    """What distinguishes the step of a form from those of others; the only form besides Parquet has no suffix."""
+    return "" if [form] == [*own] else {"jsonl": "Json"}.get(form, form.capitalize())

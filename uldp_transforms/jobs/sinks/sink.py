@@ -44,6 +44,9 @@ class Sink(abc.ABC):
     takes_values: bool = True
     """Whether the sink writes ``values``; over files and on the local engine, they are produced only if a sink does."""
 
+    notice: str | None = None
+    """A sentence about its rows that a job says at its start."""
+
     @classmethod
     @abc.abstractmethod
     def of(cls, args: argparse.Namespace, source: type[Source], options: PipelineOptions) -> Sink | None:

@@ -12,6 +12,7 @@ from packages.follow.tests.support.spools import Followed
 from tests.support.kafka_cluster import Cluster
 from tests.support.spools import COLLECTIONS
 from uldp_transforms.jobs.estimate.options import command_line
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.ldp import Collection
 from uldp_transforms_follow.follow_job import follow_job
 from uldp_transforms_follow.follower import Follower
@@ -51,7 +52,13 @@ class FollowedTopic(Followed):
         job = self.job()
         try:
             follower = Follower(
-                job.source, str(self.output), job.spec, job.state, late_every=0, with_counts=True, reached=reached
+                job.source,
+                str(self.output),
+                job.spec,
+                job.state,
+                late_every=0,
+                forms=RowForms(counts=True),
+                reached=reached,
             )
             end = time.monotonic() + 600
             while job.source.seen_until is None or job.source.seen_until < self.sent_by():

@@ -68,7 +68,7 @@ class Followed(Spool):
         args, rest = parser.parse_known_args(self.argv())
         job = follow_job(args, parser, rest)
         try:
-            settings = {"late_every": 0, "with_counts": True, "reached": reached} | options
+            settings = {"late_every": 0, "forms": job.forms._replace(counts=True), "reached": reached} | options
             follower = follower_of(job, **settings)
             for _ in range(number):
                 follower.step()

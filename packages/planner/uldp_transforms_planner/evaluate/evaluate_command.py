@@ -31,7 +31,6 @@ from uldp_transforms.spec.spec_fields import ESTIMATOR
 from uldp_transforms_planner.evaluate.number_trials import NumberTrial, read_number_trial, run_number_trial
 from uldp_transforms_planner.evaluate.trial_ways import closed_ways, open_ways
 from uldp_transforms_planner.evaluate.trials import Outcome, Trial, evaluate, tried
-from uldp_transforms_planner.plan.plan_question import in_options
 from uldp_transforms_planner.plan.value_lists import value_lines
 from uldp_transforms_planner.planning import OpenQuestion
 from uldp_transforms_planner.utility.arguments import require_signal
@@ -172,16 +171,15 @@ def _open_trial(args: argparse.Namespace, values: tuple[str, ...], held: np.ndar
     if not shares.any():
         raise SpecError(f"{args.candidates} must list at least one value that occurs in --values, got none")
     unlisted = [share for value, share in counted.items() if value not in set(asked)]
-    with in_options(args):
-        question = OpenQuestion(
-            num_candidates=len(sensitive),
-            num_non_sensitive=len(others),
-            frequencies=tuple((shares / shares.sum()).tolist()),
-            unlisted_share=float(sum(unlisted)),
-            heaviest_unlisted=float(max(unlisted, default=0.0)),
-            names=tuple(others),
-            **({} if args.max_cohorts is None else {"max_cohorts": args.max_cohorts}),
-        )
+    question = OpenQuestion(
+        num_candidates=len(sensitive),
+        num_non_sensitive=len(others),
+        frequencies=tuple((shares / shares.sum()).tolist()),
+        unlisted_share=float(sum(unlisted)),
+        heaviest_unlisted=float(max(unlisted, default=0.0)),
+        names=tuple(others),
+        **({} if args.max_cohorts is None else {"max_cohorts": args.max_cohorts}),
+    )
     common = _common(args, held)
     ways = open_ways(args.mechanisms, tuple(dict.fromkeys(args.epsilons)), question, common["num_reports"])
     return Trial(ways=tuple(ways), values=values, held=held, asked=asked, is_open=True, **common)

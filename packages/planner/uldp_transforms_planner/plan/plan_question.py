@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -23,26 +21,8 @@ OPEN_ONLY = ("num_candidates", "num_non_sensitive", "unlisted_share", "heaviest_
 CLOSED_ONLY = ("num_values", "num_sensitive", "liars", "blocks", "levels")
 
 
-@contextlib.contextmanager
-def in_options(args: Any) -> Iterator[None]:
-    """Refusals name options that were given instead of fields of a question, such as ``OpenQuestion.max_cohorts``."""
-
-    def named(field: re.Match[str]) -> str:
-        return f"--{field[1]}" if getattr(args, field[1], None) is not None else field[1]
-
-    try:
-        yield
-    except SpecError as error:
-        raise SpecError(re.sub(r"\b(?:Closed|Open)Question\.(\w+)", named, str(error))) from None
-
-
 def question_of(args: Any, structure: Structure) -> ClosedQuestion | OpenQuestion:
     """The question; raises SpecError, OSError."""
-    with in_options(args):
-        return _question_of(args, structure)
-
-
-def _question_of(args: Any, structure: Structure) -> ClosedQuestion | OpenQuestion:
     _refuse(args, CLOSED_ONLY if args.open else OPEN_ONLY, "without --open" if args.open else "with --open")
     if args.blocks is not None:
         _refuse(args, ("num_values", "num_sensitive"), "without --blocks")

@@ -74,7 +74,6 @@ REFUSED: list[tuple[type[Exception], Callable[[], Any], str]] = [
             ),
             ("--design direct --yes a --no a", "--yes and --no must be different texts, got 'a' for both"),
             ("--design crosswise", "--design must be crosswise:RATE, got 'crosswise'"),
-            ("--design crosswise:1/2", "--design must have rates that tell yes from no, got 'crosswise:1/2'"),
             (
                 "--design direct --question answer",
                 "--question, --answer and --people must name different columns, got answer, answer",
