@@ -133,6 +133,9 @@ def closed(name: str, size: int, epsilon: float) -> Collection:
     if MECHANISMS[fields["id"]].takes("matrix"):
         rest = round(WORD / (size - 1 + math.exp(epsilon)))
         fields["matrix"] = [[WORD - (size - 1) * rest if x == y else rest for x in range(size)] for y in range(size)]
+    if MECHANISMS[fields["id"]].takes("levels"):
+        alphabet["sensitive"] = values[::2]
+        fields["levels"] = [{"epsilon": epsilon}, {"epsilon": 2 * epsilon, "values": values[::4]}]
     if MECHANISMS[fields["id"]].takes("epsilon"):
         fields["epsilon"] = epsilon
     return spec_of(alphabet, fields)
