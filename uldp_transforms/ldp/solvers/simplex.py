@@ -30,19 +30,18 @@ def project_onto_simplex(point: np.ndarray) -> np.ndarray:
     Source: Wang and Carreira-Perpinan 2013.
     """
     point = point - point.max(axis=-1, keepdims=True)  # leaves the projection unchanged and keeps small differences
-    size = point.shape[-1]
     descending = np.sort(point, axis=-1)[..., ::-1]
-    shifts = (1 - np.cumsum(descending, axis=-1)) / np.arange(1, size + 1)
-    last = size - 1 - np.argmax((descending + shifts > 0)[..., ::-1], axis=-1)  # the last entry above 0
-    projected: np.ndarray = np.maximum(point + np.take_along_axis(shifts, last[..., np.newaxis], axis=-1), 0)
+    shifts = (1 - descending.cumsum(axis=-1)) / np.arange(1, point.shape[-1] + 1)
+    projected: np.ndarray = np.maximum(point + shifts.min(axis=-1, keepdims=True), 0)
     return projected
 
 
 def nearest_distribution(point: np.ndarray, variances: np.ndarray) -> np.ndarray:
     """The distribution p with the least sum of (p - point)^2 / variances.
 
-    It is max(point + x variances, 0) with the unique x for which the sum is 1. For normal estimates with these
-    variances it is the maximum-likelihood distribution.
+    It is max(point + x variances, 0) with the unique x for which the sum is 1. The entries above 0 then sum to 1, and
+    no others to more, so x is the least shift with which some number of largest entries sums to 1. For normal estimates
+    with these variances it is the maximum-likelihood distribution.
 
     Args:
         point: (..., S); one vector along the last axis.
@@ -52,10 +51,9 @@ def nearest_distribution(point: np.ndarray, variances: np.ndarray) -> np.ndarray
         >>> nearest_distribution(np.array([0.9, 0.4, 0.05]), np.array([0.01, 0.02, 0.02])).round(6).tolist()
         [0.8, 0.2, 0.0]
     """
-    point, variances = np.broadcast_arrays(point, variances)
-    order = np.argsort(-point / variances, axis=-1, kind="stable")
+    variances = np.broadcast_to(variances, point.shape)
+    order = (-point / variances).argsort(axis=-1, kind="stable")
     points, spreads = np.take_along_axis(point, order, -1), np.take_along_axis(variances, order, -1)
-    shifts = (1 - np.cumsum(points, axis=-1)) / np.cumsum(spreads, axis=-1)
-    last = point.shape[-1] - 1 - np.argmax((points + shifts * spreads > 0)[..., ::-1], axis=-1)
-    nearest: np.ndarray = np.maximum(point + np.take_along_axis(shifts, last[..., np.newaxis], -1) * variances, 0)
+    shifts = (1 - points.cumsum(axis=-1)) / spreads.cumsum(axis=-1)
+    nearest: np.ndarray = np.maximum(point + shifts.min(axis=-1, keepdims=True) * variances, 0)
     return nearest
