@@ -351,9 +351,11 @@ def _place(row: Mapping[str, Any]) -> tuple[bool, str, int, int]:
 
 
 def _words(length: int) -> str:
-    """Milliseconds in hours and minutes."""
-    minutes = length // 60_000
-    return f"{minutes // 60}h{minutes % 60:02}m" if minutes >= 60 else f"{minutes}m"
+    """Milliseconds in hours and minutes, and from two days on in days."""
+    hours, minutes = divmod(length // 60_000, 60)
+    if hours >= 48:
+        return f"{hours // 24}d{hours % 24:02}h{minutes:02}m"
+    return f"{hours}h{minutes:02}m" if hours else f"{minutes}m"
 
 
 def _apart(longer: int, shorter: int) -> tuple[str, str]:

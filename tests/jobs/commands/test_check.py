@@ -358,7 +358,19 @@ def test_of_the_rows_of_a_window_one_counts() -> None:
     assert check.latest_rows(groups) == groups[1:2]
 
 
-@pytest.mark.parametrize(("minutes", "words"), [(0, "0m"), (59, "59m"), (60, "1h00m"), (61, "1h01m"), (1500, "25h00m")])
+@pytest.mark.parametrize(
+    ("minutes", "words"),
+    [
+        (0, "0m"),
+        (59, "59m"),
+        (60, "1h00m"),
+        (61, "1h01m"),
+        (1500, "25h00m"),
+        (2879, "47h59m"),
+        (2880, "2d00h00m"),
+        (1_576_661, "1094d21h41m"),
+    ],
+)
 def test_ages_are_in_hours_and_minutes(minutes: int, words: str) -> None:
     assert check._words(minutes * 60_000) == check._words(minutes * 60_000 + 59_999) == words
 
