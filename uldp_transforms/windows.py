@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.ldp.checks import describe, require_int
+from uldp_transforms.ldp.checks import describe
 from uldp_transforms.ldp.client_window import ClientWindow
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason
@@ -248,10 +248,10 @@ class Windows:
     offset: int = 0
 
     def __post_init__(self) -> None:
-        require_int("Windows.size", self.size, 1, _MAX_SIZE)
+        _require_duration("Windows.size", self.size, 1, _MAX_SIZE)
         if self.slide is not None:
-            require_int("Windows.slide", self.slide, 1, self.size)
-        require_int("Windows.offset", self.offset, 0, self.step - 1)
+            _require_duration("Windows.slide", self.slide, 1, self.size)
+        _require_duration("Windows.offset", self.offset, 0, self.step - 1)
         if self.size > MAX_PERIODS * self.base:
             size, step, base = map(duration_text, (self.size, self.step, self.base))
             raise SpecError(
@@ -346,4 +346,13 @@ class TimeGate:
 
 def checked_milliseconds(where: str, value: object, low: int = 0) -> None:
     """Require a number of milliseconds from ``low`` to a hundred years; raises SpecError."""
-    require_int(where, value, low, _MAX_DURATION)
+    _require_duration(where, value, low, _MAX_DURATION)
+
+
+def _require_duration(where: str, value: object, low: int, high: int) -> None:
+    """Require a number of milliseconds, both ends included; refusals have the forms of a command line."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise SpecError(f"{where} must be a whole number of milliseconds, got {describe(value)}")
+    if not low <= value <= high:
+        least, most, got = (duration_text(each) if each else "0s" for each in (low, high, value))
+        raise SpecError(f"{where} must be a duration from {least} to {most}, got {got}")

@@ -88,7 +88,7 @@ def test_every_option_with_a_value_has_a_case() -> None:
     [
         (
             "gateway --collection krr.json --spool s --window 0s",
-            "gateway: --window must be an integer in [1, 31536000000], got 0\n",
+            "gateway: --window must be a duration from 1ms to 365d, got 0s\n",
         ),
         (
             "reestimate --collection krr.json out --output again --liars 1",
