@@ -1,13 +1,16 @@
-"""Single reports of a Kafka topic read by Python on Beam's local engine, with numpy and with the compiled decoder if it
-is installed, beside what consuming the same messages takes. The broker is librdkafka's own, in another process."""
+"""Single reports of a Kafka topic read by Python, on the local engine and by a job that follows the topic, with numpy
+and with the compiled decoder if it is there, beside what the client takes to hand the messages over. The broker is
+librdkafka's own, in another process."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from unittest import mock
 
 import apache_beam as beam
@@ -18,10 +21,13 @@ from labs.benchmarks.measure import collection, cpu_seconds
 from uldp_transforms import CountReports, DecodeReports, JobSpec
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.jobs.kafka.polled import PollKafka, groups_of
-from uldp_transforms.jobs.kafka.reader import Reading
+from uldp_transforms.jobs.kafka.reader import IN_A_CALL, Reading
 from uldp_transforms.messages import native_module
+from uldp_transforms_follow.follower import Follower
+from uldp_transforms_follow.state import FollowState
+from uldp_transforms_follow.topic_reading import TopicSource
 
-_PARTITIONS, _NUMBER, _FEW = 4, 240_000, 400
+_PARTITIONS, _NUMBER, _FEW, _ROUNDS = 4, 300_000, 4_000, 3
 
 _BROKER = """
 import sys
@@ -31,9 +37,11 @@ from uldp_transforms.messages import wire
 cluster = Cluster()
 for number in map(int, sys.argv[1:]):
     batch = reports(collection("krr", 16, 64), number)
-    messages, topic, part = wire.encode_reports(batch), cluster.topic(), -(-number // 4)
-    for at in range(4):
-        cluster.send(topic, messages[at * part : (at + 1) * part], 1_000_000_000_000, at)
+    messages, topic, latest = wire.encode_reports(batch), cluster.topic(), int(batch.event_times.max())
+    for partition in range(4):
+        part = messages[partition::4]
+        for at in range(0, len(part), 50_000):
+            cluster.send(topic, part[at : at + 50_000], latest, partition)
 print(cluster.servers, flush=True)
 sys.stdin.read()
 """
@@ -45,51 +53,82 @@ def broker(*numbers: int) -> Iterator[ConsumerSettings]:
     command = [sys.executable, "-c", _BROKER, *map(str, numbers)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None, "it is a pipe"
-        yield ConsumerSettings(process.stdout.readline().strip())
+        servers = process.stdout.readline().strip()
+        assert servers, "the process has failed"
+        yield ConsumerSettings(servers)
         process.communicate()
 
 
-def consume(settings: ConsumerSettings, topic: str, number: int) -> None:
-    """Take the values of all messages and nothing else."""
-    consumer = settings.consumer()
-    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(_PARTITIONS)])
-    values: list[bytes] = []
-    while len(values) < number:
-        values += [record.value() for record in consumer.consume(10_000, 1.0) if record.error() is None]
-    consumer.close()
+@dataclasses.dataclass(frozen=True)
+class Topic:
+    """A topic with single reports, and how it is read."""
 
+    reading: Reading
+    name: str
+    number: int
 
-def poll(reading: Reading, topic: str, number: int) -> None:
-    """Read groups of messages with their times, without an engine."""
-    reader = reading.reader(topic)
-    reader.seek(dict.fromkeys(range(_PARTITIONS), 0))
-    while number > 0:
-        polled = reader.poll(1.0)
-        number -= sum(len(messages) for messages, _ in groups_of(polled)) if polled else 0
-    reader.close()
+    def consume(self, at_once: int = IN_A_CALL) -> None:
+        """Take all messages, so many with a call, and drop them."""
+        consumer, left = self.reading.settings.consumer(), self.number
+        consumer.assign([TopicPartition(self.name, partition, 0) for partition in range(_PARTITIONS)])
+        while left > 0:
+            left -= len(consumer.consume(at_once, 1.0))  # and the ends of partitions, which are four
+        consumer.close()
 
+    def poll(self) -> None:
+        """Read groups of messages with their times, without an engine."""
+        reader, left = self.reading.reader(self.name), self.number
+        reader.seek(dict.fromkeys(range(_PARTITIONS), 0))
+        while left > 0:
+            polled = reader.poll(1.0)
+            left -= sum(len(messages) for messages, _ in groups_of(polled)) if polled else 0
+        reader.close()
 
-def run(reading: Reading, topic: str) -> None:
-    """Read, decode and count."""
-    spec = JobSpec(collections=(collection("krr", 16, 64),))
-    with beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"])) as pipeline:
-        messages = pipeline | PollKafka(topic, reading, ends=True)
-        _ = (messages | DecodeReports(spec)).reports | CountReports(spec)
+    def run(self) -> None:
+        """Read, decode and count with a pipeline."""
+        spec = JobSpec(collections=(collection("krr", 16, 64),))
+        with beam.Pipeline(options=PipelineOptions(["--runner=FnApiRunner"])) as pipeline:
+            messages = pipeline | PollKafka(self.name, self.reading, ends=True)
+            _ = (messages | DecodeReports(spec)).reports | CountReports(spec)
+
+    def follow(self) -> None:
+        """Read, decode, count and commit, as a job that follows the topic."""
+        collections = [collection("krr", 16, 64)]
+        spec = JobSpec.of(collections=collections, bounded=False, run="run", window="1d", allowed_lateness="2d")
+        with tempfile.TemporaryDirectory() as folder:
+            state = FollowState(folder, "run", "windows")
+            source = TopicSource(self.name, self.reading, None, spec, state)
+            follower = Follower(source, folder, spec, state, late_every=0)
+            while sum(state.offsets().values()) < self.number:
+                follower.step()
+            source.close()
+            state.close()
 
 
 def main() -> None:
-    print(f"single reports of a Kafka topic with {_PARTITIONS} partitions (K = 16, C = 64)")
+    print(f"single reports of a Kafka topic with {_PARTITIONS} partitions (K = 16, C = 64), least of {_ROUNDS} rounds")
     with broker(_NUMBER, _FEW) as settings:
         reading = Reading(settings=settings, kind_of_times="CreateTime")
-        alone = cpu_seconds(lambda: consume(settings, "topic-1", _NUMBER)) / _NUMBER
-        _line("consuming alone", alone, alone)
-        _line("polling groups", cpu_seconds(lambda: poll(reading, "topic-1", _NUMBER)) / _NUMBER, alone)
-        parts = {"numpy": None} | ({} if native_module.native() is None else {"compiled": native_module.native()})
-        for name, part in parts.items():
-            with mock.patch.object(native_module, "native", lambda part=part: part):
-                whole, start = (cpu_seconds(functools.partial(run, reading, f"topic-{at}")) for at in (1, 2))
-            _line(f"the local engine, {name}", (whole - start) / (_NUMBER - _FEW), alone)
+        many, few = Topic(reading, "topic-1", _NUMBER), Topic(reading, "topic-2", _FEW)
+        works: dict[str, tuple[Callable[[], None], ...]] = {
+            "consuming alone": (many.consume,),
+            "consuming alone, 10,000 with a call": (functools.partial(many.consume, 10_000),),
+            "polling groups": (many.poll,),
+        }
+        for name, part in {"numpy": None, "compiled": native_module.native()}.items():
+            if part is not None or name == "numpy":
+                works[f"the local engine, {name}"] = tuple(_with(part, topic.run) for topic in (many, few))
+                works[f"following, {name}"] = tuple(_with(part, topic.follow) for topic in (many, few))
+        taken = {name: [float("inf")] * len(work) for name, work in works.items()}
+        for _ in range(_ROUNDS):
+            for name, work in works.items():
+                taken[name] = [min(least, cpu_seconds(one, 1)) for least, one in zip(taken[name], work)]
+    alone = taken["consuming alone"][0] / _NUMBER
+    for name, (whole, *start) in taken.items():
+        each = (whole - start[0]) / (_NUMBER - _FEW) if start else whole / _NUMBER
+        print(f"  {name}: {1e6 * each:.2f} us a message, {each / alone:.2f} times consuming", flush=True)
 
 
-def _line(what: str, seconds: float, alone: float) -> None:
-    print(f"  {what}: {1e6 * seconds:.2f} us a message, {seconds / alone:.2f} times consuming", flush=True)
+def _with(part: object, work: Callable[[], None]) -> Callable[[], None]:
+    """The same with this compiled decoder, or with none."""
+    return mock.patch.object(native_module, "native", lambda: part)(work)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.messages_cases import KRR, NOON, decoder, long, packed, single
-from uldp_transforms.messages.joined_messages import JoinedMessages, num_reports
+from uldp_transforms.messages.joined_messages import JoinedMessages, cut, join_singles, num_reports
 
 pytestmark = pytest.mark.usefixtures("decoding_part")
 
@@ -41,6 +41,28 @@ def test_numbers_of_reports_are_those_of_a_list() -> None:
     joined = JoinedMessages.join(LIST)
     assert num_reports(joined) == num_reports(LIST) == 5
     assert num_reports([*LIST, packed(KRR, [(0, NOON, bytes(16), b"\0")] * 3)]) == 8
+
+
+def test_only_single_reports_are_joined() -> None:
+    batch = packed(KRR, [(0, NOON, bytes(16), b"\0")] * 3)
+    joined = JoinedMessages.join(LIST)
+    whole = join_singles([joined, joined])
+    assert isinstance(whole, JoinedMessages)
+    assert whole == [*LIST, *LIST]
+    for part in ([batch], LIST, JoinedMessages.join([batch]), JoinedMessages.join([LIST[0], b""])):
+        found = join_singles([joined, part])
+        assert type(found) is list
+        assert found == [*LIST, *part]
+
+
+@pytest.mark.parametrize("size", [1, 34, 35, 70, 71, 1000])
+def test_groups_of_a_size_are_those_of_a_list(size: int) -> None:
+    joined = JoinedMessages.join(LIST)
+    groups = list(cut(joined, size))
+    assert all(isinstance(group, JoinedMessages) for group in groups)
+    assert groups == list(cut(LIST, size))
+    assert [message for group in groups for message in group] == LIST
+    assert list(cut([], size)) == list(cut(JoinedMessages.join([]), size)) == []
 
 
 def test_every_kind_of_message_is_decoded_as_in_a_list() -> None:

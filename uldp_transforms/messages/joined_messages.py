@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from uldp_transforms.messages.wire import reports_in
+from uldp_transforms.messages.wire import REPORT_FORM, reports_in
 
 
 class JoinedMessages(Sequence[bytes]):
@@ -58,8 +58,12 @@ class JoinedMessages(Sequence[bytes]):
             yield self
             return
         for first in range(0, len(self), most):
-            bounds = self.bounds[first : first + most + 1]
-            yield JoinedMessages.of(self.data[bounds[0] : bounds[-1]], bounds[1:] - bounds[0])
+            yield self.part(first, first + most)
+
+    def part(self, first: int, end: int) -> JoinedMessages:
+        """The messages from one position to before another."""
+        bounds = self.bounds[first : end + 1]
+        return JoinedMessages.of(self.data[bounds[0] : bounds[-1]], bounds[1:] - bounds[0])
 
     def __len__(self) -> int:
         return len(self.ends) // 8
@@ -106,3 +110,25 @@ def num_reports(messages: Sequence[bytes]) -> int:
     if isinstance(messages, RepeatedMessages):
         return messages.times * num_reports(messages.messages)
     return len(messages) if isinstance(messages, JoinedMessages) else sum(map(reports_in, messages))
+
+
+def join_singles(parts: Sequence[Sequence[bytes]]) -> list[bytes] | JoinedMessages:
+    """The messages of all parts, in order: joined if all parts are and no message is a packed one, else a list."""
+    if all(isinstance(part, JoinedMessages) for part in parts):
+        joined = JoinedMessages.concatenate([JoinedMessages.join(part) for part in parts])
+        forms = np.frombuffer(joined.data + b"\0", dtype=np.uint8)[joined.bounds[:-1]]
+        if (forms == REPORT_FORM).all():
+            return joined
+    return list(itertools.chain.from_iterable(parts))
+
+
+def cut(messages: list[bytes] | JoinedMessages, size: int) -> Iterator[list[bytes] | JoinedMessages]:
+    """The messages in groups of about this number of bytes."""
+    joined = messages if isinstance(messages, JoinedMessages) else None
+    if (sum(map(len, messages)) if joined is None else len(joined.data)) < size:
+        yield from [messages] if messages else []
+        return
+    ends = JoinedMessages.join(messages).bounds[1:]
+    cuts = [0, *(np.flatnonzero(np.diff(ends // size)) + 1).tolist(), len(ends)]
+    for begin, end in itertools.pairwise(cuts):
+        yield messages[begin:end] if joined is None else joined.part(begin, end)

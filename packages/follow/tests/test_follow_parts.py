@@ -23,7 +23,8 @@ from uldp_transforms.collector.owners import Owners
 from uldp_transforms.jobs.engines.signals import Signals
 from uldp_transforms.jobs.estimate.options import command_line
 from uldp_transforms.jobs.kafka.offsets import BrokersAwayError, Part
-from uldp_transforms.jobs.kafka.reader import KafkaReadError, Polled
+from uldp_transforms.jobs.kafka.reader import KafkaReadError
+from uldp_transforms.jobs.kafka.records import Polled
 from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.ldp import CohortCounts, Collection, SpecError
 from uldp_transforms.messages.rejection import Rejection

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from uldp_transforms.collector.period_counts import count_batches
 from uldp_transforms.ldp import CohortCounts
 from uldp_transforms.messages.decoder import Decoded, MessageDecoder
 from uldp_transforms.messages.group_keys import is_total
+from uldp_transforms.messages.joined_messages import JoinedMessages, cut
 from uldp_transforms.messages.mixed_reports import MixedReports
 from uldp_transforms.messages.rejection import Rejection
 from uldp_transforms.spec.job_spec import JobSpec
@@ -82,7 +83,9 @@ class MessageCounter:
         )
         self._decoder = MessageDecoder(spec.catalog, self._gate, spec.deduplicate)
 
-    def count(self, reading: Reading, messages: Sequence[bytes], arrived: int | np.ndarray, within: int = 0) -> None:
+    def count(
+        self, reading: Reading, messages: list[bytes] | JoinedMessages, arrived: int | np.ndarray, within: int = 0
+    ) -> None:
         """Decode messages, and add their counts, ledger entries and rejections.
 
         Args:
@@ -95,7 +98,7 @@ class MessageCounter:
         if within:
             decoder = decoder.with_gate(dataclasses.replace(self._gate, future_skew=self._gate.future_skew + within))
         times, done = np.broadcast_to(np.maximum(arrived, self._not_before()).astype(np.int64), len(messages)), 0
-        for group in _groups(messages):
+        for group in cut(messages, _AT_ONCE):
             decoded = decoder.decode(group, times[done : done + len(group)])
             reading.entries.append(handed_on(len(group) - decoded.num_messages))
             self._add(reading, decoded)
@@ -115,16 +118,3 @@ class MessageCounter:
             reading.add((owner, start), counts)
             if is_total(owner):
                 reading.entries.append(LedgerEntry(ACCEPTED, owner, start, counts.total))
-
-
-def _groups(messages: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Messages in groups of about ``_AT_ONCE`` bytes."""
-    group, size = list[bytes](), 0
-    for message in messages:
-        group.append(message)
-        size += len(message)
-        if size >= _AT_ONCE:
-            yield group
-            group, size = [], 0
-    if group:
-        yield group

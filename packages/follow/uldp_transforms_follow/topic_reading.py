@@ -6,11 +6,10 @@ import dataclasses
 import time as clock
 from collections.abc import Iterator
 
-import numpy as np
-
 from uldp_transforms.jobs.kafka.offsets import BrokersAwayError, Part, parts_of
-from uldp_transforms.jobs.kafka.reader import PARTITIONS_SECONDS, TURN_SECONDS, Polled, Reader
+from uldp_transforms.jobs.kafka.reader import PARTITIONS_SECONDS, TURN_SECONDS, Reader
 from uldp_transforms.jobs.kafka.reader import Reading as Options
+from uldp_transforms.jobs.kafka.records import Polled
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.reasons import Reason
 from uldp_transforms.messages.rejection import Rejection
@@ -174,7 +173,7 @@ class TopicSource:
 
     def _count(self, polled: Polled) -> Reading:
         """Polled records; one without a value is an empty message."""
-        last = len(polled.partitions) - 1 - np.unique(polled.partitions[::-1], return_index=True)[1]
+        last = polled.last()
         numbers = polled.partitions[last].tolist()
         reading = Reading(
             offsets=dict(zip(numbers, (polled.offsets[last] + 1).tolist())),

@@ -15,7 +15,7 @@ import pytest
 from apache_beam.io.restriction_trackers import OffsetRange
 from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from uldp_transforms.jobs.kafka import polled as kafka_polled
 from uldp_transforms.jobs.kafka import producer as kafka_producer
@@ -23,9 +23,11 @@ from uldp_transforms.jobs.kafka import reader as kafka_reader
 from uldp_transforms.jobs.kafka.offsets import NO_END, BrokersAwayError, ConsumerSettings, Part, Share, parts_of
 from uldp_transforms.jobs.kafka.polled import FromTheBeginning, Offsets, PollKafka, Reading, groups_of
 from uldp_transforms.jobs.kafka.producer import KafkaSettings, NotDelivered, deliver
-from uldp_transforms.jobs.kafka.reader import KafkaReadError, Polled, Reader
+from uldp_transforms.jobs.kafka.reader import KafkaReadError, Reader
+from uldp_transforms.jobs.kafka.records import Polled
 from uldp_transforms.jobs.kafka.settings import accepted, read_lines, read_settings, refuse_taken, variable_of, words_of
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.messages.joined_messages import JoinedMessages
 
 NOW = 1_800_000_000_000
 
@@ -36,19 +38,12 @@ def error(name: str = "_AUTO_OFFSET_RESET", text: str = "of this test") -> Kafka
 
 def record(
     partition: int = 0, offset: int = 0, time: int = NOW, value: bytes | None = b"a", kind: int = 1, **more: Any
-) -> Any:
-    found = mock.Mock(**more)
-    found.error.return_value = None
-    found.timestamp.return_value, found.value.return_value = (kind, time), value
-    found.partition.return_value, found.offset.return_value = partition, offset
-    found.headers.return_value = None
-    return found
+) -> Message:
+    return Message(partition=partition, offset=offset, timestamp=(kind, time), value=value, **more)
 
 
-def event(name: str, partition: int = 0, offset: int = 0) -> Any:
-    found = record(partition, offset)
-    found.error.return_value = error(name)
-    return found
+def event(name: str, partition: int = 0, offset: int = 0) -> Message:
+    return Message(partition=partition, offset=offset, error=error(name))
 
 
 class Moment:
@@ -84,8 +79,22 @@ def reader(consumer: mock.Mock, clock: Moment) -> Any:
 def polled_by(reader: Any, *came: Any) -> Polled | None:
     reader._consumer.consume.return_value = [*came]
     found: Polled | None = reader.poll(0.5)
-    reader._consumer.consume.assert_called_with(10_000, 0.5)
+    reader._consumer.consume.assert_called_with(250, 0.5)
     return found
+
+
+def polled_in_calls(reader: Any, *sizes: int) -> list[Any]:
+    """The arguments of the calls of one poll, which give so many records each, the second of them an event."""
+    came = [[record(number % 2, number * 250 + at) for at in range(size)] for number, size in enumerate(sizes)]
+    for found in came:
+        found[1:2] = [event("_PARTITION_EOF", 5, 7)] * len(found[1:2])
+    reader._consumer.consume.reset_mock()
+    reader._consumer.consume.side_effect = came
+    polled = reader.poll(0.5)
+    used = reader._consumer.consume.call_args_list
+    number = sum(sizes[: len(used)]) - sum(size > 1 for size in sizes[: len(used)])
+    assert number == (0 if polled is None else len(polled.values))
+    return [call.args for call in used]
 
 
 # ---------------------------------------------------------------------- the consumer
@@ -103,6 +112,47 @@ def test_another_fault_ends_reading_after_the_records_that_came_with_it(reader: 
     reader._consumer.consume.assert_not_called()
 
 
+def test_a_poll_ends_when_the_client_has_no_more_for_the_moment(reader: Any, clock: Moment) -> None:
+    """Or has handed over ten thousand, or a fifth of a second after its beginning."""
+    clock.steady = 0.0
+    assert polled_in_calls(reader, 0) == [(250, 0.5)]
+    assert polled_in_calls(reader, 249, 250) == [(250, 0.5)]
+    assert polled_in_calls(reader, 250, 250, 3) == [(250, 0.5), *[(250, 0.2)] * 2]
+    assert len(polled_in_calls(reader, *[250] * 41)) == 40
+    assert reader._ends == {5: 7}
+    moments = iter([0.0, 0.05, 0.25])
+    clock.monotonic = lambda: next(moments, 9.0)  # type: ignore[method-assign]
+    assert polled_in_calls(reader, 250, 250, 3) == [(250, 0.5), (250, pytest.approx(0.15)), (250, 0.0)]
+
+
+def test_an_event_between_records_takes_none_of_them_away(reader: Any) -> None:
+    reader.seek({0: 0, 1: 0})
+    polled = polled_by(
+        reader, record(1, 4, value=None), event("_PARTITION_EOF", 0, 9), record(1, 5, NOW + 3), record(0, 2)
+    )
+    assert polled is not None
+    assert polled.values == [b"", b"a", b"a"]
+    assert [column.tolist() for column in polled[1:]] == [[1, 1, 0], [4, 5, 2], [NOW, NOW + 3, NOW]]
+    assert reader.positions() == (3, 6)
+    assert (reader._ends, reader._times) == ({0: 9}, {0: NOW, 1: NOW + 3})
+
+
+def test_a_time_of_another_kind_is_refused_beside_right_ones_and_events(reader: Any) -> None:
+    with pytest.raises(KafkaReadError, match="must have times of kind CreateTime, got LogAppendTime"):
+        polled_by(reader, record(), event("_PARTITION_EOF"), record(kind=2))
+
+
+def test_single_reports_are_in_one_buffer_and_packed_ones_are_not_copied(reader: Any) -> None:
+    single, packed = b"\x02 a report", b"\x04 many reports"
+    polled = polled_by(reader, *(record(0, offset, value=single) for offset in range(3)))
+    assert polled is not None and isinstance(polled.values, JoinedMessages)
+    assert polled.values == [single] * 3
+    for others in ([packed, packed], [single, packed], [packed, single], [single, None]):
+        polled = polled_by(reader, *(record(0, offset, value=value) for offset, value in enumerate(others)))
+        assert polled is not None and type(polled.values) is list
+        assert polled.values == [value or b"" for value in others]
+
+
 def test_a_range_is_read_when_its_last_offset_is_or_nothing_is_left(reader: Any, clock: Moment) -> None:
     """Records that must exist are waited for a minute."""
     reader.seek({3: 5})
@@ -117,6 +167,15 @@ def test_a_range_is_read_when_its_last_offset_is_or_nothing_is_left(reader: Any,
         reader.has_reached(9)
     polled_by(reader, record(3, 8))
     assert not reader.has_reached(10)
+
+
+def test_offsets_between_those_of_another_partition_are_not_made_up(reader: Any) -> None:
+    """Four records and offsets from 5 to 8, but 6 and 7 are gaps of the other partition."""
+    places = [(3, 5), (2, 6), (2, 9), (3, 8)]
+    polled = polled_by(reader, *(record(*place) for place in places))
+    assert polled is not None
+    assert list(zip(polled.partitions.tolist(), polled.offsets.tolist())) == places
+    assert polled.last().tolist() == [2, 3]
 
 
 @pytest.mark.parametrize("offsets", [[5], [5, 6, 7], [5, 7], [5, 6, 9, 10]])

@@ -48,7 +48,8 @@ from uldp_transforms.jobs.kafka.polled import (
     _at_the_latest,
     groups_of,
 )
-from uldp_transforms.jobs.kafka.reader import Polled, Pool, Reader
+from uldp_transforms.jobs.kafka.reader import Pool, Reader
+from uldp_transforms.jobs.kafka.records import Polled
 from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME, rfc3339
@@ -119,8 +120,8 @@ def test_the_watermark_is_that_of_the_slowest_partition(kafka: Cluster) -> None:
 
 def test_lost_connections_are_waited_out(kafka: Cluster, caplog: pytest.LogCaptureFixture) -> None:
     with reading(kafka, kafka.topic()) as reader:
-        lost = mock.Mock()
-        lost.error.return_value = confluent_kafka.KafkaError(confluent_kafka.KafkaError._ALL_BROKERS_DOWN, "all down")
+        down = confluent_kafka.KafkaError(confluent_kafka.KafkaError._ALL_BROKERS_DOWN, "all down")
+        lost = confluent_kafka.Message(error=down)
         with mock.patch.object(reader, "_consumer") as consumer:
             consumer.consume.return_value = [lost]
             assert reader.poll(0.1) is None
@@ -129,10 +130,7 @@ def test_lost_connections_are_waited_out(kafka: Cluster, caplog: pytest.LogCaptu
 
 @pytest.mark.parametrize("moment", [(1 << 63) - 1, 10**16, -(1 << 63), -1])
 def test_a_time_that_a_sender_chose_is_one_that_an_engine_can_write(kafka: Cluster, moment: int) -> None:
-    record = mock.Mock()
-    record.error.return_value = None
-    record.timestamp.return_value, record.partition.return_value = (1, moment), 0
-    record.offset.return_value, record.value.return_value = 0, b"a"
+    record = confluent_kafka.Message(value=b"a", partition=0, offset=0, timestamp=(1, moment))
     with reading(kafka, kafka.topic()) as reader, mock.patch.object(reader, "_consumer") as consumer:
         consumer.consume.return_value = [record]
         polled = reader.poll(0.1)

@@ -19,7 +19,8 @@ from tests.support.kafka_cluster import Cluster
 from uldp_transforms.jobs.kafka.polled import (
     Positions,
 )
-from uldp_transforms.jobs.kafka.reader import Polled, Reader
+from uldp_transforms.jobs.kafka.reader import Reader
+from uldp_transforms.jobs.kafka.records import Polled
 from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME
 
 NOW = time.time_ns() // 1_000_000

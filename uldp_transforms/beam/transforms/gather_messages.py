@@ -294,6 +294,7 @@ def _by_period(
     if len(starts) == 1:
         yield messages, arrived
         return
+    messages = list(messages)  # one by one
     for places in np.split(np.argsort(index, kind="stable"), np.cumsum(np.bincount(index))[:-1]):
         yield [messages[place] for place in places.tolist()], arrived[places]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -21,15 +20,9 @@ from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 
 from uldp_transforms.beam.transforms.gather_messages import GATHERED, Gathered
 from uldp_transforms.jobs.kafka.offsets import Part, Share, parts_of, shares_of
-from uldp_transforms.jobs.kafka.reader import (
-    PARTITIONS_SECONDS,
-    TURN_SECONDS,
-    KafkaReadError,
-    Polled,
-    Pool,
-    Reader,
-    Reading,
-)
+from uldp_transforms.jobs.kafka.reader import PARTITIONS_SECONDS, TURN_SECONDS, KafkaReadError, Pool, Reader, Reading
+from uldp_transforms.jobs.kafka.records import Polled
+from uldp_transforms.messages.joined_messages import cut
 
 GROUP_BYTES = 1 << 21
 """Approximate size in bytes of a group of messages."""
@@ -229,11 +222,10 @@ class _StreamFn(beam.DoFn):
 
 def groups_of(polled: Polled) -> Iterator[Gathered]:
     """Group polled messages so that decoding needs little memory."""
-    ends = np.cumsum(np.fromiter(map(len, polled.values), dtype=np.int64, count=len(polled.values)))
-    cuts = [0, *(np.flatnonzero(np.diff(ends // GROUP_BYTES)) + 1).tolist(), len(ends)]
-    for begin, end in itertools.pairwise(cuts):
-        if begin < end:
-            yield polled.values[begin:end], polled.times[begin:end]
+    done = 0
+    for group in cut(polled.values, GROUP_BYTES):
+        yield group, polled.times[done : done + len(group)]
+        done += len(group)
 
 
 def _at_the_latest(group: Gathered) -> TimestampedValue[Gathered]:

@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import logging
-import operator
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from uldp_transforms.jobs.kafka.offsets import ANSWER_SECONDS, NEEDED, ConsumerSettings
+from uldp_transforms.jobs.kafka.records import Columns, Polled
 from uldp_transforms.jobs.kafka.settings import confluent_kafka
 from uldp_transforms.messages.set_groups import SetGroups
-from uldp_transforms.windows import MAX_EVENT_TIME, MIN_EVENT_TIME
+from uldp_transforms.windows import MIN_EVENT_TIME
 
 AT_ONCE = 10_000
 """Maximum number of records per poll."""
+
+IN_A_CALL = 250
+"""Records that the client hands over together. It makes an object of each; when about 700 (2,000 since Python 3.13) are
+alive, Python looks for unreachable ones among all that it has, which took more time than the records."""
+
+FILL_SECONDS = 0.2
+"""Seconds after which a poll ends with the records that it has, as the client's own calls do."""
 
 PATIENCE = 60.0
 """Seconds to wait for records that must exist before the read fails."""
 
 _LOG = logging.getLogger("kafka")
-
-# mapped over records, which is faster than a call of each
-_ERROR, _TIMESTAMP, _PARTITION, _OFFSET, _VALUE, _HEADERS = map(
-    operator.methodcaller, ("error", "timestamp", "partition", "offset", "value", "headers")
-)
 
 KINDS_OF_TIMES = ["none", "CreateTime", "LogAppendTime"]
 """Values of the topic setting ``message.timestamp.type``, at the index that librdkafka uses for them."""
@@ -37,27 +38,6 @@ KINDS_OF_TIMES = ["none", "CreateTime", "LogAppendTime"]
 
 class KafkaReadError(RuntimeError):
     """Records cannot be read as expected; the engine retries from its last checkpoint."""
-
-
-class Polled(NamedTuple):
-    """Polled records, in order of offset within each partition.
-
-    Attributes:
-        values: n bytes objects; empty if a record has no value.
-        partitions: (n,) int64.
-        offsets: (n,) int64; compacted topics and transactions have gaps.
-        times: (n,) int64, milliseconds since 1970 UTC.
-    """
-
-    values: list[bytes]
-    partitions: np.ndarray
-    offsets: np.ndarray
-    times: np.ndarray
-
-    def before(self, stop: int) -> Polled:
-        """The records before an offset, from a single partition."""
-        number = int(np.searchsorted(self.offsets, stop))
-        return Polled(self.values[:number], *(column[:number] for column in self[1:]))
 
 
 class Reader:
@@ -99,34 +79,28 @@ class Reader:
         """
         if self._fault is not None:
             raise KafkaReadError(self._fault)
-        records = self._consumer.consume(AT_ONCE, seconds)
-        if any(map(_ERROR, records)):
-            came, records = records, [record for record in records if record.error() is None]
-            self._heed([record for record in came if record.error() is not None], alone=not records)
-        if not records:
-            return None
-        stamps = itertools.chain.from_iterable(map(_TIMESTAMP, records))
-        kinds, times = np.fromiter(stamps, np.int64, 2 * len(records)).reshape(-1, 2).T
-        self._check_kinds(kinds)
-        times = np.clip(times, MIN_EVENT_TIME, MAX_EVENT_TIME)  # senders may choose any 64-bit number
-        partitions, offsets = self._places(records)
-        self._note(partitions, offsets, times)
-        values = [value or b"" for value in map(_VALUE, records)]
-        if self._set_groups is not None:
-            headers = (found or () for found in map(_HEADERS, records))
-            values = list(map(self._set_groups.in_message, values, headers))
-        return Polled(values, partitions=partitions, offsets=offsets, times=times)
+        kind = KINDS_OF_TIMES.index(self._kind_of_times)
+        columns = Columns(self._client.Message, kind, self._set_groups)
+        for found in self._calls(seconds):
+            columns.add(found)
+        polled = columns.polled()
+        self._heed(columns.errors, alone=polled is None)
+        for other in columns.other_kinds:
+            wanted, got = self._kind_of_times, KINDS_OF_TIMES[other]
+            raise KafkaReadError(f"topic {self._topic!r} must have times of kind {wanted}, got {got}")
+        if polled is not None:
+            self._note(polled)
+        return polled
 
-    def _places(self, records: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Partition and offset (n,) of records. Offsets of a partition increase, so none of n consecutive ones needs to
-        be asked for but the first and the last one."""
-        first, last = records[0].offset(), records[-1].offset()
-        if len(self._positions) == 1 and last - first == len(records) - 1:
-            return np.full(len(records), records[0].partition()), np.arange(first, last + 1)
-        partitions, offsets = (
-            np.fromiter(map(part, records), np.int64, len(records)) for part in (_PARTITION, _OFFSET)
-        )
-        return partitions, offsets
+    def _calls(self, seconds: float) -> Iterator[list[Any]]:
+        """What the consumer has, in parts of ``IN_A_CALL``; waits at most this time for the first record."""
+        end = time.monotonic() + min(seconds, FILL_SECONDS)
+        for _ in range(AT_ONCE // IN_A_CALL):
+            found = self._consumer.consume(IN_A_CALL, seconds)
+            yield found
+            if len(found) < IN_A_CALL:
+                return
+            seconds = max(0.0, end - time.monotonic())
 
     def _heed(self, events: Sequence[Any], *, alone: bool) -> None:
         """Record ends of partitions and lost connections; raise fatal errors."""
@@ -143,19 +117,13 @@ class Reader:
                     raise KafkaReadError(self._fault)
             _LOG.warning("topic %r: %s", self._topic, self._said)
 
-    def _check_kinds(self, kinds: np.ndarray) -> None:
-        others = kinds[kinds != KINDS_OF_TIMES.index(self._kind_of_times)]
-        if len(others):
-            wanted, got = self._kind_of_times, KINDS_OF_TIMES[others[0]]
-            raise KafkaReadError(f"topic {self._topic!r} must have times of kind {wanted}, got {got}")
-
-    def _note(self, partitions: np.ndarray, offsets: np.ndarray, times: np.ndarray) -> None:
+    def _note(self, polled: Polled) -> None:
         self._said, self._waiting_since = "nothing", time.monotonic()
-        numbers, index = np.unique(partitions, return_inverse=True)
-        last, latest = np.full((2, len(numbers)), -1)
-        np.maximum.at(last, index, offsets)
-        np.maximum.at(latest, index, times)
-        for number, offset, moment in zip(numbers.tolist(), last.tolist(), latest.tolist()):
+        last = polled.last()
+        numbers, offsets = polled.partitions[last], polled.offsets[last]
+        latest = np.full(1 + int(numbers[-1]), MIN_EVENT_TIME)
+        np.maximum.at(latest, polled.partitions, polled.times)
+        for number, offset, moment in zip(numbers.tolist(), offsets.tolist(), latest[numbers].tolist()):
             self._positions[number] = offset + 1
             self._times[number] = max(moment, self._times.get(number, moment))
 

@@ -30,11 +30,9 @@ from uldp_transforms.jobs.kafka.topic_options import CREATE_TIME, LOG_APPEND_TIM
 
 def fault_behind_a_record(kafka: Cluster) -> None:
     """It is said once, together with the record, and waits for the next poll."""
-    fault, record = mock.Mock(), mock.Mock()
-    fault.error.return_value = confluent_kafka.KafkaError(confluent_kafka.KafkaError._AUTO_OFFSET_RESET, "gone")
-    record.error.return_value = None
-    record.timestamp.return_value, record.partition.return_value = (1, NOW), 0
-    record.offset.return_value, record.value.return_value = 0, b"a"
+    gone = confluent_kafka.KafkaError(confluent_kafka.KafkaError._AUTO_OFFSET_RESET, "gone")
+    fault = confluent_kafka.Message(error=gone)
+    record = confluent_kafka.Message(value=b"a", partition=0, offset=0, timestamp=(1, NOW))
     with reading(kafka, kafka.topic()) as reader, mock.patch.object(reader, "_consumer") as consumer:
         consumer.consume.side_effect = [[record, fault], []]
         polled = reader.poll(0.1)

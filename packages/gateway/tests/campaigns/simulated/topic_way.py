@@ -39,28 +39,13 @@ class Record(NamedTuple):
     batches: list[ReportBatch]
 
 
-class Event:
+def _event(partition: int, offset: int, record: Record | None = None, code: int | None = None) -> Any:
     """A record of a partition as the client gives it, or an error."""
-
-    def __init__(self, partition: int, offset: int, record: Record | None = None, code: int | None = None):
-        self._place, self._record, self._code = (partition, offset), record, code
-
-    def error(self) -> Any:
-        return None if self._code is None else _ERRORS(self._code)
-
-    def partition(self) -> int:
-        return self._place[0]
-
-    def offset(self) -> int:
-        return self._place[1]
-
-    def timestamp(self) -> tuple[int, int]:
-        assert self._record is not None
-        return reader.KINDS_OF_TIMES.index(CREATE_TIME), self._record.time
-
-    def value(self) -> bytes | None:
-        assert self._record is not None
-        return self._record.value
+    place: dict[str, Any] = {"partition": partition, "offset": offset}
+    if record is None:
+        return confluent_kafka.Message(error=_ERRORS(code), **place)
+    kind = reader.KINDS_OF_TIMES.index(CREATE_TIME)
+    return confluent_kafka.Message(value=record.value, timestamp=(kind, record.time), **place)
 
 
 class Brokers:
@@ -136,21 +121,21 @@ class Consumer:
     def assign(self, places: Sequence[Any]) -> None:
         self._next, self._told = {place.partition: place.offset for place in places}, {}
 
-    def consume(self, most: int, seconds: float) -> list[Event]:
+    def consume(self, most: int, seconds: float) -> list[Any]:
         """The next records of one partition, and the ends of those that have no more; nothing if brokers are away."""
         was_away, self._was_away = self._was_away, self._brokers.away
         if self._brokers.away:
-            return [] if was_away else [Event(0, 0, code=_ERRORS._TRANSPORT)]
+            return [] if was_away else [_event(0, 0, code=_ERRORS._TRANSPORT)]
         for partition, offset in self._next.items():
             if offset < self._brokers.firsts[partition]:
-                return [Event(partition, offset, code=_ERRORS._AUTO_OFFSET_RESET)]
+                return [_event(partition, offset, code=_ERRORS._AUTO_OFFSET_RESET)]
             records = self._brokers.records[partition][offset:][:3]
             self._next[partition] += len(records)
             if records:
-                return [Event(partition, offset + at, record) for at, record in enumerate(records)]
+                return [_event(partition, offset + at, record) for at, record in enumerate(records)]
             if self._told.get(partition) != offset:
                 self._told[partition] = offset
-                return [Event(partition, offset, code=_ERRORS._PARTITION_EOF)]
+                return [_event(partition, offset, code=_ERRORS._PARTITION_EOF)]
         return []
 
     def close(self) -> None:
