@@ -112,7 +112,7 @@ def main() -> None:
         many, few = Topic(reading, "topic-1", _NUMBER), Topic(reading, "topic-2", _FEW)
         works: dict[str, tuple[Callable[[], None], ...]] = {
             "consuming alone": (many.consume,),
-            "consuming alone, 10,000 with a call": (functools.partial(many.consume, 10_000),),
+            "consuming alone, 10,000 a call": (functools.partial(many.consume, 10_000),),
             "polling groups": (many.poll,),
         }
         for name, part in {"numpy": None, "compiled": native_module.native()}.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import apache_beam as beam
@@ -26,18 +27,21 @@ TIMES = NOON + np.array([0, 1000, 2 * HOUR, HOUR // 2, -HOUR])
 """Of arrival; the last two are before the one in front of them."""
 
 
-def run(grouped: bool, *, ends: bool, options: PipelineOptions) -> tuple[Counter[str], Counter[str]]:
-    """The ledger of the same messages, in groups of two, or one by one; and the messages that could not be read."""
+def run(
+    form: Callable[[Any], Any] | None, *, ends: bool, options: PipelineOptions
+) -> tuple[Counter[str], Counter[str]]:
+    """The ledger of the same messages, in groups of two of this form, or one by one; and the messages that could not be
+    read."""
     spec = replay.spec([KRR], Windows(size=HOUR), bounded=ends, allowed_lateness=HOUR)
     with replay.collector() as (collect, found):
         with beam.Pipeline(options=options) as pipeline:
-            groups = [(MESSAGES[at : at + 2], TIMES[at : at + 2]) for at in range(0, len(MESSAGES), 2)]
+            groups = [((form or list)(MESSAGES[at : at + 2]), TIMES[at : at + 2]) for at in range(0, len(MESSAGES), 2)]
             if ends:
                 source = pipeline | beam.Create([pickle.dumps(group) for group in groups], reshuffle=False)
             else:
                 source = pipeline | replay.stream([replay.arrive(NOON, [pickle.dumps(group)]) for group in groups])
             messages = source | "Load" >> beam.Map(pickle.loads).with_output_types(GATHERED)
-            if not grouped:
+            if form is None:
                 messages = messages | "One" >> beam.FlatMap(_one_by_one).with_output_types(bytes)
             out = messages | EstimateReports(spec)
             _ = out.ledger | "Ledger" >> collect
@@ -52,8 +56,8 @@ def _one_by_one(group: Any) -> list[Any]:
 
 @pytest.mark.parametrize(("ends", "options"), [(True, FILES), (False, STREAM)], ids=["files", "stream"])
 def test_groups_are_counted_as_their_messages_are(ends: bool, options: PipelineOptions) -> None:
-    grouped, alone = (run(grouped, ends=ends, options=options) for grouped in (True, False))
-    assert grouped == alone
+    grouped, joined, alone = (run(form, ends=ends, options=options) for form in (list, JoinedMessages.join, None))
+    assert grouped == joined == alone
     reports, unread = grouped
     assert reports["received"] == len(MESSAGES) - 1
     assert unread == Counter(malformed=1)

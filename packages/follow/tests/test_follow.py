@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import operator
 import random
 import shutil
 import subprocess
@@ -29,7 +28,7 @@ from uldp_transforms.ldp import SpecError
 from uldp_transforms.messages.files.spool_names import manifest_path
 from uldp_transforms.windows import moment_of
 from uldp_transforms_follow.follow_job import _record, follow_job, run_follow
-from uldp_transforms_follow.follow_reading import Reading, _groups
+from uldp_transforms_follow.follow_reading import MessageCounter, Reading
 from uldp_transforms_follow.follower import Follower
 from uldp_transforms_follow.spool_reading import SpoolSource
 from uldp_transforms_follow.state import CountedFile
@@ -221,19 +220,21 @@ def test_a_program_that_is_killed_again_and_again_counts_exactly(tmp_path):
     ("sizes", "groups"),
     [
         ((), []),
-        ((9 << 20, 1), [1, 1]),
-        ((1 << 20,) * 9, [4, 4, 1]),
-        ((1 << 20, 1 << 20, 1 << 20, (1 << 20) - 1, 1, 1), [5, 1]),
+        ((9 << 20, 1), [2]),
+        ((1 << 20,) * 9, [3, 4, 2]),
+        ((1 << 20, 1 << 20, 1 << 20, (1 << 20) - 1, 1, 1), [4, 2]),
     ],
 )
 def test_messages_are_decoded_together_up_to_four_mebibytes(sizes: tuple[int, ...], groups: list[int]) -> None:
-    """No more of them are read before that."""
-    read = iter([bytes(size) for size in sizes])
-    found = []
-    for group in _groups(read):
-        found.append(len(group))
-        assert operator.length_hint(read) == len(sizes) - sum(found)
-    assert found == groups
+    """And the message that goes beyond a multiple of that begins the next group."""
+    decoded: list[int] = []
+    counter = MessageCounter(configured().spec)
+    real = counter._decoder.decode
+    with mock.patch.object(
+        counter._decoder, "decode", lambda group, times: decoded.append(len(group)) or real(group, times)
+    ):
+        counter.count(Reading(), [bytes(size) for size in sizes], 0)
+    assert decoded == groups
 
 
 def test_a_transaction_has_at_most_64_files(tmp_path: Path) -> None:

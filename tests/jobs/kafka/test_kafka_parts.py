@@ -79,13 +79,13 @@ def reader(consumer: mock.Mock, clock: Moment) -> Any:
 def polled_by(reader: Any, *came: Any) -> Polled | None:
     reader._consumer.consume.return_value = [*came]
     found: Polled | None = reader.poll(0.5)
-    reader._consumer.consume.assert_called_with(250, 0.5)
+    reader._consumer.consume.assert_called_with(256, 0.5)
     return found
 
 
 def polled_in_calls(reader: Any, *sizes: int) -> list[Any]:
     """The arguments of the calls of one poll, which give so many records each, the second of them an event."""
-    came = [[record(number % 2, number * 250 + at) for at in range(size)] for number, size in enumerate(sizes)]
+    came = [[record(number % 2, number * 256 + at) for at in range(size)] for number, size in enumerate(sizes)]
     for found in came:
         found[1:2] = [event("_PARTITION_EOF", 5, 7)] * len(found[1:2])
     reader._consumer.consume.reset_mock()
@@ -113,16 +113,16 @@ def test_another_fault_ends_reading_after_the_records_that_came_with_it(reader: 
 
 
 def test_a_poll_ends_when_the_client_has_no_more_for_the_moment(reader: Any, clock: Moment) -> None:
-    """Or has handed over ten thousand, or a fifth of a second after its beginning."""
+    """Or has handed over 16,384, or a fifth of a second after its beginning."""
     clock.steady = 0.0
-    assert polled_in_calls(reader, 0) == [(250, 0.5)]
-    assert polled_in_calls(reader, 249, 250) == [(250, 0.5)]
-    assert polled_in_calls(reader, 250, 250, 3) == [(250, 0.5), *[(250, 0.2)] * 2]
-    assert len(polled_in_calls(reader, *[250] * 41)) == 40
+    assert polled_in_calls(reader, 0) == [(256, 0.5)]
+    assert polled_in_calls(reader, 255, 256) == [(256, 0.5)]
+    assert polled_in_calls(reader, 256, 256, 3) == [(256, 0.5), *[(256, 0.2)] * 2]
+    assert len(polled_in_calls(reader, *[256] * 65)) == 64
     assert reader._ends == {5: 7}
     moments = iter([0.0, 0.05, 0.25])
     clock.monotonic = lambda: next(moments, 9.0)  # type: ignore[method-assign]
-    assert polled_in_calls(reader, 250, 250, 3) == [(250, 0.5), (250, pytest.approx(0.15)), (250, 0.0)]
+    assert polled_in_calls(reader, 256, 256, 3) == [(256, 0.5), (256, pytest.approx(0.15)), (256, 0.0)]
 
 
 def test_an_event_between_records_takes_none_of_them_away(reader: Any) -> None:

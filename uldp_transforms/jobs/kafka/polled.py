@@ -161,15 +161,14 @@ class _RangeFn(beam.DoFn):
             reader.seek({part.partition: tracker.current_restriction().start})
             while True:
                 polled = reader.poll(TURN_SECONDS)
-                if polled is None:
-                    stop = tracker.current_restriction().stop
-                    if reader.has_reached(stop):
-                        tracker.try_claim(stop)
-                        return
-                elif tracker.try_claim(int(polled.offsets[-1])):
-                    yield from groups_of(polled)
-                else:  # the polled records that are in the range
+                if polled is not None and not tracker.try_claim(int(polled.offsets[-1])):
                     yield from groups_of(polled.before(tracker.current_restriction().stop))
+                    return
+                if polled is not None:
+                    yield from groups_of(polled)
+                stop = tracker.current_restriction().stop
+                if reader.has_reached(stop):
+                    tracker.try_claim(stop)
                     return
 
 
