@@ -21,8 +21,8 @@ AT_ONCE = 1 << 14
 """Maximum number of records per poll."""
 
 IN_A_CALL = 256
-"""Records that the client hands over together. It makes an object of each; when about 700 new ones are alive (2,000 since
-Python 3.13), Python looks for garbage among them, and at times among all objects, which takes longer than reading."""
+"""Records that the client hands over together. It makes an object of each; when about 700 new ones are alive (2,000
+since Python 3.13), Python looks for garbage among them, at times among all objects, which takes longer than reading."""
 
 FILL_SECONDS = 0.2
 """Seconds after which a poll ends with the records that it has, as the client's own calls do."""
