@@ -159,6 +159,7 @@ def kill_and_restart(folder: Path, server: str) -> None:
     poll(reader)
     poll_to_the_end(reader)
     before = reader.watermark(0)
+    wait_until_restartable(folder / "kafka")
     os.kill(process_of(str(folder / "kafka.properties")), signal.SIGKILL)
     reader.poll(2.0)
     with mock.patch("uldp_transforms.jobs.kafka.reader.ANSWER_SECONDS", 2.0):
@@ -171,6 +172,14 @@ def kill_and_restart(folder: Path, server: str) -> None:
         poll_to_the_end(reader)
         assert (reader.watermark(0) or 0) > before
     reader.close()
+
+
+def wait_until_restartable(data: Path) -> None:
+    """Until each partition has the file that names its topic: Kafka does not start with one that was just made."""
+    end = time.monotonic() + 60
+    while not all((partition / "partition.metadata").exists() for partition in data.glob("*-*/")):
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def process_of(argument: str) -> int:

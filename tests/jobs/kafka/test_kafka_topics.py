@@ -21,7 +21,7 @@ import pytest
 
 from packages.gateway.tests.support.gateways import gateway, needs_gateway, singles
 from tests.rigs.flink import cached
-from tests.rigs.flink.secured import certificate, secured_broker
+from tests.rigs.flink.secured import certificate
 from tests.support import cases, live
 from tests.support.kafka.topics import SECRET, config, create, lines_of
 from tests.support.messages_cases import decoder, write_files
@@ -207,13 +207,6 @@ def test_the_graph_of_a_job_has_the_path_alone(tmp_path: Path, monkeypatch: pyte
 
 
 # ---------------------------------------------------------------------- a real broker, with TLS and SASL
-
-
-@pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Settings of clients that a real broker lets in."""
-    with secured_broker(tmp_path_factory.mktemp("broker"), SECRET) as found:
-        yield found.for_librdkafka(SECRET)
 
 
 @pytest.mark.slow

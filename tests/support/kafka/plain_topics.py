@@ -12,6 +12,7 @@ MORE = {
     "transaction.state.log.min.isr": 1,
     "log.cleaner.backoff.ms": 200,
     "group.initial.rebalance.delay.ms": 0,
+    "offsets.topic.num.partitions": 1,
 }
 """Settings of the broker, for quick tests."""
 
