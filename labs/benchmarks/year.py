@@ -1,7 +1,8 @@
 """The whole way of many windows, many groups and many values, with the memory of each program over time.
 
-``python -m labs.benchmarks year --hours 720`` makes the reports of a month, runs ``estimate`` over them, then ``total``
-(``reestimate --window all``), ``compare`` by groups and by windows, and ``report``; each is a process of its own.
+``python -m labs.benchmarks year --hours 720`` makes the reports of a month, runs ``estimate`` over them, then
+``check``, ``total`` (``reestimate --window all``), ``compare`` by groups and by windows, and ``report``; each is a
+process of its own.
 ``--stream 180`` gives reports of the same shape to a job that runs for 180 seconds instead, one window a second: with
 ``--follow``, which reads a directory, and on the local engine, which reads the Pub/Sub server of the tests. The lag of
 a window is the time from its end to the file with its last row.
@@ -34,7 +35,7 @@ _PATIENCE = 600.0
 
 
 def files(folder: Path, of: Collection, hours: int, reports: int) -> None:
-    """From files of reports to rows, totals, comparisons and a page."""
+    """From files of reports to rows, their check, totals, comparisons and a page."""
     begin = time.process_time()
     with (folder / "reports.avro").open("wb") as out:
         fastavro.writer(out, wire.BATCH_SCHEMA, entries.records(of, hours, reports))
@@ -44,6 +45,7 @@ def files(folder: Path, of: Collection, hours: int, reports: int) -> None:
     job = ["estimate", f"--input={folder / 'reports.avro'}", named, f"--output={rows}", "--window=1h", "--by=g"]
     for words, output in (
         ([*job, "--write_counts"], "rows"),
+        (["check", rows], "rows"),
         (["reestimate", rows, "--window=all", "--by=g", f"--totals={folder}/totals.jsonl"], "totals.jsonl"),
         (["compare", rows, "--by=g", "--against=g=g0", f"--output={folder}/groups.jsonl"], "groups.jsonl"),
         (["compare", rows, "--windows", f"--output={folder}/windows.jsonl"], "windows.jsonl"),
