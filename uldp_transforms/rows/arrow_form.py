@@ -110,11 +110,11 @@ _ONLY_VALUES = pa.struct([pa.field("value", pa.string(), nullable=False)])
 """What an entry is of which only the value was read."""
 
 
-def without_entries(schema: pa.Schema) -> list[str] | None:
-    """The columns of estimates without those of entries, but for the one that tells their number; None: all columns."""
-    if "estimates" not in schema.names:
-        return None
-    return [name for name in schema.names if name != "estimates"] + ["estimates.list.element.value"]
+def without_entries(paths: Sequence[str]) -> list[str]:
+    """Of the paths of all columns in a Parquet file, those without entries of estimates, but for one that tells their
+    number. Writers name the level between list and entry ``element`` or ``item``."""
+    entries = [path for path in paths if path.startswith("estimates.")]
+    return [path for path in paths if path not in entries or path.endswith(".value")]
 
 
 def rows_of_table(table: pa.Table) -> Iterator[dict[str, Any]]:

@@ -44,13 +44,13 @@ def test_a_row_is_the_same_from_avro_and_from_parquet(row: Any, schema: Any, tmp
     assert len(avro) == 2 and avro == parquet and list(avro[0]) == list(parquet[0])
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_chosen_rows_are_read_with_their_entries_and_others_are_counted(form: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("form", "named"), [("jsonl", ""), ("avro", ""), ("parquet", "element"), ("parquet", "item")])
+def test_chosen_rows_are_read_with_their_entries_and_others_are_counted(form: str, named: str, tmp_path: Path) -> None:
     """Also where a file has several groups of rows, and a row no entries at all."""
     rows = [ESTIMATE._replace(pane_index=at, estimates=list(ESTIMATE.estimates) * (at % 3)) for at in range(40)]
     path = tmp_path / f"estimates.{form}"
     if form == "parquet":
-        _in_groups(path, rows)
+        _in_groups(path, rows, named)
     else:
         write(path, rows)
     headers = list(read_rows(str(path), entries=False))
@@ -66,13 +66,14 @@ def test_chosen_rows_are_read_with_their_entries_and_others_are_counted(form: st
         assert all(row[ENTRIES][0]["value"] == ESTIMATE.estimates[0].value for _, _, row in found if row[ENTRIES])
 
 
-def _in_groups(path: Path, rows: list[Any]) -> None:
-    """Seven rows in each group of a Parquet file."""
+def _in_groups(path: Path, rows: list[Any], named: str) -> None:
+    """Seven rows in each group of a Parquet file, whose lists have entries of this name."""
     from pyarrow import parquet  # noqa: PLC0415  # as where rows are written
 
     from uldp_transforms.rows.arrow_form import table_of_rows  # noqa: PLC0415  # as above
 
-    parquet.write_table(table_of_rows(rows, ESTIMATE_SCHEMA), path, row_group_size=7)
+    table = table_of_rows(rows, ESTIMATE_SCHEMA)
+    parquet.write_table(table, path, row_group_size=7, use_compliant_nested_type=named == "element")
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -147,7 +147,8 @@ def _parquet(file: Any, places: Mapping[int, int] | None, entries: bool) -> Iter
 
     with ParquetFile(file) as table:
         first = 0
-        columns = None if entries else without_entries(table.schema_arrow)
+        paths = [table.schema.column(place).path for place in range(len(table.schema))]
+        columns = None if entries else without_entries(paths)
         for group in range(table.num_row_groups):
             after = first + table.metadata.row_group(group).num_rows
             chosen = [number - first for number in places if first <= number < after] if places is not None else None
