@@ -68,11 +68,17 @@ def test_chosen_rows_are_read_with_their_entries_and_others_are_counted(form: st
 
 def _in_groups(path: Path, rows: list[Any], named: str) -> None:
     """Seven rows in each group of a Parquet file, whose lists have entries of this name."""
-    from pyarrow import parquet  # noqa: PLC0415  # as where rows are written
+    import pyarrow as pa  # noqa: PLC0415  # as where rows are written
+    from pyarrow import parquet  # noqa: PLC0415  # as above
 
     from uldp_transforms.rows.arrow_form import table_of_rows  # noqa: PLC0415  # as above
 
     table = table_of_rows(rows, ESTIMATE_SCHEMA)
+    place = table.schema.get_field_index("estimates")
+    field = table.schema.field(place)
+    renamed = field.with_type(pa.list_(field.type.value_field.with_name(named)))
+    lists = pa.array(table.column(place).to_pylist(), renamed.type)
+    table = table.set_column(place, renamed, lists)
     parquet.write_table(table, path, row_group_size=7, use_compliant_nested_type=named == "element")
 
 
