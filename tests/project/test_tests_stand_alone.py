@@ -52,6 +52,13 @@ def test_no_test_file_imports_another() -> None:
     assert not found, found
 
 
+def test_a_package_of_tests_lies_in_packages() -> None:
+    """Else pytest gives it the name of its folder alone, and ``kafka`` hides the client of that name."""
+    found = (path for top in ("tests", "labs/tests") for path in ROOT.glob(f"{top}/*/**/__init__.py"))
+    lost = [str(path.relative_to(ROOT)) for path in found if not (path.parent.parent / "__init__.py").exists()]
+    assert not lost, lost
+
+
 WITHOUT_BEAM = ("collector", "files", "ldp", "messages", "rows", "spec")
 """Folders of tests, each of a room of the package."""
 
