@@ -174,6 +174,29 @@ def test_there_are_as_few_false_alarms_as_stated():
         assert sum(hits) <= binomial_limits(len(hits), 0.05)[1], name
 
 
+PARTLY_CLEAR = {
+    name: item
+    for name, item in ALL_COLLECTIONS.items()
+    if 0 < item.mechanism.num_sensitive < item.mechanism.num_symbols and item.mechanism.num_hashes == 1
+}
+
+
+@pytest.mark.parametrize("name", PARTLY_CLEAR)
+def test_people_with_one_value_send_as_many_clear_reports_as_expected(name):
+    """Of 100,000 people, whichever the value: also next to sensitive numbers, and in public blocks without any."""
+    mechanism, n = PARTLY_CLEAR[name].mechanism, 100_000
+    clear = []
+    for shares in np.eye(mechanism.num_symbols):
+        counts = CohortCounts(np.array([n]), np.rint(n * mechanism.response(shares))[np.newaxis].astype(np.int64))
+        found, reports, rates = mechanism.clear_reports(counts)
+        assert (found <= np.ceil(reports * rates)).all()
+        clear.append(found.sum())
+        judgement = sentinels.ceiling(types.SimpleNamespace(mechanism=mechanism), counts)
+        assert judgement is None or judgement.p_value > 0.4
+    v = mechanism.num_sensitive
+    assert not any(clear[:v]) and (max(clear[v:]) > 0 or not len(rates))
+
+
 def test_symbols_that_are_independent_in_pairs_are_no_reason_for_an_alarm():
     """Bits of hr are rare or common in pairs and triples as independent ones are, but a report has half of them."""
     item, rng, windows = closed("hr", 4096, 4096), generator("in pairs"), 300

@@ -131,13 +131,18 @@ def _log_sets(v: int, most: int) -> np.ndarray:
 
 
 def ceiling(model: Model, counts: CohortCounts) -> _Judgement | None:
-    """Test that the number of clear reports is not above the maximum that the reveal rate allows for any population."""
+    """Test that the number of clear reports is not above the maximum that the reveal rate allows for any population.
+
+    Kinds of public blocks are judged one by one; the p-value is that of the most unusual one times their number.
+    """
     mechanism = model.mechanism
-    rate = mechanism.reveal_rate
-    if mechanism.num_sensitive == mechanism.num_symbols:
+    parts = mechanism.clear_reports(counts)
+    if mechanism.num_sensitive == mechanism.num_symbols or not len(parts[0]):
         return None
-    clear, n = _in_clear(mechanism, counts), counts.total
-    return _judgement(clear - n * rate, np.sqrt(n * rate * (1 - rate)), float(Binomial.sf(clear - 1, n, rate)))
+    tails = Binomial.sf(parts[0] - 1, *parts[1:])
+    best = int(np.argmin(tails))
+    clear, n, rate = (float(part[best]) for part in parts)
+    return _judgement(clear - n * rate, np.sqrt(n * rate * (1 - rate)), len(tails) * tails[best])
 
 
 def weight(model: Model, counts: CohortCounts) -> _Judgement | None:

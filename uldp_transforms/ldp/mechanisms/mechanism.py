@@ -662,6 +662,12 @@ class Mechanism(abc.ABC):
     def reveal_rate(self) -> float:
         """Probability that a non-sensitive symbol is sent as a clear report."""
 
+    def clear_reports(self, counts: CohortCounts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of each of G parts of the reports, which are public, the numbers (G,) of clear ones and of all, and the
+        largest probability (G,) of a clear one."""
+        clear = counts.cells[:, self.num_sensitive : self.num_symbols].sum()
+        return np.array([clear]), np.array([counts.total]), np.array([self.reveal_rate])
+
     @property
     def floor_rate(self) -> float | None:
         """The smallest rate of any sensitive symbol among protected reports of honest clients; None if unknown."""

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from uldp_transforms.ldp.checks import require_int
+from uldp_transforms.ldp.counts.cohort_counts import CohortCounts
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.ldp.mechanisms.channels.matrix_channel import MatrixChannel, Weights, inverse_of
 from uldp_transforms.ldp.mechanisms.declared_priors import MAX_VALUES
@@ -188,6 +189,11 @@ class UtilityOptimizedSquareWave(MatrixChannel):
     @property
     def reveal_rate(self) -> float:
         return self.clear_weight / WORD if self.num_sensitive < self.num_symbols else 0.0
+
+    def clear_reports(self, counts: CohortCounts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Those of the last outputs. See ``Mechanism.clear_reports``."""
+        clear = counts.cells[:, self.num_sensitive + 2 * self.reach :].sum()
+        return np.array([clear]), np.array([counts.total]), np.array([self.reveal_rate])
 
     @property
     def effective_epsilon(self) -> float:

@@ -218,6 +218,16 @@ class WithinBlocks(BlockChannel):
         """The smallest of the parts."""
         return min(part.reveal_rate for part in self.parts)
 
+    def clear_reports(self, counts: CohortCounts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Those of the blocks of each part that has sensitive values and others. See ``Mechanism.clear_reports``."""
+        found = [
+            part.clear_reports(self.counts_of(counts, number))
+            for number, part in enumerate(self.parts)
+            if 0 < part.num_sensitive < part.num_symbols
+        ]
+        clear, reports, rates = np.concatenate([np.zeros((3, 0)), *map(np.array, found)], axis=1)
+        return clear, reports, rates
+
     # ------------------------------------------------------------------ likelihood
 
     def outcomes_of_counts(self, counts: CohortCounts) -> Outcomes | None:
