@@ -85,5 +85,7 @@ def test_the_account_says_how_many_windows_were_judged(judged: list[int], fired:
         for at, number in enumerate(judged)
     ]
     account = Account()
+    assert not account.add(None) and not account
     assert [account.add(one) for one in [*found, None]] == [*(one.fired for one in found), False]
+    assert account
     assert str(account) == sentence

@@ -310,7 +310,8 @@ def _smoothed(
                 whose = f"collection {row.collection_id!r}" + (f", {row.group}" if row.group else "")
                 window = names.window(row.window_start, row.window_end)
                 print(f"reestimate: {whose}, {window} ({names.zone}): {change.sentence}", file=sys.stderr)
-    print(f"reestimate: {account}", file=sys.stderr)
+    if account:
+        print(f"reestimate: {account}", file=sys.stderr)
     return results
 
 

@@ -53,6 +53,10 @@ class Account:
         self._number += 1
         return change.fired
 
+    def __bool__(self) -> bool:
+        """Whether any window was looked at."""
+        return self._number > 0
+
     def __str__(self) -> str:
         rest = self._number - self._judged
         said = f"changes in {self._fired:,} of {self._judged:,} windows that were judged"
