@@ -25,6 +25,7 @@ from tests.campaigns.cadence import ANIMALS, WINDOW, summary
 from tests.rigs import prism
 from tests.support import cases, live, replay
 from uldp_transforms.jobs.estimate.run import build
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.jobs.sinks import RowFiles
 from uldp_transforms.jobs.sources import Source
 from uldp_transforms.messages import wire
@@ -65,7 +66,7 @@ def run(output: Path, seconds: int, late_every: int, flush_every: int) -> None:
     options = PipelineOptions([*prism.options(), "--streaming"])
     fields = {"allowed_lateness": 30_000, "late_every": 1000 * late_every, "options": options}
     job = replay.streaming_job([ANIMALS], Windows(size=1000 * WINDOW), output=str(output), **fields)
-    sink = RowFiles(str(output), unbounded=True, with_counts=False, flush_every=1000 * flush_every)
+    sink = RowFiles(str(output), unbounded=True, forms=RowForms(), flush_every=1000 * flush_every)
     pipeline = beam.Pipeline(options=options)
     build(pipeline, dataclasses.replace(job, source=Ticking(seconds), sinks=(sink,)))
     pipeline.run().wait_until_finish()

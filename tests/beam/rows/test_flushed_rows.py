@@ -22,6 +22,7 @@ from tests.support.jobs.late_reports import ANIMALS, BEGIN, HOUR, LATE, MINUTE, 
 from uldp_transforms.jobs.files import flushed_rows
 from uldp_transforms.jobs.records import row_file_options
 from uldp_transforms.jobs.records.row_file_options import flush_every
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.jobs.sinks import RowFiles
 from uldp_transforms.jobs.sinks.row_files import WriteRowFiles
 from uldp_transforms.ldp import Collection
@@ -124,7 +125,7 @@ def test_windows_that_are_final_together_have_one_file(tmp_path: Path) -> None:
     moment = BEGIN + MINUTE
     both = reports(3, moment) + wire.encode_reports(places.perturb(["ant"] * 3, np.random.default_rng(1), [moment] * 3))
     job = replay.streaming_job([ANIMALS, places], Windows(size=HOUR), release=FINAL, candidates=("ant", "bee"))
-    sink = RowFiles(str(tmp_path), unbounded=True, with_counts=False, flush_every=MINUTE, final=True)
+    sink = RowFiles(str(tmp_path), unbounded=True, forms=RowForms(), flush_every=MINUTE, final=True)
     replay.run(dataclasses.replace(job, sinks=(sink,)), [replay.arrive(moment, both)])
     assert len(live.rows(tmp_path, "estimates")) == 2
     assert files(tmp_path) == Counter({name: 1 for name in KINDS if name != "counts.avro"})

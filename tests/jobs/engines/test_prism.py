@@ -20,6 +20,7 @@ from tests.support.beam import same_counts as same
 from tests.support.messages_cases import KRR
 from uldp_transforms import CalendarWindows
 from uldp_transforms.beam.transforms.release_once import ReleaseOnce
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.jobs.sinks import RowFiles
 from uldp_transforms.messages import wire
 from uldp_transforms.windows import Windows
@@ -104,7 +105,7 @@ def test_what_waits_for_the_clock_is_written(tmp_path: Path) -> None:
     events += [replay.clock(time.time_ns() // 1_000_000 + HOUR)]
     fields = {"allowed_lateness": HOUR, "late_every": MINUTE, "options": STREAM}
     job = replay.streaming_job([KRR], Windows(size=HOUR), **fields)
-    sink = RowFiles(str(tmp_path), unbounded=True, with_counts=False, flush_every=MINUTE)
+    sink = RowFiles(str(tmp_path), unbounded=True, forms=RowForms(), flush_every=MINUTE)
     replay.run(dataclasses.replace(job, sinks=(sink,)), events)
     assert [row["num_reports"] for row in live.rows(tmp_path, "estimates")] == [3, 23]
     assert len(list(tmp_path.glob("estimates-*.jsonl"))) == 1
