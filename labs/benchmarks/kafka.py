@@ -22,6 +22,7 @@ from uldp_transforms import CountReports, DecodeReports, JobSpec
 from uldp_transforms.jobs.kafka.offsets import ConsumerSettings
 from uldp_transforms.jobs.kafka.polled import PollKafka, groups_of
 from uldp_transforms.jobs.kafka.reader import IN_A_CALL, Reading
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.messages import native_module
 from uldp_transforms_follow.follower import Follower
 from uldp_transforms_follow.state import FollowState
@@ -98,7 +99,7 @@ class Topic:
         with tempfile.TemporaryDirectory() as folder:
             state = FollowState(folder, "run", "windows")
             source = TopicSource(self.name, self.reading, None, spec, state)
-            follower = Follower(source, folder, spec, state, late_every=0)
+            follower = Follower(source, folder, spec, state, late_every=0, forms=RowForms())
             while sum(state.offsets().values()) < self.number:
                 follower.step()
             source.close()
