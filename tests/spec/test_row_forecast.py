@@ -106,8 +106,8 @@ def test_jobs_with_many_entries_say_so_and_write_no_json_lines(
         "estimate: a window has up to 62 rows with 18,600 values, and 30d have 720 windows"
     )
     assert said["300"][1] == (
-        "estimate: estimates are written as Avro and Parquet, not as JSON lines (--write_json), which take about ten "
-        "times as much"
+        "estimate: estimates are written as Avro and Parquet; JSON lines, which are about ten times as large, need "
+        "--write_json"
     )
     assert not any("values, and 30d have" in line or "JSON" in line for line in said["100"])
     assert {show: sorted(path.suffix for path in (tmp_path / show).glob("estimates.*")) for show in said} == {

@@ -87,9 +87,9 @@ class Follower:
         directory: output directory, which this process has locked.
         spec: specification of the job, with windows and run.
         state: state of the directory.
+        forms: in which rows are written.
         late_every: milliseconds for which late reports of a window are collected before its next row.
         early_every: the same for reports of a window before its end; None: it has no rows before its end.
-        forms: in which rows are written.
         flush_every: milliseconds for which rows are collected before they are written together.
         reached: called with the name of each point at which a kill must lose nothing; for tests.
         clock: the current time in milliseconds since 1970.
@@ -102,9 +102,9 @@ class Follower:
         spec: JobSpec,
         state: FollowState,
         *,
+        forms: RowForms,
         late_every: int,
         early_every: int | None = None,
-        forms: RowForms,
         flush_every: int = 0,
         reached: Callable[[str], None] = _nothing,
         clock: Callable[[], int] = now,

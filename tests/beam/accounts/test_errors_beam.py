@@ -837,6 +837,7 @@ SENTENCES: list[Refusal] = [
     ),
     (estimating_again("none"), "DIR must match at least one file, got 'none'"),
     (estimating_again("--output file"), "--output must be a directory, got the file 'file'"),
+    (estimating_again("--window all --write_json"), "--write_json needs windows, got --window all"),
     (estimating_again("--window all --smooth"), "--smooth needs windows, got --window all"),
     (estimating_again("--totals t.jsonl"), "--totals needs --window all, got stored windows"),
     (

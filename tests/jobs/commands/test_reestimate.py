@@ -71,6 +71,16 @@ def records(path: Path) -> list[Any]:
 # ---------------------------------------------------------------------- the same again
 
 
+@pytest.mark.usefixtures("folder")
+def test_the_rows_of_a_job_are_replaced_beside_its_counts() -> None:
+    """Its counts stay; where it wrote JSON lines, rows without them would leave those of the job."""
+    job = estimated(f"{ALL} --min_reports 1")
+    counts, rows = (job / "counts.avro").read_bytes(), rows_of(job)
+    assert again(f"{ALL} job --min_reports 1", output="job") == job
+    assert (job / "counts.avro").read_bytes() == counts and len(rows_of(job)) == len(rows)
+    assert reestimate.main(shlex.split(f"{ALL} job --output job --write_json false")) == 2
+
+
 @pytest.mark.parametrize(
     "options", ["", "--window 5m", "--window 10m --slide 5m --min_reports 200", "--deduplicate", "--window 1m --smooth"]
 )

@@ -121,7 +121,7 @@ def test_a_poll_ends_when_the_client_has_no_more_for_the_moment(reader: Any, clo
     assert len(polled_in_calls(reader, *[256] * 65)) == 64
     assert reader._ends == {5: 7}
     moments = iter([0.0, 0.05, 0.25])
-    clock.monotonic = lambda: next(moments, 9.0)  # type: ignore[method-assign]
+    clock.monotonic = lambda: next(moments, 9.0)  # type: ignore[method-assign]  # times that this test chooses
     assert polled_in_calls(reader, 256, 256, 3) == [(256, 0.5), (256, pytest.approx(0.15)), (256, 0.0)]
 
 

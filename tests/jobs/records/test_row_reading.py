@@ -6,13 +6,16 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from tests.support.rows.rows_of_all_kinds import ROWS
 from uldp_transforms.collector.row_bytes import file_of
 from uldp_transforms.jobs.records.row_directory import RowDirectory
 from uldp_transforms.jobs.records.row_reading import ENTRIES, read_rows, row_files
 from uldp_transforms.ldp.errors import SpecError
+from uldp_transforms.rows.arrow_form import table_of_rows
 from uldp_transforms.rows.row_types import ESTIMATE_SCHEMA, WindowedEstimate
 
 KINDS = {
@@ -68,11 +71,6 @@ def test_chosen_rows_are_read_with_their_entries_and_others_are_counted(form: st
 
 def _in_groups(path: Path, rows: list[Any], named: str) -> None:
     """Seven rows in each group of a Parquet file, whose lists have entries of this name."""
-    import pyarrow as pa  # noqa: PLC0415  # as where rows are written
-    from pyarrow import parquet  # noqa: PLC0415  # as above
-
-    from uldp_transforms.rows.arrow_form import table_of_rows  # noqa: PLC0415  # as above
-
     table = table_of_rows(rows, ESTIMATE_SCHEMA)
     place = table.schema.get_field_index("estimates")
     field = table.schema.field(place)

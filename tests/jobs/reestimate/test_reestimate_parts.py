@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from uldp_transforms.jobs.reestimate.stored_counts import StoredCounts
 from uldp_transforms.ldp import CohortCounts, Collection
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.rows.samples import rows_of_samples
+from uldp_transforms.spec.row_forecast import RowForecast
 
 COLLECTION = {"id": "c", "version": 1, "alphabet": {"id": "closed", "values": ["a", "b"]}}
 COLLECTION |= {"mechanism": {"id": "krr", "epsilon": 1.0}}
@@ -124,6 +126,7 @@ def test_counts_of_a_store_are_those_of_a_folder_with_a_slash(monkeypatch: pytes
 REFUSED = {
     "--collection c.json job --output out --alarm_every 7": "--alarm_every needs --smooth",
     "--collection c.json job --window all --smooth": "--smooth needs windows, got --window all",
+    "--collection c.json job --window all --write_json=false": "--write_json needs windows, got --window all",
     "--collection c.json job --window all --slide 1d": "--slide needs windows, got --window all",
     "--collection c.json job --output out --totals t": "--totals needs --window all, got stored windows",
     "--collection c.json job --window 1d --output out --totals t": "--totals needs --window all, got 1d",
@@ -245,12 +248,22 @@ def test_groups_borrow_from_the_total_of_their_window(monkeypatch: pytest.Monkey
     assert [(sample.total, total) for sample, total in shown.items()] == [(10, 30), (20, 30), (3, 6)]
 
 
+@pytest.mark.usefixtures("folder")
 def test_json_lines_are_left_out_where_each_of_several_windows_has_many_entries() -> None:
-    """As a job over files does by its forecast; a lone window may have any number."""
-    row: Any = SimpleNamespace(window_start="a", window_end="b", estimates=range(9_999))
-    group: Any = SimpleNamespace(window_start="a", window_end="b", estimates=range(1))
-    later: Any = SimpleNamespace(window_start="b", window_end="c", estimates=range(10_001))
-    assert module._of_each([]) == module._of_each([row]) == module._of_each([row, group]) == 0
-    assert module._of_each([row, later]) == 10_000 and module._of_each([row, group, later]) == 10_000
+    """By the forecast of a job over files; a lone window may have any number. Files in other forms are refused."""
+    task = configured("--collection c.json job --output out")
+
+    def sample(start: str) -> Any:
+        return SimpleNamespace(place={"window_start": start, "window_end": "z"})
+
+    several = [sample("a"), sample("b")]
+    few = RowForms(counts=True)
+    assert [module._forms(task, some) for some in ([], several[:1], several[:1] * 2, several)] == [few] * 4
+    with mock.patch.object(module.RowForecast, "of", return_value=RowForecast(rows=1, entries=10_000)):
+        assert module._forms(task, several[:1] * 2) == few
+        assert module._forms(task, several) == RowForms(json=False, parquet=True, counts=True)
+    (Path(task.output) / "estimates.parquet").touch()
+    with pytest.raises(SpecError, match=r"^--output has estimates\.parquet of an earlier job, .*: give --write_parq"):
+        module._forms(task, several)
     assert RowForms.of(None, None, entries=10_000) == RowForms(json=False, parquet=True)
     assert RowForms.of(None, None, entries=9_999) == RowForms()

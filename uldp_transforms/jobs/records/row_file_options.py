@@ -35,8 +35,8 @@ OPTIONS: cli.Options = {
         "default": None,
         "label": "Parquet files",
         cli.IS_COMMON: True,
-        "help": "also write Parquet files: the rows, and one row per value (default: false, but true without "
-        "--write_json)",
+        "help": "also write Parquet files: the rows, and one row per value (default: true if no JSON lines are "
+        "written, else false)",
     },
     "--flush_every": {
         "label": "Time between files",

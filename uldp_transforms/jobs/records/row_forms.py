@@ -64,7 +64,7 @@ class RowForms(NamedTuple):
         if self.json:
             return None
         other = "Avro and Parquet" if self.parquet else "Avro"
-        return f"estimates are written as {other}, not as JSON lines (--write_json), which take about ten times as much"
+        return f"estimates are written as {other}; JSON lines, which are about ten times as large, need --write_json"
 
     def check_earlier(self, directory: str) -> None:
         """Refuse files of an earlier job over files that this one would not replace; raises SpecError."""

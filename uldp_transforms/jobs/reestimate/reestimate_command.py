@@ -56,6 +56,7 @@ from uldp_transforms.rows.row_types import DISCOVERED_SCHEMA, ESTIMATE_SCHEMA, W
 from uldp_transforms.rows.samples.rows_of_samples import rows_of
 from uldp_transforms.rows.samples.sample import Owner, Sample
 from uldp_transforms.rows.samples.smoothed_owners import smooth_windows
+from uldp_transforms.spec.row_forecast import RowForecast
 from uldp_transforms.spec.spec_fields import ALARM_EVERY
 from uldp_transforms.windows import rfc3339
 
@@ -76,6 +77,16 @@ _OTHERWISE: dict[str, dict[str, Any]] = {
     "smooth": {"help": "also estimate each window from all windows of its collection"},
 }
 """What is different about options for stored counts."""
+
+
+_FORMS: cli.Options = {
+    "--write_json": OPTIONS["--write_json"],
+    "--write_parquet": {
+        **OPTIONS["--write_parquet"],
+        "help": "also write the rows as Parquet (default: true if no JSON lines are written, else false)",
+    },
+}
+"""Options of the forms of rows; rows of single values are written by jobs only."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -132,7 +143,7 @@ def _parser() -> cli.Parser:
     add("--totals", metavar="FILE", help=f"with --window {ALL}: file for the rows (default: {FILE} in --output)")
     for name in _ESTIMATES:
         add(f"--{name}", **spec_option(name, **_OTHERWISE.get(name, {})))
-    cli.add_options(parser, {name: OPTIONS[name] for name in ("--write_json", "--write_parquet")})
+    cli.add_options(parser, _FORMS)
     for name in _WINDOWS:
         add(f"--{name}", **spec_option(name, **_OTHERWISE.get(name, {})))
     return parser
@@ -176,6 +187,8 @@ def _check(args: argparse.Namespace, is_whole: bool) -> None:
     for name in _OF_WINDOWS if is_whole else ():
         if getattr(args, name) not in (None, False):
             raise SpecError(f"--{name} needs windows, got --window {ALL}")
+    if is_whole and args.write_json is not None:
+        raise SpecError(f"--write_json needs windows, got --window {ALL}")
     if args.totals is not None and not is_whole:
         raise SpecError(f"--totals needs --window {ALL}, got {args.window or 'stored windows'}")
     if args.output is None and not (is_whole and (args.totals or len(args.directories) == 1)):
@@ -256,6 +269,7 @@ def _of_windows(task: Reestimation) -> int:
     known = {collection.fingerprint.hex(): collection for collection in task.spec.collections}
     stored = stored_counts(task.jobs, known, task.spec.windows, task.spec.by)
     samples = list(samples_of(task.spec, stored))
+    forms = _forms(task, samples)
     asked = dataclasses.replace(task.spec.asked(), anytime_scale=None)
     rows, discovered = [], []
     for each in rows_of(samples, asked):
@@ -263,8 +277,6 @@ def _of_windows(task: Reestimation) -> int:
         discovered += each.discovered
     if task.smooth:
         rows = _smoothed(task, samples, rows)
-    forms = RowForms.of(task.write_json, task.write_parquet, entries=_of_each(rows))
-    forms.check_earlier(task.output)
     for form in forms.of_kind("estimates"):
         _write(stores.joined(task.output, f"estimates.{form}"), file_of(rows, form, ESTIMATE_SCHEMA))
     if task.spec.discover:
@@ -276,10 +288,16 @@ def _of_windows(task: Reestimation) -> int:
     return cli.DONE
 
 
-def _of_each(rows: Sequence[WindowedEstimate]) -> int:
-    """Average number of entries of each of several windows; 0 if there is only one."""
-    windows = {(row.window_start, row.window_end) for row in rows}
-    return sum(len(row.estimates) for row in rows) // len(windows) if len(windows) > 1 else 0
+def _forms(task: Reestimation, samples: Sequence[Sample]) -> RowForms:
+    """The forms of rows, by the forecast of a job over files; raises SpecError as ``RowForms.check_earlier``.
+
+    Counts in the same directory stay: the rows are made of them.
+    """
+    windows = {(sample.place["window_start"], sample.place["window_end"]) for sample in samples}
+    entries = RowForecast.of(task.spec).entries if len(windows) > 1 else 0
+    forms = RowForms.of(task.write_json, task.write_parquet, counts=True, entries=entries)
+    forms.check_earlier(task.output)
+    return forms
 
 
 def _write(name: str, content: bytes) -> None:
