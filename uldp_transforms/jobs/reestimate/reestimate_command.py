@@ -83,7 +83,7 @@ _FORMS: cli.Options = {
     "--write_json": OPTIONS["--write_json"],
     "--write_parquet": {
         **OPTIONS["--write_parquet"],
-        "help": "also write the rows as Parquet (default: true if no JSON lines are written, else false)",
+        "help": "also write Parquet files: the rows (default: true if no JSON lines are written, else false)",
     },
 }
 """Options of the forms of rows; rows of single values are written by jobs only."""
