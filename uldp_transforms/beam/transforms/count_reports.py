@@ -15,7 +15,14 @@ from apache_beam.utils.windowed_value import PaneInfo, PaneInfoTiming, WindowedV
 
 from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto, beam_periods, beam_window, beam_windows, window_into
-from uldp_transforms.beam.runtime.coders import KEYED_COUNTS, RunningSumCoder, key_of_sum, owner_and_start
+from uldp_transforms.beam.runtime.coders import (
+    KEYED_COUNTS,
+    RunningSumCoder,
+    StoredSum,
+    Sum,
+    key_of_sum,
+    owner_and_start,
+)
 from uldp_transforms.beam.runtime.inputs import NamedOutputs, mark, require_spec, spec_for
 from uldp_transforms.beam.runtime.panes import cadence
 from uldp_transforms.beam.transforms.deduplicate import CountNewReports
@@ -253,22 +260,23 @@ class SumCountsFn(beam.CombineFn):
         1000
     """
 
-    def create_accumulator(self) -> RunningSum | None:
+    def create_accumulator(self) -> Sum | None:
         return None
 
-    def add_input(self, accumulator: RunningSum | None, element: CohortCounts) -> RunningSum:
+    def add_input(self, accumulator: Sum | None, element: CohortCounts) -> RunningSum:
         if accumulator is None:
             return RunningSum(element)
-        accumulator.add(element)
-        return accumulator
+        running = RunningSum(accumulator.snapshot()) if isinstance(accumulator, StoredSum) else accumulator
+        running.add(element)
+        return running
 
-    def merge_accumulators(self, accumulators: Iterable[RunningSum | None]) -> RunningSum | None:
+    def merge_accumulators(self, accumulators: Iterable[Sum | None]) -> RunningSum | None:
         total = None
         for accumulator in accumulators:
             total = total if accumulator is None else self.add_input(total, accumulator.snapshot())
         return total
 
-    def extract_output(self, accumulator: RunningSum | None) -> CohortCounts | None:
+    def extract_output(self, accumulator: Sum | None) -> CohortCounts | None:
         return None if accumulator is None else accumulator.snapshot()
 
     def get_accumulator_coder(self) -> RunningSumCoder:
