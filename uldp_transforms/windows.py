@@ -251,7 +251,7 @@ class Windows:
         _require_duration("Windows.size", self.size, 1, _MAX_SIZE)
         if self.slide is not None:
             _require_duration("Windows.slide", self.slide, 1, self.size)
-        _require_duration("Windows.offset", self.offset, 0, self.step - 1)
+        _require_duration("Windows.offset", self.offset, 0, self.step, below=True)
         if self.size > MAX_PERIODS * self.base:
             size, step, base = map(duration_text, (self.size, self.step, self.base))
             raise SpecError(
@@ -349,10 +349,11 @@ def checked_milliseconds(where: str, value: object, low: int = 0) -> None:
     _require_duration(where, value, low, _MAX_DURATION)
 
 
-def _require_duration(where: str, value: object, low: int, high: int) -> None:
-    """Require a number of milliseconds, both ends included; refusals have the forms of a command line."""
+def _require_duration(where: str, value: object, low: int, high: int, *, below: bool = False) -> None:
+    """Require a number of milliseconds, from low to high, or ``below`` high; refusals have the forms of a command
+    line."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise SpecError(f"{where} must be a whole number of milliseconds, got {describe(value)}")
-    if not low <= value <= high:
+    if not low <= value <= high - below:
         least, most, got = (duration_text(each) if each else "0s" for each in (low, high, value))
-        raise SpecError(f"{where} must be a duration from {least} to {most}, got {got}")
+        raise SpecError(f"{where} must be a duration from {least} to {'less than ' * below}{most}, got {got}")

@@ -89,7 +89,7 @@ REFUSED: list[Refusal] = [
     ),
     (lambda: of(window=ms(DAY + 1), timezone=BERLIN), f"JobSpec.window {LENGTH} {ms(DAY + 1)!r}"),
     (lambda: of(window=ms(0)), "Windows.size must be a duration from 1ms to 365d, got 0s"),
-    (lambda: of(window_offset=ms(-1)), "Windows.offset must be a duration from 0s to 3599999ms, got -1ms"),
+    (lambda: of(window_offset=ms(-1)), "Windows.offset must be a duration from 0s to less than 1h, got -1ms"),
     (
         lambda: of(window=Windows(size=7), window_offset=ms(1)),
         "JobSpec.window must be a duration where window_offset is given, got a window object, which defines its own",
