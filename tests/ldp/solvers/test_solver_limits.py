@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,9 +30,25 @@ from uldp_transforms.ldp.solvers import (
 from uldp_transforms.ldp.solvers.buckets import Buckets
 from uldp_transforms.ldp.solvers.fitted_prior import Noisy
 from uldp_transforms.ldp.solvers.observation import Observation
-from uldp_transforms.ldp.solvers.question import ask
+from uldp_transforms.ldp.solvers.question import ask, symbol_table
 
 # ---------------------------------------------------------------------- which solver
+
+
+@pytest.mark.parametrize(("cells", "kept"), [(1 << 10, 5), (1 << 20, 5), ((1 << 20) + 1, 2)])
+def test_of_large_symbol_tables_only_two_are_kept(cells: int, kept: int) -> None:
+    """A job with many collections or candidates would hold gigabytes."""
+
+    class OneText:
+        num_hashes = 1
+
+        def symbol_table(self, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
+            return np.zeros((num_cohorts, len(values)), dtype=np.int8)
+
+    alphabets: list[Any] = [OneText() for _ in range(5)]
+    tables = [weakref.ref(symbol_table(one, ("text",), cells)) for one in alphabets]
+    gc.collect()
+    assert sum(table() is not None for table in tables) == kept
 
 
 def counted(*sizes: int, k: int = 2) -> CohortCounts:

@@ -24,9 +24,11 @@ MAX_CANDIDATES = 1 << 20
 MAX_DENSE = 8192
 """Maximum number of unknowns S of an open alphabet for dense S x S matrices and for the likelihood."""
 
-
 MOST_UNCERTAIN = 0.5
 """Maximum width of the interval of the unlisted share, at the default confidence, for which it counts as estimated."""
+
+_LARGE = 1 << 20
+"""Number of symbols above which a symbol table is large: 8 MiB."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -245,7 +247,14 @@ def _positions(collection_id: str, values: tuple[str, ...], asked: tuple[str, ..
     return np.array([position[value] for value in asked], dtype=np.int64)
 
 
-@functools.lru_cache(maxsize=32)
 def symbol_table(alphabet: Alphabet, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
-    """``alphabet.symbol_table``, cached between windows."""
+    """``alphabet.symbol_table``, cached between windows: 32 tables, and 2 large ones."""
+    is_large = len(values) * num_cohorts * alphabet.num_hashes > _LARGE
+    return (_large_table if is_large else _small_table)(alphabet, values, num_cohorts)
+
+
+def _table(alphabet: Alphabet, values: tuple[str, ...], num_cohorts: int) -> np.ndarray:
     return alphabet.symbol_table(values, num_cohorts)
+
+
+_small_table, _large_table = (functools.lru_cache(maxsize=number)(_table) for number in (32, 2))
