@@ -49,15 +49,21 @@ class CohortCountsCoder(coders.Coder):
 
 @dataclasses.dataclass(frozen=True)
 class StoredSum:
-    """A sum of counts that came from a coder: bytes until it is read, since engines may hold many at once.
+    """A sum of counts as bytes until it is read or added to, since an engine may hold many at once.
 
-    Beam's local engine groups all sums of a job over files as objects, and as arrays they take up to 8 times as much.
+    A worker holds up to 100,000 sums of a bundle, and Beam's local engine those of all windows of a job over files; as
+    arrays they take up to 8 times as much.
 
     Attributes:
         encoded: as ``encode_counts`` returns them, not empty.
     """
 
     encoded: bytes
+
+    @classmethod
+    def of(cls, counts: CohortCounts) -> StoredSum:
+        """The sum of one."""
+        return cls(encode_counts(counts))
 
     def snapshot(self) -> CohortCounts:
         """The counts; raises ValueError for bytes of another version."""

@@ -242,8 +242,8 @@ class _InWindowFn(beam.DoFn):
 class SumCountsFn(beam.CombineFn):
     """Combiner of counts of one collection: the counts of all their reports, None if there are none.
 
-    The accumulator is a sum that grows in place, None before the first counts; inputs and accumulators that are merged
-    are not modified.
+    The accumulator is None before the first counts, then their bytes (most sums of a job over files are of one bundle),
+    then a sum that grows in place. Inputs and accumulators that are merged are not modified.
 
     Examples:
         >>> import apache_beam as beam
@@ -263,17 +263,21 @@ class SumCountsFn(beam.CombineFn):
     def create_accumulator(self) -> Sum | None:
         return None
 
-    def add_input(self, accumulator: Sum | None, element: CohortCounts) -> RunningSum:
+    def add_input(self, accumulator: Sum | None, element: CohortCounts) -> Sum:
         if accumulator is None:
-            return RunningSum(element)
+            return StoredSum.of(element)
         running = RunningSum(accumulator.snapshot()) if isinstance(accumulator, StoredSum) else accumulator
         running.add(element)
         return running
 
     def merge_accumulators(self, accumulators: Iterable[Sum | None]) -> RunningSum | None:
-        total = None
-        for accumulator in accumulators:
-            total = total if accumulator is None else self.add_input(total, accumulator.snapshot())
+        given = (accumulator.snapshot() for accumulator in accumulators if accumulator is not None)
+        first = next(given, None)
+        if first is None:
+            return None
+        total = RunningSum(first)
+        for counts in given:
+            total.add(counts)
         return total
 
     def extract_output(self, accumulator: Sum | None) -> CohortCounts | None:
