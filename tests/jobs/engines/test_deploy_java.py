@@ -51,8 +51,9 @@ def test_java_writes_the_steps_that_read_kafka(where: str, tmp_path: Path) -> No
     with process(command("expansion", str(port), *arguments), log) as started:
         wait_for("Registered SchemaTransformProviders", started, log)
         wait_for_port(port)
-        _, *argv = here(JOBS[where], tmp_path)
-        job = read_arguments([*argv, f"--expansion_service=localhost:{port}"])
+        option = "--expansion_service="
+        _, *argv = (word for word in here(JOBS[where], tmp_path) if not word.startswith(option))
+        job = read_arguments([*argv, f"{option}localhost:{port}"])
         pipeline = beam.Pipeline(options=job.options)
         build(pipeline, job)
         graph = pipeline.to_runner_api()
