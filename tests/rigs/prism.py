@@ -34,8 +34,16 @@ def missing() -> str | None:
 
 
 def options() -> list[str]:
-    """Options of a job for Prism, whose Python worker is the process that starts the job."""
-    return ["--runner=PrismRunner", f"--prism_location={PRISM.binary}", "--prism_log_level=error"]
+    """Options of a job for Prism, whose Python worker is the process that starts the job.
+
+    A process otherwise keeps its first server, even one that another job failed to start without this binary.
+    """
+    return [
+        "--runner=PrismRunner",
+        f"--prism_location={PRISM.binary}",
+        "--prism_log_level=error",
+        "--experiments=disable_prism_server_singleton",
+    ]
 
 
 def main() -> int:
