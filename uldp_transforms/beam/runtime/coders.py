@@ -47,7 +47,7 @@ class CohortCountsCoder(coders.Coder):
         return CohortCounts
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class StoredSum:
     """A sum of counts as bytes until it is read or added to, since an engine may hold many at once.
 
