@@ -52,6 +52,7 @@ from tests.support.ldp.dimensions import GROUPED
 from tests.support.messages_cases import KRR, URR
 from uldp_transforms import JobSpec
 from uldp_transforms.jobs.kafka.reader import KafkaReadError
+from uldp_transforms.jobs.records.row_forms import RowForms
 from uldp_transforms.ldp import CohortCounts, ReportBatch
 from uldp_transforms.ldp.errors import SpecError
 from uldp_transforms.messages import wire
@@ -192,7 +193,10 @@ class Simulation:
             job = Follower(
                 self._source,
                 *(str(self._output), self._spec, self._state),
-                **{"late_every": 0, "with_counts": True, "reached": reached, "clock": lambda: self._clock},
+                late_every=0,
+                forms=RowForms(counts=True),
+                reached=reached,
+                clock=lambda: self._clock,
             )
             job.step()
         except Killed:
