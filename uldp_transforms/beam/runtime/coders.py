@@ -72,14 +72,14 @@ class StoredSum:
         return counts
 
 
-Sum = RunningSum | StoredSum
+Accumulator = RunningSum | StoredSum
 """A sum of counts: one that grows, or one as it was stored."""
 
 
 class RunningSumCoder(coders.Coder):
     """Coder of a ``RunningSum``: the bytes of the counts so far, as ``CohortCountsCoder`` has them."""
 
-    def encode(self, value: Sum | None) -> bytes:
+    def encode(self, value: Accumulator | None) -> bytes:
         if isinstance(value, StoredSum):
             return value.encoded
         return encode_counts(None if value is None else value.snapshot())

@@ -17,9 +17,9 @@ from uldp_transforms.beam.runtime import metrics
 from uldp_transforms.beam.runtime.beam_windows import ParDoInto, beam_periods, beam_window, beam_windows, window_into
 from uldp_transforms.beam.runtime.coders import (
     KEYED_COUNTS,
+    Accumulator,
     RunningSumCoder,
     StoredSum,
-    Sum,
     key_of_sum,
     owner_and_start,
 )
@@ -260,17 +260,17 @@ class SumCountsFn(beam.CombineFn):
         1000
     """
 
-    def create_accumulator(self) -> Sum | None:
+    def create_accumulator(self) -> Accumulator | None:
         return None
 
-    def add_input(self, accumulator: Sum | None, element: CohortCounts) -> Sum:
+    def add_input(self, accumulator: Accumulator | None, element: CohortCounts) -> Accumulator:
         if accumulator is None:
             return StoredSum.of(element)
         running = RunningSum(accumulator.snapshot()) if isinstance(accumulator, StoredSum) else accumulator
         running.add(element)
         return running
 
-    def merge_accumulators(self, accumulators: Iterable[Sum | None]) -> RunningSum | None:
+    def merge_accumulators(self, accumulators: Iterable[Accumulator | None]) -> RunningSum | None:
         given = (accumulator.snapshot() for accumulator in accumulators if accumulator is not None)
         first = next(given, None)
         if first is None:
@@ -280,7 +280,7 @@ class SumCountsFn(beam.CombineFn):
             total.add(counts)
         return total
 
-    def extract_output(self, accumulator: Sum | None) -> CohortCounts | None:
+    def extract_output(self, accumulator: Accumulator | None) -> CohortCounts | None:
         return None if accumulator is None else accumulator.snapshot()
 
     def get_accumulator_coder(self) -> RunningSumCoder:
