@@ -3,7 +3,8 @@
 ``python -m tests.campaigns.cpu_seconds`` runs the tests of ``make test``, and with ``-m slow`` those of ``make slow``;
 further arguments go to pytest too, such as a file. The total is the user and system time of all processes, as ``time``
 prints it. A test costs the time of its own process, and of the processes that have ended by then, also of programs of
-``tests.support.forked``. ``--costs FILE`` writes the seconds of each case, as JSON.
+``tests.support.forked``. A failure is printed when it happens. ``--costs FILE`` writes the seconds of each case, as
+JSON.
 """
 
 from __future__ import annotations
@@ -58,10 +59,13 @@ class Tables:
 
 
 class Plugin:
-    """Measures in each process that runs tests; the first process has the reports of all."""
+    """Measures in each process that runs tests; the first process has the reports of all, and says what fails at once:
+    a suite of hours may be stopped.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, plugins: pytest.PytestPluginManager | None = None) -> None:
         self.tables = Tables()
+        self._plugins = plugins
         self._last = spent()
 
     @pytest.hookimpl(wrapper=True)
@@ -79,6 +83,9 @@ class Plugin:
         for name, seconds in report.user_properties:
             if name == PROPERTY:
                 self.tables.add(report.nodeid, float(str(seconds)))
+        if report.failed and self._plugins and (terminal := self._plugins.get_plugin("terminalreporter")):
+            terminal.ensure_newline()
+            terminal.write_line(f"{report.nodeid}\n{report.longreprtext}")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for line in self.tables.lines():
@@ -92,7 +99,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Plugin(), "cpu_seconds")
+    config.pluginmanager.register(Plugin(config.pluginmanager), "cpu_seconds")
 
 
 def main(argv: Sequence[str]) -> int:

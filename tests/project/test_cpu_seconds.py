@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from tests.campaigns.cpu_seconds import PROPERTY, Plugin, Tables
+from tests.campaigns.cpu_seconds import PROPERTY, ROOT, Plugin, Tables
 
 
 def test_cases_are_added_up() -> None:
@@ -25,3 +29,15 @@ def test_reports_of_all_phases_count() -> None:
             pytest.TestReport("a.py::one[1]", ("a.py", 1, "one"), {}, "passed", None, when, user_properties=known)  # type: ignore[arg-type]
         )
     assert plugin.tables.functions == {"a.py::one": 1.75}
+
+
+def test_a_failure_is_printed_when_it_happens(tmp_path: Path) -> None:
+    """Before the next test, which ends the process."""
+    (tmp_path / "test_two.py").write_text(
+        "import os\ndef test_1():\n    assert 2 < 1\ndef test_2():\n    os._exit(3)\n"
+    )
+    words = [sys.executable, "-m", "pytest", "-p", "tests.campaigns.cpu_seconds", "--rootdir", tmp_path, tmp_path]
+    ended = subprocess.run([*words, "-n0"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 3
+    assert "test_two.py::test_1\n" in ended.stdout
+    assert "assert 2 < 1" in ended.stdout
