@@ -132,7 +132,7 @@ def test_the_tables_list_them_last(installed: Path) -> None:
 
 
 def test_the_command_line_has_their_options(installed: Path) -> None:
-    program = "from uldp_transforms.jobs import estimate; estimate.main(['--help'])"
+    program = "from uldp_transforms.jobs import estimate; estimate.main(['--help', 'all'])"
     done = run(installed, program)
     assert done.stderr == ""
     said = " ".join(done.stdout.split()).replace("- ", "-")  # lines also end at hyphens

@@ -248,7 +248,7 @@ def test_an_estimator(tree: Tree) -> None:
     checked = "from uldp_transforms.ldp.estimators import Cut; "
     checked += "from uldp_transforms_conformance import check_estimator; check_estimator(Cut)"
     tree.run("-c", checked)
-    suites = ["packages/conformance/tests/test_conformance.py", "-k", "cut"]
+    suites = ["packages/conformance/tests/test_conformance.py", "-k", "cut", "-m", "slow or not slow"]
     tree.test(*suites)
     tree.test("tests/ldp/estimators/test_estimators.py", "tests/project/test_readme.py", "-k", "cut or list_every_id")
     lawless = ESTIMATOR.replace(" + max(1 - shares.sum(), 0) / len(shares)", "").replace("max(shares.sum(), 1)", "1")

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from requirements.companions import companions
+
 ROOT = Path(__file__).parents[2]
 TREE = ("uldp_transforms", "schemas", "clients", "packages", "requirements")
 FILES = ("LICENSE", "README.md", "MANIFEST.in", "pyproject.toml", "setup.py")
@@ -52,13 +54,19 @@ def built(folder: Path, umask: int, age: int) -> dict[str, bytes]:
 @pytest.mark.skipif(int(version("setuptools").split(".")[0]) < 77, reason="packages are built with setuptools 77")
 def test_two_builds_have_the_same_bytes(tmp_path: Path) -> None:
     first, second = built(tmp_path / "a", 0o022, 10), built(tmp_path / "elsewhere" / "b", 0o077, 10**6)
-    assert sorted(name.rpartition(".")[2] for name in first) == ["gz", "whl"]
+    kinds = {kind: sorted(name for name in first if name.endswith(kind)) for kind in (".tar.gz", ".whl")}
+    number = 1 + len(companions(ROOT))
+    assert [len(names) for names in kinds.values()] == [number, number] and len(first) == 2 * number
     assert first.keys() == second.keys()
     assert [name for name in first if first[name] != second[name]] == []
-    with tarfile.open(fileobj=io.BytesIO(next(each for name, each in first.items() if name.endswith("gz")))) as sdist:
-        assert {(item.mtime, item.uid, item.uname) for item in sdist.getmembers()} == {(TIME, 0, "")}
-        names = [item.name for item in sdist.getmembers()]
-    assert names == sorted(names) and any(name.endswith("/schemas/report.avsc") for name in names)
-    with zipfile.ZipFile(io.BytesIO(next(each for name, each in first.items() if name.endswith("whl")))) as wheel:
-        assert {item.date_time[0] for item in wheel.infolist()} == {2023}
-        assert {item.external_attr >> 16 & 0o777 for item in wheel.infolist()} <= {0o644, 0o755, 0o664}
+    for package in kinds[".tar.gz"]:
+        with tarfile.open(fileobj=io.BytesIO(first[package])) as sdist:
+            assert {(item.mtime, item.uid, item.uname) for item in sdist.getmembers()} == {(TIME, 0, "")}
+            names = [item.name for item in sdist.getmembers()]
+        assert names == sorted(names)
+        is_core = package.startswith("uldp_transforms-")
+        assert any(name.endswith("/schemas/report.avsc") for name in names) == is_core
+    for package in kinds[".whl"]:
+        with zipfile.ZipFile(io.BytesIO(first[package])) as wheel:
+            assert {item.date_time[0] for item in wheel.infolist()} == {2023}
+            assert {item.external_attr >> 16 & 0o777 for item in wheel.infolist()} <= {0o644, 0o755, 0o664}
