@@ -74,8 +74,15 @@ def test_the_lag_of_a_window_is_that_of_its_last_row(tmp_path: Path) -> None:
 def test_every_program_of_the_way_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert benchmarks.main(["year", "--hours=4", "--groups=2", "--values=5"]) == 0
     found = [LINE.match(line) for line in capsys.readouterr().out.splitlines()]
-    programs = ["estimate --by=g", "reestimate --window=all --by=g", "compare --by=g", "compare --windows", "report"]
-    assert [(line[1], line[2]) for line in found if line] == [(name, "window") for name in programs]
+    programs = [
+        "estimate --by=g",
+        "check",
+        "reestimate --window=all --by=g",
+        "compare --by=g",
+        "compare --windows",
+        "report",
+    ]
+    assert [(line[1], line[3]) for line in found if line] == [(name, "window") for name in programs]
 
 
 @pytest.mark.slow
