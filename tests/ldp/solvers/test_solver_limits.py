@@ -35,7 +35,7 @@ from uldp_transforms.ldp.solvers.question import ask, symbol_table
 # ---------------------------------------------------------------------- which solver
 
 
-@pytest.mark.parametrize(("cells", "kept"), [(1 << 10, 5), (1 << 20, 5), ((1 << 20) + 1, 2)])
+@pytest.mark.parametrize(("cells", "kept"), [(1 << 10, 5), (1 << 22, 5), ((1 << 22) + 1, 2)])
 def test_of_large_symbol_tables_only_two_are_kept(cells: int, kept: int) -> None:
     """A job with many collections or candidates would hold gigabytes."""
 

@@ -27,8 +27,8 @@ MAX_DENSE = 8192
 MOST_UNCERTAIN = 0.5
 """Maximum width of the interval of the unlisted share, at the default confidence, for which it counts as estimated."""
 
-_LARGE = 1 << 20
-"""Number of symbols above which a symbol table is large: 8 MiB."""
+_LARGE = 1 << 22
+"""Number of symbols above which a symbol table is large: 32 MiB."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
